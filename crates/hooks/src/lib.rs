@@ -1,1 +1,90 @@
-//! Placeholder.
+//! The hook engine: settings text in, a typed outcome per event out.
+//!
+//! Hooks are small programs that an agent runs at fixed points of its loop: JSON in on stdin, a decision out on stdout.
+//! This crate reads their declarations out of settings, plans which of them an event runs, runs them, reads and merges
+//! their answers, and hands the caller one typed [`Outcome`] per event. It knows nothing of models, terminals or HTTP,
+//! and reads neither home directory nor environment: the caller gives it everything.
+//!
+//! ```
+//! use hookwright_hooks::{BeforeTool, BeforeToolVerdict, HookEngine, Layer, Registry, Session, Source, declare};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let settings = r#"{ "hooks": { "BeforeTool": [ { "matcher": "run_shell_command", "hooks": [
+//!     { "type": "command", "name": "no-rm", "command": "grep -q 'rm -rf' && { echo 'no rm -rf here' >&2; exit 2; }; exit 0" }
+//! ] } ] } }"#;
+//! let declared = declare(&Layer::new(Source::User, "settings.json".as_ref(), settings));
+//! assert!(declared.diagnostics.is_empty());
+//!
+//! let engine = HookEngine::builder(Registry::new(vec![declared]))
+//!     .session(Session { id: "s1".into(), cwd: std::env::temp_dir(), ..Session::default() })
+//!     .environment(std::env::vars_os())
+//!     .build();
+//!
+//! let args = serde_json::from_str::<serde_json::Map<_, _>>(r#"{"command": "rm -rf /"}"#).unwrap();
+//! let event = BeforeTool {
+//!     tool_name: "run_shell_command".into(),
+//!     tool_input: std::borrow::Cow::Borrowed(&args),
+//!     mcp_context: None,
+//!     original_request_name: None,
+//! };
+//! match engine.fire(&event).await.verdict {
+//!     BeforeToolVerdict::Deny { reason } => assert_eq!(reason, "no rm -rf here"),
+//!     other => panic!("expected a deny, got {other:?}"),
+//! }
+//! # }
+//! ```
+//!
+//! The journey of one event, module by module: [`mod@declare`] → `registry` → `plan` → `run` → `answer` → [`mod@merge`] →
+//! `outcome`. Everything but `run` is pure.
+
+#![warn(missing_docs)]
+
+mod answer;
+pub mod declare;
+mod diagnostic;
+mod engine;
+mod event;
+mod input;
+mod matcher;
+pub mod merge;
+mod model_api;
+mod observe;
+mod outcome;
+mod plan;
+mod ready;
+mod redact;
+mod registry;
+mod run;
+#[cfg(feature = "schema")]
+pub mod schema;
+mod tool_names;
+
+pub use answer::{Answer, Captured, Cause, Decision, End, Reading, Trouble, read};
+pub use declare::{Declared, HooksConfig, Layer, declare};
+pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
+pub use engine::{Builder, HookEngine};
+pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
+pub use input::{
+    AfterAgent, AfterModel, AfterTool, AnyEvent, BeforeAgent, BeforeModel, BeforeTool, BeforeToolSelection, Event,
+    HookInput, Notification, PreCompress, Session, SessionEnd, SessionStart,
+};
+pub use matcher::{Matcher, Pattern};
+pub use merge::{Conflict, Merged};
+pub use model_api::{
+    LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, SharedJson, ToolConfig,
+    ToolMode,
+};
+pub use observe::{Observer, RunReport, RunStart, RunStatus};
+pub use outcome::{
+    Advice, AfterAgentVerdict, AfterModelVerdict, AfterToolVerdict, BeforeAgentVerdict, BeforeModelVerdict,
+    BeforeToolVerdict, Outcome, Said, SessionStartVerdict, TailCall, ToolSelection,
+};
+pub use plan::{Plan, Planner};
+pub use ready::NotReady;
+pub use redact::Redaction;
+pub use registry::{
+    Action, CommandAction, FailureAction, Hook, HookFunction, HookState, OnError, Registry, Source, SwitchError,
+};
+pub use run::Limits;
+pub use tool_names::{canonical_tool_name, known_tools};

@@ -1,0 +1,343 @@
+//! How one hook ended → what it answered. Pure: an exit, stdout and stderr in, an [`Answer`] and the troubles out.
+//!
+//! Fields are read one by one out of raw JSON, so that one bad field spoils neither the others nor the answer.
+
+mod fields;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::event::{EventKind, Power};
+use crate::model_api::{LlmRequestPatch, LlmResponse, ToolConfig, ToolMode};
+use crate::outcome::TailCall;
+use fields::Fields;
+
+/// What a hook decided, from weakest to strongest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// No objection.
+    Allow,
+    /// The user decides.
+    Ask,
+    /// No.
+    Deny,
+}
+
+/// One hook's answer. The default has no objection and changes nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// What it decided, if it said.
+    pub decision: Option<Decision>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Whether the agent loop ends (`continue: false`).
+    pub stop: bool,
+    /// Why it ends.
+    pub stop_reason: Option<String>,
+    /// Words for the user.
+    pub system_message: Option<String>,
+    /// Whether this run stays out of logs and telemetry.
+    pub suppress_output: bool,
+    /// Words for the model.
+    pub additional_context: Option<String>,
+    /// Arguments to lay over the model's.
+    pub tool_input: Option<Map<String, Value>>,
+    /// Changes to the model request.
+    pub llm_request: Option<LlmRequestPatch>,
+    /// An answer, or a piece of one, in place of the model's.
+    pub llm_response: Option<LlmResponse>,
+    /// How the model may use tools.
+    pub tool_config: Option<ToolConfig>,
+    /// A tool to run next.
+    pub tail_call: Option<TailCall>,
+    /// Whether the model's memory is emptied.
+    pub clear_context: bool,
+    /// `hookSpecificOutput` as it came, for the result's metadata.
+    pub specific: Map<String, Value>,
+}
+
+impl Answer {
+    /// No objection.
+    pub fn allow() -> Self {
+        Answer { decision: Some(Decision::Allow), ..Answer::default() }
+    }
+
+    /// No, and why.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Answer { decision: Some(Decision::Deny), reason: Some(reason.into()), ..Answer::default() }
+    }
+
+    /// Let the user decide, and why.
+    pub fn ask(reason: impl Into<String>) -> Self {
+        Answer { decision: Some(Decision::Ask), reason: Some(reason.into()), ..Answer::default() }
+    }
+
+    /// End the agent loop, and why.
+    pub fn stop(reason: impl Into<String>) -> Self {
+        Answer { stop: true, stop_reason: Some(reason.into()), ..Answer::default() }
+    }
+
+    /// Text for the model.
+    pub fn context(text: impl Into<String>) -> Self {
+        Answer { additional_context: Some(text.into()), ..Answer::default() }
+    }
+
+    /// Whether it denies or stops: the two things that end a sequential plan.
+    pub fn ends_plan(&self) -> bool {
+        self.stop || self.decision == Some(Decision::Deny)
+    }
+}
+
+/// How a hook's process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It exited with this code.
+    Exited(i32),
+    /// A signal ended it.
+    Signaled(i32),
+    /// It ran past its time and was ended.
+    TimedOut(std::time::Duration),
+    /// The turn was cancelled and it was ended.
+    Cancelled,
+    /// It could not be started; the code is what a shell would have reported.
+    NotStarted {
+        /// 126 or 127.
+        code: i32,
+        /// What went wrong.
+        message: String,
+    },
+}
+
+/// One captured stream: UTF-8, cut at a bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// The text kept.
+    pub text: String,
+    /// How many bytes came in all.
+    pub bytes: u64,
+    /// Whether some of them were dropped.
+    pub truncated: bool,
+}
+
+impl Captured {
+    /// Decodes what was kept of `bytes`; a sequence that the bound cut in two is dropped, not mangled.
+    pub fn decode(kept: &[u8], bytes: u64) -> Self {
+        let cut = bytes > kept.len() as u64;
+        let end = if cut { kept.len() - incomplete_utf8_tail(kept) } else { kept.len() };
+        Captured { text: String::from_utf8_lossy(&kept[..end]).into_owned(), bytes, truncated: cut }
+    }
+}
+
+/// How many bytes at the end belong to a UTF-8 sequence whose rest is missing.
+fn incomplete_utf8_tail(bytes: &[u8]) -> usize {
+    for back in 1..=bytes.len().min(3) {
+        let byte = bytes[bytes.len() - back];
+        let length = match byte {
+            0xC0..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF7 => 4,
+            0x80..=0xBF => continue,
+            _ => return 0,
+        };
+        return if length > back { back } else { 0 };
+    }
+    0
+}
+
+/// Why a hook counts as failed: what `onError` can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It ran too long.
+    Timeout,
+    /// Another exit code, or a signal.
+    Exit,
+    /// It could not start.
+    Spawn,
+    /// What it printed could not be understood in full.
+    Output,
+}
+
+/// Something wrong with a hook's run, for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// Its cause, if the failure policy applies to it.
+    pub cause: Option<Cause>,
+    /// What happened.
+    pub text: String,
+}
+
+/// A hook's answer and what was wrong with its run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// The answer.
+    pub answer: Answer,
+    /// The troubles, worst first.
+    pub troubles: Vec<Trouble>,
+}
+
+/// Reads how one hook ended.
+pub fn read(kind: EventKind, end: &End, stdout: &Captured, stderr: &Captured) -> Reading {
+    let reading = match end {
+        End::Exited(0) => read_success(kind, stdout),
+        End::Exited(2) => read_block(kind, stdout, stderr),
+        End::Exited(code) => failed(Cause::Exit, format!("exited with code {code}"), stderr),
+        End::Signaled(signal) => failed(Cause::Exit, format!("was ended by {}", signal_name(*signal)), stderr),
+        End::NotStarted { message, .. } => failed(Cause::Spawn, format!("could not start: {message}"), stderr),
+        End::TimedOut(limit) => read_timeout(kind, *limit, stdout, stderr),
+        End::Cancelled => {
+            let text = "was ended because the turn was cancelled".to_owned();
+            Reading { answer: Answer::default(), troubles: vec![Trouble { cause: None, text }] }
+        }
+    };
+    without_unknown_powers(kind, reading)
+}
+
+/// Exit 0: JSON is obeyed, other text is a message.
+fn read_success(kind: EventKind, stdout: &Captured) -> Reading {
+    let text = trim(&stdout.text);
+    if text.is_empty() {
+        return Reading::default();
+    }
+    match Fields::parse(text) {
+        Ok(Some(fields)) => fields.read(kind),
+        Ok(None) => read_text(kind, text),
+        Err(problem) if stdout.truncated => {
+            let text = format!("its JSON answer of {} bytes was cut off by the output bound ({problem})", stdout.bytes);
+            Reading { answer: Answer::default(), troubles: vec![Trouble { cause: Some(Cause::Output), text }] }
+        }
+        Err(problem) => {
+            let mut reading = read_text(kind, text);
+            let text = format!("its output looks like JSON but does not parse: {problem}");
+            reading.troubles.push(Trouble { cause: None, text });
+            reading
+        }
+    }
+}
+
+/// Exit 0 with text: a message, or for BeforeToolSelection a list of tools.
+fn read_text(kind: EventKind, text: &str) -> Reading {
+    let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+    let is_name = |name: &String| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte))
+    };
+    let answer = if kind == EventKind::BeforeToolSelection && names.iter().all(is_name) {
+        Answer {
+            tool_config: Some(ToolConfig { mode: Some(ToolMode::Any), allowed: names }),
+            ..Answer::default()
+        }
+    } else {
+        Answer { decision: Some(Decision::Allow), system_message: Some(text.to_owned()), ..Answer::default() }
+    };
+    Reading { answer, troubles: Vec::new() }
+}
+
+/// Exit 2: a deny, whatever was printed.
+fn read_block(kind: EventKind, stdout: &Captured, stderr: &Captured) -> Reading {
+    let printed = Fields::parse(trim(&stdout.text)).ok().flatten().map(|fields| fields.read(kind).answer);
+    let complaint = Fields::parse(trim(&stderr.text)).ok().flatten().map(|fields| fields.read(kind).answer);
+    let reason = complaint
+        .and_then(|answer| answer.reason)
+        .or_else(|| non_empty(&stderr.text))
+        .or_else(|| printed.as_ref().and_then(|answer| answer.reason.clone()))
+        .or_else(|| if printed.is_some() { None } else { non_empty(&stdout.text) });
+    let (system_message, suppress_output) =
+        printed.map_or((None, false), |answer| (answer.system_message, answer.suppress_output));
+    let answer =
+        Answer { decision: Some(Decision::Deny), reason, system_message, suppress_output, ..Answer::default() };
+    Reading { answer, troubles: Vec::new() }
+}
+
+/// A timeout is a failure, but a guard that has said no is heard.
+fn read_timeout(kind: EventKind, limit: std::time::Duration, stdout: &Captured, stderr: &Captured) -> Reading {
+    let mut reading = failed(Cause::Timeout, format!("ran longer than {} ms and was ended", limit.as_millis()), stderr);
+    if let Ok(Some(fields)) = Fields::parse(trim(&stdout.text)) {
+        let spoken = fields.read(kind).answer;
+        if spoken.ends_plan() {
+            reading.answer = spoken;
+            reading.troubles[0].cause = None;
+            reading.troubles[0].text.push_str("; what it had already answered counts");
+        }
+    }
+    reading
+}
+
+fn failed(cause: Cause, mut text: String, stderr: &Captured) -> Reading {
+    if let Some(tail) = last_lines(&stderr.text) {
+        text.push_str(": ");
+        text.push_str(&tail);
+    }
+    Reading { answer: Answer::default(), troubles: vec![Trouble { cause: Some(cause), text }] }
+}
+
+/// Drops decisions that the event does not have, aloud where a hook must have expected an effect.
+fn without_unknown_powers(kind: EventKind, mut reading: Reading) -> Reading {
+    let answer = &mut reading.answer;
+    let mut drop_decision = |what: &str| {
+        let reason = answer.reason.take().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let text = format!("said {what}, which {kind} does not act on{reason}");
+        reading.troubles.push(Trouble { cause: None, text });
+    };
+    match answer.decision {
+        Some(Decision::Deny) if !kind.can(Power::Deny) => {
+            drop_decision("deny");
+            answer.decision = None;
+        }
+        // A hook that wants somebody asked where nobody can be asked is closer to no than to yes.
+        Some(Decision::Ask) if !kind.can(Power::Ask) && kind.can(Power::Deny) => answer.decision = Some(Decision::Deny),
+        Some(Decision::Ask) if !kind.can(Power::Ask) => {
+            drop_decision("ask");
+            answer.decision = None;
+        }
+        _ => {}
+    }
+    if answer.stop && !kind.can(Power::Stop) {
+        answer.stop = false;
+        let text = format!("said continue: false, which {kind} does not act on");
+        reading.troubles.push(Trouble { cause: None, text });
+    }
+    reading
+}
+
+/// Without a byte order mark and surrounding white space.
+fn trim(text: &str) -> &str {
+    text.trim_start_matches('\u{feff}').trim()
+}
+
+fn non_empty(text: &str) -> Option<String> {
+    let text = trim(text);
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The end of stderr: what a person needs to see why a hook failed.
+fn last_lines(stderr: &str) -> Option<String> {
+    const LINES: usize = 5;
+    const CHARS: usize = 600;
+    let lines: Vec<&str> = stderr.trim().lines().rev().take(LINES).collect();
+    let text = lines.into_iter().rev().collect::<Vec<_>>().join("\n");
+    let skip = text.chars().count().saturating_sub(CHARS);
+    let tail: String = text.chars().skip(skip).collect();
+    (!tail.is_empty()).then_some(if skip > 0 { format!("…{tail}") } else { tail })
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal} ({name})")
+}
+
+#[cfg(test)]
+mod tests;

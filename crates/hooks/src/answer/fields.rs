@@ -1,0 +1,271 @@
+//! The fields of a hook's JSON answer, each read on its own: a wrong one is reported by name, the others count.
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use super::{Answer, Cause, Decision, Reading, Trouble};
+use crate::event::{EventKind, Power};
+use crate::model_api::{
+    LlmCandidate, LlmContent, LlmMessage, LlmRequestPatch, LlmResponse, LlmUsage, ToolConfig, ToolMode,
+};
+use crate::outcome::TailCall;
+
+type Raw = BTreeMap<String, Box<RawValue>>;
+
+/// A JSON object whose values have been checked for syntax but not yet read.
+///
+/// Skipping a value needs neither recursion nor number conversion, so nesting and numbers of any size are harmless in
+/// fields that nobody asks for.
+pub(super) struct Fields {
+    top: Raw,
+}
+
+/// What reading gathers on its way.
+struct Reader {
+    kind: EventKind,
+    troubles: Vec<Trouble>,
+}
+
+impl Fields {
+    /// `Ok(None)` for text that is no JSON object and does not try to be one.
+    pub(super) fn parse(text: &str) -> Result<Option<Fields>, serde_json::Error> {
+        if text.starts_with('"') {
+            // Some hooks print their JSON as a JSON string.
+            return match serde_json::from_str::<String>(text) {
+                Ok(inner) if inner.trim_start().starts_with('{') => Self::parse_object(inner.trim()).map(Some),
+                _ => Ok(None),
+            };
+        }
+        if text.starts_with('{') { Self::parse_object(text).map(Some) } else { Ok(None) }
+    }
+
+    fn parse_object(text: &str) -> Result<Fields, serde_json::Error> {
+        serde_json::from_str(text).map(|top| Fields { top })
+    }
+
+    pub(super) fn read(self, kind: EventKind) -> Reading {
+        let mut reader = Reader { kind, troubles: Vec::new() };
+        let answer = reader.answer(&self.top);
+        Reading { answer, troubles: reader.troubles }
+    }
+}
+
+impl Reader {
+    fn answer(&mut self, top: &Raw) -> Answer {
+        let mut answer = Answer {
+            decision: self.decision(top),
+            reason: self.text(top, "reason", ""),
+            stop: self.get::<bool>(top, "continue", "", "true or false") == Some(false),
+            stop_reason: self.text(top, "stopReason", ""),
+            system_message: self.text(top, "systemMessage", ""),
+            suppress_output: self.get(top, "suppressOutput", "", "true or false").unwrap_or(false),
+            ..Answer::default()
+        };
+        let specific: Raw = self.get(top, "hookSpecificOutput", "", "an object").unwrap_or_default();
+        self.specific(&mut answer, top, &specific);
+        answer.specific = specific
+            .iter()
+            .filter_map(|(key, raw)| Some((key.clone(), serde_json::from_str(raw.get()).ok()?)))
+            .collect();
+        answer
+    }
+
+    /// The event's own fields, at their place and under their older names.
+    fn specific(&mut self, answer: &mut Answer, top: &Raw, specific: &Raw) {
+        const AT: &str = "hookSpecificOutput.";
+        let kind = self.kind;
+        if kind.can(Power::Context) {
+            answer.additional_context = self.text(specific, "additionalContext", AT);
+        }
+        if kind.can(Power::ClearContext) {
+            answer.clear_context = self.get(specific, "clearContext", AT, "true or false").unwrap_or(false);
+        }
+        if kind.can(Power::RewriteInput) {
+            answer.tool_input = self.get(specific, "tool_input", AT, "an object");
+        }
+        if kind.can(Power::TailCall) {
+            answer.tail_call = self.tail_call(specific);
+        }
+        if kind.can(Power::RewriteRequest) {
+            let found = first(&[(specific, "llm_request"), (specific, "modifiedRequest"), (top, "modifiedRequest")]);
+            answer.llm_request = found.and_then(|(name, raw)| self.request_patch(name, raw));
+        }
+        if kind.can(Power::AnswerForModel) {
+            let places = [(specific, "llm_response"), (specific, "syntheticResponse"), (top, "syntheticResponse")];
+            answer.llm_response = first(&places).and_then(|(name, raw)| self.response(name, raw));
+        }
+        if kind.can(Power::ReplaceResponse) {
+            let places = [(specific, "llm_response"), (specific, "modifiedResponse"), (top, "modifiedResponse")];
+            answer.llm_response = match first(&places) {
+                Some((name, raw)) => self.response(name, raw),
+                None => self.text(top, "content", "").map(LlmResponse::from_text),
+            };
+        }
+        if kind.can(Power::SelectTools) {
+            let places = [(specific, "toolConfig"), (top, "toolConfig")];
+            answer.tool_config = first(&places).and_then(|(name, raw)| self.tool_config(name, raw));
+        }
+    }
+
+    fn decision(&mut self, top: &Raw) -> Option<Decision> {
+        const EXPECTED: &str = "one of allow, approve, ask, deny, block";
+        let word: String = self.get(top, "decision", "", EXPECTED)?;
+        match word.as_str() {
+            "allow" | "approve" => Some(Decision::Allow),
+            "ask" => Some(Decision::Ask),
+            "deny" | "block" => Some(Decision::Deny),
+            _ => {
+                self.wrong("decision", EXPECTED, &format!("\"{word}\""));
+                None
+            }
+        }
+    }
+
+    fn tail_call(&mut self, specific: &Raw) -> Option<TailCall> {
+        const AT: &str = "hookSpecificOutput.tailToolCallRequest.";
+        let request: Raw =
+            self.get(specific, "tailToolCallRequest", "hookSpecificOutput.", "an object with name and args")?;
+        let args = self.get(&request, "args", AT, "an object").unwrap_or_default();
+        match self.text(&request, "name", AT) {
+            Some(name) => Some(TailCall { name, args }),
+            None => {
+                self.wrong(&format!("{AT}name"), "a tool's name", "nothing");
+                None
+            }
+        }
+    }
+
+    fn tool_config(&mut self, name: &str, raw: &RawValue) -> Option<ToolConfig> {
+        let mut config: Raw = self.value(name, raw, "an object")?;
+        if let Some(nested) = config.remove("functionCallingConfig") {
+            config = self.value("functionCallingConfig", &nested, "an object")?;
+        }
+        let mode = self.get::<String>(&config, "mode", "toolConfig.", "AUTO, ANY or NONE");
+        let mode = mode.and_then(|word| match word.to_ascii_uppercase().as_str() {
+            "AUTO" => Some(ToolMode::Auto),
+            "ANY" => Some(ToolMode::Any),
+            "NONE" => Some(ToolMode::None),
+            _ => {
+                self.wrong("toolConfig.mode", "AUTO, ANY or NONE", &format!("\"{word}\""));
+                None
+            }
+        });
+        let allowed = self.get(&config, "allowedFunctionNames", "toolConfig.", "an array of tool names");
+        Some(ToolConfig { mode, allowed: allowed.unwrap_or_default() })
+    }
+
+    fn request_patch(&mut self, name: &str, raw: &RawValue) -> Option<LlmRequestPatch> {
+        let fields: Raw = self.value(name, raw, "an object")?;
+        let messages: Option<Vec<Value>> = self.get(&fields, "messages", "llm_request.", "an array of messages");
+        let tool_config = fields.get("toolConfig").and_then(|raw| self.tool_config("toolConfig", raw));
+        Some(LlmRequestPatch {
+            model: self.text(&fields, "model", "llm_request."),
+            messages: messages.and_then(|messages| self.messages(&messages)),
+            config: self.get(&fields, "config", "llm_request.", "an object"),
+            tool_config,
+        })
+    }
+
+    fn messages(&mut self, messages: &[Value]) -> Option<Vec<LlmMessage>> {
+        let read = messages.iter().map(|message| {
+            let content = text_of(message.get("content")?)?;
+            let role = message.get("role").and_then(Value::as_str).unwrap_or("user").to_owned();
+            Some(LlmMessage { role, content })
+        });
+        let read: Option<Vec<_>> = read.collect();
+        if read.is_none() {
+            self.wrong("llm_request.messages", "messages with role and content", "something else");
+        }
+        read
+    }
+
+    /// An answer in any of its spellings: candidates, a single `candidate`, or just `text`.
+    fn response(&mut self, name: &str, raw: &RawValue) -> Option<LlmResponse> {
+        let value: Map<String, Value> = self.value(name, raw, "an object")?;
+        let candidates = match (value.get("candidates"), value.get("candidate")) {
+            (Some(Value::Array(list)), _) => list.iter().map(candidate).collect::<Option<Vec<_>>>(),
+            (None, Some(one)) => candidate(one).map(|one| vec![one]),
+            (None, None) => value.get("text").and_then(Value::as_str).map(|text| LlmResponse::from_text(text).candidates),
+            (Some(_), _) => None,
+        };
+        let Some(candidates) = candidates else {
+            self.wrong(name, "candidates with content.parts, or text", "something else");
+            return None;
+        };
+        let usage = value.get("usageMetadata").and_then(|usage| serde_json::from_value::<LlmUsage>(usage.clone()).ok());
+        let text = candidates.first().map(|candidate| candidate.content.parts.concat());
+        Some(LlmResponse { text, candidates, usage })
+    }
+
+    fn text(&mut self, fields: &Raw, name: &str, at: &str) -> Option<String> {
+        self.get(fields, name, at, "a string")
+    }
+
+    fn get<T: DeserializeOwned>(&mut self, fields: &Raw, name: &str, at: &str, expected: &str) -> Option<T> {
+        let raw = fields.get(name)?;
+        self.value(&format!("{at}{name}"), raw, expected)
+    }
+
+    /// Reads a value; null counts as absent.
+    fn value<T: DeserializeOwned>(&mut self, name: &str, raw: &RawValue, expected: &str) -> Option<T> {
+        if raw.get() == "null" {
+            return None;
+        }
+        match serde_json::from_str(raw.get()) {
+            Ok(value) => Some(value),
+            Err(_) => {
+                self.wrong(name, expected, &preview(raw.get()));
+                None
+            }
+        }
+    }
+
+    fn wrong(&mut self, name: &str, expected: &str, got: &str) {
+        let text = format!("`{name}` should be {expected}, not {got}; the rest of its answer counts");
+        self.troubles.push(Trouble { cause: Some(Cause::Output), text });
+    }
+}
+
+fn first<'a>(places: &[(&'a Raw, &'static str)]) -> Option<(&'static str, &'a RawValue)> {
+    places.iter().find_map(|(fields, name)| fields.get(*name).map(|raw| (*name, &**raw)))
+}
+
+fn candidate(value: &Value) -> Option<LlmCandidate> {
+    let content = value.get("content")?;
+    let parts = match content.get("parts") {
+        Some(Value::Array(parts)) => parts.iter().map(text_of).collect::<Option<Vec<_>>>()?,
+        Some(_) => return None,
+        None => vec![text_of(content)?],
+    };
+    Some(LlmCandidate {
+        content: LlmContent { parts, ..LlmContent::default() },
+        finish_reason: value.get("finishReason").and_then(Value::as_str).map(str::to_owned),
+        index: value.get("index").and_then(Value::as_u64).and_then(|index| u32::try_from(index).ok()),
+        safety_ratings: value.get("safetyRatings").cloned(),
+    })
+}
+
+/// Text given as a string, as `{text}`, or as an array of either.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => parts.iter().map(text_of).collect(),
+        Value::Object(part) => match part.get("text") {
+            Some(text) => text.as_str().map(str::to_owned),
+            // A typed part that is not text (an image, say): nothing that a text message could hold.
+            None => part.contains_key("type").then(String::new),
+        },
+        _ => None,
+    }
+}
+
+fn preview(json: &str) -> String {
+    const CHARS: usize = 40;
+    let mut text: String = json.chars().take(CHARS).collect();
+    if text.len() < json.len() {
+        text.push('…');
+    }
+    text
+}

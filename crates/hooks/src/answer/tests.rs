@@ -1,0 +1,167 @@
+//! What each way of ending means, row by row.
+
+use super::*;
+use std::time::Duration;
+
+fn out(text: &str) -> Captured {
+    Captured { text: text.to_owned(), bytes: text.len() as u64, truncated: false }
+}
+
+fn exit(kind: EventKind, code: i32, stdout: &str, stderr: &str) -> Reading {
+    read(kind, &End::Exited(code), &out(stdout), &out(stderr))
+}
+
+#[test]
+fn silence_is_no_objection() {
+    assert_eq!(exit(EventKind::BeforeTool, 0, " \n", "noise"), Reading::default());
+}
+
+#[test]
+fn json_is_obeyed_with_byte_order_mark_and_carriage_returns() {
+    let reading = exit(EventKind::BeforeTool, 0, "\u{feff}{\r\n\"decision\": \"block\",\r\n\"reason\": \"no\"}\r\n", "");
+    assert_eq!(reading.answer, Answer::deny("no"));
+    assert!(reading.troubles.is_empty());
+}
+
+#[test]
+fn a_json_string_that_holds_an_object_is_unwrapped() {
+    let reading = exit(EventKind::BeforeTool, 0, r#""{\"decision\":\"ask\",\"reason\":\"sure?\"}""#, "");
+    assert_eq!(reading.answer, Answer::ask("sure?"));
+}
+
+#[test]
+fn other_text_is_a_message() {
+    let reading = exit(EventKind::BeforeTool, 0, "all\ngood\n", "");
+    assert_eq!(reading.answer.system_message.as_deref(), Some("all\ngood"));
+    assert_eq!(reading.answer.decision, Some(Decision::Allow));
+}
+
+#[test]
+fn broken_json_is_a_message_and_a_warning() {
+    let reading = exit(EventKind::BeforeTool, 0, r#"{"decision": "deny",}"#, "");
+    assert_eq!(reading.answer.decision, Some(Decision::Allow));
+    assert!(reading.troubles[0].text.contains("does not parse"), "{:?}", reading.troubles);
+}
+
+#[test]
+fn a_list_of_tools_selects_them() {
+    let reading = exit(EventKind::BeforeToolSelection, 0, "read_file, glob\n", "");
+    let config = reading.answer.tool_config.unwrap();
+    assert_eq!((config.mode, config.allowed), (Some(ToolMode::Any), vec!["read_file".into(), "glob".into()]));
+}
+
+#[test]
+fn exit_two_denies_with_the_best_reason_there_is() {
+    let reason = |stdout, stderr| exit(EventKind::BeforeTool, 2, stdout, stderr).answer.reason;
+    assert_eq!(reason("", "  bad \n").as_deref(), Some("bad"));
+    assert_eq!(reason("", r#"{"reason": "json"}"#).as_deref(), Some("json"));
+    assert_eq!(reason(r#"{"reason": "out"}"#, "").as_deref(), Some("out"));
+    assert_eq!(reason("plain", "").as_deref(), Some("plain"));
+    assert_eq!(reason("", ""), None);
+    assert_eq!(exit(EventKind::BeforeTool, 2, "", "").answer.decision, Some(Decision::Deny));
+}
+
+#[test]
+fn other_codes_warn_and_decide_nothing() {
+    let reading = exit(EventKind::BeforeTool, 1, r#"{"decision": "deny"}"#, "line 1\nboom\n");
+    assert_eq!(reading.answer, Answer::default());
+    assert_eq!(reading.troubles[0].cause, Some(Cause::Exit));
+    assert!(reading.troubles[0].text.ends_with("line 1\nboom"));
+}
+
+#[test]
+fn a_wrong_field_is_named_and_the_rest_counts() {
+    let json = r#"{"decision": "deny", "reason": 7, "systemMessage": "hi", "hookSpecificOutput": {"tool_input": []}}"#;
+    let reading = exit(EventKind::BeforeTool, 0, json, "");
+    assert_eq!(reading.answer.decision, Some(Decision::Deny));
+    assert_eq!(reading.answer.system_message.as_deref(), Some("hi"));
+    let texts: Vec<_> = reading.troubles.iter().map(|trouble| trouble.text.as_str()).collect();
+    assert!(texts[0].contains("`reason`") && texts[1].contains("hookSpecificOutput.tool_input"), "{texts:?}");
+}
+
+#[test]
+fn depth_duplicates_and_huge_numbers_do_not_hide_a_deny() {
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let json = format!(r#"{{"x": {deep}, "n": 1e999, "m": 123456789012345678901234567890,
+        "decision": "allow", "decision": "deny"}}"#);
+    assert_eq!(exit(EventKind::BeforeTool, 0, &json, "").answer.decision, Some(Decision::Deny));
+}
+
+#[test]
+fn an_answer_cut_by_the_bound_is_an_output_failure() {
+    let cut = Captured { text: r#"{"decision": "deny", "reas"#.to_owned(), bytes: 5_000_000, truncated: true };
+    let reading = read(EventKind::BeforeTool, &End::Exited(0), &cut, &out(""));
+    assert_eq!(reading.troubles[0].cause, Some(Cause::Output));
+    assert_eq!(reading.answer, Answer::default());
+}
+
+#[test]
+fn a_deny_before_the_timeout_is_heard_and_an_allow_is_not() {
+    let timeout = |stdout| {
+        read(EventKind::BeforeTool, &End::TimedOut(Duration::from_millis(50)), &out(stdout), &out(""))
+    };
+    let denied = timeout(r#"{"decision": "deny", "reason": "seen"}"#);
+    assert_eq!(denied.answer, Answer::deny("seen"));
+    assert_eq!(denied.troubles[0].cause, None);
+    let allowed = timeout(r#"{"decision": "allow"}"#);
+    assert_eq!(allowed.answer, Answer::default());
+    assert_eq!(allowed.troubles[0].cause, Some(Cause::Timeout));
+}
+
+#[test]
+fn what_an_event_cannot_do_is_said_and_not_done() {
+    let reading = exit(EventKind::SessionStart, 2, "", "nope");
+    assert_eq!(reading.answer.decision, None);
+    assert!(reading.troubles[0].text.contains("SessionStart") && reading.troubles[0].text.contains("nope"));
+    let reading = exit(EventKind::Notification, 0, r#"{"continue": false}"#, "");
+    assert!(!reading.answer.stop && reading.troubles.len() == 1);
+    // Where the event can be denied but nobody can be asked, ask is a deny.
+    let reading = exit(EventKind::BeforeAgent, 0, r#"{"decision": "ask"}"#, "");
+    assert_eq!(reading.answer.decision, Some(Decision::Deny));
+}
+
+#[test]
+fn older_spellings_of_model_answers_are_understood() {
+    let text = |kind, json: &str| exit(kind, 0, json, "").answer.llm_response.map(|response| response.text());
+    let after = EventKind::AfterModel;
+    assert_eq!(text(after, r#"{"content": "x"}"#).as_deref(), Some("x"));
+    assert_eq!(text(after, r#"{"modifiedResponse": {"text": "x"}}"#).as_deref(), Some("x"));
+    let candidate = r#"{"content": {"role": "model", "parts": ["a", {"text": "b"}]}, "finishReason": "STOP"}"#;
+    let one = format!(r#"{{"hookSpecificOutput": {{"llm_response": {{"candidate": {candidate}}}}}}}"#);
+    assert_eq!(text(after, &one).as_deref(), Some("ab"));
+    let many = format!(r#"{{"hookSpecificOutput": {{"llm_response": {{"candidates": [{candidate}]}}}}}}"#);
+    assert_eq!(text(EventKind::BeforeModel, &many).as_deref(), Some("ab"));
+    assert_eq!(text(EventKind::BeforeModel, r#"{"syntheticResponse": {"text": "s"}}"#).as_deref(), Some("s"));
+}
+
+#[test]
+fn message_content_may_be_typed_parts() {
+    let json = r#"{"hookSpecificOutput": {"llm_request": {"messages": [
+        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image"}, {"text": "b"}]}]}}}"#;
+    let patch = exit(EventKind::BeforeModel, 0, json, "").answer.llm_request.unwrap();
+    assert_eq!(patch.messages.unwrap()[0].content, "ab");
+}
+
+#[test]
+fn nested_tool_configuration_is_understood() {
+    let json = r#"{"hookSpecificOutput": {"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}}}"#;
+    let config = exit(EventKind::BeforeToolSelection, 0, json, "").answer.tool_config.unwrap();
+    assert_eq!(config.mode, Some(ToolMode::None));
+}
+
+#[test]
+fn a_cut_splits_no_utf8_sequence() {
+    let text = "añ€😀".as_bytes();
+    for kept in 0..text.len() {
+        let captured = Captured::decode(&text[..kept], text.len() as u64);
+        assert!(!captured.text.contains('\u{fffd}'), "cut at {kept}: {:?}", captured.text);
+        assert!(captured.truncated);
+    }
+    assert_eq!(Captured::decode(b"\xff!", 2).text, "\u{fffd}!");
+}
+
+#[test]
+fn a_signal_is_named() {
+    let reading = read(EventKind::BeforeTool, &End::Signaled(9), &out(""), &out(""));
+    assert!(reading.troubles[0].text.contains("SIGKILL"));
+}

@@ -1,0 +1,341 @@
+//! Settings text → declared hooks with their places, and a diagnostic for everything that is wrong with them.
+//!
+//! Reads the `hooks`, `hooksConfig` and `tools.enableHooks` parts of a file and nothing else of it. A mistake costs the
+//! hook it stands in, never its neighbours. Reading the file itself is the caller's work.
+
+mod hook;
+mod node;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+
+use crate::diagnostic::{Diagnostic, Severity, SourceText};
+use crate::event::{EVENTS, EventKind, Subject};
+use crate::matcher::Matcher;
+use crate::registry::{Hook, OnError, Source};
+use crate::tool_names::{canonical_tool_name, known_tools};
+use node::Reader;
+
+/// A settings file's text and where it stands.
+#[derive(Clone, Debug)]
+pub struct Layer<'a> {
+    /// Whose settings these are.
+    pub source: Source,
+    /// The file, for places and messages.
+    pub file: &'a Path,
+    /// Its text.
+    pub text: &'a str,
+    /// Placeholders that are substituted in commands, such as `extensionPath`; extensions have them.
+    pub placeholders: Vec<(String, String)>,
+    /// Variables for all hooks of this layer; extensions have them.
+    pub env: Vec<(String, String)>,
+}
+
+impl<'a> Layer<'a> {
+    /// A layer without placeholders and variables.
+    pub fn new(source: Source, file: &'a Path, text: &'a str) -> Self {
+        Layer { source, file, text, placeholders: Vec::new(), env: Vec::new() }
+    }
+}
+
+/// What one layer declares.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// Whose settings these are.
+    pub source: Source,
+    /// Its hooks, in declared order.
+    pub hooks: Vec<Hook>,
+    /// Its settings for hooks as a whole.
+    pub config: HooksConfig,
+    /// What is wrong with it, in the order of the file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Declared {
+    /// A layer without hooks: one whose file is missing, or could not be read.
+    pub fn empty(source: Source, diagnostics: Vec<Diagnostic>) -> Self {
+        Declared { source, hooks: Vec::new(), config: HooksConfig::default(), diagnostics }
+    }
+}
+
+/// A layer's settings for hooks as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HooksConfig {
+    /// Whether hooks run at all, if this layer says.
+    pub enabled: Option<bool>,
+    /// Hooks that do not run.
+    pub disabled: Vec<String>,
+    /// What counts when a hook fails.
+    pub on_error: OnError,
+    /// How often in a row AfterAgent may demand a retry.
+    pub max_agent_retries: Option<u32>,
+    /// Whether running hooks are shown.
+    pub notifications: Option<bool>,
+}
+
+/// The keys of `hooks` that are no events.
+const HOOKS_SWITCHES: [&str; 3] = ["enabled", "disabled", "notifications"];
+/// The keys of `hooksConfig`.
+const CONFIG_KEYS: [&str; 5] = ["enabled", "disabled", "notifications", "onError", "maxAgentRetries"];
+
+/// Reads a layer.
+pub fn declare(layer: &Layer<'_>) -> Declared {
+    let text = layer.text.trim_start_matches('\u{feff}');
+    let source = SourceText::new(layer.file, text);
+    let mut declared = Declared::empty(layer.source.clone(), Vec::new());
+    match node::parse(text, &source) {
+        Ok(Some(Value::Object(root))) => Declarer::new(layer, &source, &mut declared).root(&root),
+        Ok(Some(other)) => {
+            let range = other.range();
+            let wrong = source.diagnose(Severity::Error, range.start, range.end, "settings are not a JSON object");
+            declared.diagnostics.push(wrong.expected("expected an object: `{ … }`"));
+        }
+        // An empty file is an empty configuration.
+        Ok(None) => {}
+        Err(diagnostic) => declared.diagnostics.push(*diagnostic),
+    }
+    declared
+}
+
+struct Declarer<'a, 'l> {
+    layer: &'a Layer<'l>,
+    read: Reader<'a>,
+    declared: &'a mut Declared,
+    /// Matchers already compiled: many hooks share few of them.
+    matchers: HashMap<(EventKind, String), Matcher>,
+    /// Named hooks already seen, with their command and place.
+    named: HashMap<String, (String, usize)>,
+}
+
+impl<'a, 'l> Declarer<'a, 'l> {
+    fn new(layer: &'a Layer<'l>, source: &'a SourceText<'a>, declared: &'a mut Declared) -> Self {
+        let read = Reader { source, diagnostics: Vec::new() };
+        Declarer { layer, read, declared, matchers: HashMap::new(), named: HashMap::new() }
+    }
+
+    fn root(mut self, root: &Object<'_>) {
+        let mut switches = Vec::new();
+        if let Some(hooks) = self.read.section(root, "hooks") {
+            self.events(hooks);
+            switches.push(self.config(hooks));
+        }
+        if let Some(config) = self.read.section(root, "hooksConfig") {
+            self.read.unknown_keys(config, &CONFIG_KEYS, "hooksConfig");
+            switches.push(self.config(config));
+        }
+        if let Some(tools) = root.get("tools").and_then(|tools| tools.value.as_object()) {
+            switches.push(HooksConfig { enabled: self.read.boolean(tools, "enableHooks"), ..HooksConfig::default() });
+        }
+        self.declared.config = combine(switches);
+        self.read.diagnostics.sort_by_key(|diagnostic| diagnostic.span.as_ref().map(|span| (span.line, span.column)));
+        self.declared.diagnostics.append(&mut self.read.diagnostics);
+    }
+
+    /// Every event's definitions, in the order of the file.
+    fn events(&mut self, hooks: &Object<'_>) {
+        self.read.duplicate_keys(hooks, "hooks");
+        for property in &hooks.properties {
+            let name = property.name.as_str();
+            match EventKind::from_name(name) {
+                Some(kind) if self.read.is_last(hooks, property) => self.definitions(kind, property),
+                Some(_) => {}
+                None if HOOKS_SWITCHES.contains(&name) => {}
+                None => self.unknown_event(property),
+            }
+        }
+    }
+
+    fn unknown_event(&mut self, property: &ObjectProp<'_>) {
+        let name = property.name.as_str();
+        let wrong = self.read.error_at(property.name.range(), format!("unknown hook event `{name}`; its hooks never run"));
+        let help = match EventKind::suggest(name) {
+            Some(kind) if EventKind::from_foreign_name(name).is_some() => {
+                format!("this event is called `{kind}` here; `hookwright hooks migrate --from-claude` converts whole files")
+            }
+            Some(kind) => format!("did you mean `{kind}`?"),
+            None => {
+                let names: Vec<_> = EVENTS.iter().map(|row| row.name).collect();
+                format!("the events are {}", names.join(", "))
+            }
+        };
+        self.read.report(wrong.help(help));
+    }
+
+    fn definitions(&mut self, kind: EventKind, property: &ObjectProp<'_>) {
+        let what = format!("`{kind}` should be an array of definitions");
+        let Some(definitions) = self.read.array(&property.value, &what, r#"[{ "matcher": …, "hooks": [ … ] }]"#) else {
+            return;
+        };
+        for definition in &definitions.elements {
+            match definition {
+                Value::Object(object) => self.definition(kind, object),
+                other => {
+                    let wrong = self.read.error(other, "a hook definition should be an object");
+                    self.read.report(wrong.expected(r#"expected { "matcher": …, "hooks": [ … ] }"#));
+                }
+            }
+        }
+    }
+
+    fn definition(&mut self, kind: EventKind, object: &Object<'_>) {
+        const KEYS: [&str; 3] = ["matcher", "sequential", "hooks"];
+        // A hook written straight into the event's array is the commonest mistake of all.
+        if object.get("hooks").is_none() && object.get("command").is_some() {
+            let wrong = self.read.error_at(object.range, "this hook stands where a definition should; it never runs");
+            self.read.report(wrong.help(r#"wrap it: { "hooks": [ { "type": "command", … } ] }"#));
+            return;
+        }
+        self.read.unknown_keys(object, &KEYS, "a hook definition");
+        let matcher_text = self.read.string(object, "matcher");
+        let sequential = self.read.boolean(object, "sequential").unwrap_or(false);
+        let Some(property) = object.get("hooks") else {
+            let wrong = self.read.error_at(object.range, "a hook definition needs `hooks`; without it nothing runs");
+            self.read.report(wrong.expected("expected \"hooks\": [ … ]"));
+            return;
+        };
+        let matcher = self.matcher(kind, object, matcher_text.as_deref());
+        let Some(list) = self.read.array(&property.value, "`hooks` should be an array", "an array of hooks") else {
+            return;
+        };
+        self.hooks(kind, list, &Common { matcher, matcher_text, sequential });
+    }
+
+    fn matcher(&mut self, kind: EventKind, object: &Object<'_>, text: Option<&str>) -> Matcher {
+        let Some((text, property)) = text.zip(object.get("matcher")) else { return Matcher::All };
+        let subject = kind.info().subject;
+        if let Some(known) = self.matchers.get(&(kind, text.to_owned())) {
+            return known.clone();
+        }
+        let (matcher, problem) = Matcher::compile(subject, Some(text));
+        let trimmed = text.trim();
+        match subject {
+            Subject::Nothing if !trimmed.is_empty() && trimmed != "*" => {
+                let wrong = self.read.warning(&property.value, format!("{kind} has no matcher; these hooks run every time"));
+                self.read.report(wrong.help("remove `matcher`"));
+            }
+            Subject::Field { name, values } if !trimmed.is_empty() && trimmed != "*" && !values.contains(&trimmed) => {
+                let wrong = self.read.warning(&property.value, format!("this matcher matches no {name}; these hooks never run"));
+                let near = nearest(trimmed, values.iter().copied());
+                let help = near.map_or_else(|| format!("one of {}", values.join(", ")), |near| format!("did you mean `{near}`?"));
+                self.read.report(wrong.help(help));
+            }
+            Subject::ToolName => self.check_tool_matcher(property, trimmed, &matcher, problem),
+            _ => {}
+        }
+        self.matchers.insert((kind, text.to_owned()), matcher.clone());
+        matcher
+    }
+
+    fn check_tool_matcher(&mut self, property: &ObjectProp<'_>, text: &str, matcher: &Matcher, problem: Option<String>) {
+        if let Some(problem) = problem {
+            let wrong = self.read.error(&property.value, format!("this matcher is no regular expression: {problem}"));
+            self.read.report(wrong.expected("compared as a literal").help("escape special characters with `\\\\`"));
+            return;
+        }
+        // A tool of an MCP server or an extension cannot be known here.
+        if matches!(matcher, Matcher::All) || text.contains("mcp") || known_tools().any(|tool| matcher.matches(tool)) {
+            return;
+        }
+        let first = text.split('|').next().unwrap_or(text);
+        let help = match claude_tool(first).or_else(|| nearest(canonical_tool_name(first), known_tools())) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("the built-in tools are {}", known_tools().collect::<Vec<_>>().join(", ")),
+        };
+        let wrong = self.read.warning(&property.value, "this matcher matches no known tool");
+        self.read.report(wrong.help(help));
+    }
+
+    fn hooks(&mut self, kind: EventKind, list: &Array<'_>, common: &Common) {
+        for element in &list.elements {
+            let hook = match element {
+                Value::Object(object) => hook::read(&mut self.read, self.layer, kind, object, common),
+                other => {
+                    let wrong = self.read.error(other, "a hook should be an object");
+                    self.read.report(wrong.expected(r#"expected { "type": "command", "command": … }"#));
+                    None
+                }
+            };
+            if let Some(hook) = hook {
+                self.check_name(&hook, element);
+                self.declared.hooks.push(hook);
+            }
+        }
+    }
+
+    /// Two hooks of one name cannot be told apart by `disable`, unless they are the same hook.
+    fn check_name(&mut self, hook: &Hook, element: &Value<'_>) {
+        let (Some(name), Some(command)) = (&hook.name, hook.command()) else { return };
+        match self.named.get(name) {
+            Some((other, at)) if other != command => {
+                let first = self.read.source.place(*at);
+                let text = format!("two hooks called `{name}` run different commands");
+                let target = element.as_object().and_then(|object| object.get("name")).map_or(element.range(), |name| name.value.range());
+                let wrong = self.read.warning_at(target, text);
+                let help = format!("the other one is on line {}; enabling or disabling `{name}` acts on both", first.line);
+                self.read.report(wrong.help(help));
+            }
+            Some(_) => {}
+            None => {
+                self.named.insert(name.clone(), (command.to_owned(), element.range().start));
+            }
+        }
+    }
+
+    fn config(&mut self, object: &Object<'_>) -> HooksConfig {
+        HooksConfig {
+            enabled: self.read.boolean(object, "enabled"),
+            disabled: self.read.strings(object, "disabled"),
+            on_error: object.get("onError").map(|property| hook::on_error(&mut self.read, property)).unwrap_or_default(),
+            max_agent_retries: self.read.count(object, "maxAgentRetries"),
+            notifications: self.read.boolean(object, "notifications"),
+        }
+    }
+}
+
+/// What all hooks of a definition share.
+struct Common {
+    matcher: Matcher,
+    matcher_text: Option<String>,
+    sequential: bool,
+}
+
+/// One layer says `false` as soon as any of its switches does.
+fn combine(switches: Vec<HooksConfig>) -> HooksConfig {
+    switches.into_iter().fold(HooksConfig::default(), |mut sum, next| {
+        sum.enabled = match (sum.enabled, next.enabled) {
+            (Some(one), Some(other)) => Some(one && other),
+            (one, other) => one.or(other),
+        };
+        sum.disabled.extend(next.disabled);
+        sum.on_error = sum.on_error.or(next.on_error);
+        sum.max_agent_retries = sum.max_agent_retries.or(next.max_agent_retries);
+        sum.notifications = sum.notifications.or(next.notifications);
+        sum
+    })
+}
+
+/// What Claude Code calls a tool, in this vocabulary.
+pub fn claude_tool(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "Bash" => "run_shell_command",
+        "Edit" => "replace",
+        "Read" => "read_file",
+        "Write" => "write_file",
+        "Glob" => "glob",
+        "Grep" => "search_file_content",
+        "LS" => "list_directory",
+        _ => return None,
+    })
+}
+
+/// The candidate that a typo most likely meant.
+fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = candidates.map(|candidate| (strsim::damerau_levenshtein(&text.to_lowercase(), candidate), candidate));
+    scored.filter(|(distance, candidate)| *distance <= candidate.len() / 3).min().map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! One hook out of its JSON object: command, timeout, failure policy, environment.
+
+use std::time::Duration;
+
+use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+
+use super::node::{Reader, kind_of, last};
+use super::{Common, Layer};
+use crate::event::{EventKind, Power};
+use crate::registry::{Action, CommandAction, FailureAction, Hook, OnError, Source};
+use crate::run::words::Invocation;
+
+/// The keys of a hook.
+pub(super) const HOOK_KEYS: [&str; 8] = ["type", "command", "name", "description", "timeout", "env", "onError", "locked"];
+
+/// Reads a hook, or says why there is none.
+pub(super) fn read(
+    read: &mut Reader<'_>,
+    layer: &Layer<'_>,
+    kind: EventKind,
+    object: &Object<'_>,
+    common: &Common,
+) -> Option<Hook> {
+    read.unknown_keys(object, &HOOK_KEYS, "a hook");
+    check_type(read, object)?;
+    let command = command(read, object)?;
+    let name = read.string(object, "name").filter(|name| !name.is_empty());
+    let mut env = layer.env.clone();
+    env.extend(environment(read, object));
+    let on_error = object.get("onError").map(|property| on_error(read, property)).unwrap_or_default();
+    if on_error != OnError::default() && !kind.can(Power::Deny) {
+        let wrong = object.get("onError").map(|property| {
+            read.warning(&property.value, format!("{kind} can't be denied, so `onError` has no effect here"))
+        });
+        wrong.into_iter().for_each(|wrong| read.report(wrong.help("remove `onError`")));
+    }
+    let invocation = Invocation::analyse(&command, &layer.placeholders);
+    Some(Hook {
+        event: kind,
+        source: layer.source.clone(),
+        name,
+        description: read.string(object, "description"),
+        matcher: common.matcher.clone(),
+        matcher_text: common.matcher_text.clone(),
+        sequential: common.sequential,
+        action: Action::Command(CommandAction { command, env, invocation }),
+        timeout: timeout(read, object),
+        on_error,
+        locked: locked(read, layer, object),
+        place: Some(read.source.place(object.range.start)),
+    })
+}
+
+fn check_type(read: &mut Reader<'_>, object: &Object<'_>) -> Option<()> {
+    let Some(property) = last(object, "type") else {
+        let wrong = read.error_at(object.range, "a hook needs `type`; this one never runs");
+        read.report(wrong.expected("expected \"type\": \"command\""));
+        return None;
+    };
+    match property.value.as_string_lit().map(|text| text.value.as_ref()) {
+        Some("command") => Some(()),
+        Some(other) => {
+            let wrong = read.error(&property.value, format!("unknown hook type `{other}`; this hook never runs"));
+            read.report(wrong.expected("expected \"command\"").help("\"command\" is the only type there is"));
+            None
+        }
+        None => {
+            read.wrong_type("type", &property.value, "\"command\"");
+            None
+        }
+    }
+}
+
+fn command(read: &mut Reader<'_>, object: &Object<'_>) -> Option<String> {
+    let Some(property) = last(object, "command") else {
+        let wrong = read.error_at(object.range, "a hook needs `command`; this one never runs");
+        read.report(wrong.expected("expected \"command\": \"…\""));
+        return None;
+    };
+    let command = read.string(object, "command")?;
+    if command.trim().is_empty() {
+        let wrong = read.error(&property.value, "`command` is empty; this hook never runs");
+        read.report(wrong.expected("expected a program and its arguments"));
+        return None;
+    }
+    if command.contains('\0') {
+        let wrong = read.error(&property.value, "`command` holds a NUL character; no program can be given one");
+        read.report(wrong);
+        return None;
+    }
+    Some(command)
+}
+
+fn timeout(read: &mut Reader<'_>, object: &Object<'_>) -> Duration {
+    let Some(property) = last(object, "timeout") else { return Hook::DEFAULT_TIMEOUT };
+    let value = &property.value;
+    let default = format!("the default of {} ms is used", Hook::DEFAULT_TIMEOUT.as_millis());
+    let Some(number) = value.as_number_lit().and_then(|number| number.value.parse::<f64>().ok()) else {
+        let wrong = read.error(value, format!("`timeout` should be a number of milliseconds, not {}", kind_of(value)));
+        let quoted = value.as_string_lit().and_then(|text| text.value.trim().parse::<f64>().ok());
+        let help = quoted.map_or_else(|| default.clone(), |number| format!("write {number} without quotes; {default}"));
+        read.report(wrong.expected("expected a number").help(help));
+        return Hook::DEFAULT_TIMEOUT;
+    };
+    if number <= 0.0 {
+        let wrong = read.error(value, format!("a timeout of {number} ms is over before the hook starts"));
+        read.report(wrong.expected("expected more than 0").help(default));
+        return Hook::DEFAULT_TIMEOUT;
+    }
+    if meant_in_seconds(number) {
+        let text = format!("{number} ms is hardly enough to start a program; timeouts are in milliseconds");
+        let wrong = read.warning(value, text);
+        read.report(wrong.help(format!("for {number} seconds, write {}", number * 1000.0)));
+    }
+    const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+    Duration::try_from_secs_f64(number / 1000.0).map_or(LONGEST, |duration| duration.min(LONGEST))
+}
+
+/// Small numbers, and round numbers of minutes, are what people write who think in seconds.
+fn meant_in_seconds(number: f64) -> bool {
+    number < 100.0 || [120.0, 180.0, 240.0, 300.0, 600.0].contains(&number)
+}
+
+fn environment(read: &mut Reader<'_>, object: &Object<'_>) -> Vec<(String, String)> {
+    let Some(property) = last(object, "env") else { return Vec::new() };
+    let Value::Object(variables) = &property.value else {
+        read.wrong_type("env", &property.value, "an object of strings");
+        return Vec::new();
+    };
+    let mut env = Vec::new();
+    for variable in &variables.properties {
+        let name = variable.name.as_str();
+        let value = match &variable.value {
+            Value::StringLit(text) => text.value.clone().into_owned(),
+            Value::NumberLit(number) => number.value.to_owned(),
+            Value::BooleanLit(boolean) => boolean.value.to_string(),
+            other => {
+                read.wrong_type(&format!("env.{name}"), other, "a string");
+                continue;
+            }
+        };
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            let wrong = read.error_at(variable.name.range(), format!("`{name}` can't be an environment variable"));
+            read.report(wrong);
+            continue;
+        }
+        env.push((name.to_owned(), value));
+    }
+    env
+}
+
+fn locked(read: &mut Reader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> bool {
+    let locked = read.boolean(object, "locked").unwrap_or(false);
+    if locked && layer.source != Source::System {
+        let wrong = object.get("locked").map(|property| {
+            read.warning(&property.value, "only hooks of the system settings can be locked; this has no effect")
+        });
+        wrong.into_iter().for_each(|wrong| read.report(wrong));
+        return false;
+    }
+    locked
+}
+
+/// `onError`: one word, or a word by cause.
+pub(super) fn on_error(read: &mut Reader<'_>, property: &ObjectProp<'_>) -> OnError {
+    match &property.value {
+        Value::Object(object) => {
+            read.unknown_keys(object, &["timeout", "exit", "spawn", "output"], "onError");
+            let mut action = |name| last(object, name).and_then(|property| failure_action(read, &property.value));
+            OnError {
+                timeout: action("timeout"),
+                exit: action("exit"),
+                spawn: action("spawn"),
+                output: action("output"),
+            }
+        }
+        value => failure_action(read, value).map(OnError::all).unwrap_or_default(),
+    }
+}
+
+fn failure_action(read: &mut Reader<'_>, value: &Value<'_>) -> Option<FailureAction> {
+    match value.as_string_lit().map(|text| text.value.as_ref()) {
+        Some("allow") => Some(FailureAction::Allow),
+        Some("block") => Some(FailureAction::Block),
+        Some("ask") => Some(FailureAction::Ask),
+        _ => {
+            let wrong = read.error(value, "`onError` should be \"allow\", \"block\" or \"ask\"; \"allow\" counts instead");
+            read.report(wrong.expected("expected \"allow\", \"block\", \"ask\", or an object by cause"));
+            None
+        }
+    }
+}

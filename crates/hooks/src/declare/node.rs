@@ -1,0 +1,190 @@
+//! Reading typed values out of a commented-JSON tree, with a diagnostic for each that is not what it should be.
+
+use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
+use jsonc_parser::common::{Range, Ranged};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use crate::diagnostic::{Diagnostic, Severity, SourceText};
+
+/// Comments and trailing commas are welcome; other liberties would be read differently by other programs.
+pub(crate) const PARSE_OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Parses a file; the error says where and why it does not parse.
+pub(super) fn parse<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Value<'t>>, Box<Diagnostic>> {
+    match parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS) {
+        Ok(result) => Ok(result.value),
+        Err(error) => {
+            let range = error.range();
+            let reason = lowercase_first(&error.kind().to_string());
+            let wrong = source.diagnose(Severity::Error, range.start, range.end, format!("this file is not valid JSON: {reason}"));
+            Err(Box::new(wrong.help("nothing in this file counts until it parses; comments and trailing commas are fine")))
+        }
+    }
+}
+
+fn lowercase_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Gathers diagnostics while values are read.
+pub(super) struct Reader<'a> {
+    pub(super) source: &'a SourceText<'a>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub(super) fn error(&self, value: &Value<'_>, message: impl Into<String>) -> Diagnostic {
+        self.error_at(value.range(), message)
+    }
+
+    pub(super) fn error_at(&self, range: Range, message: impl Into<String>) -> Diagnostic {
+        self.source.diagnose(Severity::Error, range.start, range.end, message)
+    }
+
+    pub(super) fn warning(&self, value: &Value<'_>, message: impl Into<String>) -> Diagnostic {
+        self.warning_at(value.range(), message)
+    }
+
+    pub(super) fn warning_at(&self, range: Range, message: impl Into<String>) -> Diagnostic {
+        self.source.diagnose(Severity::Warning, range.start, range.end, message)
+    }
+
+    /// An object at the top of the file.
+    pub(super) fn section<'o, 't>(&mut self, root: &'o Object<'t>, name: &str) -> Option<&'o Object<'t>> {
+        match &last(root, name)?.value {
+            Value::Object(object) => Some(object),
+            Value::NullKeyword(_) => None,
+            other => {
+                let wrong = self.error(other, format!("`{name}` should be an object, not {}", kind_of(other)));
+                self.report(wrong.expected("expected { … }"));
+                None
+            }
+        }
+    }
+
+    pub(super) fn array<'o, 't>(&mut self, value: &'o Value<'t>, what: &str, expected: &str) -> Option<&'o Array<'t>> {
+        if let Value::Array(array) = value {
+            return Some(array);
+        }
+        let wrong = self.error(value, format!("{what}, not {}", kind_of(value)));
+        self.report(wrong.expected(format!("expected {expected}")));
+        None
+    }
+
+    pub(super) fn string(&mut self, object: &Object<'_>, name: &str) -> Option<String> {
+        match &last(object, name)?.value {
+            Value::StringLit(text) => Some(text.value.clone().into_owned()),
+            Value::NullKeyword(_) => None,
+            other => {
+                self.wrong_type(name, other, "a string");
+                None
+            }
+        }
+    }
+
+    pub(super) fn boolean(&mut self, object: &Object<'_>, name: &str) -> Option<bool> {
+        match &last(object, name)?.value {
+            Value::BooleanLit(boolean) => Some(boolean.value),
+            Value::NullKeyword(_) => None,
+            other => {
+                self.wrong_type(name, other, "true or false");
+                None
+            }
+        }
+    }
+
+    pub(super) fn count(&mut self, object: &Object<'_>, name: &str) -> Option<u32> {
+        let value = &last(object, name)?.value;
+        let count = value.as_number_lit().and_then(|number| number.value.parse().ok());
+        if count.is_none() {
+            self.wrong_type(name, value, "a whole number, 0 or more");
+        }
+        count
+    }
+
+    pub(super) fn strings(&mut self, object: &Object<'_>, name: &str) -> Vec<String> {
+        let Some(property) = last(object, name) else { return Vec::new() };
+        let Some(array) = self.array(&property.value, &format!("`{name}` should be an array of names"), "[\"…\"]") else {
+            return Vec::new();
+        };
+        let mut strings = Vec::new();
+        for element in &array.elements {
+            match element {
+                Value::StringLit(text) => strings.push(text.value.clone().into_owned()),
+                other => self.wrong_type(name, other, "a list of strings"),
+            }
+        }
+        strings
+    }
+
+    pub(super) fn wrong_type(&mut self, name: &str, value: &Value<'_>, expected: &str) {
+        let wrong = self.error(value, format!("`{name}` should be {expected}, not {}", kind_of(value)));
+        self.report(wrong.expected(format!("expected {expected}")));
+    }
+
+    /// Misspelt keys; one near a known key is surely a mistake, any other may belong to another program.
+    pub(super) fn unknown_keys(&mut self, object: &Object<'_>, known: &[&str], owner: &str) {
+        self.duplicate_keys(object, owner);
+        for property in &object.properties {
+            let name = property.name.as_str();
+            if known.contains(&name) || name == "$schema" {
+                continue;
+            }
+            let wrong = self.warning_at(property.name.range(), format!("{owner} has no `{name}`; it is ignored"));
+            let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
+            self.report(match near {
+                Some((distance, near)) if distance <= 2 => wrong.help(format!("did you mean `{near}`?")),
+                _ => wrong.help(format!("it knows {}", known.join(", "))),
+            });
+        }
+    }
+
+    pub(super) fn duplicate_keys(&mut self, object: &Object<'_>, owner: &str) {
+        if object.properties.len() > 64 {
+            return;
+        }
+        for property in &object.properties {
+            if !self.is_last(object, property) {
+                let text = format!("`{}` stands twice in {owner}; only the last one counts", property.name.as_str());
+                let wrong = self.error_at(property.name.range(), text);
+                self.report(wrong.help("merge the two"));
+            }
+        }
+    }
+
+    pub(super) fn is_last(&self, object: &Object<'_>, property: &ObjectProp<'_>) -> bool {
+        last(object, property.name.as_str()).is_some_and(|last| last.range == property.range)
+    }
+}
+
+/// The property that counts: of several with one name, the last.
+pub(super) fn last<'o, 't>(object: &'o Object<'t>, name: &str) -> Option<&'o ObjectProp<'t>> {
+    object.properties.iter().rev().find(|property| property.name.as_str() == name)
+}
+
+pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::StringLit(_) => "a string",
+        Value::NumberLit(_) => "a number",
+        Value::BooleanLit(_) => "a boolean",
+        Value::Object(_) => "an object",
+        Value::Array(_) => "an array",
+        Value::NullKeyword(_) => "null",
+    }
+}

@@ -1,0 +1,462 @@
+//! The eleven events as values: what each tells its hooks, how that becomes the JSON on a hook's stdin, and how a
+//! sequential plan hands one hook's changes to the next. What an answer does to the event is `outcome.rs`.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::answer::Answer;
+use crate::event::EventKind;
+use crate::merge::Merged;
+use crate::model_api::{LlmResponse, SharedJson};
+use crate::outcome;
+
+/// An event that can be fired: its kind, its input and the type of its verdict belong together.
+pub trait Event: Serialize + Clone + Send + Sync {
+    /// Which event this is.
+    const KIND: EventKind;
+    /// What hooks can decide about it.
+    type Verdict;
+
+    /// What the matcher is tested against.
+    fn subject(&self) -> Option<&str> {
+        None
+    }
+
+    /// A field too large to copy for every hook; it is written ahead of the others, and `Serialize` leaves it out.
+    fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
+        None
+    }
+
+    /// Applies one hook's answer to the input of the next one in a sequential plan.
+    fn advance(&mut self, _answer: &Answer) {}
+
+    /// The typed verdict for the answers of all hooks.
+    fn verdict(merged: &Merged) -> Self::Verdict;
+}
+
+/// The session that events belong to; its fields are the base of every hook's input and environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    /// `session_id`.
+    pub id: String,
+    /// `transcript_path`.
+    pub transcript_path: PathBuf,
+    /// `cwd`: where hooks run.
+    pub cwd: PathBuf,
+    /// `$GEMINI_PROJECT_DIR`: the root of the project.
+    pub project_dir: PathBuf,
+    /// `$GEMINI_PLANS_DIR`.
+    pub plans_dir: PathBuf,
+}
+
+macro_rules! events {
+    ($($name:ident $(<$life:lifetime>)?),* $(,)?) => {
+        /// Any event, for callers that learn the kind at run time.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs, reason = "each variant is the event of that name")]
+        pub enum AnyEvent { $($name($name $(<$life>)?)),* }
+
+        impl AnyEvent {
+            /// Reads an event's own fields; base fields and unknown ones are ignored.
+            ///
+            /// # Errors
+            /// If a field is missing or of the wrong type; the message names it.
+            pub fn from_fields(kind: EventKind, fields: Map<String, Value>) -> Result<Self, serde_json::Error> {
+                match kind {
+                    $(EventKind::$name => serde_json::from_value(Value::Object(fields)).map(AnyEvent::$name)),*
+                }
+            }
+
+            /// Which event this is.
+            pub fn kind(&self) -> EventKind {
+                match self { $(AnyEvent::$name(_) => EventKind::$name),* }
+            }
+        }
+
+        /// Evaluates an expression for whichever event an [`AnyEvent`] holds.
+        macro_rules! with_event {
+            ($any:expr, $event:ident => $body:expr) => {
+                match $any { $($crate::input::AnyEvent::$name($event) => $body),* }
+            };
+        }
+        pub(crate) use with_event;
+    };
+}
+
+events! {
+    SessionStart<'static>, SessionEnd<'static>, BeforeAgent<'static>, AfterAgent<'static>, BeforeModel,
+    BeforeToolSelection, AfterModel<'static>, BeforeTool<'static>, AfterTool<'static>, PreCompress<'static>,
+    Notification<'static>,
+}
+
+/// A session starts, is resumed or is cleared.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SessionStart<'a> {
+    /// `startup`, `resume` or `clear`.
+    pub source: Cow<'a, str>,
+}
+
+/// A session ends or is cleared.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SessionEnd<'a> {
+    /// `exit`, `clear`, `logout`, `prompt_input_exit` or `other`.
+    pub reason: Cow<'a, str>,
+}
+
+/// The user sent a prompt.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BeforeAgent<'a> {
+    /// The prompt.
+    pub prompt: Cow<'a, str>,
+}
+
+/// The turn's final answer is there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AfterAgent<'a> {
+    /// The user's prompt.
+    pub prompt: Cow<'a, str>,
+    /// The answer.
+    pub prompt_response: Cow<'a, str>,
+    /// Whether an earlier AfterAgent deny caused this answer.
+    #[serde(default)]
+    pub stop_hook_active: bool,
+}
+
+/// A request is about to go to the model.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BeforeModel {
+    /// The request.
+    #[serde(skip_serializing)]
+    pub llm_request: SharedJson,
+}
+
+/// The tools offered with a request are about to be fixed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BeforeToolSelection {
+    /// The request.
+    #[serde(skip_serializing)]
+    pub llm_request: SharedJson,
+}
+
+/// A piece of the model's answer arrived.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AfterModel<'a> {
+    /// The request it answers.
+    #[serde(skip_serializing)]
+    pub llm_request: SharedJson,
+    /// The piece.
+    pub llm_response: Cow<'a, LlmResponse>,
+    /// The piece's text.
+    #[serde(default)]
+    pub content: Cow<'a, str>,
+    /// The answer's text so far, this piece included.
+    #[serde(default)]
+    pub full_content: Cow<'a, str>,
+}
+
+/// The model asked for a tool.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BeforeTool<'a> {
+    /// The tool's canonical name.
+    pub tool_name: Cow<'a, str>,
+    /// Its arguments.
+    #[serde(default)]
+    pub tool_input: Cow<'a, Map<String, Value>>,
+    /// For tools of an MCP server: which one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_context: Option<Cow<'a, Value>>,
+    /// For a tail call: the tool that the model asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_request_name: Option<Cow<'a, str>>,
+}
+
+/// A tool has run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AfterTool<'a> {
+    /// The tool's canonical name.
+    pub tool_name: Cow<'a, str>,
+    /// The arguments it ran with.
+    #[serde(default)]
+    pub tool_input: Cow<'a, Map<String, Value>>,
+    /// Its result: `llmContent`, `returnDisplay` and, if it failed, `error`.
+    #[serde(default)]
+    pub tool_response: Cow<'a, Value>,
+    /// For tools of an MCP server: which one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_context: Option<Cow<'a, Value>>,
+    /// For a tail call: the tool that the model asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_request_name: Option<Cow<'a, str>>,
+}
+
+/// The history is about to be compressed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PreCompress<'a> {
+    /// `manual` or `auto`.
+    pub trigger: Cow<'a, str>,
+}
+
+/// The user is about to be asked for something.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Notification<'a> {
+    /// `ToolPermission`.
+    pub notification_type: Cow<'a, str>,
+    /// What the user is asked, in one line.
+    #[serde(default)]
+    pub message: Cow<'a, str>,
+    /// More about it: the tool, the file, the command.
+    #[serde(default)]
+    pub details: Cow<'a, Value>,
+}
+
+impl Event for SessionStart<'_> {
+    const KIND: EventKind = EventKind::SessionStart;
+    type Verdict = outcome::SessionStartVerdict;
+    fn subject(&self) -> Option<&str> {
+        Some(&self.source)
+    }
+    fn verdict(merged: &Merged) -> Self::Verdict {
+        outcome::session_start(merged)
+    }
+}
+
+impl Event for SessionEnd<'_> {
+    const KIND: EventKind = EventKind::SessionEnd;
+    type Verdict = outcome::Advice;
+    fn subject(&self) -> Option<&str> {
+        Some(&self.reason)
+    }
+    fn verdict(_: &Merged) -> Self::Verdict {
+        outcome::Advice
+    }
+}
+
+impl Event for BeforeAgent<'_> {
+    const KIND: EventKind = EventKind::BeforeAgent;
+    type Verdict = outcome::BeforeAgentVerdict;
+    fn advance(&mut self, answer: &Answer) {
+        if let Some(context) = &answer.additional_context {
+            let prompt = self.prompt.to_mut();
+            prompt.push_str("\n\n");
+            prompt.push_str(context);
+        }
+    }
+    fn verdict(merged: &Merged) -> Self::Verdict {
+        outcome::before_agent(merged)
+    }
+}
+
+impl Event for AfterAgent<'_> {
+    const KIND: EventKind = EventKind::AfterAgent;
+    type Verdict = outcome::AfterAgentVerdict;
+    fn verdict(merged: &Merged) -> Self::Verdict {
+        outcome::after_agent(merged)
+    }
+}
+
+impl Event for BeforeModel {
+    const KIND: EventKind = EventKind::BeforeModel;
+    type Verdict = outcome::BeforeModelVerdict;
+    fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
+        Some(("llm_request", &self.llm_request))
+    }
+    fn advance(&mut self, answer: &Answer) {
+        if let (Some(patch), Some(mut request)) = (&answer.llm_request, self.llm_request.parse()) {
+            patch.apply(&mut request);
+            self.llm_request = SharedJson::of(&request);
+        }
+    }
+    fn verdict(merged: &Merged) -> Self::Verdict {
+        outcome::before_model(merged)
+    }
+}
+
+impl Event for BeforeToolSelection {
+    const KIND: EventKind = EventKind::BeforeToolSelection;
+    type Verdict = outcome::ToolSelection;
+    fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
+        Some(("llm_request", &self.llm_request))
+    }
+    fn verdict(merged: &Merged) -> Self::Verdict {
+        outcome::before_tool_selection(merged)
+    }
+}
+
+impl Event for AfterModel<'_> {
+    const KIND: EventKind = EventKind::AfterModel;
+    type Verdict = outcome::AfterModelVerdict;
+    fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
+        Some(("llm_request", &self.llm_request))
+    }
+    fn verdict(merged: &Merged) -> Self::Verdict {
+        outcome::after_model(merged)
+    }
+}
+
+impl Event for BeforeTool<'_> {
+    const KIND: EventKind = EventKind::BeforeTool;
+    type Verdict = outcome::BeforeToolVerdict;
+    fn subject(&self) -> Option<&str> {
+        Some(&self.tool_name)
+    }
+    fn advance(&mut self, answer: &Answer) {
+        if let Some(changes) = &answer.tool_input {
+            self.tool_input.to_mut().extend(changes.iter().map(|(key, value)| (key.clone(), value.clone())));
+        }
+    }
+    fn verdict(merged: &Merged) -> Self::Verdict {
+        outcome::before_tool(merged)
+    }
+}
+
+impl Event for AfterTool<'_> {
+    const KIND: EventKind = EventKind::AfterTool;
+    type Verdict = outcome::AfterToolVerdict;
+    fn subject(&self) -> Option<&str> {
+        Some(&self.tool_name)
+    }
+    fn verdict(merged: &Merged) -> Self::Verdict {
+        outcome::after_tool(merged)
+    }
+}
+
+impl Event for PreCompress<'_> {
+    const KIND: EventKind = EventKind::PreCompress;
+    type Verdict = outcome::Advice;
+    fn subject(&self) -> Option<&str> {
+        Some(&self.trigger)
+    }
+    fn verdict(_: &Merged) -> Self::Verdict {
+        outcome::Advice
+    }
+}
+
+impl Event for Notification<'_> {
+    const KIND: EventKind = EventKind::Notification;
+    type Verdict = outcome::Advice;
+    fn subject(&self) -> Option<&str> {
+        Some(&self.notification_type)
+    }
+    fn verdict(_: &Merged) -> Self::Verdict {
+        outcome::Advice
+    }
+}
+
+/// The fields every hook receives ahead of its event's own.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Base<'a> {
+    session_id: &'a str,
+    transcript_path: Cow<'a, str>,
+    cwd: Cow<'a, str>,
+    hook_event_name: EventKind,
+    timestamp: String,
+}
+
+/// The JSON for a hook's stdin, in pieces so that a shared field is never copied.
+#[derive(Clone, Debug, Default)]
+pub struct HookInput {
+    pieces: Vec<Bytes>,
+}
+
+impl HookInput {
+    /// Encodes an event of a session.
+    pub(crate) fn encode<E: Event>(event: &E, session: &Session) -> Result<Self, serde_json::Error> {
+        let base = Base {
+            session_id: &session.id,
+            transcript_path: session.transcript_path.to_string_lossy(),
+            cwd: session.cwd.to_string_lossy(),
+            hook_event_name: E::KIND,
+            timestamp: format!("{:.3}", jiff::Timestamp::now()),
+        };
+        let mut head = serde_json::to_vec(&base)?;
+        head.pop();
+        let mut pieces = Vec::with_capacity(3);
+        if let Some((name, value)) = event.shared_field() {
+            head.extend_from_slice(format!(",\"{name}\":").as_bytes());
+            pieces.push(Bytes::from(std::mem::take(&mut head)));
+            pieces.push(value.bytes().clone());
+        }
+        let own = serde_json::to_vec(event)?;
+        if own.len() > 2 {
+            head.push(b',');
+            head.extend_from_slice(&own[1..]);
+        } else {
+            head.push(b'}');
+        }
+        pieces.push(Bytes::from(head));
+        Ok(HookInput { pieces })
+    }
+
+    /// The pieces, in order.
+    pub fn pieces(&self) -> &[Bytes] {
+        &self.pieces
+    }
+
+    /// The length in bytes.
+    pub fn len(&self) -> usize {
+        self.pieces.iter().map(Bytes::len).sum()
+    }
+
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The whole text, copied together: for logs and for hooks in code.
+    pub fn to_json(&self) -> String {
+        String::from_utf8_lossy(&self.pieces.concat()).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model_api::LlmRequest;
+
+    fn session() -> Session {
+        Session { id: "s1".into(), cwd: "/p".into(), transcript_path: "/t".into(), ..Session::default() }
+    }
+
+    #[test]
+    fn base_fields_come_first_and_own_fields_follow() {
+        let event = BeforeAgent { prompt: "hi \"you\"".into() };
+        let json = HookInput::encode(&event, &session()).unwrap().to_json();
+        let value: Map<String, Value> = serde_json::from_str(&json).unwrap();
+        let keys: Vec<_> = value.keys().map(String::as_str).collect();
+        assert_eq!(keys, ["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "prompt"]);
+        let stamp = value["timestamp"].as_str().unwrap();
+        assert_eq!((stamp.len(), stamp.as_bytes()[19], stamp.as_bytes()[23]), (24, b'.', b'Z'));
+    }
+
+    #[test]
+    fn a_shared_field_is_not_copied() {
+        let shared = SharedJson::of(&LlmRequest { model: "m".into(), ..LlmRequest::default() });
+        let event = BeforeModel { llm_request: shared.clone() };
+        let input = HookInput::encode(&event, &session()).unwrap();
+        assert_eq!(input.pieces()[1].as_ptr(), shared.bytes().as_ptr());
+        let value: Value = serde_json::from_str(&input.to_json()).unwrap();
+        assert_eq!(value["llm_request"]["model"], "m");
+    }
+
+    #[test]
+    fn any_event_names_the_field_that_is_missing() {
+        let error = AnyEvent::from_fields(EventKind::BeforeTool, Map::new()).unwrap_err();
+        assert!(error.to_string().contains("tool_name"), "{error}");
+    }
+}

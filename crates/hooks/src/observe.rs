@@ -1,0 +1,130 @@
+//! Who wants to know: every run is reported as it starts and as it ends, for panels, telemetry and traces.
+
+use std::time::Duration;
+
+use crate::answer::{Answer, Captured, Decision, End};
+use crate::event::EventKind;
+use crate::input::HookInput;
+use crate::registry::Source;
+
+/// Hears of every hook run. Called on the engine's tasks: be quick, and never block.
+pub trait Observer: Send + Sync {
+    /// A hook is about to run.
+    fn started(&self, _run: &RunStart<'_>) {}
+    /// A hook has ended and its answer has been read.
+    fn finished(&self, _run: &RunReport, _input: &HookInput) {}
+}
+
+/// A hook that is about to run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunStart<'a> {
+    /// The event.
+    pub event: EventKind,
+    /// The hook's name.
+    pub hook: &'a str,
+    /// Where it was declared.
+    pub source: &'a Source,
+    /// Its place in the plan, from 1.
+    pub position: usize,
+    /// How many hooks the plan has.
+    pub total: usize,
+}
+
+/// How one hook ran.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// The event.
+    pub event: EventKind,
+    /// The hook's name.
+    pub hook: String,
+    /// Where it was declared.
+    pub source: Source,
+    /// Its place in the plan, from 1.
+    pub position: usize,
+    /// How many hooks the plan has.
+    pub total: usize,
+    /// How it ended.
+    pub status: RunStatus,
+    /// Its exit code, or the one a shell would have reported.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// From start to end.
+    pub duration: Duration,
+    /// How much input it was given.
+    pub input_bytes: usize,
+    /// What it printed.
+    pub stdout: Captured,
+    /// What it complained.
+    pub stderr: Captured,
+    /// Its answer, after the failure policy.
+    pub answer: Answer,
+    /// What went wrong, if anything did.
+    pub error: Option<String>,
+    /// Whether it left processes behind in its group.
+    pub left_behind: bool,
+}
+
+impl RunReport {
+    /// Whether the hook did what hooks should: ran, and said something that can be understood.
+    pub fn succeeded(&self) -> bool {
+        matches!(self.status, RunStatus::Ok | RunStatus::Blocked)
+    }
+
+    /// What it decided.
+    pub fn decision(&self) -> Option<Decision> {
+        self.answer.decision
+    }
+
+    /// Whether any of its output was dropped.
+    pub fn truncated(&self) -> bool {
+        self.stdout.truncated || self.stderr.truncated
+    }
+}
+
+/// How a run ended, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// It exited with 0.
+    Ok,
+    /// It exited with 2.
+    Blocked,
+    /// It exited with another code.
+    Failed,
+    /// A signal ended it.
+    Signaled,
+    /// It ran too long.
+    TimedOut,
+    /// The turn was cancelled.
+    Cancelled,
+    /// It could not start.
+    NotStarted,
+}
+
+impl RunStatus {
+    pub(crate) fn of(end: &End) -> Self {
+        match end {
+            End::Exited(0) => RunStatus::Ok,
+            End::Exited(2) => RunStatus::Blocked,
+            End::Exited(_) => RunStatus::Failed,
+            End::Signaled(_) => RunStatus::Signaled,
+            End::TimedOut(_) => RunStatus::TimedOut,
+            End::Cancelled => RunStatus::Cancelled,
+            End::NotStarted { .. } => RunStatus::NotStarted,
+        }
+    }
+
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunStatus::Ok => "ok",
+            RunStatus::Blocked => "blocked",
+            RunStatus::Failed => "failed",
+            RunStatus::Signaled => "signaled",
+            RunStatus::TimedOut => "timed_out",
+            RunStatus::Cancelled => "cancelled",
+            RunStatus::NotStarted => "not_started",
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! What the caller gets back: one typed verdict per event, so that no case can be forgotten and none that the event
+//! does not have can be applied. Carrying the verdict out is the caller's work.
+
+use serde_json::{Map, Value};
+
+use crate::answer::Decision;
+use crate::merge::Merged;
+use crate::model_api::{LlmRequestPatch, LlmResponse, ToolConfig};
+use crate::observe::RunReport;
+use crate::registry::Source;
+
+/// Everything that came of firing one event.
+#[derive(Clone, Debug)]
+pub struct Outcome<V> {
+    /// What the hooks decided, together.
+    pub verdict: V,
+    /// What they want the user to read, in plan order.
+    pub messages: Vec<Said>,
+    /// What went wrong, in plan order. Never empty when a hook failed.
+    pub warnings: Vec<Said>,
+    /// Whether a hook asked to be kept out of logs and telemetry.
+    pub suppress_output: bool,
+    /// The merged answer, in a hook's own vocabulary.
+    pub merged: Merged,
+    /// How each hook ran, in plan order.
+    pub runs: Vec<RunReport>,
+}
+
+/// Words of, or about, one hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The hook's name.
+    pub hook: String,
+    /// Where it was declared.
+    pub source: Source,
+    /// The words.
+    pub text: String,
+}
+
+/// For events that hooks can only comment on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advice;
+
+/// What hooks add to a session's start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionStartVerdict {
+    /// Text for the model.
+    pub context: Option<String>,
+}
+
+/// What becomes of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BeforeAgentVerdict {
+    /// It goes to the model, with this text appended.
+    Proceed {
+        /// Text for the model.
+        context: Option<String>,
+    },
+    /// The turn does not run and the prompt leaves no trace.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+    /// The turn does not run; the prompt stays in the history.
+    Stop {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What becomes of a final answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AfterAgentVerdict {
+    /// It stands.
+    Accept {
+        /// Whether the model's memory is emptied.
+        clear_context: bool,
+    },
+    /// It is rejected; the reason is the next prompt.
+    Retry {
+        /// The next prompt.
+        reason: String,
+        /// Whether the model's memory is emptied first.
+        clear_context: bool,
+    },
+    /// The agent stops without a retry.
+    Stop {
+        /// Why.
+        reason: String,
+        /// Whether the model's memory is emptied.
+        clear_context: bool,
+    },
+}
+
+/// What becomes of a model request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BeforeModelVerdict {
+    /// It is sent, with these changes.
+    Proceed {
+        /// What to change.
+        changes: Option<LlmRequestPatch>,
+    },
+    /// It is not sent; this is the answer.
+    Answer {
+        /// The answer.
+        response: LlmResponse,
+    },
+    /// It is not sent and the turn ends.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+    /// The agent stops.
+    Stop {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Which tools the model may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolSelection {
+    /// The configuration, if any hook set one.
+    pub config: Option<ToolConfig>,
+}
+
+/// What becomes of a piece of the model's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AfterModelVerdict {
+    /// It stands.
+    Keep,
+    /// This takes its place.
+    Replace {
+        /// The replacement.
+        response: LlmResponse,
+    },
+    /// The answer so far is dropped and the turn ends.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+    /// The agent stops.
+    Stop {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What becomes of a tool call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BeforeToolVerdict {
+    /// It goes on to approval.
+    Proceed {
+        /// Arguments to lay over the model's.
+        changes: Option<Map<String, Value>>,
+    },
+    /// The user must be asked, whatever the approval mode.
+    Ask {
+        /// Why.
+        reason: String,
+        /// Arguments to lay over the model's.
+        changes: Option<Map<String, Value>>,
+    },
+    /// It does not run; the model is told why.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+    /// The agent stops.
+    Stop {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What becomes of a tool's result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AfterToolVerdict {
+    /// The model sees it.
+    Keep {
+        /// Text to append for the model.
+        context: Option<String>,
+        /// A tool to run next, whose result takes this one's place.
+        tail_call: Option<TailCall>,
+    },
+    /// The model sees the reason instead.
+    Hide {
+        /// What the model sees.
+        reason: String,
+        /// Text to append for the model.
+        context: Option<String>,
+    },
+    /// The agent stops.
+    Stop {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A tool to run in another's place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TailCall {
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub args: Map<String, Value>,
+}
+
+pub(crate) fn session_start(merged: &Merged) -> SessionStartVerdict {
+    SessionStartVerdict { context: merged.additional_context.clone() }
+}
+
+pub(crate) fn before_agent(merged: &Merged) -> BeforeAgentVerdict {
+    if merged.stop {
+        return BeforeAgentVerdict::Stop { reason: merged.stop_text() };
+    }
+    match merged.decision {
+        Some(Decision::Deny) => BeforeAgentVerdict::Deny { reason: merged.reason_text() },
+        _ => BeforeAgentVerdict::Proceed { context: merged.additional_context.clone() },
+    }
+}
+
+pub(crate) fn after_agent(merged: &Merged) -> AfterAgentVerdict {
+    let clear_context = merged.clear_context;
+    if merged.stop {
+        return AfterAgentVerdict::Stop { reason: merged.stop_text(), clear_context };
+    }
+    match merged.decision {
+        Some(Decision::Deny) => AfterAgentVerdict::Retry { reason: merged.reason_text(), clear_context },
+        _ => AfterAgentVerdict::Accept { clear_context },
+    }
+}
+
+pub(crate) fn before_model(merged: &Merged) -> BeforeModelVerdict {
+    if merged.stop {
+        return BeforeModelVerdict::Stop { reason: merged.stop_text() };
+    }
+    if let Some(response) = &merged.llm_response {
+        return BeforeModelVerdict::Answer { response: response.clone() };
+    }
+    match merged.decision {
+        Some(Decision::Deny) => BeforeModelVerdict::Deny { reason: merged.reason_text() },
+        _ => BeforeModelVerdict::Proceed { changes: merged.llm_request.clone() },
+    }
+}
+
+pub(crate) fn before_tool_selection(merged: &Merged) -> ToolSelection {
+    ToolSelection { config: merged.tool_config.clone() }
+}
+
+pub(crate) fn after_model(merged: &Merged) -> AfterModelVerdict {
+    if merged.stop {
+        return AfterModelVerdict::Stop { reason: merged.stop_text() };
+    }
+    match (merged.decision, &merged.llm_response) {
+        (Some(Decision::Deny), _) => AfterModelVerdict::Deny { reason: merged.reason_text() },
+        (_, Some(response)) => AfterModelVerdict::Replace { response: response.clone() },
+        _ => AfterModelVerdict::Keep,
+    }
+}
+
+pub(crate) fn before_tool(merged: &Merged) -> BeforeToolVerdict {
+    if merged.stop {
+        return BeforeToolVerdict::Stop { reason: merged.stop_text() };
+    }
+    let changes = merged.tool_input.clone();
+    match merged.decision {
+        Some(Decision::Deny) => BeforeToolVerdict::Deny { reason: merged.reason_text() },
+        Some(Decision::Ask) => BeforeToolVerdict::Ask { reason: merged.reason_text(), changes },
+        _ => BeforeToolVerdict::Proceed { changes },
+    }
+}
+
+pub(crate) fn after_tool(merged: &Merged) -> AfterToolVerdict {
+    if merged.stop {
+        return AfterToolVerdict::Stop { reason: merged.stop_text() };
+    }
+    let context = merged.additional_context.clone();
+    match merged.decision {
+        Some(Decision::Deny) => AfterToolVerdict::Hide { reason: merged.reason_text(), context },
+        _ => AfterToolVerdict::Keep { context, tail_call: merged.tail_call.clone() },
+    }
+}

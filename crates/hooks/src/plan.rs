@@ -1,0 +1,268 @@
+//! Event + registry → the hooks to run, in order, without doubles, sequential or parallel.
+//!
+//! The index is built once per configuration and every answer is remembered, so that planning is one look-up.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use regex::bytes::{RegexSet, RegexSetBuilder};
+
+use crate::event::EventKind;
+use crate::matcher::{Matcher, Pattern};
+use crate::registry::{Hook, HookState, Registry};
+use crate::tool_names::other_names;
+
+/// The hooks that one event runs.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The hooks, in order.
+    pub hooks: Vec<Arc<Hook>>,
+    /// Whether they run one after another.
+    pub sequential: bool,
+}
+
+/// A registry prepared for planning.
+#[derive(Debug)]
+pub struct Planner {
+    registry: Registry,
+    events: [EventIndex; EventKind::COUNT],
+}
+
+#[derive(Debug, Default)]
+struct EventIndex {
+    /// Enabled hooks of this event, in plan order.
+    hooks: Vec<Arc<Hook>>,
+    /// Those that match everything.
+    always: Vec<usize>,
+    /// Those that match a name.
+    by_name: HashMap<String, Vec<usize>>,
+    /// Patterns, each once, with the hooks that use it.
+    patterns: Vec<(Arc<Pattern>, Vec<usize>)>,
+    /// The patterns that can be tried all at once: the set, and which pattern each member is.
+    set: OnceLock<Option<(RegexSet, Vec<usize>)>>,
+    /// Plans already made, by subject.
+    made: Mutex<HashMap<Box<str>, Arc<Plan>>>,
+    /// The plan for events without a subject.
+    only: OnceLock<Arc<Plan>>,
+}
+
+impl Planner {
+    /// Indexes the enabled hooks of a registry.
+    pub fn new(registry: Registry) -> Self {
+        let mut events: [EventIndex; EventKind::COUNT] = Default::default();
+        let mut pattern_places: HashMap<(usize, String), usize> = HashMap::new();
+        for (hook, state) in registry.entries() {
+            if *state == HookState::Enabled {
+                let at = hook.event.index();
+                events[at].add(hook.clone(), |text| (at, text.to_owned()), &mut pattern_places);
+            }
+        }
+        Planner { registry, events }
+    }
+
+    /// The registry it was made from.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Whether any hook could run on this event. Costs nothing.
+    pub fn wants(&self, kind: EventKind) -> bool {
+        !self.events[kind.index()].hooks.is_empty()
+    }
+
+    /// The plan for an event; `None` if no hook runs.
+    pub fn plan(&self, kind: EventKind, subject: Option<&str>) -> Option<Arc<Plan>> {
+        let index = &self.events[kind.index()];
+        if index.hooks.is_empty() {
+            return None;
+        }
+        let plan = match subject {
+            Some(subject) => index.plan_for(subject),
+            None => index.only.get_or_init(|| Arc::new(index.make_plan(0..index.hooks.len()))).clone(),
+        };
+        (!plan.hooks.is_empty()).then_some(plan)
+    }
+}
+
+impl EventIndex {
+    fn add(
+        &mut self,
+        hook: Arc<Hook>,
+        key: impl Fn(&str) -> (usize, String),
+        places: &mut HashMap<(usize, String), usize>,
+    ) {
+        let at = self.hooks.len();
+        match &hook.matcher {
+            Matcher::All => self.always.push(at),
+            Matcher::Names(names) => {
+                for name in names {
+                    self.by_name.entry(name.clone()).or_default().push(at);
+                }
+            }
+            Matcher::Pattern(pattern) => {
+                let place = *places.entry(key(&pattern.text)).or_insert_with(|| {
+                    self.patterns.push((pattern.clone(), Vec::new()));
+                    self.patterns.len() - 1
+                });
+                self.patterns[place].1.push(at);
+            }
+        }
+        self.hooks.push(hook);
+    }
+
+    fn plan_for(&self, subject: &str) -> Arc<Plan> {
+        /// A model may invent tool names; remembering them must not fill the memory.
+        const REMEMBERED: usize = 1024;
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = made.get(subject) {
+            return plan.clone();
+        }
+        let plan = Arc::new(self.make_plan(self.matching(subject)));
+        if made.len() < REMEMBERED {
+            made.insert(subject.into(), plan.clone());
+        }
+        plan
+    }
+
+    /// The places of all matching hooks, in order.
+    fn matching(&self, subject: &str) -> Vec<usize> {
+        let mut found = self.always.clone();
+        let named = |name: &str| self.by_name.get(name).into_iter().flatten().copied().collect::<Vec<_>>();
+        found.extend(named(subject));
+        for name in other_names(subject) {
+            found.extend(named(&name));
+        }
+        found.extend(self.matching_patterns(subject).flat_map(|at| self.patterns[at].1.iter().copied()));
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn matching_patterns<'a>(&'a self, subject: &'a str) -> impl Iterator<Item = usize> + 'a {
+        let set = self.set.get_or_init(|| build_set(&self.patterns)).as_ref();
+        let mut in_set: Vec<usize> = Vec::new();
+        if let Some((set, members)) = set {
+            let names = std::iter::once(subject.to_owned()).chain(other_names(subject).map(|name| name.into_owned()));
+            in_set = names.flat_map(|name| set.matches(name.as_bytes()).into_iter().collect::<Vec<_>>()).map(|at| members[at]).collect();
+        }
+        let alone = self.patterns.iter().enumerate().filter(move |(_, (pattern, _))| set.is_none() || !pattern.joins_set);
+        let alone = alone.filter(move |(_, (pattern, _))| pattern.matches(subject)).map(|(at, _)| at);
+        in_set.into_iter().chain(alone)
+    }
+
+    /// Drops doubles: of hooks with one name and command the first stays, unless a later one is locked.
+    fn make_plan(&self, places: impl IntoIterator<Item = usize>) -> Plan {
+        let places: Vec<usize> = places.into_iter().collect();
+        let locked: HashSet<_> =
+            places.iter().map(|at| &self.hooks[*at]).filter(|hook| hook.locked).filter_map(|hook| hook.key()).collect();
+        let mut seen = HashSet::new();
+        let mut hooks = Vec::with_capacity(places.len());
+        for hook in places.iter().map(|at| &self.hooks[*at]) {
+            let keep = match hook.key() {
+                Some(key) => (hook.locked || !locked.contains(&key)) && seen.insert(key),
+                None => true,
+            };
+            if keep {
+                hooks.push(hook.clone());
+            }
+        }
+        let sequential = hooks.iter().any(|hook| hook.sequential);
+        Plan { hooks, sequential }
+    }
+}
+
+/// Joins the patterns that Rust's engine reads the same way; few patterns are quicker tried one by one.
+fn build_set(patterns: &[(Arc<Pattern>, Vec<usize>)]) -> Option<(RegexSet, Vec<usize>)> {
+    const WORTH_A_SET: usize = 16;
+    let members: Vec<usize> =
+        patterns.iter().enumerate().filter(|(_, (pattern, _))| pattern.joins_set).map(|(at, _)| at).collect();
+    if members.len() < WORTH_A_SET {
+        return None;
+    }
+    let texts = members.iter().map(|at| patterns[*at].0.text.as_str());
+    let set = RegexSetBuilder::new(texts).unicode(false).size_limit(256 << 20).dfa_size_limit(64 << 20).build().ok()?;
+    Some((set, members))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::declare::{Layer, declare};
+    use crate::registry::Source;
+    use std::path::Path;
+
+    fn planner(layers: &[(Source, &str)]) -> Planner {
+        let declared = layers.iter().map(|(source, text)| {
+            let declared = declare(&Layer::new(source.clone(), Path::new("s.json"), text));
+            assert_eq!(declared.diagnostics, [], "{text}");
+            declared
+        });
+        Planner::new(Registry::new(declared.collect()))
+    }
+
+    fn ids(plan: Option<Arc<Plan>>) -> Vec<String> {
+        plan.map(|plan| plan.hooks.iter().map(|hook| hook.id().to_owned()).collect()).unwrap_or_default()
+    }
+
+    fn hook(name: &str) -> String {
+        format!(r#"{{"type": "command", "name": "{name}", "command": "run-{name}"}}"#)
+    }
+
+    fn before_tool(definitions: &[(&str, &str, bool)]) -> String {
+        let list: Vec<_> = definitions
+            .iter()
+            .map(|(matcher, name, sequential)| {
+                format!(r#"{{"matcher": "{matcher}", "sequential": {sequential}, "hooks": [{}]}}"#, hook(name))
+            })
+            .collect();
+        format!(r#"{{"hooks": {{"BeforeTool": [{}]}}}}"#, list.join(","))
+    }
+
+    #[test]
+    fn layers_run_in_order_and_doubles_run_once() {
+        let user = before_tool(&[("*", "b", false), ("*", "a", false)]);
+        let project = before_tool(&[("*", "a", false)]);
+        let planner = planner(&[(Source::User, &user), (Source::Project, &project)]);
+        let plan = planner.plan(EventKind::BeforeTool, Some("glob"));
+        assert!(!plan.as_ref().unwrap().sequential);
+        assert_eq!(plan.as_ref().unwrap().hooks[0].source, Source::Project);
+        assert_eq!(ids(plan), ["a", "b"]);
+    }
+
+    #[test]
+    fn one_sequential_definition_makes_the_plan_sequential_only_where_it_matches() {
+        let text = before_tool(&[("*", "a", false), ("glob", "b", true)]);
+        let planner = planner(&[(Source::User, &text)]);
+        assert!(planner.plan(EventKind::BeforeTool, Some("glob")).unwrap().sequential);
+        assert!(!planner.plan(EventKind::BeforeTool, Some("replace")).unwrap().sequential);
+        assert!(planner.plan(EventKind::AfterTool, Some("glob")).is_none());
+        assert!(!planner.wants(EventKind::AfterTool));
+    }
+
+    #[test]
+    fn a_locked_hook_is_not_shadowed() {
+        let mut system = before_tool(&[("*", "guard", false)]);
+        system = system.replace(r#""type""#, r#""locked": true, "type""#);
+        let project = before_tool(&[("*", "guard", false)]);
+        let planner = planner(&[(Source::Project, &project), (Source::System, &system)]);
+        let plan = planner.plan(EventKind::BeforeTool, Some("glob")).unwrap();
+        assert_eq!(plan.hooks.len(), 1);
+        assert_eq!(plan.hooks[0].source, Source::System);
+    }
+
+    #[test]
+    fn a_set_of_patterns_finds_what_each_pattern_finds() {
+        let tools = ["read_file", "run_shell_command", "replace", "mcp__x__y", "search_file_content"];
+        let texts = ["read_.*", "^re", "e$", "file|shell", ".", "^Edit", "x__y$", "mcp_x_y|zzz.", "[a-m]e", "(?!r)e"];
+        let definitions: Vec<_> = (0..60)
+            .map(|at| (format!("{}{}", texts[at % texts.len()], ["", "|q+"][at % 2]), format!("h{at}")))
+            .collect();
+        let borrowed: Vec<_> = definitions.iter().map(|(text, name)| (text.as_str(), name.as_str(), false)).collect();
+        let planner = planner(&[(Source::User, &before_tool(&borrowed))]);
+        for tool in tools {
+            let expected: Vec<_> =
+                planner.registry().hooks().iter().filter(|hook| hook.matcher.matches(tool)).map(|hook| hook.id().to_owned()).collect();
+            assert_eq!(ids(planner.plan(EventKind::BeforeTool, Some(tool))), expected, "{tool}");
+        }
+    }
+}

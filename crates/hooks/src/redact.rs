@@ -1,0 +1,72 @@
+//! Keeps secrets out of hooks' environment: by the variable's name, or by what its value looks like.
+
+use std::ffi::OsString;
+
+/// Which variables hooks may not see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redaction {
+    /// Names that are always passed on.
+    pub allowed: Vec<String>,
+    /// Names that never are.
+    pub blocked: Vec<String>,
+}
+
+/// Parts of names that secrets have.
+const SECRET_WORDS: [&str; 11] = [
+    "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "PRIVATE", "CERT", "PASSPHRASE", "COOKIE",
+];
+
+/// Names that hold such a part and no secret.
+const HARMLESS: [&str; 5] = ["SSH_AUTH_SOCK", "XAUTHORITY", "SSL_CERT_FILE", "SSL_CERT_DIR", "KEYTIMEOUT"];
+
+impl Redaction {
+    /// The variables that hooks may see.
+    pub fn apply(&self, env: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        env.into_iter().filter(|(name, value)| self.passes(&name.to_string_lossy(), &value.to_string_lossy())).collect()
+    }
+
+    fn passes(&self, name: &str, value: &str) -> bool {
+        let listed = |list: &[String]| list.iter().any(|listed| listed.eq_ignore_ascii_case(name));
+        if listed(&self.blocked) {
+            return false;
+        }
+        if listed(&self.allowed) || HARMLESS.contains(&name) {
+            return true;
+        }
+        let upper = name.to_ascii_uppercase();
+        !SECRET_WORDS.iter().any(|word| upper.contains(word)) && !looks_like_a_key(value)
+    }
+}
+
+/// Well-known shapes of keys and tokens.
+fn looks_like_a_key(value: &str) -> bool {
+    const PREFIXES: [&str; 12] = [
+        "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-", "AKIA", "AIza", "eyJ", "npm_",
+    ];
+    let token_like = value.len() >= 20 && !value.contains(|char: char| char.is_whitespace());
+    (token_like && PREFIXES.iter().any(|prefix| value.starts_with(prefix)))
+        || value.contains("-----BEGIN ")
+        || has_password_in_url(value)
+}
+
+/// `scheme://user:password@host`
+fn has_password_in_url(value: &str) -> bool {
+    let Some((_, rest)) = value.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    authority.split_once('@').is_some_and(|(user, _)| user.split_once(':').is_some_and(|(_, password)| !password.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_go_and_the_rest_stays() {
+        let redaction = Redaction { allowed: vec!["MY_API_KEY".into()], blocked: vec!["PLAIN".into()] };
+        let passes = |name, value| redaction.passes(name, value);
+        assert!(passes("PATH", "/bin") && passes("SSH_AUTH_SOCK", "/x") && passes("MY_API_KEY", "1"));
+        assert!(passes("HOME", "/home/u") && passes("URL", "https://example.org/a@b"));
+        assert!(!passes("GITHUB_TOKEN", "x") && !passes("db_password", "x") && !passes("PLAIN", "x"));
+        assert!(!passes("X", "ghp_0123456789abcdef0123") && !passes("DATABASE_URL", "postgres://u:p@h/d"));
+    }
+}

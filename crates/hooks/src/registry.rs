@@ -1,0 +1,376 @@
+//! Every hook there is, in layer order, with its source and its state. Which of them an event runs is `plan.rs`.
+
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::{Answer, Cause};
+use crate::declare::Declared;
+use crate::diagnostic::{Diagnostic, Place};
+use crate::event::EventKind;
+use crate::input::HookInput;
+use crate::matcher::Matcher;
+use crate::run::words::Invocation;
+
+/// Where a hook was declared, highest precedence first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// By the embedding program, in code.
+    Runtime,
+    /// The project's settings.
+    Project,
+    /// The user's settings.
+    User,
+    /// The machine's settings.
+    System,
+    /// An extension of that name.
+    Extension(String),
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Runtime => f.pad("runtime"),
+            Source::Project => f.pad("project"),
+            Source::User => f.pad("user"),
+            Source::System => f.pad("system"),
+            Source::Extension(name) => f.pad(&format!("extension {name}")),
+        }
+    }
+}
+
+/// What counts when a hook fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum FailureAction {
+    /// The event goes on, with a warning.
+    Allow,
+    /// The event is denied.
+    Block,
+    /// The user decides.
+    Ask,
+}
+
+/// What counts when a hook fails, by cause; what is not set here is decided further out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnError {
+    /// It ran too long.
+    pub timeout: Option<FailureAction>,
+    /// Another exit code, or a signal.
+    pub exit: Option<FailureAction>,
+    /// It could not start.
+    pub spawn: Option<FailureAction>,
+    /// Its output could not be understood in full.
+    pub output: Option<FailureAction>,
+}
+
+impl OnError {
+    /// The same for every cause.
+    pub fn all(action: FailureAction) -> Self {
+        let action = Some(action);
+        OnError { timeout: action, exit: action, spawn: action, output: action }
+    }
+
+    /// The action for a cause, if set.
+    pub fn get(&self, cause: Cause) -> Option<FailureAction> {
+        match cause {
+            Cause::Timeout => self.timeout,
+            Cause::Exit => self.exit,
+            Cause::Spawn => self.spawn,
+            Cause::Output => self.output,
+        }
+    }
+
+    /// This policy, with gaps filled by an outer one.
+    pub(crate) fn or(self, outer: OnError) -> OnError {
+        OnError {
+            timeout: self.timeout.or(outer.timeout),
+            exit: self.exit.or(outer.exit),
+            spawn: self.spawn.or(outer.spawn),
+            output: self.output.or(outer.output),
+        }
+    }
+}
+
+/// One hook.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    /// The event it runs on.
+    pub event: EventKind,
+    /// Where it was declared.
+    pub source: Source,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// When it runs.
+    pub matcher: Matcher,
+    /// The matcher as written.
+    pub matcher_text: Option<String>,
+    /// Whether its definition asks for a sequential plan.
+    pub sequential: bool,
+    /// What runs.
+    pub action: Action,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// What counts when it fails.
+    pub on_error: OnError,
+    /// Whether no other layer may switch it off (system hooks only).
+    pub locked: bool,
+    /// Where it stands, for hooks from files.
+    pub place: Option<Place>,
+}
+
+impl Hook {
+    /// How long a hook may take where nothing else is said.
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+    /// The hook's identity: its name, else its command.
+    pub fn id(&self) -> &str {
+        match (&self.name, &self.action) {
+            (Some(name), _) => name,
+            (None, Action::Command(command)) => &command.command,
+            (None, Action::Function(_)) => "unnamed",
+        }
+    }
+
+    /// The command as written, for command hooks.
+    pub fn command(&self) -> Option<&str> {
+        match &self.action {
+            Action::Command(command) => Some(&command.command),
+            Action::Function(_) => None,
+        }
+    }
+
+    /// Hooks with equal keys are one hook. A hook in code equals no other.
+    pub(crate) fn key(&self) -> Option<(Option<&str>, &str)> {
+        self.command().map(|command| (self.name.as_deref(), command))
+    }
+}
+
+/// What a hook runs.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// A command.
+    Command(CommandAction),
+    /// A function of the embedding program.
+    Function(HookFunction),
+}
+
+/// A command and what it needs.
+#[derive(Clone, Debug)]
+pub struct CommandAction {
+    /// The command as written.
+    pub command: String,
+    /// Variables of its own, over the session's.
+    pub env: Vec<(String, String)>,
+    /// How it is started.
+    pub(crate) invocation: Invocation,
+}
+
+type BoxedAnswer = Pin<Box<dyn Future<Output = Result<Answer, String>> + Send>>;
+
+/// A hook in code: gets the JSON that a command would get on stdin, and gives an answer or says why it failed.
+#[derive(Clone)]
+pub struct HookFunction(Arc<dyn Fn(HookInput) -> BoxedAnswer + Send + Sync>);
+
+impl HookFunction {
+    /// Wraps an async function.
+    pub fn new<F, Fut>(function: F) -> Self
+    where
+        F: Fn(HookInput) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Answer, String>> + Send + 'static,
+    {
+        HookFunction(Arc::new(move |input| Box::pin(function(input))))
+    }
+
+    pub(crate) fn call(&self, input: HookInput) -> BoxedAnswer {
+        (self.0)(input)
+    }
+}
+
+impl std::fmt::Debug for HookFunction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HookFunction")
+    }
+}
+
+/// Whether a hook runs, and if not, why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookState {
+    /// It runs when its event fires.
+    Enabled,
+    /// Its name is on a disabled list, or it was disabled at run time.
+    Disabled {
+        /// The layers that say so; empty for run time.
+        by: Vec<Source>,
+    },
+    /// A layer switched all hooks off.
+    SwitchedOff {
+        /// The layer that says so.
+        by: Source,
+    },
+    /// It waits for the user's trust.
+    Held {
+        /// What the user should know.
+        why: String,
+    },
+}
+
+/// All hooks of a configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    hooks: Vec<Arc<Hook>>,
+    states: Vec<HookState>,
+    layers: Vec<LayerSwitches>,
+    overrides: HashMap<String, bool>,
+    held: HashMap<usize, String>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+#[derive(Clone, Debug)]
+struct LayerSwitches {
+    source: Source,
+    enabled: Option<bool>,
+    disabled: HashSet<String>,
+    on_error: OnError,
+    max_agent_retries: Option<u32>,
+    notifications: Option<bool>,
+}
+
+/// A hook that cannot be switched off.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SwitchError {
+    /// No hook has that name.
+    #[error("no hook is called `{0}`")]
+    Unknown(String),
+    /// The machine's administrator locked it.
+    #[error("hook `{0}` is locked by the system settings and can't be switched off")]
+    Locked(String),
+}
+
+impl Registry {
+    /// Gathers declared layers; they are brought into precedence order, whatever order they come in.
+    pub fn new(mut layers: Vec<Declared>) -> Self {
+        layers.sort_by_key(|layer| match &layer.source {
+            Source::Extension(_) => 4,
+            Source::System => 3,
+            Source::User => 2,
+            Source::Project => 1,
+            Source::Runtime => 0,
+        });
+        let mut registry = Registry::default();
+        for layer in layers {
+            registry.hooks.extend(layer.hooks.into_iter().map(Arc::new));
+            registry.diagnostics.extend(layer.diagnostics);
+            registry.layers.push(LayerSwitches {
+                source: layer.source,
+                enabled: layer.config.enabled,
+                disabled: layer.config.disabled.into_iter().collect(),
+                on_error: layer.config.on_error,
+                max_agent_retries: layer.config.max_agent_retries,
+                notifications: layer.config.notifications,
+            });
+        }
+        registry.refresh();
+        registry
+    }
+
+    /// Adds a hook in code; it runs ahead of all layers.
+    pub fn add(&mut self, hook: Hook) {
+        let at = self.hooks.iter().take_while(|hook| hook.source == Source::Runtime).count();
+        self.hooks.insert(at, Arc::new(hook));
+        self.held = std::mem::take(&mut self.held)
+            .into_iter()
+            .map(|(index, why)| (if index >= at { index + 1 } else { index }, why))
+            .collect();
+        self.refresh();
+    }
+
+    /// All hooks, in the order in which they run.
+    pub fn hooks(&self) -> &[Arc<Hook>] {
+        &self.hooks
+    }
+
+    /// All hooks with their states.
+    pub fn entries(&self) -> impl Iterator<Item = (&Arc<Hook>, &HookState)> {
+        self.hooks.iter().zip(&self.states)
+    }
+
+    /// What was wrong with the configuration.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// How often in a row AfterAgent may demand a retry.
+    pub fn max_agent_retries(&self) -> u32 {
+        const DEFAULT: u32 = 5;
+        self.layers.iter().find_map(|layer| layer.max_agent_retries).unwrap_or(DEFAULT)
+    }
+
+    /// Whether running hooks are shown to the user.
+    pub fn notifications(&self) -> bool {
+        self.layers.iter().find_map(|layer| layer.notifications).unwrap_or(true)
+    }
+
+    /// What counts when this hook fails: its own word, then the layers', then allow.
+    pub(crate) fn failure_action(&self, hook: &Hook, cause: Cause) -> FailureAction {
+        // Nobody but the system layer may weaken a locked guard.
+        let counts = |layer: &&LayerSwitches| !hook.locked || layer.source == Source::System;
+        let outer = self.layers.iter().filter(counts).fold(OnError::default(), |policy, layer| policy.or(layer.on_error));
+        hook.on_error.or(outer).get(cause).unwrap_or(FailureAction::Allow)
+    }
+
+    /// Enables or disables every hook of that name, until the configuration is loaded again.
+    ///
+    /// # Errors
+    /// If no hook has that name, or a locked one should be disabled.
+    pub fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<(), SwitchError> {
+        let mut named = self.hooks.iter().filter(|hook| hook.id() == name).peekable();
+        if named.peek().is_none() {
+            return Err(SwitchError::Unknown(name.to_owned()));
+        }
+        if !enabled && named.any(|hook| hook.locked) {
+            return Err(SwitchError::Locked(name.to_owned()));
+        }
+        self.overrides.insert(name.to_owned(), enabled);
+        self.refresh();
+        Ok(())
+    }
+
+    /// Holds hooks back until the user trusts them; the function says why, or nothing for a trusted one.
+    pub fn hold(&mut self, why: impl Fn(&Hook) -> Option<String>) {
+        self.held = self.hooks.iter().enumerate().filter_map(|(at, hook)| Some((at, why(hook)?))).collect();
+        self.refresh();
+    }
+
+    fn refresh(&mut self) {
+        self.states = (0..self.hooks.len()).map(|at| self.state_of(at)).collect();
+    }
+
+    fn state_of(&self, at: usize) -> HookState {
+        let hook = &self.hooks[at];
+        if let Some(why) = self.held.get(&at) {
+            return HookState::Held { why: why.clone() };
+        }
+        let counts = |layer: &&LayerSwitches| !hook.locked || layer.source == Source::System;
+        let decider = self.layers.iter().filter(counts).find(|layer| layer.enabled.is_some());
+        if let Some(layer) = decider.filter(|layer| layer.enabled == Some(false)) {
+            return HookState::SwitchedOff { by: layer.source.clone() };
+        }
+        match self.overrides.get(hook.id()) {
+            Some(true) => return HookState::Enabled,
+            Some(false) => return HookState::Disabled { by: Vec::new() },
+            None => {}
+        }
+        let names_it = |layer: &&LayerSwitches| layer.disabled.contains(hook.id());
+        let by: Vec<_> =
+            self.layers.iter().filter(counts).filter(names_it).map(|layer| layer.source.clone()).collect();
+        if by.is_empty() { HookState::Enabled } else { HookState::Disabled { by } }
+    }
+}

@@ -1,0 +1,195 @@
+//! Starts a command hook, directly or in a shell, and sees it to its end.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::process::{Process, Program, Waited};
+use super::words::{Invocation, SESSION_VARIABLES};
+use super::{Finished, Runner, lookup};
+use crate::answer::{Captured, End};
+use crate::input::{HookInput, Session};
+use crate::ready::{self, NotReady};
+use crate::registry::CommandAction;
+
+impl Runner {
+    /// Runs a command to its end.
+    pub(super) async fn run_command(
+        &self,
+        action: &CommandAction,
+        timeout: Duration,
+        input: &HookInput,
+        session: &Session,
+        cancel: &CancellationToken,
+    ) -> Finished {
+        // The clock runs from before the start, so that nothing a hook does to its start can stop it.
+        let deadline = tokio::time::Instant::now() + timeout;
+        if cancel.is_cancelled() {
+            return not_run(End::Cancelled);
+        }
+        let (mut process, in_shell) = match self.start(action, input, session) {
+            Ok(started) => started,
+            Err(end) => return not_run(end),
+        };
+        let mut end = tokio::select! {
+            biased;
+            waited = process.wait() => ended(waited),
+            () = cancel.cancelled() => {
+                process.end(self.limits.grace).await;
+                End::Cancelled
+            }
+            () = tokio::time::sleep_until(deadline) => {
+                process.end(self.limits.grace).await;
+                End::TimedOut(timeout)
+            }
+        };
+        let (stdout, stderr, left_behind) = process.finish();
+        if in_shell && matches!(end, End::Exited(126 | 127)) {
+            end = self.explain(end, action, session);
+        }
+        Finished { end, stdout, stderr, duration: Duration::ZERO, left_behind, answer: None }
+    }
+
+    /// Starts the command; whether a shell stands between.
+    fn start(&self, action: &CommandAction, input: &HookInput, session: &Session) -> Result<(Process, bool), End> {
+        if let Invocation::Direct { words, .. } = &action.invocation
+            && self.direct_is_faithful
+        {
+            let words: Vec<OsString> =
+                words.iter().map(|word| word.resolve(|name| self.variable(name, action, session))).collect();
+            if let Some(process) = self.start_directly(&words, action, input, session)? {
+                return Ok((process, false));
+            }
+        }
+        let args = [OsString::from("-c"), OsString::from(action.invocation.shell_text())];
+        let name = self.shell.file_name().unwrap_or(OsStr::new("sh"));
+        let spawned = self.spawn(&self.shell, name, &args, action, input, session);
+        spawned.map(|process| (process, true)).map_err(|error| cannot_start(&self.shell, &error, session))
+    }
+
+    /// Starts a program without a shell; `None` if it is a script that only a shell can read.
+    fn start_directly(
+        &self,
+        words: &[OsString],
+        action: &CommandAction,
+        input: &HookInput,
+        session: &Session,
+    ) -> Result<Option<Process>, End> {
+        let [name, args @ ..] = words else { return Ok(None) };
+        let program = ready::find_program(name, &self.places(&session.cwd)).map_err(not_started)?;
+        // A script sees the path it was started by: a relative one must stay relative, as a shell leaves it.
+        let path = if name.as_encoded_bytes().contains(&b'/') { Path::new(name) } else { program.as_path() };
+        match self.spawn(path, name, args, action, input, session) {
+            Ok(process) => Ok(Some(process)),
+            Err(error) if is_exec_format(&error) => Ok(None),
+            Err(error) => match ready::check(action, &self.places(&session.cwd), |name| self.variable(name, action, session)) {
+                Err(reason) => Err(not_started(reason)),
+                Ok(()) => Err(cannot_start(&program, &error, session)),
+            },
+        }
+    }
+
+    fn spawn(
+        &self,
+        path: &Path,
+        name: &OsStr,
+        args: &[OsString],
+        action: &CommandAction,
+        input: &HookInput,
+        session: &Session,
+    ) -> std::io::Result<Process> {
+        let session_env = session_environment(session);
+        let base = self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let own = action.env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+        let mut env = base.chain(session_env.iter().map(|(name, value)| (OsStr::new(*name), *value))).chain(own);
+        let mut program = Program { path, name, args, cwd: &session.cwd, env: &mut env };
+        Process::spawn(&mut program, input, self.limits.output, &self.groups)
+    }
+
+    /// A variable as the hook's process will see it.
+    pub(super) fn variable(&self, name: &str, action: &CommandAction, session: &Session) -> Option<OsString> {
+        let own = action.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| OsString::from(value));
+        let of_session = || {
+            let env = session_environment(session);
+            env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        own.or_else(of_session).or_else(|| lookup(&self.env, name).map(OsStr::to_owned))
+    }
+
+    /// A shell's 126 or 127 may be about the hook's own program, or about something the hook called.
+    fn explain(&self, end: End, action: &CommandAction, session: &Session) -> End {
+        match ready::check(action, &self.places(&session.cwd), |name| self.variable(name, action, session)) {
+            Err(reason) => not_started(reason),
+            Ok(()) => end,
+        }
+    }
+}
+
+/// The variables that tell a hook where it is.
+fn session_environment(session: &Session) -> [(&'static str, &OsStr); 5] {
+    let [project_dir, cwd, id, plans_dir, claude_dir] = SESSION_VARIABLES;
+    [
+        (project_dir, session.project_dir.as_os_str()),
+        (cwd, session.cwd.as_os_str()),
+        (id, OsStr::new(&session.id)),
+        (plans_dir, session.plans_dir.as_os_str()),
+        (claude_dir, session.project_dir.as_os_str()),
+    ]
+}
+
+fn ended(waited: Waited) -> End {
+    match waited {
+        Waited::Exited(status) => match status.code() {
+            Some(code) => End::Exited(code),
+            None => End::Signaled(signal_of(status)),
+        },
+        Waited::Lost(error) => End::NotStarted { code: 126, message: format!("its end could not be seen: {error}") },
+    }
+}
+
+#[cfg(unix)]
+fn signal_of(status: std::process::ExitStatus) -> i32 {
+    std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or(0)
+}
+
+#[cfg(not(unix))]
+fn signal_of(_: std::process::ExitStatus) -> i32 {
+    0
+}
+
+#[cfg(unix)]
+fn is_exec_format(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error())
+}
+
+#[cfg(not(unix))]
+fn is_exec_format(_: &std::io::Error) -> bool {
+    false
+}
+
+fn not_started(reason: NotReady) -> End {
+    End::NotStarted { code: reason.exit_code(), message: reason.to_string() }
+}
+
+fn cannot_start(program: &Path, error: &std::io::Error, session: &Session) -> End {
+    // The system blames the program even if it is the working directory that is gone.
+    let message = if session.cwd.is_dir() {
+        format!("{}: {error}", program.display())
+    } else {
+        format!("the working directory {} does not exist", session.cwd.display())
+    };
+    End::NotStarted { code: 126, message }
+}
+
+fn not_run(end: End) -> Finished {
+    Finished {
+        end,
+        stdout: Captured::default(),
+        stderr: Captured::default(),
+        duration: Duration::ZERO,
+        left_behind: false,
+        answer: None,
+    }
+}

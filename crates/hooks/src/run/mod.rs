@@ -1,0 +1,147 @@
+//! Runs one hook to its end under one deadline and one cancel. What the end means is `answer.rs`.
+
+pub(crate) mod command;
+pub(crate) mod process;
+pub(crate) mod words;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::{Answer, Captured, End};
+use crate::input::{HookInput, Session};
+use crate::ready::{self, NotReady, Places};
+use crate::registry::{Action, Hook, HookFunction};
+use process::Groups;
+
+/// Bounds on every run.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many bytes of stdout, and of stderr, are kept.
+    pub output: usize,
+    /// How long a hook may take to obey SIGTERM.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { output: 1 << 20, grace: Duration::from_secs(2) }
+    }
+}
+
+/// What commands run with.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    /// The environment without the session's own variables.
+    env: Vec<(OsString, OsString)>,
+    shell: PathBuf,
+    /// Whether the environment holds nothing that only a shell would heed.
+    direct_is_faithful: bool,
+    limits: Limits,
+    groups: Arc<Groups>,
+}
+
+/// How a hook ended.
+pub(crate) struct Finished {
+    pub(crate) end: End,
+    pub(crate) stdout: Captured,
+    pub(crate) stderr: Captured,
+    pub(crate) duration: Duration,
+    pub(crate) left_behind: bool,
+    /// What a hook in code answered; a command's answer is read from its output.
+    pub(crate) answer: Option<Answer>,
+}
+
+impl Runner {
+    pub(crate) fn new(env: Vec<(OsString, OsString)>, limits: Limits) -> Self {
+        let path = lookup(&env, "PATH").map(OsString::from);
+        let places = Places { path: path.as_deref(), cwd: Path::new("/") };
+        let shell = ["bash", "sh"].iter().find_map(|name| ready::find_program(OsStr::new(name), &places).ok());
+        let direct_is_faithful = !env.iter().any(|(name, _)| {
+            name == "BASH_ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_")
+        });
+        let shell = shell.unwrap_or_else(|| PathBuf::from("/bin/sh"));
+        Runner { env, shell, direct_is_faithful, limits, groups: Arc::default() }
+    }
+
+    /// Runs a hook.
+    pub(crate) async fn run(
+        &self,
+        hook: &Hook,
+        input: &HookInput,
+        session: &Session,
+        cancel: &CancellationToken,
+    ) -> Finished {
+        let started = Instant::now();
+        let mut finished = match &hook.action {
+            Action::Command(action) => self.run_command(action, hook.timeout, input, session, cancel).await,
+            Action::Function(function) => run_function(function, hook.timeout, input, cancel).await,
+        };
+        finished.duration = started.elapsed();
+        finished
+    }
+
+    /// Whether a hook's command could start.
+    pub(crate) fn check(&self, hook: &Hook, session: &Session) -> Result<(), NotReady> {
+        match &hook.action {
+            Action::Function(_) => Ok(()),
+            Action::Command(action) => {
+                let places = self.places(&session.cwd);
+                ready::check(action, &places, |name| self.variable(name, action, session))
+            }
+        }
+    }
+
+    /// Ends everything that hooks left running.
+    pub(crate) async fn end_all(&self) {
+        self.groups.end_all(self.limits.grace.min(Duration::from_millis(500))).await;
+    }
+
+    fn places<'a>(&'a self, cwd: &'a Path) -> Places<'a> {
+        Places { path: lookup(&self.env, "PATH"), cwd }
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.groups.kill_all();
+    }
+}
+
+pub(crate) fn lookup<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
+    env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_os_str())
+}
+
+/// Runs a hook in code, with a command's deadline and cancel; a panic is a failure like any other.
+async fn run_function(
+    function: &HookFunction,
+    timeout: Duration,
+    input: &HookInput,
+    cancel: &CancellationToken,
+) -> Finished {
+    let mut task = AbortOnDrop(tokio::spawn(function.call(input.clone())));
+    let (end, answer, complaint) = tokio::select! {
+        biased;
+        () = cancel.cancelled() => (End::Cancelled, None, String::new()),
+        () = tokio::time::sleep(timeout) => (End::TimedOut(timeout), None, String::new()),
+        result = &mut task.0 => match result {
+            Ok(Ok(answer)) => (End::Exited(0), Some(answer), String::new()),
+            Ok(Err(reason)) => (End::Exited(1), None, reason),
+            Err(panic) => (End::Exited(101), None, panic.to_string()),
+        },
+    };
+    let bytes = complaint.len() as u64;
+    let stderr = Captured { text: complaint, bytes, truncated: false };
+    Finished { end, stdout: Captured::default(), stderr, duration: Duration::ZERO, left_behind: false, answer }
+}
+
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,289 @@
+//! How a command line is started: as a program with arguments where it is a plain list of words, else by a shell.
+//!
+//! Not a shell: anything that is not surely plain goes to the real one. The rules only have to be right when they say
+//! "plain", because then no shell will see the words.
+
+use std::ffi::OsString;
+
+/// The variables that every hook has; the only ones that are expanded here.
+pub(crate) const SESSION_VARIABLES: [&str; 5] =
+    ["GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_SESSION_ID", "GEMINI_PLANS_DIR", "CLAUDE_PROJECT_DIR"];
+
+/// How a command is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Invocation {
+    /// A program and its arguments, with the same text for a shell if the program turns out to need one.
+    Direct { words: Vec<Word>, shell: String },
+    /// Text for a shell.
+    Shell(String),
+}
+
+/// One word of a command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Word(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Variable(&'static str),
+}
+
+impl Word {
+    /// The word with its variables filled in.
+    pub(crate) fn resolve(&self, variable: impl Fn(&str) -> Option<OsString>) -> OsString {
+        self.0.iter().fold(OsString::new(), |mut word, piece| {
+            match piece {
+                Piece::Text(text) => word.push(text),
+                Piece::Variable(name) => word.push(variable(name).unwrap_or_default()),
+            }
+            word
+        })
+    }
+
+    fn push_char(&mut self, char: char) {
+        match self.0.last_mut() {
+            Some(Piece::Text(text)) => text.push(char),
+            _ => self.0.push(Piece::Text(char.to_string())),
+        }
+    }
+
+    fn as_text(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [] => Some(""),
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Invocation {
+    /// Decides how a command is started, once, when it is declared.
+    pub(crate) fn analyse(command: &str, placeholders: &[(String, String)]) -> Self {
+        let shell = prepare(command, placeholders);
+        match plain_words(&shell) {
+            Some(words) => Invocation::Direct { words, shell },
+            None => Invocation::Shell(shell),
+        }
+    }
+
+    /// The text that a shell gets.
+    pub(crate) fn shell_text(&self) -> &str {
+        match self {
+            Invocation::Direct { shell, .. } | Invocation::Shell(shell) => shell,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quote {
+    None,
+    Single,
+    Double,
+}
+
+/// The command with placeholders substituted for the quotes they stand in, and unquoted session variables quoted, so
+/// that a path with spaces stays one word however the author wrote it.
+fn prepare(command: &str, placeholders: &[(String, String)]) -> String {
+    // Quotes mean nothing inside a here-document, so nothing is added there.
+    let quote_variables = !command.contains("<<");
+    let mut out = String::with_capacity(command.len() + 16);
+    let mut quote = Quote::None;
+    let mut rest = command;
+    while let Some(char) = rest.chars().next() {
+        if char == '$' {
+            if let Some((length, value)) = placeholder(rest, placeholders) {
+                push_quoted(&mut out, value, quote);
+                rest = &rest[length..];
+                continue;
+            }
+            if let Some((length, name)) = session_variable(rest).filter(|_| quote == Quote::None && quote_variables) {
+                out.push_str(&format!("\"${{{name}}}\""));
+                rest = &rest[length..];
+                continue;
+            }
+        }
+        out.push(char);
+        rest = &rest[char.len_utf8()..];
+        match (quote, char) {
+            (Quote::None, '\'') => quote = Quote::Single,
+            (Quote::None, '"') => quote = Quote::Double,
+            (Quote::Single, '\'') | (Quote::Double, '"') => quote = Quote::None,
+            (Quote::None | Quote::Double, '\\') => {
+                let escaped = rest.chars().next();
+                out.extend(escaped);
+                rest = &rest[escaped.map_or(0, char::len_utf8)..];
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// `${name}` at the start of the text, for a known placeholder: its length and value.
+fn placeholder<'p>(text: &str, placeholders: &'p [(String, String)]) -> Option<(usize, &'p str)> {
+    let inner = text.strip_prefix("${")?;
+    let (name, _) = inner.split_once('}')?;
+    let (_, value) = placeholders.iter().find(|(known, _)| known == name)?;
+    Some((name.len() + 3, value))
+}
+
+/// `$NAME` or `${NAME}` at the start of the text, for a session variable: its length and name.
+fn session_variable(text: &str) -> Option<(usize, &'static str)> {
+    let inner = text.strip_prefix('$')?;
+    SESSION_VARIABLES.iter().find_map(|name| {
+        if inner.strip_prefix('{').and_then(|inner| inner.strip_prefix(name)).is_some_and(|rest| rest.starts_with('}')) {
+            return Some((name.len() + 3, *name));
+        }
+        let rest = inner.strip_prefix(name)?;
+        let longer = rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_');
+        (!longer).then_some((name.len() + 1, *name))
+    })
+}
+
+fn push_quoted(out: &mut String, value: &str, quote: Quote) {
+    match quote {
+        Quote::None if value.chars().all(is_plain) => out.push_str(value),
+        Quote::None => {
+            out.push('\'');
+            out.push_str(&value.replace('\'', r"'\''"));
+            out.push('\'');
+        }
+        Quote::Single => out.push_str(&value.replace('\'', r"'\''")),
+        Quote::Double => {
+            for char in value.chars() {
+                if matches!(char, '"' | '\\' | '$' | '`') {
+                    out.push('\\');
+                }
+                out.push(char);
+            }
+        }
+    }
+}
+
+/// Characters that mean themselves to every shell, anywhere but at a word's start.
+fn is_plain(char: char) -> bool {
+    char.is_ascii_alphanumeric() || "_-./:=@%+,".contains(char) || (!char.is_ascii() && !char.is_whitespace())
+}
+
+/// The words of a command without shell syntax, or `None` where a shell is needed.
+fn plain_words(command: &str) -> Option<Vec<Word>> {
+    let mut words: Vec<Word> = Vec::new();
+    let mut word: Option<Word> = None;
+    let mut rest = command.trim();
+    while let Some(char) = rest.chars().next() {
+        match char {
+            ' ' | '\t' => {
+                words.extend(word.take());
+                rest = &rest[1..];
+            }
+            '\'' => {
+                let (quoted, after) = rest[1..].split_once('\'')?;
+                let word = word.get_or_insert_default();
+                quoted.chars().for_each(|char| word.push_char(char));
+                rest = after;
+            }
+            '"' => rest = double_quoted(&rest[1..], word.get_or_insert_default())?,
+            char if is_plain(char) => {
+                word.get_or_insert_default().push_char(char);
+                rest = &rest[char.len_utf8()..];
+            }
+            _ => return None,
+        }
+    }
+    words.extend(word.take());
+    let first = words.first()?;
+    starts_a_program(first).then_some(words)
+}
+
+/// The inside of a double-quoted string; what comes after it.
+fn double_quoted<'t>(mut rest: &'t str, word: &mut Word) -> Option<&'t str> {
+    loop {
+        let char = rest.chars().next()?;
+        match char {
+            '"' => return Some(&rest[1..]),
+            '$' => {
+                let (length, name) = session_variable(rest)?;
+                word.0.push(Piece::Variable(name));
+                rest = &rest[length..];
+            }
+            '`' | '\\' | '!' => return None,
+            char => {
+                word.push_char(char);
+                rest = &rest[char.len_utf8()..];
+            }
+        }
+    }
+}
+
+/// Whether a first word names a program, rather than something a shell does itself.
+fn starts_a_program(word: &Word) -> bool {
+    let Some(text) = word.as_text() else { return true };
+    if text.is_empty() {
+        return false;
+    }
+    // `A=1 program` sets a variable; `a/b=c` is a path.
+    let assigns = text.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
+    !assigns && (text.contains('/') || !SHELL_WORDS.contains(&text))
+}
+
+/// Built-ins and reserved words of bash and sh.
+pub(crate) const SHELL_WORDS: [&str; 84] = [
+    ".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen", "complete",
+    "compopt", "continue", "coproc", "declare", "dirs", "disown", "do", "done", "echo", "elif", "else", "enable",
+    "esac", "eval", "exec", "exit", "export", "false", "fc", "fg", "fi", "for", "function", "getopts", "hash", "help",
+    "history", "if", "in", "jobs", "kill", "let", "local", "logout", "mapfile", "newgrp", "popd", "printf", "pushd",
+    "pwd", "read", "readarray", "readonly", "return", "select", "set", "shift", "shopt", "source", "suspend", "test",
+    "then", "time", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait",
+    "while", "{", "}", "!", "[[", "]]",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(command: &str) -> Option<Vec<String>> {
+        let Invocation::Direct { words, .. } = Invocation::analyse(command, &[]) else { return None };
+        let variable = |name: &str| Some(OsString::from(format!("<{name}>")));
+        Some(words.iter().map(|word| word.resolve(variable).into_string().unwrap()).collect())
+    }
+
+    #[test]
+    fn plain_words_need_no_shell() {
+        assert_eq!(words("guard --level=3 a.b").unwrap(), ["guard", "--level=3", "a.b"]);
+        assert_eq!(words("  ./x 'a b' \"c d\"e '' ").unwrap(), ["./x", "a b", "c de", ""]);
+        assert_eq!(words("node \"$GEMINI_PROJECT_DIR/h.js\"").unwrap(), ["node", "<GEMINI_PROJECT_DIR>/h.js"]);
+        assert_eq!(words("$GEMINI_PROJECT_DIR/h.sh x").unwrap(), ["<GEMINI_PROJECT_DIR>/h.sh", "x"]);
+        assert_eq!(words("\"${CLAUDE_PROJECT_DIR}\"/h").unwrap(), ["<CLAUDE_PROJECT_DIR>/h"]);
+    }
+
+    #[test]
+    fn shell_syntax_needs_a_shell() {
+        let commands = [
+            "a | b", "a && b", "a; b", "a > f", "a < f", "$HOME/x", "\"$HOME\"/x", "a *", "a ?", "a [b]", "~/x", "a ~",
+            "A=1 b", "`a`", "$(a)", "a\nb", "echo hi", "exit 2", "cd x", "! a", "a # b", "a {b,c}", "a \\ b", "'a", "",
+            "\"a\\\"b\"", "if", "$GEMINI_PROJECT_DIRX/y", "a !b", "{ a", "exec x",
+        ];
+        for command in commands {
+            assert_eq!(words(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn unquoted_session_variables_are_quoted_for_the_shell() {
+        let text = |command: &str| Invocation::analyse(command, &[]).shell_text().to_owned();
+        assert_eq!(text("$GEMINI_CWD/a | b"), "\"${GEMINI_CWD}\"/a | b");
+        assert_eq!(text("\"$GEMINI_CWD/a\" | b"), "\"$GEMINI_CWD/a\" | b");
+        assert_eq!(text("echo '$GEMINI_CWD'"), "echo '$GEMINI_CWD'");
+        assert_eq!(text("echo \\$GEMINI_CWD"), "echo \\$GEMINI_CWD");
+        assert_eq!(text("cat <<E\n$GEMINI_CWD\nE"), "cat <<E\n$GEMINI_CWD\nE");
+    }
+
+    #[test]
+    fn placeholders_fit_the_quotes_they_stand_in() {
+        let values = [("extensionPath".to_owned(), "/a b/it's".to_owned()), ("/".to_owned(), "/".to_owned())];
+        let text = |command: &str| Invocation::analyse(command, &values).shell_text().to_owned();
+        assert_eq!(text("node \"${extensionPath}${/}x\""), "node \"/a b/it's/x\"");
+        assert_eq!(text("node ${extensionPath}${/}x"), r"node '/a b/it'\''s'/x");
+        assert_eq!(text("${unknown}"), "${unknown}");
+    }
+}

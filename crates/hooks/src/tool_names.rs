@@ -1,0 +1,62 @@
+//! The built-in tools' names and the older names that matchers may still use. Not the tools themselves.
+
+use std::borrow::Cow;
+
+/// Canonical name, then every older name that a matcher may spell.
+const TOOLS: [(&str, &[&str]); 14] = [
+    ("read_file", &["ReadFileTool", "ReadFile"]),
+    ("read_many_files", &["ReadManyFilesTool", "ReadManyFiles"]),
+    ("write_file", &["WriteFileTool", "WriteFile"]),
+    ("replace", &["EditTool", "Edit"]),
+    ("list_directory", &["LSTool", "ReadFolder"]),
+    ("glob", &["GlobTool", "FindFiles"]),
+    ("search_file_content", &["GrepTool", "RipGrepTool", "grep_search", "SearchText"]),
+    ("run_shell_command", &["ShellTool", "Shell"]),
+    ("web_fetch", &["WebFetchTool", "WebFetch"]),
+    ("google_web_search", &["WebSearchTool", "GoogleSearch"]),
+    ("write_todos", &["WriteTodosTool", "WriteTodos"]),
+    ("save_memory", &["MemoryTool", "SaveMemory"]),
+    ("delegate_to_agent", &["DelegateToAgentTool", "SubagentTool"]),
+    ("activate_skill", &["ActivateSkillTool"]),
+];
+
+/// The canonical names of the built-in tools.
+pub fn known_tools() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|(name, _)| *name)
+}
+
+/// The canonical name for a built-in tool's older name; any other name stays as it is.
+pub fn canonical_tool_name(name: &str) -> &str {
+    TOOLS.iter().find(|(_, older)| older.contains(&name)).map_or(name, |(canonical, _)| canonical)
+}
+
+/// The other names under which a matcher may know this tool.
+pub(crate) fn other_names(tool: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let older = TOOLS.iter().find(|(name, _)| *name == tool).map_or(&[][..], |(_, older)| older);
+    older.iter().map(|name| Cow::Borrowed(*name)).chain(single_underscore_mcp_name(tool).map(Cow::Owned))
+}
+
+/// `mcp__server__tool` is also known as `mcp_server_tool`.
+fn single_underscore_mcp_name(tool: &str) -> Option<String> {
+    let (server, name) = tool.strip_prefix("mcp__")?.split_once("__")?;
+    Some(format!("mcp_{server}_{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_names_lead_to_the_canonical_one() {
+        assert_eq!(canonical_tool_name("EditTool"), "replace");
+        assert_eq!(canonical_tool_name("grep_search"), "search_file_content");
+        assert_eq!(canonical_tool_name("my_tool"), "my_tool");
+    }
+
+    #[test]
+    fn mcp_tools_have_two_spellings() {
+        let names: Vec<_> = other_names("mcp__git__push_all").collect();
+        assert_eq!(names, ["mcp_git_push_all"]);
+        assert_eq!(other_names("mcp__broken").count(), 0);
+    }
+}
