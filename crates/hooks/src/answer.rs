@@ -223,10 +223,7 @@ fn read_text(kind: EventKind, text: &str) -> Reading {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte))
     };
     let answer = if kind == EventKind::BeforeToolSelection && names.iter().all(is_name) {
-        Answer {
-            tool_config: Some(ToolConfig { mode: Some(ToolMode::Any), allowed: names }),
-            ..Answer::default()
-        }
+        Answer { tool_config: Some(ToolConfig { mode: Some(ToolMode::Any), allowed: names }), ..Answer::default() }
     } else {
         Answer { decision: Some(Decision::Allow), system_message: Some(text.to_owned()), ..Answer::default() }
     };

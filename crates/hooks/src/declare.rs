@@ -150,10 +150,13 @@ impl<'a, 'l> Declarer<'a, 'l> {
 
     fn unknown_event(&mut self, property: &ObjectProp<'_>) {
         let name = property.name.as_str();
-        let wrong = self.read.error_at(property.name.range(), format!("unknown hook event `{name}`; its hooks never run"));
+        let wrong =
+            self.read.error_at(property.name.range(), format!("unknown hook event `{name}`; its hooks never run"));
         let help = match EventKind::suggest(name) {
             Some(kind) if EventKind::from_foreign_name(name).is_some() => {
-                format!("this event is called `{kind}` here; `hookwright hooks migrate --from-claude` converts whole files")
+                format!(
+                    "this event is called `{kind}` here; `hookwright hooks migrate --from-claude` converts whole files"
+                )
             }
             Some(kind) => format!("did you mean `{kind}`?"),
             None => {
@@ -166,7 +169,8 @@ impl<'a, 'l> Declarer<'a, 'l> {
 
     fn definitions(&mut self, kind: EventKind, property: &ObjectProp<'_>) {
         let what = format!("`{kind}` should be an array of definitions");
-        let Some(definitions) = self.read.array(&property.value, &what, r#"[{ "matcher": …, "hooks": [ … ] }]"#) else {
+        let Some(definitions) = self.read.array(&property.value, &what, r#"[{ "matcher": …, "hooks": [ … ] }]"#)
+        else {
             return;
         };
         for definition in &definitions.elements {
@@ -213,13 +217,17 @@ impl<'a, 'l> Declarer<'a, 'l> {
         let trimmed = text.trim();
         match subject {
             Subject::Nothing if !trimmed.is_empty() && trimmed != "*" => {
-                let wrong = self.read.warning(&property.value, format!("{kind} has no matcher; these hooks run every time"));
+                let wrong =
+                    self.read.warning(&property.value, format!("{kind} has no matcher; these hooks run every time"));
                 self.read.report(wrong.help("remove `matcher`"));
             }
             Subject::Field { name, values } if !trimmed.is_empty() && trimmed != "*" && !values.contains(&trimmed) => {
-                let wrong = self.read.warning(&property.value, format!("this matcher matches no {name}; these hooks never run"));
+                let wrong = self
+                    .read
+                    .warning(&property.value, format!("this matcher matches no {name}; these hooks never run"));
                 let near = nearest(trimmed, values.iter().copied());
-                let help = near.map_or_else(|| format!("one of {}", values.join(", ")), |near| format!("did you mean `{near}`?"));
+                let help = near
+                    .map_or_else(|| format!("one of {}", values.join(", ")), |near| format!("did you mean `{near}`?"));
                 self.read.report(wrong.help(help));
             }
             Subject::ToolName => self.check_tool_matcher(property, trimmed, &matcher, problem),
@@ -229,7 +237,13 @@ impl<'a, 'l> Declarer<'a, 'l> {
         matcher
     }
 
-    fn check_tool_matcher(&mut self, property: &ObjectProp<'_>, text: &str, matcher: &Matcher, problem: Option<String>) {
+    fn check_tool_matcher(
+        &mut self,
+        property: &ObjectProp<'_>,
+        text: &str,
+        matcher: &Matcher,
+        problem: Option<String>,
+    ) {
         if let Some(problem) = problem {
             let wrong = self.read.error(&property.value, format!("this matcher is no regular expression: {problem}"));
             self.read.report(wrong.expected("compared as a literal").help("escape special characters with `\\\\`"));
@@ -272,9 +286,13 @@ impl<'a, 'l> Declarer<'a, 'l> {
             Some((other, at)) if other != command => {
                 let first = self.read.source.place(*at);
                 let text = format!("two hooks called `{name}` run different commands");
-                let target = element.as_object().and_then(|object| object.get("name")).map_or(element.range(), |name| name.value.range());
+                let target = element
+                    .as_object()
+                    .and_then(|object| object.get("name"))
+                    .map_or(element.range(), |name| name.value.range());
                 let wrong = self.read.warning_at(target, text);
-                let help = format!("the other one is on line {}; enabling or disabling `{name}` acts on both", first.line);
+                let help =
+                    format!("the other one is on line {}; enabling or disabling `{name}` acts on both", first.line);
                 self.read.report(wrong.help(help));
             }
             Some(_) => {}
@@ -288,7 +306,10 @@ impl<'a, 'l> Declarer<'a, 'l> {
         HooksConfig {
             enabled: self.read.boolean(object, "enabled"),
             disabled: self.read.strings(object, "disabled"),
-            on_error: object.get("onError").map(|property| hook::on_error(&mut self.read, property)).unwrap_or_default(),
+            on_error: object
+                .get("onError")
+                .map(|property| hook::on_error(&mut self.read, property))
+                .unwrap_or_default(),
             max_agent_retries: self.read.count(object, "maxAgentRetries"),
             notifications: self.read.boolean(object, "notifications"),
         }

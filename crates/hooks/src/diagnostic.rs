@@ -140,7 +140,8 @@ impl<'a> SourceText<'a> {
         let line_end = self.line_starts.get(line + 1).copied().unwrap_or(self.text.len());
         let whole = self.text[line_start..line_end].trim_end_matches(['\n', '\r']);
         let column = self.text.get(line_start..start).map_or(0, |before| before.chars().count());
-        let marked = self.text.get(start..end.min(line_start + whole.len()).max(start)).map_or(1, |text| text.chars().count());
+        let marked =
+            self.text.get(start..end.min(line_start + whole.len()).max(start)).map_or(1, |text| text.chars().count());
         let skipped = if column + CONTEXT > LONGEST { column - CONTEXT } else { 0 };
         let text: String = whole.chars().skip(skipped).take(LONGEST).collect();
         let room = (skipped + text.chars().count()).saturating_sub(column);

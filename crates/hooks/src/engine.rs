@@ -230,7 +230,8 @@ impl HookEngine {
         let input = match HookInput::encode(event, session) {
             Ok(input) => input,
             Err(error) => {
-                let failed = |(at, hook): (usize, &Arc<Hook>)| Ran::not_encoded(hook, E::KIND, Position { at, total }, &error);
+                let failed =
+                    |(at, hook): (usize, &Arc<Hook>)| Ran::not_encoded(hook, E::KIND, Position { at, total }, &error);
                 return plan.hooks.iter().enumerate().map(failed).collect();
             }
         };
@@ -366,8 +367,13 @@ impl Shared {
         session: &Session,
         cancel: &CancellationToken,
     ) -> Ran {
-        let start =
-            RunStart { event: kind, hook: hook.id(), source: &hook.source, position: position.at + 1, total: position.total };
+        let start = RunStart {
+            event: kind,
+            hook: hook.id(),
+            source: &hook.source,
+            position: position.at + 1,
+            total: position.total,
+        };
         self.observers.iter().for_each(|observer| observer.started(&start));
         let mut finished = self.runner.run(hook, input, session, cancel).await;
         let mut reading = match finished.answer.take() {

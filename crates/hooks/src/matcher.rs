@@ -41,7 +41,10 @@ impl Matcher {
             return (Matcher::Names(vec![text.to_owned()]), None);
         }
         if text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-|".contains(&byte)) {
-            return (Matcher::Names(text.split('|').filter(|name| !name.is_empty()).map(str::to_owned).collect()), None);
+            return (
+                Matcher::Names(text.split('|').filter(|name| !name.is_empty()).map(str::to_owned).collect()),
+                None,
+            );
         }
         match Pattern::new(text) {
             Ok(pattern) => (Matcher::Pattern(Arc::new(pattern)), None),

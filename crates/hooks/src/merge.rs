@@ -275,11 +275,8 @@ mod tests {
 
     #[test]
     fn arguments_merge_and_conflicts_are_named() {
-        let (merged, conflicts) = merge_all(&[
-            args(json!({"a": 1, "b": 1})),
-            args(json!({"b": 1, "c": 1})),
-            args(json!({"b": 2})),
-        ]);
+        let (merged, conflicts) =
+            merge_all(&[args(json!({"a": 1, "b": 1})), args(json!({"b": 1, "c": 1})), args(json!({"b": 2}))]);
         assert_eq!(Value::Object(merged.tool_input.unwrap()), json!({"a": 1, "b": 2, "c": 1}));
         assert_eq!(conflicts, [conflict("b", "h1", "h2")]);
     }
@@ -300,12 +297,8 @@ mod tests {
     }
 
     fn any_answer() -> impl Strategy<Value = Answer> {
-        let decision = prop_oneof![
-            Just(None),
-            Just(Some(Decision::Allow)),
-            Just(Some(Decision::Ask)),
-            Just(Some(Decision::Deny))
-        ];
+        let decision =
+            prop_oneof![Just(None), Just(Some(Decision::Allow)), Just(Some(Decision::Ask)), Just(Some(Decision::Deny))];
         (decision, prop::bool::weighted(0.2), prop::option::of("[a-z]{1,4}"))
             .prop_map(|(decision, stop, reason)| Answer { decision, stop, reason, ..Answer::default() })
     }

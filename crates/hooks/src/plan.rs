@@ -143,9 +143,13 @@ impl EventIndex {
         let mut in_set: Vec<usize> = Vec::new();
         if let Some((set, members)) = set {
             let names = std::iter::once(subject.to_owned()).chain(other_names(subject).map(|name| name.into_owned()));
-            in_set = names.flat_map(|name| set.matches(name.as_bytes()).into_iter().collect::<Vec<_>>()).map(|at| members[at]).collect();
+            in_set = names
+                .flat_map(|name| set.matches(name.as_bytes()).into_iter().collect::<Vec<_>>())
+                .map(|at| members[at])
+                .collect();
         }
-        let alone = self.patterns.iter().enumerate().filter(move |(_, (pattern, _))| set.is_none() || !pattern.joins_set);
+        let alone =
+            self.patterns.iter().enumerate().filter(move |(_, (pattern, _))| set.is_none() || !pattern.joins_set);
         let alone = alone.filter(move |(_, (pattern, _))| pattern.matches(subject)).map(|(at, _)| at);
         in_set.into_iter().chain(alone)
     }
@@ -188,13 +192,14 @@ fn build_set(patterns: &[(Arc<Pattern>, Vec<usize>)]) -> Option<(RegexSet, Vec<u
 mod tests {
     use super::*;
     use crate::declare::{Layer, declare};
+    use crate::diagnostic::Severity;
     use crate::registry::Source;
     use std::path::Path;
 
     fn planner(layers: &[(Source, &str)]) -> Planner {
         let declared = layers.iter().map(|(source, text)| {
             let declared = declare(&Layer::new(source.clone(), Path::new("s.json"), text));
-            assert_eq!(declared.diagnostics, [], "{text}");
+            assert!(declared.diagnostics.iter().all(|found| found.severity == Severity::Warning), "{text}");
             declared
         });
         Planner::new(Registry::new(declared.collect()))
@@ -254,14 +259,18 @@ mod tests {
     fn a_set_of_patterns_finds_what_each_pattern_finds() {
         let tools = ["read_file", "run_shell_command", "replace", "mcp__x__y", "search_file_content"];
         let texts = ["read_.*", "^re", "e$", "file|shell", ".", "^Edit", "x__y$", "mcp_x_y|zzz.", "[a-m]e", "(?!r)e"];
-        let definitions: Vec<_> = (0..60)
-            .map(|at| (format!("{}{}", texts[at % texts.len()], ["", "|q+"][at % 2]), format!("h{at}")))
-            .collect();
+        let definitions: Vec<_> =
+            (0..60).map(|at| (format!("{}|q{at}+", texts[at % texts.len()]), format!("h{at}"))).collect();
         let borrowed: Vec<_> = definitions.iter().map(|(text, name)| (text.as_str(), name.as_str(), false)).collect();
         let planner = planner(&[(Source::User, &before_tool(&borrowed))]);
         for tool in tools {
-            let expected: Vec<_> =
-                planner.registry().hooks().iter().filter(|hook| hook.matcher.matches(tool)).map(|hook| hook.id().to_owned()).collect();
+            let expected: Vec<_> = planner
+                .registry()
+                .hooks()
+                .iter()
+                .filter(|hook| hook.matcher.matches(tool))
+                .map(|hook| hook.id().to_owned())
+                .collect();
             assert_eq!(ids(planner.plan(EventKind::BeforeTool, Some(tool))), expected, "{tool}");
         }
     }

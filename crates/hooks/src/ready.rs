@@ -200,13 +200,15 @@ fn is_shell(program: &Path) -> bool {
 }
 
 fn is_interpreter(program: &Path) -> bool {
-    is_shell(program) || matches!(program_name(program), "python" | "node" | "ruby" | "perl" | "php" | "lua" | "Rscript")
+    is_shell(program)
+        || matches!(program_name(program), "python" | "node" | "ruby" | "perl" | "php" | "lua" | "Rscript")
 }
 
 /// Options after which the next word is code or a module, not a script.
 fn takes_code(option: &OsStr) -> bool {
     let option = option.to_string_lossy();
-    matches!(&*option, "-m" | "-e" | "--eval" | "-p" | "--print" | "-r" | "-c") || (option.starts_with('-') && !option.starts_with("--") && option.ends_with('c'))
+    matches!(&*option, "-m" | "-e" | "--eval" | "-p" | "--print" | "-r" | "-c")
+        || (option.starts_with('-') && !option.starts_with("--") && option.ends_with('c'))
 }
 
 fn looks_like_a_path(word: &OsStr) -> bool {

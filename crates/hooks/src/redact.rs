@@ -12,9 +12,8 @@ pub struct Redaction {
 }
 
 /// Parts of names that secrets have.
-const SECRET_WORDS: [&str; 11] = [
-    "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "PRIVATE", "CERT", "PASSPHRASE", "COOKIE",
-];
+const SECRET_WORDS: [&str; 11] =
+    ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "PRIVATE", "CERT", "PASSPHRASE", "COOKIE"];
 
 /// Names that hold such a part and no secret.
 const HARMLESS: [&str; 5] = ["SSH_AUTH_SOCK", "XAUTHORITY", "SSL_CERT_FILE", "SSL_CERT_DIR", "KEYTIMEOUT"];
@@ -40,9 +39,8 @@ impl Redaction {
 
 /// Well-known shapes of keys and tokens.
 fn looks_like_a_key(value: &str) -> bool {
-    const PREFIXES: [&str; 12] = [
-        "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-", "AKIA", "AIza", "eyJ", "npm_",
-    ];
+    const PREFIXES: [&str; 12] =
+        ["ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-", "AKIA", "AIza", "eyJ", "npm_"];
     let token_like = value.len() >= 20 && !value.contains(|char: char| char.is_whitespace());
     (token_like && PREFIXES.iter().any(|prefix| value.starts_with(prefix)))
         || value.contains("-----BEGIN ")
@@ -53,7 +51,9 @@ fn looks_like_a_key(value: &str) -> bool {
 fn has_password_in_url(value: &str) -> bool {
     let Some((_, rest)) = value.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    authority.split_once('@').is_some_and(|(user, _)| user.split_once(':').is_some_and(|(_, password)| !password.is_empty()))
+    authority
+        .split_once('@')
+        .is_some_and(|(user, _)| user.split_once(':').is_some_and(|(_, password)| !password.is_empty()))
 }
 
 #[cfg(test)]

@@ -322,7 +322,8 @@ impl Registry {
     pub(crate) fn failure_action(&self, hook: &Hook, cause: Cause) -> FailureAction {
         // Nobody but the system layer may weaken a locked guard.
         let counts = |layer: &&LayerSwitches| !hook.locked || layer.source == Source::System;
-        let outer = self.layers.iter().filter(counts).fold(OnError::default(), |policy, layer| policy.or(layer.on_error));
+        let outer =
+            self.layers.iter().filter(counts).fold(OnError::default(), |policy, layer| policy.or(layer.on_error));
         hook.on_error.or(outer).get(cause).unwrap_or(FailureAction::Allow)
     }
 
@@ -369,8 +370,7 @@ impl Registry {
             None => {}
         }
         let names_it = |layer: &&LayerSwitches| layer.disabled.contains(hook.id());
-        let by: Vec<_> =
-            self.layers.iter().filter(counts).filter(names_it).map(|layer| layer.source.clone()).collect();
+        let by: Vec<_> = self.layers.iter().filter(counts).filter(names_it).map(|layer| layer.source.clone()).collect();
         if by.is_empty() { HookState::Enabled } else { HookState::Disabled { by } }
     }
 }

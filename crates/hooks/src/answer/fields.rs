@@ -187,7 +187,9 @@ impl Reader {
         let candidates = match (value.get("candidates"), value.get("candidate")) {
             (Some(Value::Array(list)), _) => list.iter().map(candidate).collect::<Option<Vec<_>>>(),
             (None, Some(one)) => candidate(one).map(|one| vec![one]),
-            (None, None) => value.get("text").and_then(Value::as_str).map(|text| LlmResponse::from_text(text).candidates),
+            (None, None) => {
+                value.get("text").and_then(Value::as_str).map(|text| LlmResponse::from_text(text).candidates)
+            }
             (Some(_), _) => None,
         };
         let Some(candidates) = candidates else {

@@ -18,7 +18,8 @@ fn silence_is_no_objection() {
 
 #[test]
 fn json_is_obeyed_with_byte_order_mark_and_carriage_returns() {
-    let reading = exit(EventKind::BeforeTool, 0, "\u{feff}{\r\n\"decision\": \"block\",\r\n\"reason\": \"no\"}\r\n", "");
+    let reading =
+        exit(EventKind::BeforeTool, 0, "\u{feff}{\r\n\"decision\": \"block\",\r\n\"reason\": \"no\"}\r\n", "");
     assert_eq!(reading.answer, Answer::deny("no"));
     assert!(reading.troubles.is_empty());
 }
@@ -82,8 +83,10 @@ fn a_wrong_field_is_named_and_the_rest_counts() {
 #[test]
 fn depth_duplicates_and_huge_numbers_do_not_hide_a_deny() {
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
-    let json = format!(r#"{{"x": {deep}, "n": 1e999, "m": 123456789012345678901234567890,
-        "decision": "allow", "decision": "deny"}}"#);
+    let json = format!(
+        r#"{{"x": {deep}, "n": 1e999, "m": 123456789012345678901234567890,
+        "decision": "allow", "decision": "deny"}}"#
+    );
     assert_eq!(exit(EventKind::BeforeTool, 0, &json, "").answer.decision, Some(Decision::Deny));
 }
 
@@ -97,9 +100,8 @@ fn an_answer_cut_by_the_bound_is_an_output_failure() {
 
 #[test]
 fn a_deny_before_the_timeout_is_heard_and_an_allow_is_not() {
-    let timeout = |stdout| {
-        read(EventKind::BeforeTool, &End::TimedOut(Duration::from_millis(50)), &out(stdout), &out(""))
-    };
+    let timeout =
+        |stdout| read(EventKind::BeforeTool, &End::TimedOut(Duration::from_millis(50)), &out(stdout), &out(""));
     let denied = timeout(r#"{"decision": "deny", "reason": "seen"}"#);
     assert_eq!(denied.answer, Answer::deny("seen"));
     assert_eq!(denied.troubles[0].cause, None);

@@ -12,7 +12,8 @@ use crate::registry::{Action, CommandAction, FailureAction, Hook, OnError, Sourc
 use crate::run::words::Invocation;
 
 /// The keys of a hook.
-pub(super) const HOOK_KEYS: [&str; 8] = ["type", "command", "name", "description", "timeout", "env", "onError", "locked"];
+pub(super) const HOOK_KEYS: [&str; 8] =
+    ["type", "command", "name", "description", "timeout", "env", "onError", "locked"];
 
 /// Reads a hook, or says why there is none.
 pub(super) fn read(
@@ -185,7 +186,8 @@ fn failure_action(read: &mut Reader<'_>, value: &Value<'_>) -> Option<FailureAct
         Some("block") => Some(FailureAction::Block),
         Some("ask") => Some(FailureAction::Ask),
         _ => {
-            let wrong = read.error(value, "`onError` should be \"allow\", \"block\" or \"ask\"; \"allow\" counts instead");
+            let wrong =
+                read.error(value, "`onError` should be \"allow\", \"block\" or \"ask\"; \"allow\" counts instead");
             read.report(wrong.expected("expected \"allow\", \"block\", \"ask\", or an object by cause"));
             None
         }

@@ -27,8 +27,15 @@ pub(super) fn parse<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option
         Err(error) => {
             let range = error.range();
             let reason = lowercase_first(&error.kind().to_string());
-            let wrong = source.diagnose(Severity::Error, range.start, range.end, format!("this file is not valid JSON: {reason}"));
-            Err(Box::new(wrong.help("nothing in this file counts until it parses; comments and trailing commas are fine")))
+            let wrong = source.diagnose(
+                Severity::Error,
+                range.start,
+                range.end,
+                format!("this file is not valid JSON: {reason}"),
+            );
+            Err(Box::new(
+                wrong.help("nothing in this file counts until it parses; comments and trailing commas are fine"),
+            ))
         }
     }
 }
@@ -120,7 +127,8 @@ impl Reader<'_> {
 
     pub(super) fn strings(&mut self, object: &Object<'_>, name: &str) -> Vec<String> {
         let Some(property) = last(object, name) else { return Vec::new() };
-        let Some(array) = self.array(&property.value, &format!("`{name}` should be an array of names"), "[\"…\"]") else {
+        let Some(array) = self.array(&property.value, &format!("`{name}` should be an array of names"), "[\"…\"]")
+        else {
             return Vec::new();
         };
         let mut strings = Vec::new();

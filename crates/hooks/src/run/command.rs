@@ -84,10 +84,12 @@ impl Runner {
         match self.spawn(path, name, args, action, input, session) {
             Ok(process) => Ok(Some(process)),
             Err(error) if is_exec_format(&error) => Ok(None),
-            Err(error) => match ready::check(action, &self.places(&session.cwd), |name| self.variable(name, action, session)) {
-                Err(reason) => Err(not_started(reason)),
-                Ok(()) => Err(cannot_start(&program, &error, session)),
-            },
+            Err(error) => {
+                match ready::check(action, &self.places(&session.cwd), |name| self.variable(name, action, session)) {
+                    Err(reason) => Err(not_started(reason)),
+                    Ok(()) => Err(cannot_start(&program, &error, session)),
+                }
+            }
         }
     }
 

@@ -60,9 +60,8 @@ impl Runner {
         let path = lookup(&env, "PATH").map(OsString::from);
         let places = Places { path: path.as_deref(), cwd: Path::new("/") };
         let shell = ["bash", "sh"].iter().find_map(|name| ready::find_program(OsStr::new(name), &places).ok());
-        let direct_is_faithful = !env.iter().any(|(name, _)| {
-            name == "BASH_ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_")
-        });
+        let direct_is_faithful =
+            !env.iter().any(|(name, _)| name == "BASH_ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_"));
         let shell = shell.unwrap_or_else(|| PathBuf::from("/bin/sh"));
         Runner { env, shell, direct_is_faithful, limits, groups: Arc::default() }
     }

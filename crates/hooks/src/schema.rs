@@ -1,0 +1,279 @@
+//! JSON Schemas of the settings, of what hooks receive and of what they may answer, generated from the types and the
+//! table of events. For editors and docs; nothing here is used to read anything.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, schema_for};
+use serde_json::{Map, Value, json};
+
+use crate::event::{EVENTS, EventKind, Power, Subject};
+use crate::input;
+use crate::model_api::{LlmRequestPatch, LlmResponse, ToolConfig};
+use crate::registry::FailureAction;
+
+/// A group of hooks and when they run.
+#[derive(JsonSchema)]
+#[schemars(rename = "HookDefinition")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct DefinitionSchema {
+    /// Which tools, or which values of the event's field, these hooks are for. Missing, "" and "*" mean all.
+    matcher: Option<String>,
+    /// Whether all matching hooks run one after another, each seeing the changes of those before it.
+    sequential: Option<bool>,
+    /// The hooks.
+    hooks: Vec<HookSchema>,
+}
+
+/// One hook.
+#[derive(JsonSchema)]
+#[schemars(rename = "Hook", rename_all = "camelCase")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct HookSchema {
+    /// How it runs.
+    r#type: HookTypeSchema,
+    /// The command; a plain list of words is started directly, anything else in a shell.
+    command: String,
+    /// Its name, for enable and disable; the command stands in where it is missing.
+    name: Option<String>,
+    /// What it is for.
+    description: Option<String>,
+    /// How long it may take, in milliseconds; 60000 if not set.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    timeout: Option<f64>,
+    /// Environment variables of its own.
+    env: Option<BTreeMap<String, String>>,
+    /// What counts when it fails.
+    on_error: Option<OnErrorSchema>,
+    /// System settings only: no other layer can switch it off or shadow it.
+    locked: Option<bool>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "HookType", rename_all = "lowercase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum HookTypeSchema {
+    Command,
+}
+
+/// What counts when a hook fails: one word, or a word by cause.
+#[derive(JsonSchema)]
+#[schemars(rename = "OnError", untagged)]
+#[allow(dead_code, reason = "only its schema is used")]
+enum OnErrorSchema {
+    All(FailureAction),
+    ByCause {
+        /// It ran too long.
+        timeout: Option<FailureAction>,
+        /// Another exit code, or a signal.
+        exit: Option<FailureAction>,
+        /// It could not start.
+        spawn: Option<FailureAction>,
+        /// A known field of the wrong type, or a JSON answer cut off by the output bound.
+        output: Option<FailureAction>,
+    },
+}
+
+/// Settings for hooks as a whole.
+#[derive(JsonSchema)]
+#[schemars(rename = "HooksConfig", rename_all = "camelCase")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct HooksConfigSchema {
+    /// Whether hooks run at all; true if not set.
+    enabled: Option<bool>,
+    /// Names of hooks that do not run.
+    disabled: Option<Vec<String>>,
+    /// Whether running hooks are shown; true if not set.
+    notifications: Option<bool>,
+    /// What counts when a hook fails.
+    on_error: Option<OnErrorSchema>,
+    /// How often in a row AfterAgent hooks may demand a retry; 5 if not set.
+    max_agent_retries: Option<u32>,
+}
+
+/// What every hook may answer.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct CommonOutputSchema {
+    /// Shown to the user at once.
+    system_message: Option<String>,
+    /// Keeps this hook's input and output out of logs and telemetry.
+    suppress_output: Option<bool>,
+}
+
+/// The schema of the parts of `settings.json` that are about hooks; other settings are left alone.
+pub fn settings() -> Value {
+    let mut generator = SchemaGenerator::default();
+    let definitions = generator.subschema_for::<Vec<DefinitionSchema>>();
+    let config = generator.subschema_for::<HooksConfigSchema>();
+    let mut hooks = Map::new();
+    for row in &EVENTS {
+        let mut schema = definitions.clone();
+        schema.insert(
+            "description".to_owned(),
+            json!(format!("Hooks that run {}.{}", row.fires, matcher_note(row.subject))),
+        );
+        hooks.insert(row.name.to_owned(), Value::from(schema));
+    }
+    hooks.insert("enabled".to_owned(), json!({"type": "boolean"}));
+    hooks.insert("disabled".to_owned(), json!({"type": "array", "items": {"type": "string"}}));
+    hooks.insert("notifications".to_owned(), json!({"type": "boolean"}));
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Hook settings",
+        "type": "object",
+        "properties": {
+            "hooks": {"type": "object", "properties": hooks, "additionalProperties": false},
+            "hooksConfig": config,
+            "tools": {"type": "object", "properties": {"enableHooks": {"type": "boolean"}}},
+        },
+        "$defs": generator.take_definitions(true),
+    })
+}
+
+fn matcher_note(subject: Subject) -> String {
+    match subject {
+        Subject::ToolName => " The matcher is tested against the tool's name.".to_owned(),
+        Subject::Field { name, values } => format!(" The matcher is compared with `{name}`: {}.", values.join(", ")),
+        Subject::Nothing => " It has no matcher.".to_owned(),
+    }
+}
+
+/// The schema of the JSON object on a hook's stdin.
+pub fn hook_input(kind: EventKind) -> Value {
+    let own = match kind {
+        EventKind::SessionStart => schema_for!(input::SessionStart<'static>),
+        EventKind::SessionEnd => schema_for!(input::SessionEnd<'static>),
+        EventKind::BeforeAgent => schema_for!(input::BeforeAgent<'static>),
+        EventKind::AfterAgent => schema_for!(input::AfterAgent<'static>),
+        EventKind::BeforeModel => schema_for!(input::BeforeModel),
+        EventKind::BeforeToolSelection => schema_for!(input::BeforeToolSelection),
+        EventKind::AfterModel => schema_for!(input::AfterModel<'static>),
+        EventKind::BeforeTool => schema_for!(input::BeforeTool<'static>),
+        EventKind::AfterTool => schema_for!(input::AfterTool<'static>),
+        EventKind::PreCompress => schema_for!(input::PreCompress<'static>),
+        EventKind::Notification => schema_for!(input::Notification<'static>),
+    };
+    let mut schema = Value::from(own);
+    let base = Value::from(schema_for!(input::Base<'static>));
+    let mut properties = take_object(&base, "properties");
+    properties.insert("hook_event_name".to_owned(), json!({"const": kind.name()}));
+    properties.extend(take_object(&schema, "properties"));
+    if let Subject::Field { name, values } = kind.info().subject {
+        properties.insert(name.to_owned(), json!({"type": "string", "enum": values}));
+    }
+    let required: Vec<Value> =
+        [&base, &schema].iter().flat_map(|schema| schema["required"].as_array().cloned().unwrap_or_default()).collect();
+    schema["title"] = json!(format!("{kind} input"));
+    schema["properties"] = Value::Object(properties);
+    schema["required"] = Value::Array(required);
+    schema
+}
+
+/// The schema of the JSON object that a hook may print.
+pub fn hook_output(kind: EventKind) -> Value {
+    let mut generator = SchemaGenerator::default();
+    let mut properties = take_object(&Value::from(schema_for!(CommonOutputSchema)), "properties");
+    let mut decisions = vec!["allow", "approve"];
+    if kind.can(Power::Ask) {
+        decisions.push("ask");
+    }
+    if kind.can(Power::Deny) {
+        decisions.extend(["deny", "block"]);
+        properties.insert("decision".to_owned(), json!({"enum": decisions}));
+        properties.insert("reason".to_owned(), json!({"type": "string"}));
+    }
+    if kind.can(Power::Stop) {
+        properties.insert("continue".to_owned(), json!({"type": "boolean"}));
+        properties.insert("stopReason".to_owned(), json!({"type": "string"}));
+    }
+    let specific: Map<String, Value> =
+        kind.info().powers.iter().filter_map(|power| specific_field(*power, &mut generator)).collect();
+    if !specific.is_empty() {
+        let mut fields = Map::from_iter([("hookEventName".to_owned(), json!({"const": kind.name()}))]);
+        fields.extend(specific);
+        properties.insert("hookSpecificOutput".to_owned(), json!({"type": "object", "properties": fields}));
+    }
+    let mut schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": format!("{kind} output"),
+        "type": "object",
+        "properties": properties,
+    });
+    let definitions = generator.take_definitions(true);
+    if !definitions.is_empty() {
+        schema["$defs"] = Value::Object(definitions);
+    }
+    schema
+}
+
+/// The field of `hookSpecificOutput` through which a power is used.
+fn specific_field(power: Power, generator: &mut SchemaGenerator) -> Option<(String, Value)> {
+    let of = |name: &str, schema: Schema| Some((name.to_owned(), Value::from(schema)));
+    match power {
+        Power::Context => of("additionalContext", generator.subschema_for::<String>()),
+        Power::RewriteInput => of("tool_input", generator.subschema_for::<Map<String, Value>>()),
+        Power::RewriteRequest => of("llm_request", generator.subschema_for::<LlmRequestPatch>()),
+        Power::AnswerForModel | Power::ReplaceResponse => of("llm_response", generator.subschema_for::<LlmResponse>()),
+        Power::SelectTools => of("toolConfig", generator.subschema_for::<ToolConfig>()),
+        Power::ClearContext => of("clearContext", generator.subschema_for::<bool>()),
+        Power::TailCall => {
+            let call = json!({
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "args": {"type": "object"}},
+                "required": ["name"],
+            });
+            Some(("tailToolCallRequest".to_owned(), call))
+        }
+        Power::Deny | Power::Ask | Power::Stop => None,
+    }
+}
+
+fn take_object(schema: &Value, key: &str) -> Map<String, Value> {
+    schema[key].as_object().cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::declare::{Layer, declare};
+    use crate::registry::Source;
+
+    /// The schema and the reader must know the same keys, or one of them lies.
+    #[test]
+    fn the_schema_knows_the_keys_that_the_reader_knows() {
+        let schema = settings();
+        let keys = |name: &str| {
+            take_object(&schema["$defs"][name], "properties").into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+        };
+        for key in keys("Hook") {
+            let text = format!(r#"{{"hooks": {{"BeforeTool": [{{"hooks": [{{"{key}": 1}}]}}]}}}}"#);
+            assert!(!says_unknown(&text), "{key}");
+        }
+        for key in keys("HookDefinition") {
+            assert!(
+                !says_unknown(&format!(r#"{{"hooks": {{"BeforeTool": [{{"hooks": [], "{key}": 1}}]}}}}"#)),
+                "{key}"
+            );
+        }
+        for key in keys("HooksConfig") {
+            assert!(!says_unknown(&format!(r#"{{"hooksConfig": {{"{key}": 1}}}}"#)), "{key}");
+        }
+        assert!(says_unknown(r#"{"hooksConfig": {"nonsense": 1}}"#));
+    }
+
+    fn says_unknown(text: &str) -> bool {
+        let declared = declare(&Layer::new(Source::User, "f".as_ref(), text));
+        declared.diagnostics.iter().any(|diagnostic| diagnostic.message.contains("it is ignored"))
+    }
+
+    #[test]
+    fn every_event_has_both_schemas() {
+        for kind in EventKind::all() {
+            assert_eq!(hook_input(kind)["properties"]["hook_event_name"]["const"], kind.name());
+            assert!(hook_output(kind)["properties"]["systemMessage"].is_object());
+        }
+        assert!(hook_output(EventKind::SessionStart)["properties"]["decision"].is_null());
+        assert!(hook_output(EventKind::BeforeModel)["$defs"]["LlmRequestPatch"].is_object());
+    }
+}
