@@ -1,1 +1,133 @@
-//! Placeholder.
+//! Hookwright's models: conversation types, one interface to ask a model, and the providers behind it.
+//! No terminal, no environment, no home: keys, addresses and files are given by the caller.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use hookwright_model::{Cancel, Content, Model, Offline, Request};
+//!
+//! # async fn example() -> Result<(), hookwright_model::ModelError> {
+//! let model = Offline::new();
+//! let request = Request::new(model.name(), vec![Arc::new(Content::user_text("say hello"))]);
+//! let mut stream = model.stream(&request, &Cancel::new()).await?;
+//! while let Some(chunk) = stream.next().await {
+//!     assert_eq!(chunk?.text(), "hello");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+#![warn(missing_docs)]
+
+mod any;
+mod api_error;
+mod conversation;
+mod error;
+mod finish;
+pub mod gemini;
+mod http;
+mod http_stream;
+mod offline;
+pub mod openai;
+mod part;
+mod record;
+mod replay;
+mod request;
+mod response;
+mod retry;
+mod search;
+pub mod sse;
+mod stream;
+mod tokens;
+
+use std::fmt;
+use std::future::Future;
+
+pub use any::{AnyModel, BoxFuture, DynModel};
+pub use api_error::{ApiError, ApiErrorKind};
+pub use conversation::{Content, Role};
+pub use error::ModelError;
+pub use finish::FinishReason;
+pub use gemini::Gemini;
+pub use http::{HttpOptions, ProxyOptions};
+pub use offline::Offline;
+pub use openai::OpenAi;
+pub use part::{Blob, FileData, FunctionCall, FunctionResponse, Part, PartKind};
+pub use record::Recording;
+pub use replay::{Method, Replay, ReplayError, ReplayOrder};
+pub use request::{GenerationConfig, Grounding, Request, ThinkingConfig, ToolChoice, ToolDeclaration, ToolMode};
+pub use response::{Chunk, PromptFeedback, Usage};
+pub use retry::{RetryNotice, RetryObserver, RetryPolicy};
+pub use search::{SearchAnswer, SearchSource, web_search};
+pub use stream::ChunkStream;
+pub use tokens::{context_window, estimate_content_tokens, estimate_tokens};
+
+/// Ends a request and its stream from outside.
+pub type Cancel = tokio_util::sync::CancellationToken;
+
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    /// The Gemini API.
+    Gemini,
+    /// An OpenAI-compatible server.
+    OpenAi,
+    /// A replay file.
+    Replay,
+    /// The embedded model.
+    Offline,
+    /// A model of the embedder's own.
+    Custom,
+}
+
+impl Provider {
+    /// The name to show.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gemini => "gemini",
+            Self::OpenAi => "openai",
+            Self::Replay => "replay",
+            Self::Offline => "offline",
+            Self::Custom => "custom",
+        }
+    }
+
+    /// Whether [`web_search`] can be asked of it. A replay answers what it has recorded.
+    #[must_use]
+    pub fn can_search(self) -> bool {
+        matches!(self, Self::Gemini | Self::Replay)
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Something that answers requests. Implementations may write these as `async fn`.
+pub trait Model: fmt::Debug + Send + Sync {
+    /// The model's name, for requests that name no other and for display.
+    fn name(&self) -> &str;
+
+    /// Who answers.
+    fn provider(&self) -> Provider;
+
+    /// Asks, and gives back the answer as it comes. Returns when the answer has begun.
+    fn stream(
+        &self,
+        request: &Request,
+        cancel: &Cancel,
+    ) -> impl Future<Output = Result<ChunkStream, ModelError>> + Send;
+
+    /// Asks, and waits for the whole answer.
+    fn generate(&self, request: &Request, cancel: &Cancel) -> impl Future<Output = Result<Chunk, ModelError>> + Send {
+        async { self.stream(request, cancel).await?.collect().await }
+    }
+
+    /// Counts the request's tokens, or estimates them where the provider cannot count.
+    fn count_tokens(&self, request: &Request, cancel: &Cancel) -> impl Future<Output = Result<u64, ModelError>> + Send;
+
+    /// Has the model tell `observer` before each wait for another try; models that never wait ignore it.
+    fn set_retry_observer(&mut self, _observer: RetryObserver) {}
+}

@@ -1,0 +1,138 @@
+//! Everything that can go wrong with a model: what kind, why, and what the person can do about it.
+//! Nothing is printed here; the hint stays apart from the message so that the edge can show both.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::api_error::ApiError;
+use crate::replay::ReplayError;
+
+/// Why a model did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The caller cancelled the request.
+    #[error("cancelled")]
+    Cancelled,
+    /// The server could not be reached.
+    #[error("cannot reach {server}: {}", root_cause(.source.as_ref()))]
+    Connect {
+        /// Host and port.
+        server: String,
+        /// What the network said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The server did not answer in time.
+    #[error("{server} sent nothing for too long")]
+    Timeout {
+        /// Host and port.
+        server: String,
+    },
+    /// The server answered with an error.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// The answer stopped before it was complete.
+    #[error("the answer was cut off after {chunks} chunks: {detail}")]
+    CutOff {
+        /// Chunks that did arrive.
+        chunks: usize,
+        /// What ended it.
+        detail: String,
+    },
+    /// The server sent something that is not an answer.
+    #[error("{server} sent something that cannot be read: {detail}")]
+    Malformed {
+        /// Host and port.
+        server: String,
+        /// What is wrong, with the start of what came.
+        detail: String,
+    },
+    /// The provider refused the prompt.
+    #[error("the prompt was refused: {reason}{}", .message.as_deref().map(|m| format!(": {m}")).unwrap_or_default())]
+    Blocked {
+        /// For example `SAFETY`.
+        reason: String,
+        /// The provider's words.
+        message: Option<String>,
+    },
+    /// The replay file has no answer for this request.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// The recording cannot be written.
+    #[error("cannot record to {}: {source}", .path.display())]
+    Record {
+        /// The recording.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// This model cannot do that.
+    #[error("{provider} cannot {what}")]
+    Unsupported {
+        /// The provider's name.
+        provider: &'static str,
+        /// What was asked of it.
+        what: &'static str,
+    },
+    /// The model is set up in a way that cannot work.
+    #[error("{0}")]
+    Config(String),
+}
+
+/// Whether trying again may help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// It will not.
+    No,
+    /// After a while; the server says how long if it knows.
+    Server(Option<Duration>),
+    /// After a while, but not for long: nobody may be listening at all.
+    Connection,
+}
+
+impl ModelError {
+    /// What the person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Api(error) => error.hint(),
+            Self::Replay(error) => error.hint().map(str::to_owned),
+            Self::Connect { .. } => Some("check the network and the base URL; is the server running?".to_owned()),
+            Self::Timeout { .. } => Some("try again, or raise the read timeout".to_owned()),
+            Self::CutOff { .. } => Some("try again; the connection was lost".to_owned()),
+            Self::Malformed { .. } => {
+                Some("check that the base URL is the API's and not a web page or proxy".to_owned())
+            }
+            Self::Blocked { .. } => Some("rephrase the prompt".to_owned()),
+            Self::Unsupported { .. } => Some("use a Gemini model for this".to_owned()),
+            Self::Cancelled | Self::Record { .. } | Self::Config(_) => None,
+        }
+    }
+
+    /// Whether this is a cancellation and not a failure.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled)
+    }
+
+    /// Whether trying the same request again may help.
+    pub(crate) fn retry(&self) -> Retry {
+        match self {
+            Self::Api(error) => error.retry(),
+            Self::Connect { .. } => Retry::Connection,
+            Self::CutOff { chunks: 0, .. } => Retry::Server(None),
+            _ => Retry::No,
+        }
+    }
+}
+
+/// The innermost cause: outer layers of network errors only say that there was an error.
+pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,225 @@
+//! The embedded model: no network, no knowledge, always the same. It does what the last prompt spells out.
+//! How far it has come it reads off the conversation, so that resumed sessions and repeated requests work.
+
+mod script;
+
+use crate::error::ModelError;
+use crate::finish::FinishReason;
+use crate::part::{FunctionResponse, Part};
+use crate::request::{Grounding, Request};
+use crate::response::{Chunk, Usage};
+use crate::stream::ChunkStream;
+use crate::tokens::{estimate_tokens, parts_tokens};
+use crate::{Cancel, Content, Model, Provider, Role};
+use script::{Mistake, Step, ToolCall};
+
+/// What a request for a summary holds.
+const COMPRESS_MARK: &str = "<compress_history>";
+/// The least length of a streamed piece, and the most pieces of one text.
+const PIECE_BYTES: usize = 16;
+const MAX_PIECES: usize = 64;
+
+const HELP: &str = "This is the offline model, which only does what it is told: set GEMINI_API_KEY (or OPENAI_BASE_URL \
+for a compatible server) to talk to a real one; it understands lines of the form `call TOOL {json}`, `also TOOL {json}` \
+(in the same response), `say TEXT` and `think TEXT`.";
+
+/// The embedded model.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Offline;
+
+impl Offline {
+    /// The embedded model.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Model for Offline {
+    fn name(&self) -> &str {
+        "offline"
+    }
+
+    fn provider(&self) -> Provider {
+        Provider::Offline
+    }
+
+    async fn stream(&self, request: &Request, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
+        if cancel.is_cancelled() {
+            return Err(ModelError::Cancelled);
+        }
+        if request.grounding != Grounding::None {
+            let what = "search the web";
+            return Err(ModelError::Unsupported { provider: "the offline model", what });
+        }
+        Ok(ChunkStream::from_chunks(chunks(request, answer(&request.contents)), cancel))
+    }
+
+    async fn count_tokens(&self, request: &Request, _cancel: &Cancel) -> Result<u64, ModelError> {
+        Ok(estimate_tokens(request))
+    }
+}
+
+/// The whole answer, in order.
+fn answer<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> Vec<Part> {
+    let Some((at, prompt)) = last_prompt(contents) else {
+        return vec![Part::text(HELP)];
+    };
+    let (before, after) = (&contents[..at], &contents[at + 1..]);
+    if contents[at].parts.iter().filter_map(Part::as_text).any(|text| text.contains(COMPRESS_MARK)) {
+        return vec![Part::text(summary(before))];
+    }
+    let steps = match script::read(&prompt) {
+        Ok(steps) if steps.is_empty() => return vec![Part::text(HELP)],
+        Ok(steps) => steps,
+        Err(mistake) => return vec![Part::text(complaint(&mistake))],
+    };
+    let calls_before = count_calls(before);
+    let calls_done = count_calls(after);
+    let left = &steps[script::resume_at(&steps, calls_done)..];
+    if left.is_empty() {
+        return vec![Part::text(report(after))];
+    }
+    perform(left, calls_before + calls_done)
+}
+
+/// Everything up to and including the next tool calls.
+fn perform(steps: &[Step], calls_so_far: usize) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for step in steps {
+        match step {
+            Step::Think(text) => parts.push(Part::thought(text)),
+            Step::Say(text) if text.is_empty() => {}
+            Step::Say(text) => {
+                let follows_text = parts.last().is_some_and(|part| part.as_text().is_some());
+                let text = if follows_text { format!("\n{text}") } else { text.clone() };
+                let left = match parts.last_mut() {
+                    Some(last) => last.absorb(Part::text(text)),
+                    None => Some(Part::text(text)),
+                };
+                parts.extend(left);
+            }
+            Step::Call(calls) => {
+                let numbered = calls.iter().zip(calls_so_far + 1..);
+                parts.extend(numbered.map(|(ToolCall { name, args }, number)| {
+                    Part::function_call(Some(format!("call_{number}")), name, args.clone())
+                }));
+                return parts;
+            }
+        }
+    }
+    parts
+}
+
+/// The last message in which the user says something, and where it is. Tool results are no prompt.
+fn last_prompt<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> Option<(usize, String)> {
+    contents.iter().enumerate().rev().find_map(|(at, content)| {
+        let has_result = content.parts.iter().any(|part| part.as_function_response().is_some());
+        if content.role != Role::User || has_result {
+            return None;
+        }
+        // What follows the first text are files and notes that came along with it.
+        let mut texts = content.parts.iter().filter_map(Part::as_text).map(without_hook_context);
+        texts.find(|text| !text.trim().is_empty()).map(|text| (at, text))
+    })
+}
+
+/// Context from hooks is for reading, not for obeying.
+fn without_hook_context(text: &str) -> String {
+    const OPEN: &str = "<hook_context>";
+    const CLOSE: &str = "</hook_context>";
+    let mut rest = text;
+    let mut out = String::with_capacity(text.len());
+    while let Some(start) = rest.find(OPEN) {
+        out.push_str(&rest[..start]);
+        let inside = &rest[start + OPEN.len()..];
+        rest = inside.find(CLOSE).map_or("", |end| &inside[end + CLOSE.len()..]);
+    }
+    out.push_str(rest);
+    out
+}
+
+fn count_calls<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> usize {
+    let parts = contents.iter().flat_map(|content| &content.parts);
+    parts.filter(|part| part.as_function_call().is_some()).count()
+}
+
+fn complaint(Mistake { line, column, what }: &Mistake) -> String {
+    format!("The offline model cannot read line {line}, column {column} of the prompt: {what}. Nothing was done.")
+}
+
+/// What became of the calls, for prompts that end with one.
+fn report<C: std::ops::Deref<Target = Content>>(after: &[C]) -> String {
+    let results = after.iter().flat_map(|content| &content.parts);
+    let lines: Vec<String> = results.filter_map(Part::as_function_response).map(report_line).collect();
+    if lines.is_empty() { "Done.".to_owned() } else { lines.join("\n") }
+}
+
+fn report_line(result: &FunctionResponse) -> String {
+    match result.response.get("error") {
+        None => format!("{}: done", result.name),
+        Some(error) => {
+            let text = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
+            format!("{}: failed: {}", result.name, text.lines().next().unwrap_or_default())
+        }
+    }
+}
+
+/// A summary that says how much there was, what was asked last and which tools were used.
+fn summary<C: std::ops::Deref<Target = Content>>(contents: &[C]) -> String {
+    let mut tools: Vec<(&str, usize)> = Vec::new();
+    for call in contents.iter().flat_map(|c| &c.parts).filter_map(Part::as_function_call) {
+        match tools.iter_mut().find(|(name, _)| *name == call.name) {
+            Some((_, count)) => *count += 1,
+            None => tools.push((&call.name, 1)),
+        }
+    }
+    let tools: Vec<String> = tools.iter().map(|(name, count)| format!("{name} ×{count}")).collect();
+    let tools = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
+    let asked = last_prompt(contents).map(|(_, text)| text).unwrap_or_default();
+    let asked: String = asked.trim().lines().next().unwrap_or_default().chars().take(200).collect();
+    format!("Summary of {} messages. Last request: {asked}\nTools used: {tools}.", contents.len())
+}
+
+/// Cuts the answer into pieces; the last one says why it ends and what it took.
+fn chunks(request: &Request, parts: Vec<Part>) -> Vec<Chunk> {
+    let prompt = estimate_tokens(request);
+    let candidates = parts_tokens(&parts);
+    let mut chunks: Vec<Chunk> = Vec::new();
+    let mut calls = Vec::new();
+    for part in parts {
+        match part.as_text() {
+            Some(text) => chunks.extend(pieces(text).map(Chunk::text_piece)),
+            None if part.as_function_call().is_some() => calls.push(part),
+            None => chunks.push(Chunk { parts: vec![part], ..Chunk::default() }),
+        }
+    }
+    if !calls.is_empty() || chunks.is_empty() {
+        chunks.push(Chunk { parts: calls, ..Chunk::default() });
+    }
+    if let Some(last) = chunks.last_mut() {
+        last.finish_reason = Some(FinishReason::Stop);
+        last.usage = Some(Usage { prompt, candidates, total: prompt + candidates, ..Usage::default() });
+    }
+    chunks
+}
+
+/// Splits after white space, so that a piece is whole words, and joined they are the text again.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let least = PIECE_BYTES.max(text.len().div_ceil(MAX_PIECES));
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let from = rest.ceil_char_boundary(least.min(rest.len()));
+        let space = rest[from..].char_indices().find(|(_, c)| c.is_whitespace());
+        let end = space.map_or(rest.len(), |(at, c)| from + at + c.len_utf8());
+        let (piece, left) = rest.split_at(end);
+        rest = left;
+        Some(piece)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,368 @@
+//! Reads a streamed chat completion: deltas in, chunks out. Tool calls arrive in pieces and leave whole.
+//! The last chunk waits for the usage, which servers send after it.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::Provider;
+use crate::api_error::ApiError;
+use crate::finish::FinishReason;
+use crate::http_stream::{Broken, Decode, Progress};
+use crate::part::Part;
+use crate::response::{Chunk, Usage};
+
+/// The id of the call after `before` others, for servers and histories that give none.
+pub(super) fn call_id(before: usize) -> String {
+    format!("call_{}", before + 1)
+}
+
+#[derive(Debug)]
+pub(super) struct Decoder {
+    calls: Vec<PartialCall>,
+    calls_before: usize,
+    /// The chunk that ends the answer, until nothing more can be added to it.
+    last: Option<Chunk>,
+    progress: Progress,
+}
+
+/// A tool call as far as it has come.
+#[derive(Debug, Default)]
+struct PartialCall {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Wire {
+    id: Option<String>,
+    model: Option<String>,
+    choices: Option<Vec<Choice>>,
+    usage: Option<UsageWire>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    delta: Option<Delta>,
+    /// In the place of `delta` where a server does not stream.
+    message: Option<Delta>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    content: Option<Value>,
+    reasoning_content: Option<String>,
+    reasoning: Option<String>,
+    refusal: Option<String>,
+    tool_calls: Option<Vec<CallWire>>,
+}
+
+#[derive(Deserialize)]
+struct CallWire {
+    index: Option<u64>,
+    id: Option<String>,
+    function: Option<FunctionWire>,
+}
+
+#[derive(Deserialize)]
+struct FunctionWire {
+    name: Option<String>,
+    /// A text by the book, an object with some servers.
+    arguments: Option<Value>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct UsageWire {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+    prompt_tokens_details: Option<Details>,
+    completion_tokens_details: Option<Details>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Details {
+    cached_tokens: Option<u64>,
+    reasoning_tokens: Option<u64>,
+}
+
+impl From<UsageWire> for Usage {
+    fn from(wire: UsageWire) -> Self {
+        let prompt = wire.prompt_tokens.unwrap_or_default();
+        let completion = wire.completion_tokens.unwrap_or_default();
+        let thoughts = wire.completion_tokens_details.and_then(|d| d.reasoning_tokens).unwrap_or_default();
+        Self {
+            prompt,
+            // Gemini counts thinking apart from the answer, and the rest of the program with it.
+            candidates: completion.saturating_sub(thoughts),
+            total: wire.total_tokens.unwrap_or(prompt + completion),
+            thoughts,
+            cached: wire.prompt_tokens_details.and_then(|d| d.cached_tokens).unwrap_or_default(),
+            tool_use: 0,
+        }
+    }
+}
+
+impl Decoder {
+    /// A decoder for an answer to a history with this many tool calls.
+    pub(super) fn after_calls(calls_before: usize) -> Self {
+        Self { calls: Vec::new(), calls_before, last: None, progress: Progress::Open }
+    }
+
+    fn take(&mut self, wire: Wire, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
+        if let Some(error) = &wire.error {
+            let error = ApiError::from_json(Provider::OpenAi, 200, error, None);
+            return Err(Broken::Refused(error.into()));
+        }
+        let mut chunk = Chunk { response_id: wire.id, model_version: wire.model, ..Chunk::default() };
+        let mut finish = None;
+        if let Some(choice) = wire.choices.into_iter().flatten().next() {
+            finish = choice.finish_reason.filter(|reason| !reason.is_empty());
+            if let Some(delta) = choice.delta.or(choice.message) {
+                self.delta(delta, &mut chunk.parts);
+            }
+        }
+        chunk.usage = wire.usage.map(Usage::from);
+        if let Some(reason) = finish {
+            chunk.finish_reason = Some(finish_reason(&reason));
+            self.end_calls(&mut chunk);
+            self.progress = Progress::Complete;
+        }
+        match &mut self.last {
+            Some(last) => last.merge(chunk),
+            None if chunk.finish_reason.is_some() => self.last = Some(chunk),
+            None if chunk.parts.is_empty() && chunk.usage.is_none() => {}
+            None => out.push_back(chunk),
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: Delta, parts: &mut Vec<Part>) {
+        let thought = delta.reasoning_content.or(delta.reasoning).unwrap_or_default();
+        if !thought.is_empty() {
+            parts.push(Part::thought(thought));
+        }
+        let text = delta.content.map(into_text).unwrap_or_default();
+        let text = text + delta.refusal.as_deref().unwrap_or_default();
+        if !text.is_empty() {
+            parts.push(Part::text(text));
+        }
+        delta.tool_calls.into_iter().flatten().for_each(|call| self.piece(call));
+    }
+
+    /// Adds a piece to the call it belongs to.
+    fn piece(&mut self, wire: CallWire) {
+        let id = wire.id.unwrap_or_default();
+        let mut at = match wire.index {
+            Some(_) => self.calls.iter().rposition(|call| call.index == wire.index),
+            None => self.calls.len().checked_sub(1),
+        };
+        // Some servers number every call 0; another id is another call.
+        if at.is_some_and(|at| !id.is_empty() && !self.calls[at].id.is_empty() && self.calls[at].id != id) {
+            at = None;
+        }
+        let at = at.unwrap_or_else(|| {
+            self.calls.push(PartialCall { index: wire.index, ..PartialCall::default() });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[at];
+        if call.id.is_empty() {
+            call.id = id;
+        }
+        let Some(function) = wire.function else { return };
+        match function.name {
+            // Some servers repeat the whole name with every piece.
+            Some(name) if name != call.name => call.name.push_str(&name),
+            _ => {}
+        }
+        match function.arguments {
+            Some(Value::String(piece)) => call.arguments.push_str(&piece),
+            Some(Value::Null) | None => {}
+            Some(whole) => call.arguments = whole.to_string(),
+        }
+    }
+
+    /// Nothing follows; servers that never said why the answer ended just ended it.
+    fn end(&mut self) {
+        if self.progress == Progress::Open {
+            let mut last = Chunk { finish_reason: Some(FinishReason::Stop), ..Chunk::default() };
+            self.end_calls(&mut last);
+            self.last = Some(last);
+        }
+        self.progress = Progress::Over;
+    }
+
+    /// Puts the finished calls into the chunk. One that cannot be read ends the answer as malformed.
+    fn end_calls(&mut self, chunk: &mut Chunk) {
+        for call in std::mem::take(&mut self.calls) {
+            match parse_arguments(&call.arguments) {
+                Ok(args) if !call.name.is_empty() => {
+                    let id = if call.id.is_empty() { call_id(self.calls_before) } else { call.id };
+                    self.calls_before += 1;
+                    chunk.parts.push(Part::function_call(Some(id), call.name, args));
+                }
+                Ok(_) => malformed(chunk, "a tool call without a name".to_owned()),
+                Err(why) => malformed(chunk, format!("the arguments of {}: {why}", call.name)),
+            }
+        }
+    }
+}
+
+fn malformed(chunk: &mut Chunk, message: String) {
+    chunk.finish_reason = Some(FinishReason::MalformedFunctionCall);
+    chunk.finish_message = Some(message);
+}
+
+fn parse_arguments(text: &str) -> Result<Map<String, Value>, serde_json::Error> {
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    serde_json::from_str(text)
+}
+
+/// Content is a text, or a list of typed pieces with some servers.
+fn into_text(content: Value) -> String {
+    match content {
+        Value::String(text) => text,
+        Value::Array(items) => items.iter().filter_map(|item| item.get("text").and_then(Value::as_str)).collect(),
+        _ => String::new(),
+    }
+}
+
+fn finish_reason(name: &str) -> FinishReason {
+    match name {
+        "stop" | "tool_calls" | "function_call" | "eos" | "end_turn" => FinishReason::Stop,
+        "length" => FinishReason::MaxTokens,
+        "content_filter" => FinishReason::Safety,
+        other => FinishReason::Other(other.to_owned()),
+    }
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
+        if data.trim_ascii() == "[DONE]" {
+            self.end();
+            return Ok(());
+        }
+        let wire = serde_json::from_str(data).map_err(|error| Broken::unreadable(&error, data.as_bytes()))?;
+        self.take(wire, out)
+    }
+
+    fn whole(&mut self, body: &[u8], out: &mut VecDeque<Chunk>) -> Result<(), Broken> {
+        let wire: Wire = serde_json::from_slice(body).map_err(|error| Broken::unreadable(&error, body))?;
+        let answered = wire.choices.as_ref().is_some_and(|choices| !choices.is_empty());
+        self.take(wire, out)?;
+        if answered {
+            self.end();
+        }
+        Ok(())
+    }
+
+    fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    fn finish(&mut self, out: &mut VecDeque<Chunk>) {
+        out.extend(self.last.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(events: &[&str]) -> (Vec<Chunk>, Progress) {
+        let mut decoder = Decoder::after_calls(2);
+        let mut out = VecDeque::new();
+        for event in events {
+            decoder.event(event, &mut out).unwrap();
+        }
+        let progress = decoder.progress();
+        decoder.finish(&mut out);
+        (out.into(), progress)
+    }
+
+    fn calls(events: &[&str]) -> Vec<String> {
+        let (chunks, _) = decode(events);
+        let calls = chunks.iter().flat_map(Chunk::function_calls);
+        calls
+            .map(|call| {
+                format!("{} {} {}", call.id.as_deref().unwrap_or("-"), call.name, Value::from(call.args.clone()))
+            })
+            .collect()
+    }
+
+    const END: &str = r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#;
+
+    #[test]
+    fn text_thoughts_and_usage() {
+        let (chunks, progress) = decode(&[
+            r#"{"id":"r","model":"m","choices":[{"delta":{"role":"assistant","content":""}}]}"#,
+            r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#,
+            r#"{"choices":[{"delta":{"content":"hi"}}]}"#,
+            r#"{"choices":[{"delta":{"content":null},"finish_reason":"length"}]}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":4,"total_tokens":9,"completion_tokens_details":{"reasoning_tokens":3}}}"#,
+            "[DONE]",
+        ]);
+        assert_eq!(progress, Progress::Over);
+        assert_eq!(chunks.len(), 3);
+        assert_eq!(chunks[0].parts, [Part::thought("hm")]);
+        assert_eq!(chunks[1].text(), "hi");
+        assert_eq!(chunks[2].finish_reason, Some(FinishReason::MaxTokens));
+        let usage = Usage { prompt: 5, candidates: 1, total: 9, thoughts: 3, ..Usage::default() };
+        assert_eq!(chunks[2].usage, Some(usage));
+    }
+
+    #[test]
+    fn calls_in_pieces_become_whole() {
+        assert_eq!(
+            calls(&[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"glob","arguments":""}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"ls","arguments":"{}"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"p\":"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"1}"}}]}}]}"#,
+                END,
+            ]),
+            [r#"a glob {"p":1}"#, "b ls {}"]
+        );
+    }
+
+    #[test]
+    fn servers_with_their_own_ideas_of_calls() {
+        let zero_twice = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":{"o":1}}},{"index":0,"id":"b","function":{"name":"y"}}]}}]}"#;
+        assert_eq!(calls(&[zero_twice, END]), [r#"a x {"o":1}"#, "b y {}"]);
+        let no_ids = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"x"}},{"index":1,"id":"","function":{"name":"y"}}]}}]}"#;
+        assert_eq!(calls(&[no_ids, END]), ["call_3 x {}", "call_4 y {}"]);
+        let repeated = r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"x","arguments":" "}}]}}]}"#;
+        assert_eq!(calls(&[repeated, repeated, "[DONE]"]), ["a x {}"]);
+    }
+
+    #[test]
+    fn arguments_that_cannot_be_read_end_the_answer_as_malformed() {
+        let (chunks, _) = decode(&[
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"a\":"}}]}}]}"#,
+            END,
+        ]);
+        assert_eq!(chunks[0].finish_reason, Some(FinishReason::MalformedFunctionCall));
+        assert!(chunks[0].finish_message.as_deref().unwrap().starts_with("the arguments of x: EOF"));
+        assert_eq!(chunks[0].function_calls().count(), 0);
+    }
+
+    #[test]
+    fn an_error_inside_the_stream_is_one() {
+        let mut decoder = Decoder::after_calls(0);
+        let event = r#"{"error":{"message":"overloaded","code":503}}"#;
+        let Err(Broken::Refused(error)) = decoder.event(event, &mut VecDeque::new()) else {
+            panic!("not refused");
+        };
+        assert_eq!(error.to_string(), "openai API: the server has a problem (503): overloaded");
+    }
+}

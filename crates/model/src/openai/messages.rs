@@ -1,0 +1,284 @@
+//! The conversation as chat messages: who says what, which tools are called, what they answered.
+//! Borrowed from the history, not copied. Thoughts are left out (servers refuse them); media a server cannot
+//! take become a line that says so.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::part::{Blob, FileData, FunctionResponse, Part, PartKind};
+use crate::request::Request;
+use crate::{Content, Role};
+
+#[derive(Serialize)]
+pub(super) struct Message<'a> {
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<Cow<'a, str>>,
+    content: Words<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+}
+
+/// What a message says: one text, or a list as soon as media are among it.
+#[derive(Default)]
+struct Words<'a>(Vec<Item<'a>>);
+
+enum Item<'a> {
+    Text(Cow<'a, str>),
+    Image(&'a Blob),
+    ImageUrl(&'a str),
+    File(&'a Blob),
+}
+
+impl Serialize for Words<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [] => serializer.serialize_none(),
+            [Item::Text(text)] => serializer.serialize_str(text),
+            items => serializer.collect_seq(items),
+        }
+    }
+}
+
+impl Serialize for Item<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct DataUrl<'a>(&'a Blob);
+        impl Serialize for DataUrl<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let Blob { mime_type, data } = self.0;
+                serializer.collect_str(&format_args!("data:{mime_type};base64,{data}"))
+            }
+        }
+        #[derive(Serialize)]
+        struct Image<T> {
+            url: T,
+        }
+        #[derive(Serialize)]
+        struct File<'a> {
+            filename: &'static str,
+            file_data: DataUrl<'a>,
+        }
+        let mut map = serializer.serialize_map(Some(2))?;
+        match self {
+            Self::Text(text) => {
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry("text", text)?;
+            }
+            Self::Image(blob) => {
+                map.serialize_entry("type", "image_url")?;
+                map.serialize_entry("image_url", &Image { url: DataUrl(blob) })?;
+            }
+            Self::ImageUrl(url) => {
+                map.serialize_entry("type", "image_url")?;
+                map.serialize_entry("image_url", &Image { url })?;
+            }
+            Self::File(blob) => {
+                let file = File { filename: "attachment.pdf", file_data: DataUrl(blob) };
+                map.serialize_entry("type", "file")?;
+                map.serialize_entry("file", &file)?;
+            }
+        }
+        map.end()
+    }
+}
+
+struct Call<'a> {
+    id: Cow<'a, str>,
+    name: &'a str,
+    args: &'a Map<String, Value>,
+}
+
+impl Serialize for Call<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Function<'a> {
+            name: &'a str,
+            arguments: String,
+        }
+        let arguments = serde_json::to_string(self.args).map_err(serde::ser::Error::custom)?;
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("type", "function")?;
+        map.serialize_entry("function", &Function { name: self.name, arguments })?;
+        map.end()
+    }
+}
+
+/// The request's system text and history as messages.
+pub(super) fn messages(request: &Request) -> Vec<Message<'_>> {
+    let mut writer = Writer::default();
+    if let Some(system) = &request.system {
+        writer.say("system", Words(vec![Item::Text(Cow::Borrowed(system))]));
+    }
+    for content in &request.contents {
+        match content.role {
+            Role::User => writer.user(content),
+            Role::Model => writer.model(content),
+        }
+    }
+    writer.messages
+}
+
+/// Writes messages and keeps calls and their results together by id, also where the history has none.
+#[derive(Default)]
+struct Writer<'a> {
+    messages: Vec<Message<'a>>,
+    /// Calls without a result yet: id and tool.
+    open: VecDeque<(Cow<'a, str>, &'a str)>,
+    calls: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn say(&mut self, role: &'static str, content: Words<'a>) {
+        if !content.0.is_empty() {
+            let (tool_call_id, tool_calls) = (None, Vec::new());
+            self.messages.push(Message { role, tool_call_id, content, tool_calls });
+        }
+    }
+
+    /// Tool results come first: they must follow the calls directly.
+    fn user(&mut self, content: &'a Content) {
+        let mut rest = Vec::new();
+        for part in &content.parts {
+            match &part.kind {
+                PartKind::FunctionResponse(response) => {
+                    self.result(response);
+                    rest.extend(response.parts.iter().filter_map(item));
+                }
+                _ => rest.extend(item(part)),
+            }
+        }
+        self.say("user", Words(rest));
+    }
+
+    fn result(&mut self, response: &'a FunctionResponse) {
+        let position = match &response.id {
+            Some(id) => self.open.iter().position(|(open, _)| open == id),
+            None => self.open.iter().position(|(_, name)| *name == response.name),
+        };
+        let id = match (position.and_then(|at| self.open.remove(at)), &response.id) {
+            (Some((id, _)), _) => id,
+            (None, Some(id)) => Cow::Borrowed(id.as_str()),
+            (None, None) => Cow::Borrowed("call_unknown"),
+        };
+        self.messages.push(Message {
+            role: "tool",
+            tool_call_id: Some(id),
+            content: Words(vec![Item::Text(result_text(&response.response))]),
+            tool_calls: Vec::new(),
+        });
+    }
+
+    fn model(&mut self, content: &'a Content) {
+        let mut items: Vec<Item<'a>> = Vec::new();
+        let mut tool_calls = Vec::new();
+        for part in &content.parts {
+            let PartKind::FunctionCall(call) = &part.kind else {
+                items.extend(item(part));
+                continue;
+            };
+            let id = match &call.id {
+                Some(id) => Cow::Borrowed(id.as_str()),
+                None => Cow::Owned(super::decode::call_id(self.calls)),
+            };
+            self.calls += 1;
+            self.open.push_back((id.clone(), &call.name));
+            tool_calls.push(Call { id, name: &call.name, args: &call.args });
+        }
+        if !items.is_empty() || !tool_calls.is_empty() {
+            let (role, tool_call_id, content) = ("assistant", None, Words(one_text(items)));
+            self.messages.push(Message { role, tool_call_id, content, tool_calls });
+        }
+    }
+}
+
+/// Servers want an assistant's words as one text.
+fn one_text(items: Vec<Item<'_>>) -> Vec<Item<'_>> {
+    if items.len() < 2 || items.iter().any(|item| !matches!(item, Item::Text(_))) {
+        return items;
+    }
+    let texts = items.iter().filter_map(|item| match item {
+        Item::Text(text) => Some(&**text),
+        _ => None,
+    });
+    vec![Item::Text(Cow::Owned(texts.collect()))]
+}
+
+/// Plain text where the result is one; its JSON otherwise.
+fn result_text(response: &Map<String, Value>) -> Cow<'_, str> {
+    let mut entries = response.iter();
+    match (entries.next(), entries.next()) {
+        (Some((key, Value::String(text))), None) if key == "output" => Cow::Borrowed(text),
+        _ => Cow::Owned(serde_json::to_string(response).unwrap_or_default()),
+    }
+}
+
+fn item(part: &Part) -> Option<Item<'_>> {
+    match &part.kind {
+        PartKind::Text(text) if text.is_empty() => None,
+        PartKind::Text(text) => Some(Item::Text(Cow::Borrowed(text))),
+        PartKind::InlineData(blob) if blob.mime_type.starts_with("image/") => Some(Item::Image(blob)),
+        PartKind::InlineData(blob) if blob.mime_type == "application/pdf" => Some(Item::File(blob)),
+        PartKind::InlineData(blob) => {
+            let note = format!("[an attachment of type {} was left out]", blob.mime_type);
+            Some(Item::Text(Cow::Owned(note)))
+        }
+        PartKind::FileData(FileData { mime_type: Some(kind), file_uri }) if kind.starts_with("image/") => {
+            Some(Item::ImageUrl(file_uri))
+        }
+        PartKind::FileData(file) => Some(Item::Text(Cow::Owned(format!("[attachment: {}]", file.file_uri)))),
+        PartKind::Thought(_) | PartKind::FunctionCall(_) | PartKind::FunctionResponse(_) | PartKind::Unknown => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn object(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_conversation_with_tools_and_images() {
+        let contents = [
+            Content::user(vec![Part::text("look"), Part::inline_data("image/png", "AAAA")]),
+            Content::model(vec![
+                Part::thought("hm"),
+                Part::text("a"),
+                Part::text("b"),
+                Part::function_call(None, "glob", object(json!({"pattern": "*"}))),
+                Part::function_call(Some("own".into()), "ls", Map::new()),
+            ]),
+            Content::user(vec![
+                Part::function_response(Some("own".into()), "ls", object(json!({"error": "no"}))),
+                Part::function_response(None, "glob", object(json!({"output": "x.rs"}))),
+                Part::text("go on"),
+            ]),
+            Content::model(vec![Part::thought("only")]),
+        ];
+        let mut request = Request::new("m", contents.into_iter().map(Arc::new).collect());
+        request.system = Some("be brief".into());
+        assert_eq!(
+            serde_json::to_value(messages(&request)).unwrap(),
+            json!([
+                {"role": "system", "content": "be brief"},
+                {"role": "user", "content": [
+                    {"type": "text", "text": "look"},
+                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]},
+                {"role": "assistant", "content": "ab", "tool_calls": [
+                    {"id": "call_1", "type": "function", "function": {"name": "glob", "arguments": "{\"pattern\":\"*\"}"}},
+                    {"id": "own", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "own", "content": "{\"error\":\"no\"}"},
+                {"role": "tool", "tool_call_id": "call_1", "content": "x.rs"},
+                {"role": "user", "content": "go on"},
+            ])
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! Any server with OpenAI's chat completions: Ollama, llama.cpp, vLLM, OpenRouter, OpenAI itself.
+//! `encode` and `messages` write the request, `decode` reads the streamed answer; this file joins them.
+
+mod decode;
+mod encode;
+mod messages;
+
+use crate::error::ModelError;
+use crate::http::{Http, HttpOptions};
+use crate::http_stream::HttpStream;
+use crate::request::{Grounding, Request};
+use crate::stream::ChunkStream;
+use crate::tokens::estimate_tokens;
+use crate::{Cancel, Model, Part, Provider, RetryObserver};
+
+/// Where OpenAI's own servers are.
+pub const DEFAULT_BASE_URL: &str = "https://api.openai.com/v1";
+
+/// A model behind an OpenAI-compatible server.
+#[derive(Debug)]
+pub struct OpenAi {
+    name: String,
+    http: Http,
+    url: String,
+    dialect: encode::Dialect,
+}
+
+impl OpenAi {
+    /// The model `name` at `base_url` (which usually ends in `/v1`; a bare host gets it). The key may be empty:
+    /// local servers want none. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// When the base URL or the key cannot be one.
+    pub fn new(
+        base_url: &str,
+        api_key: &str,
+        name: impl Into<String>,
+        options: HttpOptions,
+    ) -> Result<Self, ModelError> {
+        let auth = (!api_key.trim().is_empty()).then(|| ("authorization", format!("Bearer {}", api_key.trim())));
+        let http = Http::new(Provider::OpenAi, base_url, auth, options)?;
+        let url = match http.base().path() {
+            "" | "/" => http.url("v1/chat/completions"),
+            _ => http.url("chat/completions"),
+        };
+        let dialect = match http.base().host_str() {
+            Some("api.openai.com") => encode::Dialect::OpenAi,
+            _ => encode::Dialect::Compatible,
+        };
+        Ok(Self { name: name.into(), http, url, dialect })
+    }
+}
+
+impl Model for OpenAi {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn provider(&self) -> Provider {
+        Provider::OpenAi
+    }
+
+    fn set_retry_observer(&mut self, observer: RetryObserver) {
+        self.http.options.retry.observer = Some(observer);
+    }
+
+    async fn stream(&self, request: &Request, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
+        if request.grounding != Grounding::None {
+            return Err(ModelError::Unsupported { provider: "openai", what: "search the web" });
+        }
+        let body = encode::body(request, self.dialect)?;
+        let opened = self.http.post(&self.url, body, cancel).await?;
+        let calls = request.contents.iter().flat_map(|content| &content.parts);
+        let calls = calls.filter_map(Part::as_function_call).count();
+        let decoder = decode::Decoder::after_calls(calls);
+        Ok(ChunkStream::from_http(HttpStream::new(opened, Box::new(decoder)), cancel))
+    }
+
+    /// There is no way to ask: an estimate.
+    async fn count_tokens(&self, request: &Request, _cancel: &Cancel) -> Result<u64, ModelError> {
+        Ok(estimate_tokens(request))
+    }
+}

@@ -1,0 +1,204 @@
+//! Records any model's answers in the form that [`Replay`](crate::Replay) reads: `--record-responses`.
+//! A call's line is on disk when the call is over, also when it was cut short: then with what came.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+
+use crate::error::ModelError;
+use crate::replay::Method;
+use crate::request::Request;
+use crate::response::Chunk;
+use crate::stream::ChunkStream;
+use crate::{Cancel, DynModel, Model, Provider, RetryObserver};
+
+/// A model whose answers are recorded.
+#[derive(Debug)]
+pub struct Recording {
+    inner: Box<dyn DynModel>,
+    log: Arc<Log>,
+}
+
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+impl Recording {
+    /// Records `inner` at the end of the file at `path`, which is made if need be.
+    ///
+    /// # Errors
+    /// When the file cannot be opened for writing.
+    pub fn new(inner: impl Model + 'static, path: impl Into<PathBuf>) -> Result<Self, ModelError> {
+        let path = path.into();
+        match OpenOptions::new().create(true).append(true).open(&path) {
+            Ok(file) => {
+                let log = Arc::new(Log { path, file: Mutex::new(file) });
+                Ok(Self { inner: Box::new(inner), log })
+            }
+            Err(source) => Err(ModelError::Record { path, source }),
+        }
+    }
+}
+
+impl Log {
+    fn append(&self, method: Method, response: &impl Serialize) -> Result<(), ModelError> {
+        let mut line = start(method);
+        serde_json::to_writer(&mut line, response).map_err(|error| self.error(error.into()))?;
+        self.write_line(line)
+    }
+
+    /// One write for the whole line: recordings of two sessions do not mix.
+    fn write_line(&self, mut line: Vec<u8>) -> Result<(), ModelError> {
+        line.extend_from_slice(b"}\n");
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&line).map_err(|error| self.error(error))
+    }
+
+    fn error(&self, source: io::Error) -> ModelError {
+        ModelError::Record { path: self.path.clone(), source }
+    }
+}
+
+fn start(method: Method) -> Vec<u8> {
+    format!(r#"{{"method":"{method}","response":"#).into_bytes()
+}
+
+impl Model for Recording {
+    fn name(&self) -> &str {
+        self.inner.name_dyn()
+    }
+
+    fn provider(&self) -> Provider {
+        self.inner.provider_dyn()
+    }
+
+    fn set_retry_observer(&mut self, observer: RetryObserver) {
+        self.inner.set_retry_observer_dyn(observer);
+    }
+
+    async fn stream(&self, request: &Request, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
+        let stream = self.inner.stream_dyn(request, cancel).await?;
+        Ok(stream.with_tap(Tap::new(Arc::clone(&self.log))))
+    }
+
+    async fn generate(&self, request: &Request, cancel: &Cancel) -> Result<Chunk, ModelError> {
+        let whole = self.inner.generate_dyn(request, cancel).await?;
+        self.log.append(Method::GenerateContent, &whole)?;
+        Ok(whole)
+    }
+
+    async fn count_tokens(&self, request: &Request, cancel: &Cancel) -> Result<u64, ModelError> {
+        let count = self.inner.count_tokens_dyn(request, cancel).await?;
+        self.log.append(Method::CountTokens, &serde_json::json!({"totalTokens": count}))?;
+        Ok(count)
+    }
+}
+
+/// Listens to one stream and writes its line when it ends or is dropped.
+#[derive(Debug)]
+pub(crate) struct Tap {
+    log: Arc<Log>,
+    /// The line so far; none once it is written.
+    line: Option<Vec<u8>>,
+}
+
+impl Tap {
+    fn new(log: Arc<Log>) -> Self {
+        let mut line = start(Method::GenerateContentStream);
+        line.push(b'[');
+        Self { log, line: Some(line) }
+    }
+
+    pub(crate) fn chunk(&mut self, chunk: &Chunk) {
+        let Some(line) = &mut self.line else { return };
+        if line.last() != Some(&b'[') {
+            line.push(b',');
+        }
+        // Chunks are plain JSON and memory takes any: this cannot fail.
+        let _ = serde_json::to_writer(line, chunk);
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), ModelError> {
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<(), ModelError> {
+        match self.line.take() {
+            Some(mut line) => {
+                line.push(b']');
+                self.log.write_line(line)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        // Nobody is left to tell; the stream was given up by its reader.
+        let _ = self.write();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Content, Offline, Replay, ReplayOrder};
+
+    fn say(text: &str) -> Request {
+        Request::new("m", vec![Arc::new(Content::user_text(format!("say {text}")))])
+    }
+
+    #[tokio::test]
+    async fn what_is_recorded_can_be_replayed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        let model = Recording::new(Offline::new(), &path).unwrap();
+        let cancel = Cancel::new();
+        let request = say("one two three four five six seven eight nine ten");
+        let first = model.stream(&request, &cancel).await.unwrap().collect().await.unwrap();
+        let second = model.generate(&say("b"), &cancel).await.unwrap();
+        let count = model.count_tokens(&request, &cancel).await.unwrap();
+
+        let replay = Replay::load(&path, ReplayOrder::Strict).unwrap();
+        let again = replay.stream(&request, &cancel).await.unwrap().collect().await.unwrap();
+        assert_eq!(again, first);
+        assert_eq!(replay.generate(&request, &cancel).await.unwrap(), second);
+        assert_eq!(replay.count_tokens(&request, &cancel).await.unwrap(), count);
+    }
+
+    #[tokio::test]
+    async fn a_stream_cut_short_is_recorded_as_far_as_it_came() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        let model = Recording::new(Offline::new(), &path).unwrap();
+        let request = say("one two three four five six seven eight nine ten");
+
+        let cancel = Cancel::new();
+        let mut cancelled = model.stream(&request, &cancel).await.unwrap();
+        let piece = cancelled.next().await.unwrap().unwrap().text();
+        cancel.cancel();
+        assert!(cancelled.next().await.unwrap().unwrap_err().is_cancelled());
+
+        let mut dropped = model.stream(&request, &Cancel::new()).await.unwrap();
+        dropped.next().await.unwrap().unwrap();
+        drop(dropped);
+
+        let replay = Replay::load(&path, ReplayOrder::Strict).unwrap();
+        for _ in 0..2 {
+            let stream = replay.stream(&request, &Cancel::new()).await.unwrap();
+            assert_eq!(stream.collect().await.unwrap().text(), piece);
+        }
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_named() {
+        let error = Recording::new(Offline::new(), "/nonexistent/dir/r").unwrap_err();
+        assert!(error.to_string().starts_with("cannot record to /nonexistent/dir/r: "));
+    }
+}

@@ -1,0 +1,344 @@
+//! Answers from a file instead of a model: `--fake-responses`. JSON lines in the form Gemini CLI records.
+//! Strict order means one cursor over all lines; otherwise each request takes the first line of its method.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::error::ModelError;
+use crate::request::Request;
+use crate::response::Chunk;
+use crate::stream::{ChunkStream, refuse_blocked};
+use crate::{Cancel, Model, Provider};
+
+/// What a line answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// A streamed answer.
+    GenerateContentStream,
+    /// A whole answer.
+    GenerateContent,
+    /// A count of tokens.
+    CountTokens,
+    /// An embedding; known so that such lines can be read, asked for by nobody.
+    EmbedContent,
+}
+
+impl Method {
+    const ALL: [Self; 4] = [Self::GenerateContentStream, Self::GenerateContent, Self::CountTokens, Self::EmbedContent];
+
+    /// The name in the file.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GenerateContentStream => "generateContentStream",
+            Self::GenerateContent => "generateContent",
+            Self::CountTokens => "countTokens",
+            Self::EmbedContent => "embedContent",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Which line answers a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplayOrder {
+    /// The next one; if that is of another method, it is an error.
+    Strict,
+    /// The first one left of the right method.
+    ByMethod,
+}
+
+/// Why a replay has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The file cannot be read.
+    #[error("cannot read replay file {}: {source}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// A line is not a recorded answer.
+    #[error("{}:{line}: {reason}", .path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The next line answers another kind of request.
+    #[error("{}:{line}: the next recorded answer is for {recorded}, but the request is {asked}", .path.display())]
+    WrongMethod {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What the line answers.
+        recorded: Method,
+        /// What was asked.
+        asked: Method,
+    },
+    /// No line is left. The words are those of Gemini CLI: test rigs look for them.
+    #[error("No more mock responses for {asked}, got request:\n{request}")]
+    Exhausted {
+        /// What was asked.
+        asked: Method,
+        /// The request as JSON.
+        request: String,
+    },
+}
+
+impl ReplayError {
+    /// What the person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Read { .. } => Some("--record-responses FILE writes such a file"),
+            Self::Line { .. } => Some(r#"each line is {"method": "generateContentStream", "response": [chunk, …]}"#),
+            Self::WrongMethod { .. } => Some("reorder the file, or use --fake-responses-non-strict"),
+            Self::Exhausted { .. } => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Recorded {
+    line: usize,
+    answer: Answer,
+}
+
+#[derive(Debug)]
+enum Answer {
+    Stream(Vec<Chunk>),
+    Whole(Box<Chunk>),
+    Count(u64),
+    Embedding,
+}
+
+impl Answer {
+    fn method(&self) -> Method {
+        match self {
+            Self::Stream(_) => Method::GenerateContentStream,
+            Self::Whole(_) => Method::GenerateContent,
+            Self::Count(_) => Method::CountTokens,
+            Self::Embedding => Method::EmbedContent,
+        }
+    }
+}
+
+/// A model that answers from a file.
+#[derive(Debug)]
+pub struct Replay {
+    path: PathBuf,
+    order: ReplayOrder,
+    left: Mutex<VecDeque<Recorded>>,
+}
+
+impl Replay {
+    /// Reads the whole file, so that a mistake in it shows at once and not in the middle of a turn.
+    ///
+    /// # Errors
+    /// When the file cannot be read or a line is not a recorded answer.
+    pub fn load(path: impl Into<PathBuf>, order: ReplayOrder) -> Result<Self, ReplayError> {
+        let path = path.into();
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::parse(path, &text, order),
+            Err(source) => Err(ReplayError::Read { path, source }),
+        }
+    }
+
+    /// Takes the lines from a text; `path` is only what errors call it.
+    ///
+    /// # Errors
+    /// When a line is not a recorded answer.
+    pub fn parse(path: impl Into<PathBuf>, text: &str, order: ReplayOrder) -> Result<Self, ReplayError> {
+        let path = path.into();
+        let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
+        let left = lines
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map(|(at, line)| parse_line(&path, at + 1, line))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { path, order, left: Mutex::new(left) })
+    }
+
+    fn take(&self, asked: Method, request: &Request) -> Result<Answer, ReplayError> {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = match self.order {
+            ReplayOrder::Strict => left.pop_front(),
+            ReplayOrder::ByMethod => {
+                let at = left.iter().position(|recorded| recorded.answer.method() == asked);
+                at.and_then(|at| left.remove(at))
+            }
+        };
+        let Some(Recorded { line, answer }) = next else {
+            let request = serde_json::to_string(request).unwrap_or_default();
+            return Err(ReplayError::Exhausted { asked, request });
+        };
+        let recorded = answer.method();
+        if recorded == asked {
+            return Ok(answer);
+        }
+        Err(ReplayError::WrongMethod { path: self.path.clone(), line, recorded, asked })
+    }
+}
+
+fn parse_line(path: &Path, line: usize, text: &str) -> Result<Recorded, ReplayError> {
+    #[derive(Deserialize)]
+    struct Line<'a> {
+        method: String,
+        #[serde(borrow)]
+        response: &'a RawValue,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Count {
+        total_tokens: u64,
+    }
+    let wrong = |reason: String| ReplayError::Line { path: path.to_owned(), line, reason };
+    let json = |error: serde_json::Error| wrong(error.to_string());
+    let Line { method, response } = serde_json::from_str(text).map_err(json)?;
+    let method = Method::ALL.into_iter().find(|known| known.as_str() == method).ok_or_else(|| {
+        wrong(format!("unknown method `{method}`, expected one of {}", Method::ALL.map(Method::as_str).join(", ")))
+    })?;
+    let json = |error: serde_json::Error| wrong(format!("response of {method}: {error}"));
+    let body = response.get();
+    let answer = match method {
+        Method::GenerateContentStream => Answer::Stream(serde_json::from_str(body).map_err(json)?),
+        Method::GenerateContent => Answer::Whole(serde_json::from_str(body).map_err(json)?),
+        Method::CountTokens => Answer::Count(serde_json::from_str::<Count>(body).map_err(json)?.total_tokens),
+        Method::EmbedContent => Answer::Embedding,
+    };
+    Ok(Recorded { line, answer })
+}
+
+impl Model for Replay {
+    fn name(&self) -> &str {
+        "replay"
+    }
+
+    fn provider(&self) -> Provider {
+        Provider::Replay
+    }
+
+    async fn stream(&self, request: &Request, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
+        if cancel.is_cancelled() {
+            return Err(ModelError::Cancelled);
+        }
+        let chunks = match self.take(Method::GenerateContentStream, request)? {
+            Answer::Stream(chunks) => chunks,
+            _ => Vec::new(),
+        };
+        Ok(ChunkStream::from_chunks(chunks, cancel))
+    }
+
+    async fn generate(&self, request: &Request, cancel: &Cancel) -> Result<Chunk, ModelError> {
+        if cancel.is_cancelled() {
+            return Err(ModelError::Cancelled);
+        }
+        match self.take(Method::GenerateContent, request)? {
+            Answer::Whole(chunk) => refuse_blocked(*chunk),
+            _ => Ok(Chunk::default()),
+        }
+    }
+
+    async fn count_tokens(&self, request: &Request, _cancel: &Cancel) -> Result<u64, ModelError> {
+        match self.take(Method::CountTokens, request)? {
+            Answer::Count(count) => Ok(count),
+            _ => Ok(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Content;
+    use std::sync::Arc;
+
+    const FILE: &str = concat!(
+        r#"{"method":"generateContentStream","response":[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},{"usageMetadata":{}}]}"#,
+        "\n\n  \r\n",
+        r#"{"method":"generateContent","response":{"candidates":[{"content":{"parts":[{"text":"b"}]}}]}}"#,
+        "\n",
+        r#"{"method":"embedContent","response":{"embeddings":[]}}"#,
+        "\n",
+        r#"{"method":"countTokens","response":{"totalTokens":7}}"#,
+    );
+
+    fn request() -> Request {
+        Request::new("m", vec![Arc::new(Content::user_text("hi"))])
+    }
+
+    async fn stream_text(replay: &Replay) -> Result<String, ModelError> {
+        let stream = replay.stream(&request(), &Cancel::new()).await?;
+        Ok(stream.collect().await?.text())
+    }
+
+    #[tokio::test]
+    async fn lines_answer_in_order() {
+        let replay = Replay::parse("f", FILE, ReplayOrder::Strict).unwrap();
+        let cancel = Cancel::new();
+        assert_eq!(stream_text(&replay).await.unwrap(), "a");
+        assert_eq!(replay.generate(&request(), &cancel).await.unwrap().text(), "b");
+        let wrong = replay.count_tokens(&request(), &cancel).await.unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "f:5: the next recorded answer is for embedContent, but the request is countTokens"
+        );
+        assert!(wrong.hint().unwrap().contains("non-strict"));
+        assert_eq!(replay.count_tokens(&request(), &cancel).await.unwrap(), 7);
+        let out = stream_text(&replay).await.unwrap_err().to_string();
+        assert_eq!(
+            out,
+            "No more mock responses for generateContentStream, got request:\n\
+             {\"model\":\"m\",\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"hi\"}]}],\"config\":{}}"
+        );
+    }
+
+    #[tokio::test]
+    async fn without_order_each_method_finds_its_own() {
+        let replay = Replay::parse("f", FILE, ReplayOrder::ByMethod).unwrap();
+        let cancel = Cancel::new();
+        assert_eq!(replay.count_tokens(&request(), &cancel).await.unwrap(), 7);
+        assert_eq!(replay.generate(&request(), &cancel).await.unwrap().text(), "b");
+        assert_eq!(stream_text(&replay).await.unwrap(), "a");
+        let out = replay.generate(&request(), &cancel).await.unwrap_err();
+        assert!(out.to_string().starts_with("No more mock responses for generateContent, got request:"));
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line() {
+        let error = |text: &str| Replay::parse("dir/f.jsonl", text, ReplayOrder::Strict).unwrap_err().to_string();
+        assert!(error("\n{\"method\":").starts_with("dir/f.jsonl:2: EOF while parsing"));
+        assert!(
+            error(r#"{"method":"x","response":1}"#)
+                .contains("unknown method `x`, expected one of generateContentStream")
+        );
+        assert!(
+            error(r#"{"method":"generateContentStream","response":{}}"#)
+                .contains("response of generateContentStream: invalid type: map, expected a sequence")
+        );
+        assert!(error(r#"{"response":[]}"#).contains("missing field `method`"));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let error = Replay::load("/nonexistent/x.jsonl", ReplayOrder::Strict).unwrap_err();
+        assert!(error.to_string().starts_with("cannot read replay file /nonexistent/x.jsonl: "));
+    }
+}

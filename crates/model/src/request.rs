@@ -1,0 +1,398 @@
+//! What is asked of a model: history, tools, settings. Cloning is cheap: history and tools are shared.
+//! The JSON form here is the one replay errors and recordings show; the providers build their own.
+
+use std::sync::Arc;
+
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::conversation::Content;
+
+/// One request to a model.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The model asked.
+    pub model: String,
+    /// What the model is told about its task.
+    pub system: Option<String>,
+    /// The conversation so far; messages are shared, so that a growing history is not copied.
+    pub contents: Vec<Arc<Content>>,
+    /// The tools the model may call.
+    pub tools: Arc<[ToolDeclaration]>,
+    /// Which of them it may or must call.
+    pub tool_choice: Option<ToolChoice>,
+    /// How it is to answer.
+    pub generation: GenerationConfig,
+    /// Whether the provider is to search the web for the answer.
+    pub grounding: Grounding,
+}
+
+impl Request {
+    /// A request without tools and with the provider's own settings.
+    #[must_use]
+    pub fn new(model: impl Into<String>, contents: Vec<Arc<Content>>) -> Self {
+        Self {
+            model: model.into(),
+            system: None,
+            contents,
+            tools: Arc::from([]),
+            tool_choice: None,
+            generation: GenerationConfig::default(),
+            grounding: Grounding::None,
+        }
+    }
+
+    /// The conversation as a JSON array.
+    #[must_use]
+    pub fn contents_json(&self) -> String {
+        // Strings, numbers and maps with string keys: there is nothing JSON cannot say.
+        serde_json::to_string(&SharedContents(&self.contents)).unwrap_or_default()
+    }
+}
+
+/// Whether the provider is to search the web.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Grounding {
+    /// The model answers from what it knows.
+    #[default]
+    None,
+    /// The provider searches with Google and the answer names its sources.
+    GoogleSearch,
+}
+
+/// A tool as the model is told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolDeclaration {
+    /// The name to call it by.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub parameters: Value,
+}
+
+impl Serialize for ToolDeclaration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("description", &self.description)?;
+        map.serialize_entry("parametersJsonSchema", &self.parameters)?;
+        map.end()
+    }
+}
+
+/// Whether the model may, must or must not call tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolMode {
+    /// As it sees fit.
+    #[default]
+    Auto,
+    /// It must call one.
+    Any,
+    /// It must not.
+    None,
+}
+
+impl ToolMode {
+    /// The name in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "AUTO",
+            Self::Any => "ANY",
+            Self::None => "NONE",
+        }
+    }
+}
+
+/// Which tools the model may or must call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolChoice {
+    /// May, must or must not.
+    pub mode: ToolMode,
+    /// The only ones it may call; empty means all.
+    pub allowed: Vec<String>,
+}
+
+impl ToolChoice {
+    /// Whether a call to this tool is within the choice.
+    #[must_use]
+    pub fn allows(&self, tool: &str) -> bool {
+        self.mode != ToolMode::None && (self.allowed.is_empty() || self.allowed.iter().any(|name| name == tool))
+    }
+}
+
+/// `toolConfig` as Gemini spells it.
+impl Serialize for ToolChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut inner = Map::new();
+        inner.insert("mode".to_owned(), self.mode.as_str().into());
+        if !self.allowed.is_empty() {
+            inner.insert("allowedFunctionNames".to_owned(), self.allowed.clone().into());
+        }
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry("functionCallingConfig", &inner)?;
+        map.end()
+    }
+}
+
+/// How the model is to answer. What is not set is the provider's choice.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GenerationConfig {
+    /// 0 is sober, 2 is wild.
+    pub temperature: Option<f64>,
+    /// Share of probability to pick tokens from.
+    pub top_p: Option<f64>,
+    /// Number of tokens to pick from.
+    pub top_k: Option<u32>,
+    /// Where to cut the answer.
+    pub max_output_tokens: Option<u64>,
+    /// Texts that end the answer.
+    pub stop_sequences: Vec<String>,
+    /// For answers that can be repeated.
+    pub seed: Option<i64>,
+    /// How much to think, and whether to show it.
+    pub thinking: Option<ThinkingConfig>,
+    /// Other settings, passed on under the names given.
+    pub extra: Map<String, Value>,
+}
+
+/// How much a model thinks before it answers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ThinkingConfig {
+    /// Whether the thoughts are sent along.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include_thoughts: Option<bool>,
+    /// Tokens to think with; -1 leaves it to the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_budget: Option<i64>,
+    /// For models that take a level instead: `low`, `medium`, `high`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<String>,
+}
+
+impl GenerationConfig {
+    /// Whether nothing is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        if let Some(value) = self.temperature {
+            map.serialize_entry("temperature", &value)?;
+        }
+        if let Some(value) = self.top_p {
+            map.serialize_entry("topP", &value)?;
+        }
+        if let Some(value) = self.top_k {
+            map.serialize_entry("topK", &value)?;
+        }
+        if let Some(value) = self.max_output_tokens {
+            map.serialize_entry("maxOutputTokens", &value)?;
+        }
+        if !self.stop_sequences.is_empty() {
+            map.serialize_entry("stopSequences", &self.stop_sequences)?;
+        }
+        if let Some(value) = self.seed {
+            map.serialize_entry("seed", &value)?;
+        }
+        if let Some(value) = &self.thinking {
+            map.serialize_entry("thinkingConfig", value)?;
+        }
+        for (name, value) in &self.extra {
+            map.serialize_entry(name, value)?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for GenerationConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.write(&mut map)?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for GenerationConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = Map::deserialize(deserializer)?;
+        Ok(Self {
+            temperature: take(&mut fields, "temperature")?,
+            top_p: take(&mut fields, "topP")?,
+            top_k: take(&mut fields, "topK")?,
+            max_output_tokens: take(&mut fields, "maxOutputTokens")?,
+            stop_sequences: take(&mut fields, "stopSequences")?.unwrap_or_default(),
+            seed: take(&mut fields, "seed")?,
+            thinking: take(&mut fields, "thinkingConfig")?,
+            extra: fields,
+        })
+    }
+}
+
+/// Takes a field out of a map; a wrong type is an error that names the field.
+fn take<T: serde::de::DeserializeOwned, E: serde::de::Error>(
+    fields: &mut Map<String, Value>,
+    name: &str,
+) -> Result<Option<T>, E> {
+    match fields.shift_remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => {
+            serde_json::from_value(value).map(Some).map_err(|error| E::custom(format_args!("`{name}`: {error}")))
+        }
+    }
+}
+
+/// Messages behind shared pointers, as one JSON array.
+pub(crate) struct SharedContents<'a>(pub(crate) &'a [Arc<Content>]);
+
+impl Serialize for SharedContents<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut seq = serializer.serialize_seq(Some(self.0.len()))?;
+        for content in self.0 {
+            seq.serialize_element(&**content)?;
+        }
+        seq.end()
+    }
+}
+
+/// The system text as the message Gemini wants it to be.
+pub(crate) struct SystemInstruction<'a>(pub(crate) &'a str);
+
+impl Serialize for SystemInstruction<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Text<'a> {
+            text: &'a str,
+        }
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry("parts", &[Text { text: self.0 }])?;
+        map.end()
+    }
+}
+
+/// The entries of `tools` as Gemini spells them; none if there is nothing to declare.
+pub(crate) struct Tools<'a>(pub(crate) &'a Request);
+
+impl Tools<'_> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.tools.is_empty() && self.0.grounding == Grounding::None
+    }
+}
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Declarations<'a> {
+            function_declarations: &'a [ToolDeclaration],
+        }
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Search {
+            google_search: Map<String, Value>,
+        }
+        let mut seq = serializer.serialize_seq(None)?;
+        if !self.0.tools.is_empty() {
+            seq.serialize_element(&Declarations { function_declarations: &self.0.tools })?;
+        }
+        if self.0.grounding == Grounding::GoogleSearch {
+            seq.serialize_element(&Search { google_search: Map::new() })?;
+        }
+        seq.end()
+    }
+}
+
+/// `{model, contents, config}`: how a request looks to tools made for Gemini CLI.
+impl Serialize for Request {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Config<'a>(&'a Request);
+        impl Serialize for Config<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut map = serializer.serialize_map(None)?;
+                self.0.generation.write(&mut map)?;
+                if let Some(system) = &self.0.system {
+                    map.serialize_entry("systemInstruction", system)?;
+                }
+                if !Tools(self.0).is_empty() {
+                    map.serialize_entry("tools", &Tools(self.0))?;
+                }
+                if let Some(choice) = &self.0.tool_choice {
+                    map.serialize_entry("toolConfig", choice)?;
+                }
+                map.end()
+            }
+        }
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("model", &self.model)?;
+        map.serialize_entry("contents", &SharedContents(&self.contents))?;
+        map.serialize_entry("config", &Config(self))?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_clone_shares_the_history() {
+        let request = Request::new("m", vec![Arc::new(Content::user_text("x".repeat(1000)))]);
+        let copy = request.clone();
+        assert!(Arc::ptr_eq(&request.contents[0], &copy.contents[0]));
+        assert!(Arc::ptr_eq(&request.tools, &copy.tools));
+    }
+
+    #[test]
+    fn generation_settings_keep_what_they_do_not_know() {
+        let json = json!({"temperature": 0.5, "topK": 3, "stopSequences": ["x"],
+            "thinkingConfig": {"thinkingBudget": -1}, "responseMimeType": "text/plain"});
+        let config: GenerationConfig = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(config.extra.len(), 1);
+        assert_eq!(serde_json::to_value(&config).unwrap(), json);
+        let error = serde_json::from_value::<GenerationConfig>(json!({"topK": "three"})).unwrap_err();
+        assert!(error.to_string().starts_with("`topK`: "), "{error}");
+    }
+
+    #[test]
+    fn the_json_form_is_the_one_of_gemini_cli() {
+        let mut request = Request::new("m", vec![Arc::new(Content::user_text("hi"))]);
+        request.system = Some("be brief".into());
+        request.generation.temperature = Some(0.0);
+        request.tools = Arc::from([ToolDeclaration {
+            name: "glob".into(),
+            description: "finds files".into(),
+            parameters: json!({"type": "object"}),
+        }]);
+        request.tool_choice = Some(ToolChoice { mode: ToolMode::Any, allowed: vec!["glob".into()] });
+        assert_eq!(
+            serde_json::to_value(&request).unwrap(),
+            json!({
+                "model": "m",
+                "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+                "config": {
+                    "temperature": 0.0,
+                    "systemInstruction": "be brief",
+                    "tools": [{"functionDeclarations": [{"name": "glob", "description": "finds files",
+                        "parametersJsonSchema": {"type": "object"}}]}],
+                    "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["glob"]}}
+                }
+            })
+        );
+    }
+
+    #[test]
+    fn a_choice_allows_what_it_names() {
+        let choice = |mode, allowed: &[&str]| ToolChoice {
+            mode,
+            allowed: allowed.iter().map(|&name| name.to_owned()).collect(),
+        };
+        assert!(choice(ToolMode::Auto, &[]).allows("glob"));
+        assert!(!choice(ToolMode::None, &["glob"]).allows("glob"));
+        assert!(!choice(ToolMode::Any, &["glob"]).allows("replace"));
+    }
+}

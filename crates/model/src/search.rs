@@ -1,0 +1,131 @@
+//! A web search through a model whose provider can search: one question, an answer with its sources.
+//! It is an ordinary whole request, so recordings hold it and replays answer it.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::conversation::Content;
+use crate::error::ModelError;
+use crate::request::{Grounding, Request};
+use crate::response::Chunk;
+use crate::{Cancel, Model};
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SearchAnswer {
+    /// The answer, with `[1]` where it rests on the first source.
+    pub text: String,
+    /// The pages it rests on.
+    pub sources: Vec<SearchSource>,
+    /// What the provider really searched for.
+    pub queries: Vec<String>,
+}
+
+/// A page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchSource {
+    /// Its title.
+    pub title: String,
+    /// Its address.
+    pub uri: String,
+}
+
+/// Searches the web with `model`.
+///
+/// # Errors
+/// As for any request; [`ModelError::Unsupported`] where the provider cannot search.
+pub async fn web_search<M: Model>(model: &M, query: &str, cancel: &Cancel) -> Result<SearchAnswer, ModelError> {
+    let mut request = Request::new(model.name(), vec![Arc::new(Content::user_text(query))]);
+    request.grounding = Grounding::GoogleSearch;
+    Ok(read(&model.generate(&request, cancel).await?))
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata {
+    grounding_chunks: Vec<Page>,
+    grounding_supports: Vec<Support>,
+    web_search_queries: Vec<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Page {
+    web: Option<Web>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Web {
+    title: Option<String>,
+    uri: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Support {
+    segment: Segment,
+    grounding_chunk_indices: Vec<usize>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Segment {
+    /// In bytes of the text.
+    end_index: usize,
+}
+
+fn read(answer: &Chunk) -> SearchAnswer {
+    // Sources that cannot be read must not cost the person the answer.
+    let metadata: Metadata =
+        answer.grounding.as_ref().and_then(|value| Metadata::deserialize(value).ok()).unwrap_or_default();
+    let sources = metadata.grounding_chunks.into_iter().map(|page| {
+        let web = page.web.unwrap_or_default();
+        SearchSource { title: web.title.unwrap_or_else(|| "untitled".to_owned()), uri: web.uri.unwrap_or_default() }
+    });
+    SearchAnswer {
+        text: with_marks(answer.text(), metadata.grounding_supports),
+        sources: sources.collect(),
+        queries: metadata.web_search_queries,
+    }
+}
+
+/// Puts the marks in from the back, so that those before keep their places.
+fn with_marks(mut text: String, mut supports: Vec<Support>) -> String {
+    supports.sort_by_key(|support| std::cmp::Reverse(support.segment.end_index));
+    for support in supports {
+        let at = text.floor_char_boundary(support.segment.end_index);
+        let marks = support.grounding_chunk_indices.iter().map(|index| format!("[{}]", index + 1));
+        text.insert_str(at, &marks.collect::<String>());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_stand_where_the_bytes_say() {
+        let answer: Chunk = serde_json::from_str(
+            r#"{"candidates":[{"content":{"parts":[{"text":"Grün. Rot."}]},"groundingMetadata":{
+                "webSearchQueries":["farben"],
+                "groundingChunks":[{"web":{"title":"A","uri":"https://a.test"}},{"web":{"uri":"https://b.test"}}],
+                "groundingSupports":[
+                    {"segment":{"startIndex":0,"endIndex":6},"groundingChunkIndices":[0]},
+                    {"segment":{"endIndex":99},"groundingChunkIndices":[0,1]}]}}]}"#,
+        )
+        .unwrap();
+        let found = read(&answer);
+        assert_eq!(found.text, "Grün.[1] Rot.[1][2]");
+        assert_eq!(found.sources[0], SearchSource { title: "A".into(), uri: "https://a.test".into() });
+        assert_eq!(found.sources[1].title, "untitled");
+        assert_eq!(found.queries, ["farben"]);
+    }
+
+    #[test]
+    fn an_answer_without_sources_is_still_one() {
+        assert_eq!(read(&Chunk::text_piece("x")).text, "x");
+    }
+}

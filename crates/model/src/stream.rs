@@ -1,0 +1,144 @@
+//! The stream of chunks every model gives back, wherever they come from; cancelling ends it at once.
+//! It only passes chunks on: what they say was decoded before, what they mean is the caller's matter.
+
+use std::collections::VecDeque;
+
+use tokio::sync::mpsc;
+
+use crate::Cancel;
+use crate::error::ModelError;
+use crate::http_stream::HttpStream;
+use crate::record::Tap;
+use crate::response::Chunk;
+
+/// A streamed answer.
+#[derive(Debug)]
+pub struct ChunkStream {
+    source: Source,
+    cancel: Cancel,
+    taps: Vec<Tap>,
+    ended: bool,
+}
+
+#[derive(Debug)]
+enum Source {
+    Ready(VecDeque<Chunk>),
+    Channel(mpsc::Receiver<Result<Chunk, ModelError>>),
+    Http(Box<HttpStream>),
+}
+
+impl ChunkStream {
+    /// A stream of chunks that are there already.
+    #[must_use]
+    pub fn from_chunks(chunks: impl IntoIterator<Item = Chunk>, cancel: &Cancel) -> Self {
+        Self::new(Source::Ready(chunks.into_iter().collect()), cancel)
+    }
+
+    /// A stream of whatever comes through a channel, until it is closed.
+    #[must_use]
+    pub fn from_channel(receiver: mpsc::Receiver<Result<Chunk, ModelError>>, cancel: &Cancel) -> Self {
+        Self::new(Source::Channel(receiver), cancel)
+    }
+
+    pub(crate) fn from_http(stream: HttpStream, cancel: &Cancel) -> Self {
+        Self::new(Source::Http(Box::new(stream)), cancel)
+    }
+
+    fn new(source: Source, cancel: &Cancel) -> Self {
+        Self { source, cancel: cancel.clone(), taps: Vec::new(), ended: false }
+    }
+
+    pub(crate) fn with_tap(mut self, tap: Tap) -> Self {
+        self.taps.push(tap);
+        self
+    }
+
+    /// The next chunk; none at the end. After an error comes nothing more.
+    ///
+    /// Nothing is lost when the returned future is dropped before it is done.
+    pub async fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
+        if self.ended {
+            return None;
+        }
+        let item = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Some(Err(ModelError::Cancelled)),
+            item = self.source.next() => item,
+        };
+        if let Some(Ok(chunk)) = &item {
+            self.taps.iter_mut().for_each(|tap| tap.chunk(chunk));
+            return item;
+        }
+        self.ended = true;
+        let recorded = self.taps.drain(..).try_for_each(Tap::finish);
+        // The answer's own failure matters more than the recording's.
+        item.or_else(|| recorded.err().map(Err))
+    }
+
+    /// Reads to the end and adds everything up.
+    ///
+    /// # Errors
+    /// The first one of the stream.
+    pub async fn collect(mut self) -> Result<Chunk, ModelError> {
+        let mut whole = Chunk::default();
+        while let Some(chunk) = self.next().await {
+            whole.merge(chunk?);
+        }
+        Ok(whole)
+    }
+}
+
+impl Source {
+    async fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
+        match self {
+            Self::Ready(chunks) => chunks.pop_front().map(refuse_blocked),
+            Self::Channel(receiver) => receiver.recv().await,
+            Self::Http(stream) => stream.next().await.map(|item| item.and_then(refuse_blocked)),
+        }
+    }
+}
+
+/// A prompt that the provider refused comes as an empty chunk with a reason; that is an error to everyone.
+pub(crate) fn refuse_blocked(chunk: Chunk) -> Result<Chunk, ModelError> {
+    let Chunk { prompt_feedback: Some(feedback), .. } = &chunk else {
+        return Ok(chunk);
+    };
+    match &feedback.block_reason {
+        Some(reason) if chunk.parts.is_empty() => {
+            Err(ModelError::Blocked { reason: reason.clone(), message: feedback.block_reason_message.clone() })
+        }
+        _ => Ok(chunk),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn chunks_come_in_order_and_add_up() {
+        let chunks = ["a", "b", "c"].map(Chunk::text_piece);
+        let stream = ChunkStream::from_chunks(chunks, &Cancel::new());
+        assert_eq!(stream.collect().await.unwrap().text(), "abc");
+    }
+
+    #[tokio::test]
+    async fn cancelling_ends_the_stream_with_one_error() {
+        let cancel = Cancel::new();
+        let (sender, receiver) = mpsc::channel(4);
+        let mut stream = ChunkStream::from_channel(receiver, &cancel);
+        sender.send(Ok(Chunk::text_piece("a"))).await.unwrap();
+        assert_eq!(stream.next().await.unwrap().unwrap().text(), "a");
+        let (item, ()) = tokio::join!(stream.next(), async { cancel.cancel() });
+        assert!(item.unwrap().unwrap_err().is_cancelled());
+        assert!(stream.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_refused_prompt_is_an_error() {
+        let chunk: Chunk =
+            serde_json::from_str(r#"{"promptFeedback":{"blockReason":"SAFETY","blockReasonMessage":"no"}}"#).unwrap();
+        let error = ChunkStream::from_chunks([chunk], &Cancel::new()).collect().await.unwrap_err();
+        assert_eq!(error.to_string(), "the prompt was refused: SAFETY: no");
+    }
+}

@@ -1,0 +1,252 @@
+//! Servers and networks at their worst: slow, broken, lying, gone. Both models where it matters.
+
+use std::time::{Duration, Instant};
+
+use hookwright_model::{
+    AnyModel, ApiErrorKind, Cancel, Chunk, Gemini, HttpOptions, Model, ModelError, Recording, Replay, ReplayOrder,
+};
+use serde_json::json;
+use tokio::net::TcpSocket;
+
+use crate::support::{Act, Reply, Server, ask, chunks, failure, fast, gemini, notices, openai, text};
+
+fn word(text: &str) -> String {
+    json!({"candidates": [{"content": {"parts": [{"text": text}]}}]}).to_string()
+}
+
+fn end(text: &str) -> String {
+    json!({"candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": "STOP"}]}).to_string()
+}
+
+#[tokio::test]
+async fn a_slow_server_is_waited_for() {
+    let pause = || Act::Wait(Duration::from_millis(15));
+    let event = |data: &str| Act::Send(format!("data: {data}\r\n\r\n").into_bytes());
+    let acts = [pause(), event(&word("a")), Act::Send(b": still here\r\n\r\n".to_vec()), pause(), event(&end("b"))];
+    let server = Server::start([Reply::new(200, vec![]).then(acts)]).await;
+    assert_eq!(text(&gemini(&server)).await, "ab");
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_times_out() {
+    let server = Server::start([Reply::events([word("a")]).then([Act::Hang])]).await;
+    let options = HttpOptions { read_timeout: Duration::from_millis(60), ..fast() };
+    let model = Gemini::new(&server.base, "k", "m", options).unwrap();
+    let error = failure(&model).await;
+    assert!(matches!(error, ModelError::Timeout { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_cut_in_the_middle_gives_what_came_and_then_an_error() {
+    let half = Act::Send(end("lost").as_bytes()[..20].to_vec());
+    for reply in [
+        Reply::events([word("a")]).then([Act::Cut]),
+        Reply::events([word("a")]).then([half.clone(), Act::Cut]),
+        Reply::events([word("a")]).until_close(),
+        Reply::events([word("a")]).then([half]).until_close(),
+        Reply::events([word("a")]),
+    ] {
+        let server = Server::start([reply]).await;
+        let (chunks, error) = chunks(&gemini(&server)).await;
+        assert_eq!(chunks.iter().map(Chunk::text).collect::<String>(), "a");
+        assert!(matches!(error, Some(ModelError::CutOff { chunks: 1, .. })), "{error:?}");
+    }
+    let word = r#"{"choices":[{"delta":{"content":"a","tool_calls":[{"index":0,"function":{"name":"rm"}}]}}]}"#;
+    let server = Server::start([Reply::events([word]).then([Act::Cut])]).await;
+    let (chunks, error) = chunks(&openai(&server)).await;
+    assert_eq!(chunks.len(), 1);
+    assert_eq!(chunks[0].function_calls().count(), 0, "half a call is no call");
+    assert!(matches!(error, Some(ModelError::CutOff { .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_complete_answer_survives_a_rude_goodbye() {
+    let server = Server::start([Reply::events([word("a"), end("b")]).then([Act::Cut])]).await;
+    assert_eq!(text(&gemini(&server)).await, "ab");
+}
+
+#[tokio::test]
+async fn a_malformed_event_is_quoted() {
+    let server = Server::start([
+        Reply::events([word("a").as_str(), "{\"candidates\": oops}", &end("b")]),
+        Reply::events(["not json at all"]),
+        Reply::body(200, "<html><body>Please log in</body></html>"),
+    ])
+    .await;
+    let model = gemini(&server);
+    let (came, error) = chunks(&model).await;
+    assert_eq!(came.len(), 1);
+    assert!(error.unwrap().to_string().contains("{\"candidates\": oops}"));
+    assert!(matches!(failure(&model).await, ModelError::Malformed { .. }));
+    let page = failure(&model).await;
+    assert!(page.to_string().contains("Please log in") && page.hint().is_some(), "{page}");
+}
+
+#[tokio::test]
+async fn too_many_requests_then_an_answer() {
+    let busy = || Reply::body(429, r#"{"error":{"code":429,"message":"slow down"}}"#);
+    let server = Server::start([
+        busy().header("retry-after", "0.03"),
+        Reply::body(
+            429,
+            r#"{"error":{"message":"m","details":[{"@type":"x/google.rpc.RetryInfo","retryDelay":"0.02s"}]}}"#,
+        ),
+        busy().header("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"),
+        busy(),
+        Reply::events([end("at last")]),
+    ])
+    .await;
+    let mut model = gemini(&server);
+    let notices = notices(&mut model);
+    let start = Instant::now();
+    assert_eq!(text(&model).await, "at last");
+    assert!(start.elapsed() >= Duration::from_millis(50), "the server's waits are kept");
+    let notices = notices.lock().unwrap();
+    let delays: Vec<u128> = notices.iter().take(3).map(|notice| notice.delay.as_millis()).collect();
+    assert_eq!(delays, [30, 20, 0], "{notices:?}");
+    assert!(notices.iter().all(|notice| notice.status == Some(429)));
+    assert_eq!(notices[3].attempt, 5);
+    let bodies: Vec<_> = server.seen().into_iter().map(|seen| seen.body).collect();
+    assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]), "every try sends the same");
+}
+
+#[tokio::test]
+async fn a_wait_of_an_hour_is_not_waited_for() {
+    let server = Server::start([Reply::body(429, "{}").header("retry-after", "3600")]).await;
+    let error = failure(&openai(&server)).await;
+    assert_eq!(error.hint().unwrap(), "try again in 3600 s");
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn a_broken_server_is_given_up_after_some_tries() {
+    let server = Server::start((0..9).map(|_| Reply::body(503, "<html>Unavailable</html>"))).await;
+    let error = failure(&gemini(&server)).await;
+    assert_eq!(error.to_string(), "gemini API: the server has a problem (503): <html>Unavailable</html>");
+    assert_eq!(server.seen().len(), 6);
+    let flaky = Server::start([Reply::body(500, ""), Reply::body(502, "x"), Reply::events([end("ok")])]).await;
+    assert_eq!(text(&gemini(&flaky)).await, "ok");
+}
+
+#[tokio::test]
+async fn what_cannot_get_better_is_not_tried_again() {
+    for (status, body, kind) in [
+        (400, r#"{"error":{"message":"API key not valid."}}"#, ApiErrorKind::Auth),
+        (403, "{}", ApiErrorKind::Auth),
+        (404, r#"{"error":{"message":"models/x is not found"}}"#, ApiErrorKind::NotFound),
+        (400, r#"{"error":{"message":"bad"}}"#, ApiErrorKind::BadRequest),
+        (301, "", ApiErrorKind::NotFound),
+    ] {
+        let server = Server::start([Reply::body(status, body).header("location", "http://127.0.0.1:1/")]).await;
+        let error = failure(&gemini(&server)).await;
+        assert!(matches!(&error, ModelError::Api(api) if api.kind == kind && api.status == status), "{error:?}");
+        assert_eq!(server.seen().len(), 1);
+        assert!(!format!("{error:?} {error}").contains("secret-key"));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_before_its_first_byte_is_tried_again() {
+    let server = Server::start([
+        Reply::new(200, vec![Act::Cut]),
+        Reply::new(200, vec![]).until_close(),
+        Reply::events([end("ok")]),
+    ])
+    .await;
+    assert_eq!(text(&gemini(&server)).await, "ok");
+}
+
+#[tokio::test]
+async fn nobody_listens() {
+    // Bound but not listening: the port refuses, and no other test's server can be given it meanwhile.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    let mut model = Gemini::new(&format!("http://{address}"), "k", "m", fast()).unwrap();
+    let notices = notices(&mut model);
+    let error = failure(&model).await;
+    assert!(error.to_string().starts_with(&format!("cannot reach {address}: ")), "{error}");
+    assert!(error.hint().is_some());
+    assert_eq!(notices.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_no_tls_is_an_error_and_no_panic() {
+    let server = Server::start([]).await;
+    let base = server.base.replace("http:", "https:");
+    let model = Gemini::new(&base, "k", "m", fast()).unwrap();
+    let error = failure(&model).await;
+    assert!(matches!(error, ModelError::Connect { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_event_of_several_megabytes() {
+    let big = "größer ".repeat(600_000);
+    let event = format!("data: {}\n\n", end(&big)).into_bytes();
+    let acts = event.chunks(1_000_003).map(|piece| Act::Send(piece.to_vec()));
+    let server = Server::start([Reply::new(200, acts.collect())]).await;
+    assert!(text(&gemini(&server)).await == big);
+}
+
+#[tokio::test]
+async fn characters_split_between_packets() {
+    let event = format!("\u{feff}data: {}\r\n\r\n", end("ü€𝄞")).into_bytes();
+    let acts = event.iter().flat_map(|&byte| {
+        // A pause inside the characters makes sure that their bytes travel apart.
+        let pause = (byte >= 0x80).then_some(Act::Wait(Duration::from_millis(2)));
+        [Act::Send(vec![byte])].into_iter().chain(pause)
+    });
+    let server = Server::start([Reply::new(200, acts.collect())]).await;
+    assert_eq!(text(&gemini(&server)).await, "ü€𝄞");
+}
+
+#[tokio::test]
+async fn cancelling_in_the_middle_ends_at_once_and_is_recorded() {
+    let server = Server::start([Reply::events([word("a")]).then([Act::Hang])]).await;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.jsonl");
+    let model = AnyModel::from(Recording::new(gemini(&server), &path).unwrap());
+    let cancel = Cancel::new();
+    let mut stream = model.stream(&ask(&model, "hi"), &cancel).await.unwrap();
+    assert_eq!(stream.next().await.unwrap().unwrap().text(), "a");
+    let start = Instant::now();
+    let (item, ()) = tokio::join!(stream.next(), async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        cancel.cancel();
+    });
+    assert!(item.unwrap().unwrap_err().is_cancelled());
+    assert!(start.elapsed() < Duration::from_secs(2));
+    let replay = Replay::load(&path, ReplayOrder::Strict).unwrap();
+    assert_eq!(text(&replay).await, "a");
+}
+
+#[tokio::test]
+async fn cancelling_before_the_answer_begins_ends_at_once() {
+    let server = Server::start([Reply::new(200, vec![Act::Hang]), Reply::new(200, vec![Act::Hang])]).await;
+    let model = openai(&server);
+    let cancel = Cancel::new();
+    let request = ask(&model, "hi");
+    let (result, ()) = tokio::join!(model.stream(&request, &cancel), async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        cancel.cancel();
+    });
+    assert!(result.unwrap_err().is_cancelled());
+    assert!(model.generate(&request, &cancel).await.unwrap_err().is_cancelled());
+}
+
+#[tokio::test]
+async fn a_dropped_wait_loses_nothing() {
+    let acts = [Act::Wait(Duration::from_millis(30)), Act::Send(format!("data: {}\n\n", end("b")).into_bytes())];
+    let server = Server::start([Reply::events([word("a")]).then(acts)]).await;
+    let model = gemini(&server);
+    let mut stream = model.stream(&ask(&model, "hi"), &Cancel::new()).await.unwrap();
+    let mut whole = String::new();
+    loop {
+        match tokio::time::timeout(Duration::from_millis(3), stream.next()).await {
+            Ok(Some(chunk)) => whole.push_str(&chunk.unwrap().text()),
+            Ok(None) => break,
+            Err(_) => {}
+        }
+    }
+    assert_eq!(whole, "ab");
+}

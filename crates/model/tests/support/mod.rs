@@ -1,0 +1,73 @@
+//! What the suite needs: a server that plays scripted replies, and short ways to ask.
+
+mod server;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hookwright_model::{
+    Cancel, Chunk, Content, Gemini, HttpOptions, Model, ModelError, OpenAi, Request, RetryNotice, RetryPolicy,
+};
+
+pub(crate) use server::{Act, Reply, Server};
+
+/// Waits so short that tests do not notice them.
+pub(crate) fn fast() -> HttpOptions {
+    let retry = RetryPolicy {
+        base_delay: Duration::from_millis(1),
+        max_delay: Duration::from_millis(5),
+        ..RetryPolicy::default()
+    };
+    HttpOptions { retry, ..HttpOptions::default() }
+}
+
+pub(crate) fn gemini(server: &Server) -> Gemini {
+    Gemini::new(&server.base, "secret-key", "gemini-test", fast()).unwrap()
+}
+
+pub(crate) fn openai(server: &Server) -> OpenAi {
+    OpenAi::new(&format!("{}/v1", server.base), "secret-key", "local-test", fast()).unwrap()
+}
+
+pub(crate) fn ask(model: &impl Model, prompt: &str) -> Request {
+    Request::new(model.name(), vec![Arc::new(Content::user_text(prompt))])
+}
+
+/// Asks and collects everything that came, up to the end or the first error.
+pub(crate) async fn chunks(model: &impl Model) -> (Vec<Chunk>, Option<ModelError>) {
+    let mut chunks = Vec::new();
+    let mut stream = match model.stream(&ask(model, "hi"), &Cancel::new()).await {
+        Ok(stream) => stream,
+        Err(error) => return (chunks, Some(error)),
+    };
+    loop {
+        match stream.next().await {
+            Some(Ok(chunk)) => chunks.push(chunk),
+            Some(Err(error)) => {
+                assert!(stream.next().await.is_none(), "nothing may follow an error");
+                return (chunks, Some(error));
+            }
+            None => return (chunks, None),
+        }
+    }
+}
+
+/// Asks and gives the answer's text, which must come whole.
+pub(crate) async fn text(model: &impl Model) -> String {
+    let (chunks, error) = chunks(model).await;
+    assert!(error.is_none(), "{error:?}");
+    chunks.iter().map(Chunk::text).collect()
+}
+
+/// Asks and gives the error, which must come.
+pub(crate) async fn failure(model: &impl Model) -> ModelError {
+    chunks(model).await.1.unwrap()
+}
+
+/// Collects the waits that a model tells of.
+pub(crate) fn notices(model: &mut impl Model) -> Arc<Mutex<Vec<RetryNotice>>> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    model.set_retry_observer(Arc::new(move |notice| sink.lock().unwrap().push(notice.clone())));
+    seen
+}
