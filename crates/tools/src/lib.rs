@@ -1,1 +1,37 @@
-//! Placeholder.
+//! The tools a model can call: files, search, shell and web.
+//!
+//! Everything a tool may touch comes in through [`ToolContext`]; this crate reads no environment variable, no home
+//! directory and no settings, asks nobody for approval and prints nothing. Whether a call may run is the agent's
+//! decision; [`ToolKind`] and [`Tool::preview`] are what it needs to decide.
+
+mod address;
+mod builtin;
+mod catalog;
+mod context;
+mod diff;
+mod disk;
+mod encoding;
+mod failure;
+mod filter;
+mod http;
+mod media;
+mod process;
+mod registry;
+mod result;
+mod schema;
+mod tool;
+mod workspace;
+
+pub use builtin::google_web_search::{Citation, SearchAnswer, SearchError, Source, WebSearch};
+pub use catalog::{BUILTINS, BuiltinInfo, canonical_name};
+pub use context::{OutputSink, ShellSettings, ToolContext};
+pub use diff::{DiffStat, FileDiff};
+pub use failure::{ToolErrorKind, ToolFailure};
+pub use filter::FileFilter;
+pub use http::{HttpAccess, HttpPolicy, PrivateAddresses};
+pub use process::BackgroundJobs;
+pub use registry::{RegisterError, Registry, Selection};
+pub use result::{Content, Display, Match, Part, Skipped, Todo, TodoStatus, ToolResult};
+pub use schema::validate as validate_arguments;
+pub use tool::{BoxFuture, Declaration, Tool, ToolKind};
+pub use workspace::{PathError, Workspace, WorkspaceError};

@@ -1,0 +1,116 @@
+//! One file as content for the model: lines of text, or media as they are. Shared by the tools that read files.
+
+use crate::disk;
+use crate::encoding;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::media::FileType;
+use crate::result::Part;
+use base64::Engine as _;
+use std::path::Path;
+
+/// How many lines, and how much of each, are shown at once.
+pub(super) const MAX_LINES: usize = 2000;
+pub(super) const MAX_LINE_CHARS: usize = 2000;
+const MAX_SVG_BYTES: usize = 1024 * 1024;
+
+/// The lines that are wanted: the first, counted from 0, and how many.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) start: usize,
+    pub(super) count: Option<usize>,
+}
+
+/// A file, read.
+#[derive(Debug)]
+pub(super) enum FileContent {
+    Text(TextContent),
+    Media {
+        part: Part,
+        family: &'static str,
+    },
+    /// Nothing a model can read.
+    Binary,
+}
+
+#[derive(Debug)]
+pub(super) struct TextContent {
+    pub(super) text: String,
+    /// First and last line shown, counted from 1.
+    pub(super) shown: (usize, usize),
+    pub(super) total_lines: usize,
+    pub(super) lines_cut: bool,
+}
+
+impl TextContent {
+    pub(super) fn is_whole(&self) -> bool {
+        self.shown.0 <= 1 && self.shown.1 == self.total_lines && !self.lines_cut
+    }
+}
+
+pub(super) fn load(path: &Path, window: Window) -> Result<FileContent, ToolFailure> {
+    let bytes = disk::read(path)?;
+    match FileType::of(path, &bytes) {
+        FileType::Media(media) => {
+            let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
+            let part = Part::InlineData { mime_type: media.mime_type.to_owned(), data };
+            Ok(FileContent::Media { part, family: media.family })
+        }
+        FileType::Binary => Ok(FileContent::Binary),
+        FileType::Svg if bytes.len() > MAX_SVG_BYTES => Err(ToolFailure::new(
+            ToolErrorKind::FileTooLarge,
+            format!("SVG files larger than 1MB are not shown: {}", path.display()),
+        )),
+        FileType::Svg | FileType::Text => Ok(FileContent::Text(cut(&encoding::decode(bytes).text, window))),
+    }
+}
+
+fn cut(text: &str, window: Window) -> TextContent {
+    let lines: Vec<&str> = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+    let start = window.start.min(lines.len());
+    let end = start.saturating_add(window.count.unwrap_or(MAX_LINES)).min(lines.len());
+    let mut lines_cut = false;
+    let shown: Vec<String> = lines[start..end]
+        .iter()
+        .map(|line| match cut_line(line) {
+            Some(cut) => {
+                lines_cut = true;
+                cut
+            }
+            None => (*line).to_owned(),
+        })
+        .collect();
+    TextContent { text: shown.join("\n"), shown: (start + 1, end), total_lines: lines.len(), lines_cut }
+}
+
+/// The beginning of an overlong line, or `None` if it is not.
+pub(super) fn cut_line(line: &str) -> Option<String> {
+    let (at, _) = line.char_indices().nth(MAX_LINE_CHARS)?;
+    Some(format!("{}... [truncated]", &line[..at]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_of_lines() {
+        let all = cut("a\r\nb\nc\n", Window::default());
+        assert_eq!((all.text.as_str(), all.shown, all.total_lines), ("a\nb\nc\n", (1, 4), 4));
+        assert!(all.is_whole());
+        let middle = cut("a\nb\nc\n", Window { start: 1, count: Some(1) });
+        assert_eq!((middle.text.as_str(), middle.shown), ("b", (2, 2)));
+        assert!(!middle.is_whole());
+        let beyond = cut("a", Window { start: 9, count: Some(usize::MAX) });
+        assert_eq!((beyond.text.as_str(), beyond.shown), ("", (2, 1)));
+    }
+
+    #[test]
+    fn much_is_cut() {
+        let many = cut(&"x\n".repeat(3000), Window::default());
+        assert_eq!((many.shown, many.total_lines), ((1, 2000), 3001));
+        let long = cut(&"é".repeat(2001), Window::default());
+        assert!(long.lines_cut && !long.is_whole());
+        assert!(long.text.ends_with("é... [truncated]"));
+        assert_eq!(cut_line(&"x".repeat(2000)), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! A planned change of one file: worked out first, shown if asked, then written whole. Shared by the tools that edit.
+
+use crate::diff::FileDiff;
+use crate::disk;
+use crate::encoding::{Encoding, LineEnding};
+use crate::failure::ToolFailure;
+use crate::result::{Content, Display, ToolResult};
+use std::path::PathBuf;
+
+/// How many lines of the new text the model is shown around its change.
+const AROUND: usize = 5;
+const MAX_SNIPPET_LINES: usize = 200;
+
+/// What a file will be.
+#[derive(Debug)]
+pub(super) struct Edit {
+    pub(super) path: PathBuf,
+    pub(super) encoding: Encoding,
+    /// What is there now; `None` if nothing is.
+    pub(super) before: Option<String>,
+    pub(super) after: String,
+}
+
+impl Edit {
+    /// A plan to give the file this text, in the encoding and with the line endings it has.
+    pub(super) fn overwrite(path: PathBuf, content: &str) -> Result<Self, ToolFailure> {
+        let existing = disk::read_text_if_any(&path)?;
+        let ending = existing.as_ref().map_or(LineEnding::Lf, |existing| LineEnding::of(&existing.text));
+        let after = ending.apply(content);
+        let encoding = existing.as_ref().map_or(Encoding::Utf8, |existing| existing.encoding);
+        Ok(Self { path, encoding, before: existing.map(|existing| existing.text), after })
+    }
+
+    pub(super) fn into_diff(self) -> FileDiff {
+        FileDiff::new(&self.path, self.before, self.after)
+    }
+
+    pub(super) fn into_display(self) -> Display {
+        Display::Diff(Box::new(self.into_diff()))
+    }
+
+    /// Writes the file. `headline` is the model's first line; the changed places follow it where there was a file.
+    pub(super) fn apply(self, headline: String) -> Result<ToolResult, ToolFailure> {
+        disk::write_atomically(&self.path, &self.encoding.encode(&self.after))?;
+        let diff = self.into_diff();
+        let snippet = if diff.is_new_file() { String::new() } else { diff.snippet(AROUND, MAX_SNIPPET_LINES) };
+        let told =
+            if snippet.is_empty() { headline } else { format!("{headline} Here is the updated code:\n{snippet}") };
+        Ok(ToolResult::new(Content::Text(told), Display::Diff(Box::new(diff))))
+    }
+}

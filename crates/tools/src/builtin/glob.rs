@@ -1,0 +1,145 @@
+//! `glob`: files whose path fits a pattern, recently changed ones first.
+
+use super::pattern::{Case, compile};
+use crate::catalog::{self, BuiltinInfo};
+use crate::context::ToolContext;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::filter::{FilteringOptions, Recursion};
+use crate::result::ToolResult;
+use crate::tool::{Builtin, blocking};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+/// More paths than this are counted, not listed.
+const MAX_LISTED: usize = 2000;
+const RECENT: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub(crate) struct Glob;
+
+#[derive(Deserialize)]
+pub(crate) struct Args {
+    pattern: String,
+    #[serde(alias = "path")]
+    dir_path: Option<String>,
+    #[serde(default)]
+    case_sensitive: bool,
+    respect_git_ignore: Option<bool>,
+    respect_gemini_ignore: Option<bool>,
+}
+
+impl Builtin for Glob {
+    type Args = Args;
+
+    fn info(&self) -> &'static BuiltinInfo {
+        &catalog::GLOB
+    }
+
+    fn description(&self) -> String {
+        "Finds files by a glob pattern over their paths, such as src/**/*.ts or *.{md,txt}. Gives absolute paths, those \
+         changed within a day first (newest at the top), the others by name."
+            .to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "pattern": { "type": "string", "description": "The glob pattern, relative to the directory searched." },
+                "dir_path": { "type": "string", "description": "Directory to search. Default: the whole workspace." },
+                "case_sensitive": { "type": "boolean", "description": "Whether case counts. Default: false." },
+                "respect_git_ignore": { "type": "boolean", "description": "Whether .gitignore counts. Default: true." },
+                "respect_gemini_ignore": {
+                    "type": "boolean", "description": "Whether .geminiignore counts. Default: true.",
+                },
+            },
+            "required": ["pattern"],
+        })
+    }
+
+    fn describe(&self, args: &Args) -> String {
+        match &args.dir_path {
+            Some(directory) => format!("'{}' within {directory}", args.pattern),
+            None => format!("'{}'", args.pattern),
+        }
+    }
+
+    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        blocking(ctx, move |ctx| find(&args, ctx)).await
+    }
+}
+
+fn find(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+    if args.pattern.trim().is_empty() {
+        return Err(ToolFailure::invalid("The 'pattern' parameter cannot be empty."));
+    }
+    let starts = match args.dir_path.as_deref().filter(|path| !path.trim().is_empty()) {
+        Some(path) => vec![existing_directory(path, ctx)?],
+        None => ctx.workspace.roots().to_vec(),
+    };
+    let filter = ctx.filter.with(FilteringOptions {
+        respect_git_ignore: args.respect_git_ignore,
+        respect_gemini_ignore: args.respect_gemini_ignore,
+    });
+    let case = if args.case_sensitive { Case::Counts } else { Case::Ignored };
+    let mut found: Vec<(Option<SystemTime>, PathBuf)> = Vec::new();
+    for start in &starts {
+        let pattern = compile(std::slice::from_ref(&args.pattern), start, case)
+            .map_err(|error| ToolFailure::new(ToolErrorKind::GlobExecutionError, error))?;
+        for path in filter.walk(start, &ctx.workspace, Recursion::Yes) {
+            if ctx.cancel.is_cancelled() {
+                return Err(ToolFailure::cancelled());
+            }
+            if path.strip_prefix(start).is_ok_and(|relative| pattern.is_match(relative)) {
+                let changed = fs::metadata(&path).and_then(|found| found.modified()).ok();
+                found.push((changed, path));
+            }
+        }
+    }
+    let place = match starts.as_slice() {
+        [only] => format!("within {}", only.display()),
+        several => format!("across {} workspace directories", several.len()),
+    };
+    Ok(show(found, &args.pattern, &place))
+}
+
+fn existing_directory(path: &str, ctx: &ToolContext) -> Result<PathBuf, ToolFailure> {
+    let directory = ctx.workspace.resolve(path)?;
+    match fs::metadata(&directory) {
+        Ok(found) if found.is_dir() => Ok(directory),
+        Ok(_) => Err(ToolFailure::new(
+            ToolErrorKind::PathIsNotADirectory,
+            format!("Search path is not a directory: {}", directory.display()),
+        )),
+        Err(_) => Err(ToolFailure::new(
+            ToolErrorKind::FileNotFound,
+            format!("Search path does not exist: {}", directory.display()),
+        )),
+    }
+}
+
+fn show(mut found: Vec<(Option<SystemTime>, PathBuf)>, pattern: &str, place: &str) -> ToolResult {
+    if found.is_empty() {
+        return ToolResult::text(format!("No files found matching pattern \"{pattern}\" {place}"), "No files found");
+    }
+    let since = SystemTime::now().checked_sub(RECENT);
+    // Recent ones sort by time, newest first; all others follow, by path alone.
+    found.sort_by(|(a_time, a), (b_time, b)| {
+        let recent = |time: &Option<SystemTime>| time.filter(|time| since.is_none_or(|since| *time > since));
+        recent(b_time).cmp(&recent(a_time)).then_with(|| a.cmp(b))
+    });
+    found.dedup();
+    let count = found.len();
+    let mut text =
+        format!("Found {count} file(s) matching \"{pattern}\" {place}, sorted by modification time (newest first):");
+    for (_, path) in found.iter().take(MAX_LISTED) {
+        text.push('\n');
+        text.push_str(&path.display().to_string());
+    }
+    if count > MAX_LISTED {
+        text.push_str(&format!("\n[{} more are not listed; use a narrower pattern]", count - MAX_LISTED));
+    }
+    ToolResult::text(text, format!("Found {count} matching file(s)"))
+}

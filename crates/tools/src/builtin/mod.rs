@@ -1,0 +1,45 @@
+//! The built-in tools, one file each. What is shared by several is in `content` (a file as content for the model),
+//! `edit` (a planned change of one file), `nearest` and `pattern`.
+
+mod content;
+mod edit;
+mod glob;
+pub(crate) mod google_web_search;
+mod list_directory;
+mod nearest;
+mod pattern;
+mod read_file;
+mod read_many_files;
+mod replace;
+mod run_shell_command;
+mod save_memory;
+mod search_file_content;
+mod web_fetch;
+mod write_file;
+mod write_todos;
+
+use crate::tool::{Built, Builtin, Tool};
+use google_web_search::{GoogleWebSearch, WebSearch};
+use std::sync::Arc;
+
+/// All of them, in the order of the catalog's table.
+pub(crate) fn all(search: Option<Arc<dyn WebSearch>>) -> Vec<Arc<dyn Tool>> {
+    fn tool(builtin: impl Builtin) -> Arc<dyn Tool> {
+        Arc::new(Built(builtin))
+    }
+    let mut tools = vec![
+        tool(list_directory::ListDirectory),
+        tool(read_file::ReadFile),
+        tool(search_file_content::SearchFileContent),
+        tool(glob::Glob),
+        tool(replace::Replace),
+        tool(write_file::WriteFile),
+        tool(web_fetch::WebFetch),
+        tool(read_many_files::ReadManyFiles),
+        tool(run_shell_command::RunShellCommand),
+        tool(save_memory::SaveMemory),
+    ];
+    tools.extend(search.map(|search| tool(GoogleWebSearch(search))));
+    tools.push(tool(write_todos::WriteTodos));
+    tools
+}

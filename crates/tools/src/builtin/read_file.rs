@@ -1,0 +1,167 @@
+//! `read_file`: one file, as text in a window of lines or as media.
+
+use super::content::{self, FileContent, TextContent, Window};
+use crate::catalog::{self, BuiltinInfo};
+use crate::context::ToolContext;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::result::{Content, Display, ToolResult};
+use crate::tool::{Builtin, blocking, whole};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub(crate) struct ReadFile;
+
+#[derive(Deserialize)]
+pub(crate) struct Args {
+    file_path: String,
+    #[serde(default, deserialize_with = "whole")]
+    start_line: Option<u64>,
+    #[serde(default, deserialize_with = "whole")]
+    end_line: Option<u64>,
+    /// The older spelling: lines counted from 0, and how many.
+    #[serde(default, deserialize_with = "whole")]
+    offset: Option<u64>,
+    #[serde(default, deserialize_with = "whole")]
+    limit: Option<u64>,
+}
+
+impl Args {
+    fn window(&self) -> Result<Window, ToolFailure> {
+        let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        match (self.start_line, self.end_line) {
+            (Some(0), _) | (_, Some(0)) => Err(ToolFailure::invalid("lines are counted from 1")),
+            (Some(start), Some(end)) if start > end => {
+                Err(ToolFailure::invalid("start_line cannot be greater than end_line"))
+            }
+            (None, None) => Ok(Window { start: number(self.offset.unwrap_or(0)), count: self.limit.map(number) }),
+            (start, end) => {
+                let start = number(start.unwrap_or(1)) - 1;
+                Ok(Window { start, count: end.map(|end| number(end) - start) })
+            }
+        }
+    }
+}
+
+impl Builtin for ReadFile {
+    type Args = Args;
+
+    fn info(&self) -> &'static BuiltinInfo {
+        &catalog::READ_FILE
+    }
+
+    fn description(&self) -> String {
+        "Reads one file of the workspace. Text comes back as it is, up to 2000 lines at a time; when lines are left out \
+         the answer says which and how to get them with start_line and end_line. Pictures (PNG, JPEG, GIF, WEBP, BMP), \
+         recordings (MP3, WAV, AIFF, AAC, OGG, FLAC) and PDF documents come back as media."
+            .to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "file_path": { "type": "string", "description": "Path of the file." },
+                "start_line": {
+                    "type": "integer", "minimum": 1,
+                    "description": "First line to read, counted from 1. Default: the beginning.",
+                },
+                "end_line": {
+                    "type": "integer", "minimum": 1,
+                    "description": "Last line to read, included. Default: as many as fit.",
+                },
+            },
+            "required": ["file_path"],
+        })
+    }
+
+    fn describe(&self, args: &Args) -> String {
+        match (args.start_line, args.end_line) {
+            (None, None) => args.file_path.clone(),
+            (start, end) => format!(
+                "{} (lines {}-{})",
+                args.file_path,
+                start.unwrap_or(1),
+                end.map(|end| end.to_string()).unwrap_or_default()
+            ),
+        }
+    }
+
+    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        blocking(ctx, move |ctx| {
+            let window = args.window()?;
+            let path = ctx.workspace.resolve(&args.file_path)?;
+            if ctx.filter.is_ignored(&path, &ctx.workspace) {
+                return Err(ToolFailure::new(
+                    ToolErrorKind::InvalidToolParams,
+                    format!("File path '{}' is ignored by configured ignore patterns.", path.display()),
+                ));
+            }
+            let name = ctx.workspace.shorten(&path);
+            Ok(match content::load(&path, window)? {
+                FileContent::Text(text) => text_result(&text, &name),
+                FileContent::Media { part, family } => {
+                    ToolResult::new(Content::Parts(vec![part]), Display::Text(format!("Read {family} file: {name}")))
+                }
+                FileContent::Binary => ToolResult::text(
+                    format!("Cannot display content of binary file: {name}"),
+                    format!("Skipped binary file: {name}"),
+                ),
+            })
+        })
+        .await
+    }
+}
+
+fn text_result(content: &TextContent, name: &str) -> ToolResult {
+    if content.is_whole() {
+        return ToolResult::text(content.text.clone(), "");
+    }
+    let (start, end) = content.shown;
+    let total = content.total_lines;
+    if start > end {
+        return ToolResult::text(
+            format!("{name} has only {total} lines; line {start} is past its end."),
+            format!("Read no lines of {total} from {name}"),
+        );
+    }
+    let mut notice = format!("[Lines {start}-{end} of {total} are shown.");
+    if end < total {
+        notice.push_str(&format!(" For more, call read_file again with start_line: {}.", end + 1));
+    }
+    if content.lines_cut {
+        notice.push_str(" Lines longer than 2000 characters are cut.");
+    }
+    let mut display = format!("Read lines {start}-{end} of {total} from {name}");
+    if content.lines_cut {
+        display.push_str(" (some lines were shortened)");
+    }
+    ToolResult::text(format!("{notice}]\n--- FILE CONTENT (truncated) ---\n{}", content.text), display)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(args: Value) -> Result<Window, ToolFailure> {
+        serde_json::from_value::<Args>(args).unwrap().window()
+    }
+
+    #[test]
+    fn both_spellings_of_a_window() {
+        let lines = json!({ "file_path": "a", "start_line": 3, "end_line": 5 });
+        assert_eq!(window(lines).unwrap(), Window { start: 2, count: Some(3) });
+        let older = json!({ "file_path": "a", "offset": 2, "limit": 3 });
+        assert_eq!(window(older).unwrap(), Window { start: 2, count: Some(3) });
+        let open = json!({ "file_path": "a", "start_line": 3 });
+        assert_eq!(window(open).unwrap(), Window { start: 2, count: None });
+        let first = json!({ "file_path": "a", "end_line": 3 });
+        assert_eq!(window(first).unwrap(), Window { start: 0, count: Some(3) });
+    }
+
+    #[test]
+    fn windows_that_make_no_sense() {
+        assert!(window(json!({ "file_path": "a", "start_line": 5, "end_line": 3 })).is_err());
+        assert!(window(json!({ "file_path": "a", "start_line": 0 })).is_err());
+        assert!(window(json!({ "file_path": "a", "end_line": 0 })).is_err());
+    }
+}

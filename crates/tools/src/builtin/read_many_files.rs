@@ -1,0 +1,181 @@
+//! `read_many_files`: all files that fit some patterns, one after another.
+
+use super::content::{self, FileContent, Window};
+use super::list_directory::filtering_schema;
+use super::pattern::{Case, compile};
+use crate::catalog::{self, BuiltinInfo};
+use crate::context::ToolContext;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::filter::{FilteringOptions, Recursion};
+use crate::result::{Content, Display, Part, Skipped, ToolResult};
+use crate::tool::{Builtin, blocking};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// All text together is at most this long; what comes after is named as skipped.
+const MAX_TOTAL_BYTES: usize = 4 * 1024 * 1024;
+
+/// Left out unless `useDefaultExcludes` is false: other people's code, build products, secrets, archives.
+const DEFAULT_EXCLUDES: &[&str] = &[
+    "**/{node_modules,bower_components,.git,.svn,.hg,.vscode,.idea,dist,build,coverage,__pycache__}/**",
+    "**/*.{bin,exe,dll,so,dylib,class,jar,war,zip,tar,gz,bz2,rar,7z,pak,rpa,pyc,pyo}",
+    "**/*.{doc,docx,xls,xlsx,ppt,pptx,odt,ods,odp}",
+    "**/{.DS_Store,.env,GEMINI.md}",
+];
+
+pub(crate) struct ReadManyFiles;
+
+#[derive(Deserialize)]
+pub(crate) struct Args {
+    include: Vec<String>,
+    #[serde(default)]
+    exclude: Vec<String>,
+    recursive: Option<bool>,
+    #[serde(rename = "useDefaultExcludes")]
+    use_default_excludes: Option<bool>,
+    #[serde(default)]
+    file_filtering_options: FilteringOptions,
+}
+
+impl Builtin for ReadManyFiles {
+    type Args = Args;
+
+    fn info(&self) -> &'static BuiltinInfo {
+        &catalog::READ_MANY_FILES
+    }
+
+    fn description(&self) -> String {
+        "Reads all files of the workspace that fit glob patterns or paths, and gives their texts one after another, each \
+         under a line `--- path ---`, with `--- End of content ---` at the end. Pictures, recordings and PDF documents \
+         are read only if a pattern names them or their extension."
+            .to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "include": {
+                    "type": "array", "minItems": 1, "items": { "type": "string", "minLength": 1 },
+                    "description": "Glob patterns or paths, such as [\"src/**/*.ts\"] or [\"README.md\", \"docs/\"].",
+                },
+                "exclude": {
+                    "type": "array", "items": { "type": "string", "minLength": 1 },
+                    "description": "Glob patterns to leave out.",
+                },
+                "recursive": { "type": "boolean", "description": "Whether to go into subdirectories. Default: true." },
+                "useDefaultExcludes": {
+                    "type": "boolean",
+                    "description": "Whether to leave out dependencies, build products and archives. Default: true.",
+                },
+                "file_filtering_options": filtering_schema(),
+            },
+            "required": ["include"],
+        })
+    }
+
+    fn describe(&self, args: &Args) -> String {
+        args.include.join(", ")
+    }
+
+    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        blocking(ctx, move |ctx| {
+            let files = find(&args, ctx)?;
+            read_all(&files, &args, ctx)
+        })
+        .await
+    }
+}
+
+fn find(args: &Args, ctx: &ToolContext) -> Result<BTreeSet<PathBuf>, ToolFailure> {
+    let bad = |error: String| ToolFailure::new(ToolErrorKind::ReadManyFilesSearchError, error);
+    let filter = ctx.filter.with(args.file_filtering_options);
+    let recursion = if args.recursive.unwrap_or(true) { Recursion::Yes } else { Recursion::No };
+    let mut excludes = args.exclude.clone();
+    if args.use_default_excludes.unwrap_or(true) {
+        excludes.extend(DEFAULT_EXCLUDES.iter().map(|pattern| (*pattern).to_owned()));
+    }
+    let mut files = BTreeSet::new();
+    for root in ctx.workspace.roots() {
+        let wanted = compile(&args.include, root, Case::Ignored).map_err(bad)?;
+        let unwanted = compile(&excludes, root, Case::Ignored).map_err(bad)?;
+        for path in filter.walk(root, &ctx.workspace, recursion) {
+            if ctx.cancel.is_cancelled() {
+                return Err(ToolFailure::cancelled());
+            }
+            if path.strip_prefix(root).is_ok_and(|path| wanted.is_match(path) && !unwanted.is_match(path)) {
+                files.insert(path);
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+    let mut parts = Vec::new();
+    let mut read = Vec::new();
+    let mut skipped = Vec::new();
+    let mut total = 0;
+    for path in files {
+        if ctx.cancel.is_cancelled() {
+            return Err(ToolFailure::cancelled());
+        }
+        let name = ctx.workspace.shorten(path);
+        let part = if total > MAX_TOTAL_BYTES {
+            Err("the files before it already fill the answer".to_owned())
+        } else {
+            read_one(path, args)
+        };
+        match part {
+            Ok(part) => {
+                total += match &part {
+                    Part::Text(text) => text.len(),
+                    Part::InlineData { data, .. } => data.len(),
+                };
+                parts.push(part);
+                read.push(name);
+            }
+            Err(reason) => skipped.push(Skipped { path: name, reason }),
+        }
+    }
+    if parts.is_empty() {
+        parts.push(Part::Text("No files matching the criteria were found or all were skipped.".to_owned()));
+    } else {
+        parts.push(Part::Text("\n--- End of content ---".to_owned()));
+    }
+    let mut summary = format!("Read {} file(s)", read.len());
+    if !skipped.is_empty() {
+        summary.push_str(&format!(", skipped {}", skipped.len()));
+    }
+    Ok(ToolResult::new(Content::Parts(parts), Display::Files { summary, files: read, skipped }))
+}
+
+fn read_one(path: &Path, args: &Args) -> Result<Part, String> {
+    match content::load(path, Window::default()).map_err(|failure| failure.message)? {
+        FileContent::Text(text) => {
+            let notice = if text.is_whole() {
+                String::new()
+            } else {
+                format!("[Only lines 1-{} of {} are here; use read_file for more.]\n\n", text.shown.1, text.total_lines)
+            };
+            Ok(Part::Text(format!("--- {} ---\n\n{notice}{}\n\n", path.display(), text.text)))
+        }
+        FileContent::Media { part, .. } if is_named(path, &args.include) => Ok(part),
+        FileContent::Media { .. } => Err("media that no pattern names by name or extension".to_owned()),
+        FileContent::Binary => Err("binary file".to_owned()),
+    }
+}
+
+/// Media are large; a pattern like `**/*` does not mean them.
+fn is_named(path: &Path, include: &[String]) -> bool {
+    let (Some(extension), Some(stem)) = (path.extension(), path.file_stem()) else { return false };
+    let (extension, stem) = (extension.to_string_lossy().to_lowercase(), stem.to_string_lossy());
+    include.iter().any(|pattern| {
+        pattern.to_lowercase().contains(&format!(".{extension}"))
+            || pattern.to_lowercase().contains(&format!("{{{extension}"))
+            || pattern.to_lowercase().contains(&format!(",{extension}"))
+            || pattern.contains(stem.as_ref())
+    })
+}

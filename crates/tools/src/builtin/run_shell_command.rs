@@ -1,0 +1,243 @@
+//! `run_shell_command`: one command in a shell, waited for or left running. How it is run and ended is in `process`;
+//! this file has the tool's arguments and the form of its answers.
+
+use crate::catalog::{self, BuiltinInfo};
+use crate::context::ToolContext;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::process::{self, End, Finished, Started};
+use crate::result::{Content, Display, ToolResult, untrusted};
+use crate::tool::{Builtin, whole};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// A command longer than this is described by its description, if it has one.
+const LONG_COMMAND: usize = 150;
+
+pub(crate) struct RunShellCommand;
+
+#[derive(Deserialize)]
+pub(crate) struct Args {
+    command: String,
+    description: Option<String>,
+    #[serde(alias = "directory")]
+    dir_path: Option<String>,
+    #[serde(default)]
+    is_background: bool,
+    #[serde(default, deserialize_with = "whole")]
+    delay_ms: Option<u64>,
+}
+
+impl Builtin for RunShellCommand {
+    type Args = Args;
+
+    fn info(&self) -> &'static BuiltinInfo {
+        &catalog::RUN_SHELL_COMMAND
+    }
+
+    fn description(&self) -> String {
+        "Runs a command with `bash -c`, in a process group of its own, without a terminal and without input. Gives its \
+         output (both streams together, the middle left out if it is long), and where they apply its exit code if not \
+         0, the signal that ended it, the PIDs of processes it left running and the process group (to end it all: \
+         `kill -- -PGID`). Use quiet flags and no pagers. For servers and watchers set is_background."
+            .to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "command": { "type": "string", "description": "The command, as bash is to read it." },
+                "description": {
+                    "type": "string",
+                    "description": "What it does, for the user, in a short sentence without line breaks.",
+                },
+                "dir_path": {
+                    "type": "string",
+                    "description": "Directory of the workspace to run it in. Default: the working directory.",
+                },
+                "is_background": {
+                    "type": "boolean",
+                    "description": "Start it, watch it for a moment and let it run on.",
+                },
+                "delay_ms": {
+                    "type": "integer", "minimum": 0,
+                    "description": "With is_background: how many milliseconds to watch it.",
+                },
+            },
+            "required": ["command"],
+        })
+    }
+
+    fn describe(&self, args: &Args) -> String {
+        match args.description.as_deref().map(str::trim) {
+            Some(description) if !description.is_empty() && args.command.chars().count() > LONG_COMMAND => {
+                description.to_owned()
+            }
+            _ => args.command.clone(),
+        }
+    }
+
+    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        if args.command.trim().is_empty() {
+            return Err(ToolFailure::invalid("Command cannot be empty."));
+        }
+        let directory = directory(&args, ctx)?;
+        let failed = |error: std::io::Error| {
+            ToolFailure::new(ToolErrorKind::ShellExecuteError, format!("the command could not be run: {error}"))
+        };
+        let started = process::start(&args.command, &directory, ctx).map_err(failed)?;
+        if args.is_background {
+            let delay = args.delay_ms.map_or(ctx.shell.background_delay, Duration::from_millis);
+            return in_background(&args, &directory, started, delay, ctx).await.map_err(failed);
+        }
+        let pid = started.pid();
+        let finished = started.finish(ctx).await.map_err(failed)?;
+        Ok(report(&args, &directory, pid, &finished))
+    }
+}
+
+fn directory(args: &Args, ctx: &ToolContext) -> Result<PathBuf, ToolFailure> {
+    let Some(asked) = args.dir_path.as_deref().filter(|path| !path.trim().is_empty()) else {
+        return Ok(ctx.workspace.directory().to_owned());
+    };
+    let directory = ctx.workspace.resolve(asked)?;
+    if directory.is_dir() {
+        return Ok(directory);
+    }
+    Err(ToolFailure::new(
+        ToolErrorKind::PathIsNotADirectory,
+        format!("there is no directory {} to run the command in", directory.display()),
+    ))
+}
+
+async fn in_background(
+    args: &Args,
+    directory: &Path,
+    mut started: Started,
+    delay: Duration,
+    ctx: &ToolContext,
+) -> std::io::Result<ToolResult> {
+    let pid = started.pid();
+    match started.watch(ctx, delay).await? {
+        Some(status) => {
+            let output = std::mem::take(&mut started.output);
+            let finished = Finished { end: End::Exited(status), output, left_behind: Vec::new() };
+            Ok(report(args, directory, pid, &finished))
+        }
+        // Dropping it ends it.
+        None if ctx.cancel.is_cancelled() => Ok(ToolFailure::cancelled().into()),
+        None => {
+            let output = started.output.text();
+            started.detach(ctx);
+            let told = format!("Command is running in background. PID: {pid}. Initial output:\n{output}");
+            Ok(ToolResult::text(untrusted(&told), format!("Background process started with PID {pid}.")))
+        }
+    }
+}
+
+fn report(args: &Args, directory: &Path, pid: u32, finished: &Finished) -> ToolResult {
+    let output = finished.output.text();
+    match finished.end {
+        End::Exited(status) => exited(args, directory, pid, &output, status, &finished.left_behind),
+        End::Cancelled => {
+            let mut result = ended(&output, "Command was cancelled by user before it could complete.");
+            result.error = Some(ToolFailure::cancelled());
+            result
+        }
+        End::Inactive(limit) => {
+            ended(&output, &format!("Command was ended because it gave no output for {}.", in_words(limit)))
+        }
+        End::TimedOut(limit) => {
+            ended(&output, &format!("Command was ended because it ran longer than {}.", in_words(limit)))
+        }
+    }
+}
+
+fn in_words(time: Duration) -> String {
+    if time >= Duration::from_secs(60) {
+        format!("{:.1} minutes", time.as_secs_f64() / 60.0)
+    } else {
+        format!("{:.1} seconds", time.as_secs_f64())
+    }
+}
+
+/// The answer for a command that was stopped. That it took too long is for the model to deal with, not a failed call.
+fn ended(output: &str, why: &str) -> ToolResult {
+    let told = if output.trim().is_empty() {
+        format!("{why} There was no output before it was cancelled.")
+    } else {
+        format!("{why} Below is the output before it was cancelled:\n{output}")
+    };
+    let shown = if output.trim().is_empty() {
+        why.to_owned()
+    } else {
+        format!("{why}\n\nOutput before cancellation:\n{output}")
+    };
+    ToolResult::text(untrusted(&told), shown)
+}
+
+/// The answer for a command that ended by itself. One that fails is no failed call either: the model sees the code.
+fn exited(
+    args: &Args,
+    directory: &Path,
+    pid: u32,
+    output: &str,
+    status: ExitStatus,
+    left_behind: &[u32],
+) -> ToolResult {
+    let empty = output.trim().is_empty();
+    let mut lines = vec![
+        format!("Command: {}", args.command),
+        format!("Directory: {}", directory.display()),
+        format!("Output: {}", if empty { "(empty)" } else { output.trim_end() }),
+    ];
+    let mut shown = output.to_owned();
+    if let Some(code) = status.code().filter(|code| *code != 0) {
+        lines.push(format!("Exit Code: {code}"));
+        if empty {
+            shown = format!("Command exited with code: {code}");
+        }
+    }
+    if let Some(signal) = signal_of(status) {
+        lines.push(format!("Signal: {signal}"));
+        if empty {
+            shown = format!("Command terminated by signal: {signal}");
+        }
+    }
+    if !left_behind.is_empty() {
+        let pids: Vec<String> = left_behind.iter().map(u32::to_string).collect();
+        lines.push(format!("Background PIDs: {}", pids.join(", ")));
+    }
+    lines.push(format!("Process Group PGID: {pid}"));
+    ToolResult::new(Content::Text(untrusted(&lines.join("\n"))), Display::Text(shown))
+}
+
+#[cfg(unix)]
+fn signal_of(status: ExitStatus) -> Option<String> {
+    use std::os::unix::process::ExitStatusExt;
+    const NAMES: &[(i32, &str)] = &[
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (3, "SIGQUIT"),
+        (4, "SIGILL"),
+        (5, "SIGTRAP"),
+        (6, "SIGABRT"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (13, "SIGPIPE"),
+        (14, "SIGALRM"),
+        (15, "SIGTERM"),
+    ];
+    let number = status.signal()?;
+    let name = NAMES.iter().find(|(known, _)| *known == number).map(|(_, name)| (*name).to_owned());
+    Some(name.unwrap_or_else(|| number.to_string()))
+}
+
+#[cfg(not(unix))]
+fn signal_of(_status: ExitStatus) -> Option<String> {
+    None
+}

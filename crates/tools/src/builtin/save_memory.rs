@@ -1,0 +1,155 @@
+//! `save_memory`: adds a fact to the user's memory file, under a heading of its own. Which file that is, the caller says.
+
+use super::edit::Edit;
+use crate::catalog::{self, BuiltinInfo};
+use crate::context::ToolContext;
+use crate::disk;
+use crate::encoding::{Encoding, Fidelity, LineEnding};
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::result::{Display, ToolResult};
+use crate::tool::{Builtin, blocking};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The heading that memories stand under, known to other programs that read the file.
+const HEADING: &str = "## Gemini Added Memories";
+
+pub(crate) struct SaveMemory;
+
+#[derive(Deserialize)]
+pub(crate) struct Args {
+    fact: String,
+}
+
+impl Builtin for SaveMemory {
+    type Args = Args;
+
+    fn info(&self) -> &'static BuiltinInfo {
+        &catalog::SAVE_MEMORY
+    }
+
+    fn description(&self) -> String {
+        "Remembers a fact for all future sessions. Use it when the user asks to remember something, or states a lasting \
+         preference or fact about themselves. Not for what only this session needs."
+            .to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "fact": { "type": "string", "description": "The fact, as one sentence that stands by itself." },
+            },
+            "required": ["fact"],
+        })
+    }
+
+    fn describe(&self, args: &Args) -> String {
+        format!("Remember: {}", args.fact)
+    }
+
+    async fn preview(&self, args: Args, ctx: &ToolContext) -> Option<Display> {
+        blocking(ctx, move |ctx| plan(&args.fact, ctx)).await.ok().map(|(edit, _)| edit.into_display())
+    }
+
+    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        blocking(ctx, move |ctx| {
+            let (edit, fact) = plan(&args.fact, ctx)?;
+            if edit.before.as_ref() != Some(&edit.after) {
+                disk::write_atomically(&edit.path, &edit.encoding.encode(&edit.after))?;
+            }
+            let said = format!("Okay, I've remembered that: \"{fact}\"");
+            let told = json!({ "success": true, "message": said }).to_string();
+            Ok(ToolResult::text(told, said))
+        })
+        .await
+    }
+}
+
+/// What the file will be, and the fact on one line.
+fn plan(fact: &str, ctx: &ToolContext) -> Result<(Edit, String), ToolFailure> {
+    let fact = fact.split_whitespace().collect::<Vec<_>>().join(" ");
+    let fact = fact.trim_start_matches(['-', ' ']).to_owned();
+    if fact.is_empty() {
+        return Err(ToolFailure::invalid("Parameter \"fact\" must be a non-empty string."));
+    }
+    let path = ctx.memory_file.clone().ok_or_else(|| {
+        ToolFailure::new(ToolErrorKind::MemoryToolExecutionError, "there is no memory file in this session")
+    })?;
+    // A linked memory file is common among people who keep their settings in a repository; the link stays.
+    let path = path.canonicalize().unwrap_or(path);
+    let existing = disk::read_text_if_any(&path)?;
+    if existing.as_ref().is_some_and(|existing| existing.fidelity == Fidelity::Lossy) {
+        return Err(ToolFailure::new(
+            ToolErrorKind::MemoryToolExecutionError,
+            format!("{} is not valid text; adding to it would damage it", path.display()),
+        ));
+    }
+    let encoding = existing.as_ref().map_or(Encoding::Utf8, |existing| existing.encoding);
+    let before = existing.map(|existing| existing.text);
+    let after = with_fact(before.as_deref().unwrap_or_default(), &fact);
+    Ok((Edit { path, encoding, before, after }, fact))
+}
+
+/// `text` with the fact as the last item under the heading; unchanged if it is there.
+fn with_fact(text: &str, fact: &str) -> String {
+    let ending = LineEnding::of(text);
+    let item = format!("- {fact}");
+    let Some(section) = find_heading(text) else {
+        let gap = match text {
+            "" => "",
+            text if text.ends_with("\n\n") || text.ends_with("\n\r\n") => "",
+            text if text.ends_with('\n') => "\n",
+            _ => "\n\n",
+        };
+        return format!("{text}{}", ending.apply(&format!("{gap}{HEADING}\n{item}\n")));
+    };
+    let body_start = text[section..].find('\n').map_or(text.len(), |at| section + at + 1);
+    let body_end = next_heading(&text[body_start..]).map_or(text.len(), |at| body_start + at);
+    let body = &text[body_start..body_end];
+    if body.lines().any(|line| line.trim() == item) {
+        return text.to_owned();
+    }
+    let kept = &text[..body_start + body.trim_end().len()];
+    let before_item = if kept.ends_with('\n') { "" } else { "\n" };
+    let rest = &text[body_end..];
+    let gap = if rest.is_empty() { "" } else { "\n" };
+    format!("{kept}{}{rest}", ending.apply(&format!("{before_item}{item}\n{gap}")))
+}
+
+fn find_heading(text: &str) -> Option<usize> {
+    line_starts(text).find(|at| text[*at..].lines().next().is_some_and(|line| line.trim_end() == HEADING))
+}
+
+/// The next heading of this level or above.
+fn next_heading(text: &str) -> Option<usize> {
+    line_starts(text).find(|at| text[*at..].starts_with("## ") || text[*at..].starts_with("# "))
+}
+
+fn line_starts(text: &str) -> impl Iterator<Item = usize> {
+    std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_memories_gets_the_heading() {
+        assert_eq!(with_fact("", "a"), format!("{HEADING}\n- a\n"));
+        assert_eq!(with_fact("# Me\n", "a"), format!("# Me\n\n{HEADING}\n- a\n"));
+        assert_eq!(with_fact("# Me", "a"), format!("# Me\n\n{HEADING}\n- a\n"));
+        assert_eq!(with_fact("# Me\r\n", "a"), format!("# Me\r\n\r\n{HEADING}\r\n- a\r\n"));
+    }
+
+    #[test]
+    fn facts_are_added_in_order_and_what_follows_stays() {
+        let one = with_fact("", "a");
+        let two = with_fact(&one, "b");
+        assert_eq!(two, format!("{HEADING}\n- a\n- b\n"));
+        assert_eq!(with_fact(&two, "a"), two);
+        let between = format!("x\n\n{HEADING}\n- a\n\n## Other\ny\n");
+        assert_eq!(with_fact(&between, "b"), format!("x\n\n{HEADING}\n- a\n- b\n\n## Other\ny\n"));
+        assert_eq!(with_fact(HEADING, "b"), format!("{HEADING}\n- b\n"));
+    }
+}

@@ -1,0 +1,365 @@
+//! `search_file_content`: lines that match a regular expression, by ripgrep's own engine.
+
+use super::content::cut_line;
+use super::pattern::{Case, compile};
+use crate::catalog::{self, BuiltinInfo};
+use crate::context::ToolContext;
+use crate::disk;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::filter::{FileFilter, Recursion};
+use crate::result::{Content, Display, Match, ToolResult};
+use crate::tool::{Builtin, blocking, whole};
+use globset::GlobSet;
+use grep::matcher::Matcher;
+use grep::regex::{RegexMatcher, RegexMatcherBuilder};
+use grep::searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const DEFAULT_MATCHES: u64 = 100;
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+pub(crate) struct SearchFileContent;
+
+#[derive(Deserialize)]
+pub(crate) struct Args {
+    pattern: String,
+    #[serde(alias = "path")]
+    dir_path: Option<String>,
+    #[serde(alias = "include")]
+    include_pattern: Option<String>,
+    exclude_pattern: Option<String>,
+    #[serde(default)]
+    names_only: bool,
+    #[serde(default)]
+    case_sensitive: bool,
+    #[serde(default)]
+    fixed_strings: bool,
+    #[serde(default, deserialize_with = "whole")]
+    context: Option<u64>,
+    #[serde(default, deserialize_with = "whole")]
+    after: Option<u64>,
+    #[serde(default, deserialize_with = "whole")]
+    before: Option<u64>,
+    #[serde(default)]
+    no_ignore: bool,
+    #[serde(default, deserialize_with = "whole")]
+    max_matches_per_file: Option<u64>,
+    #[serde(default, deserialize_with = "whole")]
+    total_max_matches: Option<u64>,
+}
+
+impl Builtin for SearchFileContent {
+    type Args = Args;
+
+    fn info(&self) -> &'static BuiltinInfo {
+        &catalog::SEARCH_FILE_CONTENT
+    }
+
+    fn description(&self) -> String {
+        "Searches the contents of the workspace's files for a regular expression and gives the matching lines with their \
+         files and line numbers, with lines around them where there are few. Ignored and binary files are left out."
+            .to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        let count = |least: u64, text: &str| json!({ "type": "integer", "minimum": least, "description": text });
+        json!({
+            "type": "object",
+            "properties": {
+                "pattern": {
+                    "type": "string",
+                    "description": "The regular expression, in Rust's syntax (no look-around), matched line by line.",
+                },
+                "dir_path": {
+                    "type": "string",
+                    "description": "Directory or file to search. Default: the working directory.",
+                },
+                "include_pattern": {
+                    "type": "string",
+                    "description": "Glob pattern of files to search, such as *.ts or src/**. Default: all.",
+                },
+                "exclude_pattern": {
+                    "type": "string",
+                    "description": "Regular expression of lines to leave out although they match.",
+                },
+                "names_only": { "type": "boolean", "description": "Give only the names of files with matches." },
+                "case_sensitive": { "type": "boolean", "description": "Whether case counts. Default: false." },
+                "fixed_strings": { "type": "boolean", "description": "Take the pattern literally. Default: false." },
+                "context": count(0, "Lines to show around each match."),
+                "after": count(0, "Lines to show after each match."),
+                "before": count(0, "Lines to show before each match."),
+                "no_ignore": {
+                    "type": "boolean",
+                    "description": "Search files that .gitignore hides too. Default: false.",
+                },
+                "max_matches_per_file": count(1, "Matches to give per file at most."),
+                "total_max_matches": count(1, "Matches to give altogether at most. Default: 100."),
+            },
+            "required": ["pattern"],
+        })
+    }
+
+    fn describe(&self, args: &Args) -> String {
+        let mut text = format!("'{}'", args.pattern);
+        if let Some(include) = &args.include_pattern {
+            let _ = write!(text, " in {include}");
+        }
+        let _ = write!(text, " within {}", args.dir_path.as_deref().unwrap_or("./"));
+        text
+    }
+
+    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        blocking(ctx, move |ctx| search(&args, ctx)).await
+    }
+}
+
+/// What is looked for, compiled.
+struct Query {
+    wanted: RegexMatcher,
+    unwanted: Option<RegexMatcher>,
+    per_file: u64,
+    before: usize,
+    after: usize,
+}
+
+/// The hits of one file.
+struct Hits {
+    path: PathBuf,
+    name: String,
+    lines: Vec<Line>,
+}
+
+struct Line {
+    number: u64,
+    text: String,
+    is_match: bool,
+}
+
+impl Hits {
+    fn matches(&self) -> u64 {
+        self.lines.iter().filter(|line| line.is_match).count() as u64
+    }
+}
+
+fn search(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+    let asked = args.dir_path.as_deref().filter(|path| !path.trim().is_empty()).unwrap_or(".");
+    let start = ctx.workspace.resolve(asked)?;
+    if !start.exists() {
+        return Err(ToolFailure::new(ToolErrorKind::FileNotFound, format!("Path does not exist: {}", start.display())));
+    }
+    let mut query = Query::new(args)?;
+    let total = args.total_max_matches.unwrap_or(DEFAULT_MATCHES).max(1);
+    // The agent's own ignore file is the user's way to hide things from the model, so the model cannot switch it off.
+    let filter = FileFilter { git_ignore: ctx.filter.git_ignore && !args.no_ignore, ..ctx.filter };
+    let mut found = search_all(args, &query, &start, filter, total, ctx)?;
+
+    let count: u64 = found.iter().map(Hits::matches).sum();
+    let asked_for_context = args.context.or(args.before).or(args.after).is_some();
+    if (1..=3).contains(&count) && !args.names_only && !asked_for_context {
+        let around = if count == 1 { 50 } else { 15 };
+        (query.before, query.after) = (around, around);
+        for hits in &mut found {
+            let limit = hits.matches();
+            hits.lines = search_file(&query, &hits.path, limit, ctx)?;
+        }
+    }
+    let mut result = show(args, asked, &found, count, total);
+    if count == 0
+        && filter.is_ignored(&start, &ctx.workspace)
+        && let Content::Text(text) = &mut result.llm_content
+    {
+        text.push_str(" The path is hidden by an ignore file.");
+    }
+    Ok(result)
+}
+
+impl Query {
+    fn new(args: &Args) -> Result<Self, ToolFailure> {
+        let compile = |pattern: &str, literal: bool| {
+            RegexMatcherBuilder::new()
+                .case_insensitive(!args.case_sensitive)
+                .fixed_strings(literal)
+                .line_terminator(Some(b'\n'))
+                .build(pattern)
+                .map_err(|error| {
+                    ToolFailure::invalid(format!(
+                        "Invalid regular expression pattern provided: {pattern}. Error: {error}"
+                    ))
+                    .hint("Look-around, back-references and line breaks are not supported; fixed_strings takes the pattern literally.")
+                })
+        };
+        let lines = |count: Option<u64>| {
+            let count = count.or(args.context).unwrap_or(0);
+            usize::try_from(count).unwrap_or(usize::MAX).min(1000)
+        };
+        Ok(Self {
+            wanted: compile(&args.pattern, args.fixed_strings)?,
+            unwanted: args.exclude_pattern.as_deref().map(|pattern| compile(pattern, false)).transpose()?,
+            per_file: args.max_matches_per_file.unwrap_or(u64::MAX),
+            before: lines(args.before),
+            after: lines(args.after),
+        })
+    }
+}
+
+/// File by file in the order of their paths, until there are enough matches or no more time.
+fn search_all(
+    args: &Args,
+    query: &Query,
+    start: &Path,
+    filter: FileFilter,
+    total: u64,
+    ctx: &ToolContext,
+) -> Result<Vec<Hits>, ToolFailure> {
+    let base = if start.is_dir() { start } else { start.parent().unwrap_or(start) };
+    let include = include_set(args, base)?;
+    let deadline = Instant::now() + TIME_LIMIT;
+    let mut found = Vec::new();
+    let mut left = total;
+    for path in filter.walk(start, &ctx.workspace, Recursion::Yes) {
+        if ctx.cancel.is_cancelled() {
+            return Err(ToolFailure::cancelled());
+        }
+        if Instant::now() > deadline {
+            return Err(ToolFailure::new(
+                ToolErrorKind::GrepExecutionError,
+                format!("the search took longer than {} seconds", TIME_LIMIT.as_secs()),
+            )
+            .hint("Narrow it with dir_path or include_pattern."));
+        }
+        let relative = path.strip_prefix(base).unwrap_or(&path);
+        if include.as_ref().is_some_and(|include| !include.is_match(relative)) {
+            continue;
+        }
+        // One file that cannot be read does not spoil the search of the others.
+        let Ok(lines) = search_file(query, &path, left, ctx) else { continue };
+        if lines.is_empty() {
+            continue;
+        }
+        let hits = Hits { name: relative.display().to_string(), path, lines };
+        left = left.saturating_sub(hits.matches());
+        found.push(hits);
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// A pattern without a slash means files of that name anywhere, as in ignore files.
+fn include_set(args: &Args, base: &Path) -> Result<Option<GlobSet>, ToolFailure> {
+    let Some(pattern) = args.include_pattern.as_deref().filter(|pattern| !pattern.trim().is_empty()) else {
+        return Ok(None);
+    };
+    let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
+    let pattern = anywhere.trim_start_matches('/').to_owned();
+    compile(&[pattern], base, Case::Counts).map(Some).map_err(ToolFailure::invalid)
+}
+
+fn search_file(query: &Query, path: &Path, limit: u64, ctx: &ToolContext) -> Result<Vec<Line>, ToolFailure> {
+    let (file, _) = disk::open_regular(path)?;
+    let mut collector =
+        Collector { lines: Vec::new(), left: query.per_file.min(limit), unwanted: query.unwanted.as_ref(), ctx };
+    SearcherBuilder::new()
+        .binary_detection(BinaryDetection::quit(0))
+        .line_number(true)
+        .before_context(query.before)
+        .after_context(query.after)
+        .build()
+        .search_file(&query.wanted, &file, &mut collector)
+        .map_err(|error| ToolFailure::reading(path, &error))?;
+    let mut lines = collector.lines;
+    // Context that led up to matches that were left out, or followed none.
+    if !lines.iter().any(|line| line.is_match) {
+        lines.clear();
+    }
+    Ok(lines)
+}
+
+struct Collector<'a> {
+    lines: Vec<Line>,
+    left: u64,
+    unwanted: Option<&'a RegexMatcher>,
+    ctx: &'a ToolContext,
+}
+
+impl Collector<'_> {
+    fn push(&mut self, number: Option<u64>, bytes: &[u8], is_match: bool) {
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim_end();
+        let text = cut_line(text).unwrap_or_else(|| text.to_owned());
+        self.lines.push(Line { number: number.unwrap_or(0), text, is_match });
+    }
+}
+
+impl Sink for Collector<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        if self.left == 0 || self.ctx.cancel.is_cancelled() {
+            return Ok(false);
+        }
+        let line = found.bytes().strip_suffix(b"\n").unwrap_or(found.bytes());
+        if self.unwanted.is_some_and(|unwanted| unwanted.is_match(line).unwrap_or(false)) {
+            return Ok(true);
+        }
+        self.push(found.line_number(), line, true);
+        self.left -= 1;
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, around: &SinkContext<'_>) -> io::Result<bool> {
+        if !self.ctx.cancel.is_cancelled() {
+            self.push(around.line_number(), around.bytes(), false);
+        }
+        Ok(true)
+    }
+}
+
+fn show(args: &Args, asked: &str, found: &[Hits], count: u64, total: u64) -> ToolResult {
+    let filter = args.include_pattern.as_ref().map(|include| format!(" (filter: \"{include}\")")).unwrap_or_default();
+    let place = format!("for pattern \"{}\" in path \"{asked}\"{filter}", args.pattern);
+    if found.is_empty() {
+        return ToolResult::new(
+            Content::Text(format!("No matches found {place}.")),
+            Display::Matches { summary: "No matches found".to_owned(), matches: Vec::new() },
+        );
+    }
+    let limited = count >= total;
+    let note = if limited { format!(" (results limited to {total} matches for performance)") } else { String::new() };
+    let suffix = if limited { " (limited)" } else { "" };
+    if args.names_only {
+        let names: Vec<&str> = found.iter().map(|hits| hits.name.as_str()).collect();
+        return ToolResult::new(
+            Content::Text(format!("Found {} files with matches {place}{note}:\n{}", names.len(), names.join("\n"))),
+            Display::Matches { summary: format!("Found {} files{suffix}", names.len()), matches: Vec::new() },
+        );
+    }
+    let noun = if count == 1 { "match" } else { "matches" };
+    let mut text = format!("Found {count} {noun} {place}{note}:\n---\n");
+    for hits in found {
+        let _ = writeln!(text, "File: {}", hits.name);
+        for line in &hits.lines {
+            let mark = if line.is_match { ':' } else { '-' };
+            let _ = writeln!(text, "L{}{mark} {}", line.number, line.text);
+        }
+        text.push_str("---\n");
+    }
+    text.truncate(text.trim_end().len());
+    let matches = found
+        .iter()
+        .flat_map(|hits| hits.lines.iter().filter(|line| line.is_match).map(move |line| (hits, line)))
+        .map(|(hits, line)| Match {
+            file_path: hits.name.clone(),
+            absolute_path: hits.path.display().to_string(),
+            line_number: line.number,
+            line: line.text.clone(),
+        })
+        .collect();
+    ToolResult::new(Content::Text(text), Display::Matches { summary: format!("Found {count} {noun}{suffix}"), matches })
+}

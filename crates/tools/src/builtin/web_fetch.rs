@@ -1,0 +1,264 @@
+//! `web_fetch`: pages of the web as text. What may be fetched is decided in `http`; this file finds the URLs in what
+//! the model asks for and turns what comes back into something to read.
+
+use crate::catalog::{self, BuiltinInfo};
+use crate::context::ToolContext;
+use crate::encoding;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::http::Fetched;
+use crate::result::{Content, Display, Part, ToolResult, untrusted};
+use crate::tool::{Builtin, blocking};
+use base64::Engine as _;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const MAX_URLS: usize = 20;
+/// Characters of all pages together.
+const MAX_CHARS: usize = 250_000;
+/// HTML is broken into lines of this length.
+const WIDTH: usize = 120;
+
+pub(crate) struct WebFetch;
+
+#[derive(Deserialize)]
+pub(crate) struct Args {
+    prompt: Option<String>,
+    url: Option<String>,
+}
+
+impl Builtin for WebFetch {
+    type Args = Args;
+
+    fn info(&self) -> &'static BuiltinInfo {
+        &catalog::WEB_FETCH
+    }
+
+    fn description(&self) -> String {
+        "Fetches web pages and gives their text. Put up to 20 complete URLs (http:// or https://) into the prompt, with \
+         what you want of them; or one into url. HTML becomes plain text; pictures and PDF documents come as media."
+            .to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "prompt": {
+                    "type": "string",
+                    "description": "Text with the URLs to fetch, such as \"Summarize https://example.com/article\".",
+                },
+                "url": { "type": "string", "description": "One URL to fetch, instead of a prompt." },
+            },
+        })
+    }
+
+    fn describe(&self, args: &Args) -> String {
+        match args.urls() {
+            Ok(urls) => format!("Fetching {}", urls.join(", ")),
+            Err(_) => args.prompt.clone().unwrap_or_default(),
+        }
+    }
+
+    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        let urls = args.urls()?;
+        let mut pages = Vec::new();
+        for url in &urls {
+            let fetched = tokio::select! {
+                fetched = ctx.http.get(url) => fetched,
+                () = ctx.cancel.cancelled() => return Err(ToolFailure::cancelled()),
+            };
+            pages.push(match fetched {
+                Ok(fetched) => read(fetched, ctx).await,
+                Err(error) => Err(error.to_string()),
+            });
+        }
+        report(&urls, pages)
+    }
+}
+
+impl Args {
+    /// The URLs that are asked for, each once.
+    fn urls(&self) -> Result<Vec<String>, ToolFailure> {
+        let text = match (&self.url, &self.prompt) {
+            (Some(url), _) if !url.trim().is_empty() => url,
+            (_, Some(prompt)) => prompt,
+            _ => return Err(ToolFailure::invalid("params must have required property 'prompt'")),
+        };
+        let mut urls: Vec<String> = Vec::new();
+        for word in text.split_whitespace().filter(|word| word.contains("://")) {
+            // Prose puts brackets and quotes around URLs, and full stops after them.
+            let word = word.trim_start_matches(['(', '[', '<', '{', '"', '\'', '`']);
+            let word = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '>', '}', '"', '\'', '`']);
+            if !(word.starts_with("http://") || word.starts_with("https://")) {
+                return Err(ToolFailure::invalid(format!(
+                    "Unsupported protocol in URL: \"{word}\". Only http and https are supported."
+                )));
+            }
+            let url = raw_github(word);
+            if !urls.contains(&url) {
+                urls.push(url);
+            }
+        }
+        match urls.len() {
+            0 => Err(ToolFailure::new(
+                ToolErrorKind::WebFetchNoUrlInPrompt,
+                "The 'prompt' must contain at least one valid URL (starting with http:// or https://).",
+            )),
+            count if count > MAX_URLS => {
+                Err(ToolFailure::invalid(format!("at most {MAX_URLS} URLs can be fetched at once, not {count}")))
+            }
+            _ => Ok(urls),
+        }
+    }
+}
+
+/// A page of GitHub that shows a file, as the file itself.
+fn raw_github(url: &str) -> String {
+    url.strip_prefix("https://github.com/")
+        .and_then(|path| path.split_once("/blob/"))
+        .filter(|(repository, _)| repository.split('/').count() == 2)
+        .map_or_else(
+            || url.to_owned(),
+            |(repository, file)| format!("https://raw.githubusercontent.com/{repository}/{file}"),
+        )
+}
+
+/// What was fetched, as something the model can read.
+async fn read(fetched: Fetched, ctx: &ToolContext) -> Result<Part, String> {
+    let mime_type = fetched.content_type.split(';').next().unwrap_or_default().trim().to_owned();
+    if mime_type.starts_with("image/") && mime_type != "image/svg+xml" || mime_type == "application/pdf" {
+        let data = base64::engine::general_purpose::STANDARD.encode(&fetched.body);
+        return Ok(Part::InlineData { mime_type, data });
+    }
+    if encoding::is_binary(&fetched.body) {
+        return Err(format!("{} is neither text nor a picture ({mime_type})", fetched.url));
+    }
+    let text = decode(fetched.body, &fetched.content_type);
+    let is_html = mime_type.contains("html") || mime_type.is_empty() && text.trim_start().starts_with('<');
+    if !is_html {
+        return Ok(Part::Text(text));
+    }
+    blocking(ctx, move |_| {
+        html2text::config::plain()
+            .string_from_read(text.as_bytes(), WIDTH)
+            .map(Part::Text)
+            .map_err(|error| ToolFailure::new(ToolErrorKind::WebFetchProcessingError, error.to_string()))
+    })
+    .await
+    .map_err(|failure| format!("the page could not be turned into text: {}", failure.message))
+}
+
+fn decode(body: Vec<u8>, content_type: &str) -> String {
+    let one_byte = ["iso-8859-1", "latin1", "windows-1252", "us-ascii"];
+    let is_one_byte = content_type
+        .split_once("charset=")
+        .is_some_and(|(_, charset)| one_byte.iter().any(|name| charset.trim_matches('"').starts_with(name)));
+    if is_one_byte && std::str::from_utf8(&body).is_err() {
+        return body.into_iter().map(char::from).collect();
+    }
+    encoding::decode(body).text
+}
+
+fn report(urls: &[String], pages: Vec<Result<Part, String>>) -> Result<ToolResult, ToolFailure> {
+    let problems: Vec<String> = urls
+        .iter()
+        .zip(&pages)
+        .filter_map(|(url, page)| page.as_ref().err().map(|error| format!("{url}: {error}")))
+        .collect();
+    if problems.len() == urls.len() {
+        return Err(ToolFailure::new(ToolErrorKind::WebFetchProcessingError, problems.join("\n")));
+    }
+    let mut parts = Vec::new();
+    let mut room = MAX_CHARS;
+    let mut text = String::new();
+    let count = urls.len();
+    for (index, (url, page)) in urls.iter().zip(pages).enumerate() {
+        text.push_str(&format!("--- {url} ---\n"));
+        match page {
+            Ok(Part::Text(page)) => {
+                let share = room / (count - index);
+                let page = shorten(page, share);
+                room = room.saturating_sub(page.chars().count());
+                text.push_str(page.trim_end());
+                text.push_str("\n\n");
+            }
+            Ok(media) => {
+                text.push_str("[see the media]\n\n");
+                parts.push(media);
+            }
+            Err(error) => text.push_str(&format!("Error: {error}\n\n")),
+        }
+    }
+    let text = untrusted(text.trim_end());
+    let content = if parts.is_empty() {
+        Content::Text(text)
+    } else {
+        parts.insert(0, Part::Text(text));
+        Content::Parts(parts)
+    };
+    let mut shown = format!("Fetched {} of {count} URL(s)", count - problems.len());
+    for problem in problems {
+        shown.push_str(&format!("\n{problem}"));
+    }
+    Ok(ToolResult::new(content, Display::Text(shown)))
+}
+
+fn shorten(mut text: String, limit: usize) -> String {
+    if let Some((at, _)) = text.char_indices().nth(limit) {
+        text.truncate(at);
+        text.push_str("\n\n[the rest of the page is left out]");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn urls(prompt: &str) -> Result<Vec<String>, ToolErrorKind> {
+        Args { prompt: Some(prompt.to_owned()), url: None }.urls().map_err(|failure| failure.kind)
+    }
+
+    #[test]
+    fn urls_are_found_in_prose() {
+        assert_eq!(
+            urls("Compare https://a.com/x and (http://b.com/y?z=1).").unwrap(),
+            ["https://a.com/x", "http://b.com/y?z=1"]
+        );
+        assert_eq!(urls("https://a.com https://a.com").unwrap(), ["https://a.com"]);
+        assert_eq!(
+            urls("https://github.com/o/r/blob/main/src/a.rs").unwrap(),
+            ["https://raw.githubusercontent.com/o/r/main/src/a.rs"]
+        );
+        assert_eq!(urls("https://github.com/o/r/issues/1").unwrap(), ["https://github.com/o/r/issues/1"]);
+    }
+
+    #[test]
+    fn prompts_that_cannot_be_fetched() {
+        assert_eq!(urls("no address here"), Err(ToolErrorKind::WebFetchNoUrlInPrompt));
+        assert_eq!(urls("ftp://a.com"), Err(ToolErrorKind::InvalidToolParams));
+        let many: String = (0..21).map(|n| format!("https://a.com/{n} ")).collect();
+        assert_eq!(urls(&many), Err(ToolErrorKind::InvalidToolParams));
+        assert!(Args { prompt: None, url: None }.urls().is_err());
+        let one = Args { prompt: None, url: Some("https://a.com".into()) };
+        assert_eq!(one.urls().unwrap(), ["https://a.com"]);
+    }
+
+    #[test]
+    fn older_encodings_are_read() {
+        assert_eq!(decode(b"caf\xE9".to_vec(), "text/html; charset=iso-8859-1"), "café");
+        assert_eq!(decode("café".into(), "text/html; charset=utf-8"), "café");
+    }
+
+    #[test]
+    fn pages_share_the_room() {
+        let long = "x".repeat(MAX_CHARS);
+        let pages = vec![Ok(Part::Text("short".into())), Ok(Part::Text(long)), Err("gone".to_owned())];
+        let urls: Vec<String> = ["u1", "u2", "u3"].map(str::to_owned).to_vec();
+        let result = report(&urls, pages).unwrap();
+        let text = result.llm_content.to_text();
+        assert!(text.len() < MAX_CHARS && text.contains("short") && text.contains("Error: gone"));
+        assert!(text.contains("[the rest of the page is left out]"));
+        assert_eq!(result.return_display.to_json(), json!("Fetched 2 of 3 URL(s)\nu3: gone"));
+    }
+}

@@ -1,0 +1,78 @@
+//! `write_file`: gives a file its whole content.
+
+use super::edit::Edit;
+use crate::catalog::{self, BuiltinInfo};
+use crate::context::ToolContext;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::result::{Display, ToolResult};
+use crate::tool::{Builtin, blocking};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub(crate) struct WriteFile;
+
+#[derive(Deserialize)]
+pub(crate) struct Args {
+    file_path: String,
+    content: String,
+}
+
+impl Builtin for WriteFile {
+    type Args = Args;
+
+    fn info(&self) -> &'static BuiltinInfo {
+        &catalog::WRITE_FILE
+    }
+
+    fn description(&self) -> String {
+        "Writes a file of the workspace with the content given, in full: it is created with the directories it needs, or \
+         overwritten. For a change to part of a file use replace."
+            .to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "file_path": { "type": "string", "description": "Path of the file." },
+                "content": {
+                    "type": "string",
+                    "description": "The whole content, literally; never a placeholder for text left out.",
+                },
+            },
+            "required": ["file_path", "content"],
+        })
+    }
+
+    fn describe(&self, args: &Args) -> String {
+        format!("Writing to {}", args.file_path)
+    }
+
+    async fn preview(&self, args: Args, ctx: &ToolContext) -> Option<Display> {
+        blocking(ctx, move |ctx| plan(&args, ctx)).await.ok().map(Edit::into_display)
+    }
+
+    async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        blocking(ctx, move |ctx| {
+            let edit = plan(&args, ctx)?;
+            let path = edit.path.display();
+            let headline = match edit.before {
+                None => format!("Successfully created and wrote to new file: {path}."),
+                Some(_) => format!("Successfully overwrote file: {path}."),
+            };
+            edit.apply(headline)
+        })
+        .await
+    }
+}
+
+fn plan(args: &Args, ctx: &ToolContext) -> Result<Edit, ToolFailure> {
+    let path = ctx.workspace.resolve(&args.file_path)?;
+    if args.file_path.ends_with('/') {
+        return Err(ToolFailure::new(
+            ToolErrorKind::TargetIsDirectory,
+            format!("Target is a directory, not a file: {}", path.display()),
+        ));
+    }
+    Edit::overwrite(path, &args.content)
+}

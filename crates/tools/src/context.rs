@@ -1,0 +1,107 @@
+//! All that a tool call may use, given by the caller. Makes nothing up: no environment, no home, no clock settings.
+
+use crate::filter::FileFilter;
+use crate::http::{HttpAccess, HttpPolicy};
+use crate::process::BackgroundJobs;
+use crate::workspace::Workspace;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// What a tool call may use. Cheap to clone: one per call, with its own cancellation and output.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// Where tools may go.
+    pub workspace: Arc<Workspace>,
+    /// Which ignore files count.
+    pub filter: FileFilter,
+    /// Cancelling ends the call, and kills what it started.
+    pub cancel: CancellationToken,
+    /// The whole environment of child processes.
+    pub environment: Arc<[(OsString, OsString)]>,
+    /// How shell commands run.
+    pub shell: ShellSettings,
+    /// Commands left running, to be ended with the session.
+    pub background: Arc<BackgroundJobs>,
+    /// The network, and what of it is allowed.
+    pub http: Arc<HttpAccess>,
+    /// Where output goes while a command runs.
+    pub output: OutputSink,
+    /// The file that `save_memory` adds to.
+    pub memory_file: Option<PathBuf>,
+}
+
+impl ToolContext {
+    /// A context with defaults: ignore files respected, an empty environment, no private addresses, no memory file.
+    pub fn new(workspace: Workspace) -> Self {
+        Self {
+            workspace: Arc::new(workspace),
+            filter: FileFilter::default(),
+            cancel: CancellationToken::new(),
+            environment: Arc::new([]),
+            shell: ShellSettings::default(),
+            background: Arc::new(BackgroundJobs::default()),
+            http: Arc::new(HttpAccess::new(HttpPolicy::default())),
+            output: OutputSink::none(),
+            memory_file: None,
+        }
+    }
+}
+
+/// How shell commands run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShellSettings {
+    /// A command silent for this long is ended.
+    pub inactivity_timeout: Option<Duration>,
+    /// A command that runs this long is ended.
+    pub timeout: Option<Duration>,
+    /// How long a command may take to end when asked to, before it is forced.
+    pub grace: Duration,
+    /// How many bytes of output are kept; what is between beginning and end is left out.
+    pub max_output_bytes: usize,
+    /// How long a background command is watched for an early end.
+    pub background_delay: Duration,
+}
+
+impl Default for ShellSettings {
+    fn default() -> Self {
+        Self {
+            inactivity_timeout: Some(Duration::from_secs(300)),
+            timeout: None,
+            grace: Duration::from_secs(2),
+            max_output_bytes: 100_000,
+            background_delay: Duration::from_millis(200),
+        }
+    }
+}
+
+/// Takes a command's output as it comes, in pieces of text.
+#[derive(Clone)]
+pub struct OutputSink(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl OutputSink {
+    /// A sink that calls `take` with each piece. It is called on the runtime's threads and must not block.
+    pub fn new(take: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(take))
+    }
+
+    /// A sink that drops everything.
+    pub fn none() -> Self {
+        Self::new(|_| {})
+    }
+
+    pub(crate) fn send(&self, text: &str) {
+        if !text.is_empty() {
+            (self.0)(text);
+        }
+    }
+}
+
+impl fmt::Debug for OutputSink {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("OutputSink")
+    }
+}

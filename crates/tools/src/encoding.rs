@@ -1,0 +1,209 @@
+//! Bytes to text and back: byte-order marks, UTF-8, UTF-16, line endings, and what counts as binary. Knows no files.
+
+/// How a text is written as bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Utf8,
+    Utf8Bom,
+    Utf16Le,
+    Utf16Be,
+}
+
+/// How lines end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineEnding {
+    Lf,
+    CrLf,
+}
+
+/// Whether decoding kept everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fidelity {
+    Exact,
+    /// Some bytes were not text; they stand as U+FFFD, and encoding would not give them back.
+    Lossy,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decoded {
+    pub(crate) text: String,
+    pub(crate) encoding: Encoding,
+    pub(crate) fidelity: Fidelity,
+}
+
+impl Encoding {
+    fn mark(self) -> &'static [u8] {
+        match self {
+            Self::Utf8 => b"",
+            Self::Utf8Bom => b"\xEF\xBB\xBF",
+            Self::Utf16Le => b"\xFF\xFE",
+            Self::Utf16Be => b"\xFE\xFF",
+        }
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        [Self::Utf8Bom, Self::Utf16Le, Self::Utf16Be]
+            .into_iter()
+            .find(|encoding| bytes.starts_with(encoding.mark()))
+            .unwrap_or(Self::Utf8)
+    }
+
+    /// `text` as bytes, byte-order mark first.
+    pub(crate) fn encode(self, text: &str) -> Vec<u8> {
+        let mut bytes = self.mark().to_vec();
+        match self {
+            Self::Utf8 | Self::Utf8Bom => bytes.extend_from_slice(text.as_bytes()),
+            Self::Utf16Le => bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes)),
+            Self::Utf16Be => bytes.extend(text.encode_utf16().flat_map(u16::to_be_bytes)),
+        }
+        bytes
+    }
+}
+
+/// The text in `bytes`, its mark taken off.
+pub(crate) fn decode(bytes: Vec<u8>) -> Decoded {
+    let encoding = Encoding::of(&bytes);
+    let (text, fidelity) = match encoding {
+        Encoding::Utf8 => match String::from_utf8(bytes) {
+            Ok(text) => (text, Fidelity::Exact),
+            Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), Fidelity::Lossy),
+        },
+        Encoding::Utf8Bom => {
+            let body = &bytes[encoding.mark().len()..];
+            match std::str::from_utf8(body) {
+                Ok(text) => (text.to_owned(), Fidelity::Exact),
+                Err(_) => (String::from_utf8_lossy(body).into_owned(), Fidelity::Lossy),
+            }
+        }
+        Encoding::Utf16Le => utf16(&bytes[encoding.mark().len()..], u16::from_le_bytes),
+        Encoding::Utf16Be => utf16(&bytes[encoding.mark().len()..], u16::from_be_bytes),
+    };
+    Decoded { text, encoding, fidelity }
+}
+
+fn utf16(body: &[u8], unit: fn([u8; 2]) -> u16) -> (String, Fidelity) {
+    let (pairs, rest) = body.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    match String::from_utf16(&units) {
+        Ok(text) if rest.is_empty() => (text, Fidelity::Exact),
+        Ok(text) => (text, Fidelity::Lossy),
+        Err(_) => (String::from_utf16_lossy(&units), Fidelity::Lossy),
+    }
+}
+
+/// True if `bytes`, a file's beginning, are not text. Bytes that are merely not UTF-8 may be an older encoding's text.
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+    let sample = &bytes[..bytes.len().min(8192)];
+    if sample.is_empty() || matches!(Encoding::of(sample), Encoding::Utf16Le | Encoding::Utf16Be) {
+        return false;
+    }
+    if sample.contains(&0) {
+        return true;
+    }
+    let is_control = |byte: &&u8| **byte < 0x20 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B | 0x08);
+    sample.iter().filter(is_control).count() * 10 > sample.len() * 3
+}
+
+impl LineEnding {
+    /// The ending that most lines of `text` have.
+    pub(crate) fn of(text: &str) -> Self {
+        let all = text.matches('\n').count();
+        let with_return = text.matches("\r\n").count();
+        if with_return * 2 > all { Self::CrLf } else { Self::Lf }
+    }
+
+    /// `text` with this ending. LF leaves carriage returns alone: they may be wanted.
+    pub(crate) fn apply(self, text: &str) -> String {
+        match self {
+            Self::Lf => text.to_owned(),
+            Self::CrLf => text.replace("\r\n", "\n").replace('\n', "\r\n"),
+        }
+    }
+}
+
+/// Text with all line ends LF that remembers where carriage returns were, so that a range found in it can be changed in
+/// the original and every other byte stays.
+pub(crate) struct Unified {
+    pub(crate) text: String,
+    /// Offsets in `text` of line feeds that had a carriage return before them.
+    returns: Vec<usize>,
+}
+
+impl Unified {
+    pub(crate) fn new(original: &str) -> Self {
+        let mut text = String::with_capacity(original.len());
+        let mut returns = Vec::new();
+        let mut rest = original;
+        while let Some(at) = rest.find("\r\n") {
+            text.push_str(&rest[..at]);
+            returns.push(text.len());
+            text.push('\n');
+            rest = &rest[at + 2..];
+        }
+        text.push_str(rest);
+        Self { text, returns }
+    }
+
+    /// Where an offset of `text` is in the original.
+    pub(crate) fn original_offset(&self, offset: usize) -> usize {
+        offset + self.returns.partition_point(|at| *at < offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_encoding_round_trips() {
+        for encoding in [Encoding::Utf8, Encoding::Utf8Bom, Encoding::Utf16Le, Encoding::Utf16Be] {
+            let text = "héllo 🌍\r\nx";
+            let decoded = decode(encoding.encode(text));
+            assert_eq!(decoded, Decoded { text: text.into(), encoding, fidelity: Fidelity::Exact });
+        }
+        assert_eq!(decode(vec![]).text, "");
+    }
+
+    #[test]
+    fn bad_bytes_are_lossy() {
+        assert_eq!(decode(b"a\xFFb".to_vec()).fidelity, Fidelity::Lossy);
+        assert_eq!(decode(b"a\xFFb".to_vec()).text, "a\u{FFFD}b");
+        assert_eq!(decode(b"\xFF\xFEa".to_vec()).fidelity, Fidelity::Lossy);
+        assert_eq!(decode(b"\xFF\xFE\x00\xD8".to_vec()).fidelity, Fidelity::Lossy);
+        assert_eq!(decode(b"\xEF\xBB\xBF\xFF".to_vec()).fidelity, Fidelity::Lossy);
+    }
+
+    #[test]
+    fn binary_or_not() {
+        assert!(is_binary(b"\x7FELF\0\0"));
+        assert!(is_binary(b"\x01\x02\x03\x04abc"));
+        assert!(!is_binary("naïve".as_bytes()));
+        assert!(!is_binary(b"caf\xE9 au lait"));
+        assert!(!is_binary(b"\xFF\xFEa\0b\0"));
+        assert!(!is_binary(b""));
+        assert!(!is_binary(b"\x1b[31mred\x1b[0m\n"));
+    }
+
+    #[test]
+    fn most_lines_decide_the_ending() {
+        assert_eq!(LineEnding::of("a\r\nb\r\nc\n"), LineEnding::CrLf);
+        assert_eq!(LineEnding::of("a\nb\nc\r\n"), LineEnding::Lf);
+        assert_eq!(LineEnding::of(""), LineEnding::Lf);
+        assert_eq!(LineEnding::CrLf.apply("a\nb\r\nc"), "a\r\nb\r\nc");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn unified_offsets_lead_back(parts in proptest::collection::vec("a|\r\n|\n|\r|é", 0..20)) {
+            let original = parts.concat();
+            let unified = Unified::new(&original);
+            proptest::prop_assert_eq!(&unified.text, &original.replace("\r\n", "\n"));
+            for (offset, found) in unified.text.char_indices() {
+                let at = unified.original_offset(offset);
+                let there = original[at..].chars().next();
+                proptest::prop_assert!(there == Some(found) || (found == '\n' && original[at..].starts_with("\r\n")));
+            }
+            proptest::prop_assert_eq!(unified.original_offset(unified.text.len()), original.len());
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Which files tools see: `.gitignore`, `.geminiignore` and the directories nobody wants searched. One walker and one
+//! question (is this path ignored?) for all tools; no tool has rules of its own.
+
+use crate::workspace::Workspace;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::{Match, WalkBuilder};
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub(crate) const GEMINI_IGNORE: &str = ".geminiignore";
+
+/// Directories that are version control's or other people's code.
+const NEVER_WALKED: &[&str] = &["node_modules", ".git", "bower_components", ".svn", ".hg"];
+
+/// Which ignore files count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileFilter {
+    /// `.gitignore` and `.git/info/exclude`, inside git repositories.
+    pub git_ignore: bool,
+    /// `.geminiignore`.
+    pub gemini_ignore: bool,
+}
+
+impl Default for FileFilter {
+    fn default() -> Self {
+        Self { git_ignore: true, gemini_ignore: true }
+    }
+}
+
+/// The `file_filtering_options` argument of several tools.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub(crate) struct FilteringOptions {
+    pub(crate) respect_git_ignore: Option<bool>,
+    pub(crate) respect_gemini_ignore: Option<bool>,
+}
+
+impl FileFilter {
+    /// This filter with what a call's arguments say.
+    pub(crate) fn with(self, options: FilteringOptions) -> Self {
+        Self {
+            git_ignore: options.respect_git_ignore.unwrap_or(self.git_ignore),
+            gemini_ignore: options.respect_gemini_ignore.unwrap_or(self.gemini_ignore),
+        }
+    }
+
+    /// All regular files below `start`, sorted by path, ignore files respected. Symlinks are listed where they lead to
+    /// a file of the workspace, and not followed into directories.
+    pub(crate) fn walk<'a>(
+        self,
+        start: &Path,
+        workspace: &'a Workspace,
+        recursion: Recursion,
+    ) -> impl Iterator<Item = PathBuf> + use<'a> {
+        let hidden = self.is_ignored(start, workspace);
+        let known = Mutex::new(HashMap::from([(start.to_owned(), self.rules(start, workspace))]));
+        WalkBuilder::new(start)
+            .standard_filters(false)
+            .follow_links(false)
+            .max_depth((recursion == Recursion::No).then_some(1))
+            .sort_by_file_name(Ord::cmp)
+            .filter_entry(move |entry| entry.depth() == 0 || is_visible(entry, &known))
+            .build()
+            .filter(move |_| !hidden)
+            .filter_map(Result::ok)
+            .filter(move |entry| match entry.file_type() {
+                Some(kind) if kind.is_file() => true,
+                Some(kind) if kind.is_symlink() => entry.path().is_file() && workspace.holds(entry.path()),
+                _ => false,
+            })
+            .map(ignore::DirEntry::into_path)
+    }
+
+    /// True if an ignore file of the workspace, or of the repository around it, hides this path or a directory it is in.
+    pub(crate) fn is_ignored(self, path: &Path, workspace: &Workspace) -> bool {
+        let inside = workspace.root_of(path).is_some_and(|root| root != path);
+        match path.parent() {
+            Some(directory) if inside => self.rules(directory, workspace).hide(path, path.is_dir()),
+            _ => false,
+        }
+    }
+
+    /// What counts in one directory of the workspace.
+    pub(crate) fn rules(self, directory: &Path, workspace: &Workspace) -> Arc<Rules> {
+        let Some(root) = workspace.root_of(directory) else { return Rules::none() };
+        let repository = root.ancestors().find(|dir| dir.join(".git").exists());
+        let active = Self { git_ignore: self.git_ignore && repository.is_some(), ..self };
+        // A workspace that the repository around it hides is worked in all the same (dotfiles kept in a repository that
+        // ignores the rest of the home); then only what is in the workspace counts.
+        let top = repository
+            .filter(|repository| active.git_ignore && !Rules::down(active, repository, root).hides_all)
+            .unwrap_or(root);
+        Rules::down(active, top, directory)
+    }
+}
+
+/// Whether a walk goes into subdirectories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recursion {
+    Yes,
+    No,
+}
+
+/// The ignore files that count in one directory: its own, and those of the directories above.
+pub(crate) struct Rules {
+    above: Option<Arc<Rules>>,
+    gemini: Gitignore,
+    git: Gitignore,
+    filter: FileFilter,
+    /// A repository begins here; git asks no further up.
+    begins_repository: bool,
+    /// The directory itself is hidden, and so is all that is in it.
+    hides_all: bool,
+}
+
+impl Rules {
+    fn none() -> Arc<Self> {
+        Arc::new(Self {
+            above: None,
+            gemini: Gitignore::empty(),
+            git: Gitignore::empty(),
+            filter: FileFilter { git_ignore: false, gemini_ignore: false },
+            begins_repository: false,
+            hides_all: false,
+        })
+    }
+
+    /// From `top` down to `directory`.
+    fn down(filter: FileFilter, top: &Path, directory: &Path) -> Arc<Self> {
+        let mut rules = Self::of(filter, top, None);
+        let mut current = top.to_owned();
+        for name in directory.strip_prefix(top).into_iter().flatten() {
+            current.push(name);
+            rules = Self::of(filter, &current, Some(rules));
+        }
+        rules
+    }
+
+    fn of(filter: FileFilter, directory: &Path, above: Option<Arc<Self>>) -> Arc<Self> {
+        let load = |wanted: bool, names: &[&str]| {
+            let mut builder = GitignoreBuilder::new(directory);
+            for file in names.iter().map(|name| directory.join(name)) {
+                // A file that cannot be read or has a bad line hides nothing by that line.
+                if wanted && file.is_file() {
+                    let _ = builder.add(file);
+                }
+            }
+            builder.build().unwrap_or_else(|_| Gitignore::empty())
+        };
+        let begins_repository = filter.git_ignore && directory.join(".git").exists();
+        let git_files: &[&str] =
+            // Later lines win, so the repository's private list comes first.
+            if begins_repository { &[".git/info/exclude", ".gitignore"] } else { &[".gitignore"] };
+        let hides_all = above.as_ref().is_some_and(|above| above.hide(directory, true));
+        Arc::new(Self {
+            gemini: load(filter.gemini_ignore, &[GEMINI_IGNORE]),
+            git: load(filter.git_ignore, git_files),
+            above,
+            filter,
+            begins_repository,
+            hides_all,
+        })
+    }
+
+    /// True if `path`, which is in this directory, is hidden. The innermost line that speaks of it decides; the agent's
+    /// own ignore file speaks before git's.
+    pub(crate) fn hide(&self, path: &Path, is_dir: bool) -> bool {
+        let is_git = self.begins_repository && path.file_name().is_some_and(|name| name == ".git");
+        self.hides_all
+            || is_git
+            || self
+                .ask(|rules| &rules.gemini, |_| false, path, is_dir)
+                .or_else(|| self.ask(|rules| &rules.git, |rules| rules.begins_repository, path, is_dir))
+                .unwrap_or(false)
+    }
+
+    fn ask(
+        &self,
+        pick: fn(&Self) -> &Gitignore,
+        is_last: fn(&Self) -> bool,
+        path: &Path,
+        is_dir: bool,
+    ) -> Option<bool> {
+        let mut rules = self;
+        loop {
+            match pick(rules).matched(path, is_dir) {
+                Match::Ignore(_) => return Some(true),
+                Match::Whitelist(_) => return Some(false),
+                Match::None if is_last(rules) => return None,
+                Match::None => rules = rules.above.as_deref()?,
+            }
+        }
+    }
+}
+
+/// Decides on an entry of a walk, and remembers the rules of a directory that is gone into.
+fn is_visible(entry: &ignore::DirEntry, known: &Mutex<HashMap<PathBuf, Arc<Rules>>>) -> bool {
+    let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+    if is_dir && NEVER_WALKED.iter().any(|name| entry.file_name() == *name) {
+        return false;
+    }
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(rules) = entry.path().parent().and_then(|directory| known.get(directory)).cloned() else { return true };
+    if rules.hide(entry.path(), is_dir) {
+        return false;
+    }
+    if is_dir {
+        known.insert(entry.path().to_owned(), Rules::of(rules.filter, entry.path(), Some(rules)));
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Workspace) {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let workspace = Workspace::new(dir.path(), []).unwrap();
+        (dir, workspace)
+    }
+
+    fn walked(filter: FileFilter, start: &str, workspace: &Workspace) -> Vec<String> {
+        let start = workspace.directory().join(start);
+        filter.walk(&start, workspace, Recursion::Yes).map(|path| workspace.shorten(&path)).collect()
+    }
+
+    #[test]
+    fn ignore_files_count_for_walks_and_questions_alike() {
+        let (_dir, workspace) = tree(&[
+            (".git/HEAD", ""),
+            (".git/info/exclude", "private.txt\n"),
+            (".gitignore", "*.log\nbuild/\n"),
+            (".geminiignore", "secret*\n!kept.log\n"),
+            ("a.rs", ""),
+            ("x.log", ""),
+            ("kept.log", ""),
+            ("private.txt", ""),
+            ("build/out.js", ""),
+            ("sub/.gitignore", "!y.log\ninner\n"),
+            ("sub/y.log", ""),
+            ("sub/inner", ""),
+            ("sub/secret.key", ""),
+            ("node_modules/p/i.js", ""),
+        ]);
+        let seen = [".geminiignore", ".gitignore", "a.rs", "kept.log", "sub/.gitignore", "sub/y.log"];
+        assert_eq!(walked(FileFilter::default(), "", &workspace), seen);
+        let ignored = |path: &str| FileFilter::default().is_ignored(&workspace.directory().join(path), &workspace);
+        for path in seen {
+            assert!(!ignored(path), "{path}");
+        }
+        for path in ["x.log", "private.txt", "build", "build/out.js", "sub/inner", "sub/secret.key", ".git/HEAD"] {
+            assert!(ignored(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn without_git_only_the_agents_own_file_counts() {
+        let (_dir, workspace) = tree(&[(".gitignore", "a\n"), (".geminiignore", "b\n"), ("a", ""), ("b", "")]);
+        assert_eq!(walked(FileFilter::default(), "", &workspace), [".geminiignore", ".gitignore", "a"]);
+        assert!(!FileFilter::default().is_ignored(&workspace.directory().join("a"), &workspace));
+        assert!(FileFilter::default().is_ignored(&workspace.directory().join("b"), &workspace));
+    }
+
+    #[test]
+    fn each_sort_can_be_switched_off() {
+        let files = [(".git/HEAD", ""), (".gitignore", "a\n"), (".geminiignore", "b\n"), ("a", ""), ("b", "")];
+        let (_dir, workspace) = tree(&files);
+        let no_git = FileFilter { git_ignore: false, gemini_ignore: true };
+        assert_eq!(walked(no_git, "", &workspace), [".geminiignore", ".gitignore", "a"]);
+        let none = FileFilter { git_ignore: false, gemini_ignore: false };
+        assert_eq!(walked(none, "", &workspace), [".geminiignore", ".gitignore", "a", "b"]);
+    }
+
+    #[test]
+    fn a_walk_that_starts_in_a_hidden_place_finds_nothing() {
+        let (_dir, workspace) = tree(&[(".geminiignore", "vault/\n"), ("vault/deep/key", "")]);
+        assert!(walked(FileFilter::default(), "vault", &workspace).is_empty());
+        assert!(walked(FileFilter::default(), "vault/deep", &workspace).is_empty());
+    }
+
+    #[test]
+    fn the_repository_around_the_workspace_counts_unless_it_hides_all_of_it() {
+        let (dir, _) = tree(&[(".git/HEAD", ""), (".gitignore", "*.log\n"), ("sub/a", ""), ("sub/b.log", "")]);
+        let sub = Workspace::new(dir.path().join("sub"), []).unwrap();
+        assert_eq!(walked(FileFilter::default(), "", &sub), ["a"]);
+        fs::write(dir.path().join(".gitignore"), "*\n").unwrap();
+        fs::write(dir.path().join("sub/.gitignore"), "a\n").unwrap();
+        assert_eq!(walked(FileFilter::default(), "", &sub), [".gitignore", "b.log"]);
+    }
+
+    #[test]
+    fn a_repository_inside_another_has_its_own_rules() {
+        let (_dir, workspace) = tree(&[
+            (".git/HEAD", ""),
+            (".gitignore", "*.log\n"),
+            ("inner/.git/HEAD", ""),
+            ("inner/.gitignore", "*.tmp\n"),
+            ("inner/a.log", ""),
+            ("inner/a.tmp", ""),
+        ]);
+        assert_eq!(walked(FileFilter::default(), "inner", &workspace), ["inner/.gitignore", "inner/a.log"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_out_of_the_workspace_are_not_listed() {
+        let (_dir, workspace) = tree(&[("a", ""), ("d/b", "")]);
+        let at = |name: &str| workspace.directory().join(name);
+        std::os::unix::fs::symlink("/etc/passwd", at("out")).unwrap();
+        std::os::unix::fs::symlink("a", at("in")).unwrap();
+        std::os::unix::fs::symlink("..", at("d/up")).unwrap();
+        assert_eq!(walked(FileFilter::default(), "", &workspace), ["a", "d/b", "in"]);
+    }
+}

@@ -1,0 +1,260 @@
+//! Fetches one URL within bounds: public addresses only unless allowed, judged after name resolution and again at every
+//! redirect; a bounded body, bounded time. The client is made when first needed. Knows nothing of tools or HTML.
+
+use crate::address;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, Url, header};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// What may be fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpPolicy {
+    /// Whether this machine and private networks may be reached.
+    pub private_addresses: PrivateAddresses,
+    /// How long one fetch may take.
+    pub timeout: Duration,
+    /// How many bytes of a body are taken.
+    pub max_bytes: usize,
+    /// How many redirects are followed.
+    pub max_redirects: usize,
+    /// Sent as `User-Agent`.
+    pub user_agent: String,
+    /// The proxy for all requests, if any. Names are then resolved by it, so only what the URL itself shows is judged.
+    pub proxy: Option<String>,
+}
+
+/// Whether addresses that are not the public internet's may be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PrivateAddresses {
+    /// No: a page must not make the agent talk to the machine's own services.
+    #[default]
+    Refused,
+    /// Yes.
+    Allowed,
+}
+
+impl Default for HttpPolicy {
+    fn default() -> Self {
+        Self {
+            private_addresses: PrivateAddresses::Refused,
+            timeout: Duration::from_secs(20),
+            max_bytes: 10 * 1024 * 1024,
+            max_redirects: 5,
+            user_agent: concat!("hookwright/", env!("CARGO_PKG_VERSION")).to_owned(),
+            proxy: None,
+        }
+    }
+}
+
+/// The network under a policy. One per session; the connections in it are shared.
+#[derive(Debug)]
+pub struct HttpAccess {
+    policy: HttpPolicy,
+    client: OnceLock<Client>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    /// Where the redirects ended.
+    pub(crate) url: Url,
+    pub(crate) content_type: String,
+    pub(crate) body: Vec<u8>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HttpError {
+    #[error("{url} is no valid http or https URL")]
+    BadUrl { url: String },
+    #[error("{host} is on this machine or a private network, which is not allowed")]
+    Private { host: String },
+    #[error("more than {limit} redirects")]
+    TooManyRedirects { limit: usize },
+    #[error("the server answered {status}")]
+    Status { status: reqwest::StatusCode },
+    #[error("the answer is larger than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("{}", chain(.0))]
+    Request(#[source] reqwest::Error),
+}
+
+/// The error with its causes: the outer message alone says next to nothing.
+fn chain(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+impl HttpAccess {
+    /// The network under `policy`. Connects to nothing yet.
+    pub fn new(policy: HttpPolicy) -> Self {
+        Self { policy, client: OnceLock::new() }
+    }
+
+    /// What is allowed.
+    pub fn policy(&self) -> &HttpPolicy {
+        &self.policy
+    }
+
+    fn client(&self) -> Result<&Client, HttpError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let mut builder = Client::builder()
+            .user_agent(&self.policy.user_agent)
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(self.policy.timeout);
+        builder = match &self.policy.proxy {
+            Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy).map_err(HttpError::Request)?),
+            None => builder.no_proxy().dns_resolver(Arc::new(Guard(self.policy.private_addresses))),
+        };
+        let client = builder.build().map_err(HttpError::Request)?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// The parsed URL, if it is one that may be fetched as far as the URL itself shows.
+    pub(crate) fn judge(&self, url: &str) -> Result<Url, HttpError> {
+        let parsed = Url::parse(url).map_err(|_| HttpError::BadUrl { url: url.to_owned() })?;
+        let Some(host) = parsed.host_str().filter(|_| matches!(parsed.scheme(), "http" | "https")) else {
+            return Err(HttpError::BadUrl { url: url.to_owned() });
+        };
+        // An address in the URL is never resolved, so it is judged here.
+        let literal: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+        let private = literal.map_or_else(|| address::is_private_name(host), address::is_private);
+        if private && self.policy.private_addresses == PrivateAddresses::Refused {
+            return Err(HttpError::Private { host: host.to_owned() });
+        }
+        Ok(parsed)
+    }
+
+    /// Gets `url`, following redirects.
+    pub(crate) async fn get(&self, url: &str) -> Result<Fetched, HttpError> {
+        let mut url = self.judge(url)?;
+        for _ in 0..=self.policy.max_redirects {
+            let response = self
+                .client()?
+                .get(url.clone())
+                .header(header::ACCEPT, "text/markdown, text/html;q=0.9, text/plain;q=0.9, */*;q=0.5")
+                .send()
+                .await
+                .map_err(|error| refused(error, &url))?;
+            let target = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
+            match target {
+                Some(target) if response.status().is_redirection() => {
+                    let joined = url.join(target).map_err(|_| HttpError::BadUrl { url: target.to_owned() })?;
+                    url = self.judge(joined.as_str())?;
+                }
+                _ => return self.read(url, response).await,
+            }
+        }
+        Err(HttpError::TooManyRedirects { limit: self.policy.max_redirects })
+    }
+
+    async fn read(&self, url: Url, mut response: reqwest::Response) -> Result<Fetched, HttpError> {
+        let status = response.status();
+        if !status.is_success() {
+            return Err(HttpError::Status { status });
+        }
+        let limit = self.policy.max_bytes;
+        let content_type = response
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(HttpError::Request)? {
+            if body.len() + chunk.len() > limit {
+                return Err(HttpError::TooLarge { limit });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Fetched { url, content_type, body })
+    }
+}
+
+/// A refusal by the guard comes back wrapped in a connection error.
+fn refused(error: reqwest::Error, url: &Url) -> HttpError {
+    let mut cause: Option<&dyn std::error::Error> = Some(&error);
+    while let Some(inner) = cause {
+        if inner.is::<PrivateOnly>() {
+            return HttpError::Private { host: url.host_str().unwrap_or_default().to_owned() };
+        }
+        cause = inner.source();
+    }
+    HttpError::Request(error)
+}
+
+/// Resolves names and keeps only addresses that may be reached. The connection is made to exactly these, so a name
+/// cannot resolve to something else between the check and the use.
+struct Guard(PrivateAddresses);
+
+#[derive(Debug, thiserror::Error)]
+#[error("all addresses are private")]
+struct PrivateOnly;
+
+impl Resolve for Guard {
+    fn resolve(&self, name: Name) -> Resolving {
+        let private = self.0;
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let usable: Vec<SocketAddr> = found
+                .iter()
+                .copied()
+                .filter(|found| private == PrivateAddresses::Allowed || !address::is_private(found.ip()))
+                .collect();
+            if usable.is_empty() && !found.is_empty() {
+                return Err(PrivateOnly.into());
+            }
+            Ok(Box::new(usable.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_judged_by_what_they_show() {
+        let access = HttpAccess::new(HttpPolicy::default());
+        for url in [
+            "http://localhost/",
+            "http://127.0.0.1:8080/x",
+            "http://[::1]/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://[::ffff:10.0.0.1]/",
+            "http://169.254.169.254/latest",
+            "https://db.internal/",
+            "http://0/",
+            "http://localhost./",
+            "http://user@192.168.0.1/",
+        ] {
+            assert!(matches!(access.judge(url), Err(HttpError::Private { .. })), "{url}");
+        }
+        for url in ["ftp://example.com", "file:///etc/passwd", "not a url", "http://", "javascript:1"] {
+            assert!(matches!(access.judge(url), Err(HttpError::BadUrl { .. })), "{url}");
+        }
+        assert!(access.judge("https://example.com/a?b#c").is_ok());
+        let policy = HttpPolicy { private_addresses: PrivateAddresses::Allowed, ..HttpPolicy::default() };
+        assert!(HttpAccess::new(policy).judge("http://127.0.0.1/").is_ok());
+    }
+    #[tokio::test]
+    async fn names_are_judged_by_what_they_resolve_to() {
+        let resolve = |private| async move { Guard(private).resolve("localhost".parse().unwrap()).await };
+        let refusal = resolve(PrivateAddresses::Refused).await.err().unwrap();
+        assert!(refusal.is::<PrivateOnly>(), "{refusal}");
+        assert!(resolve(PrivateAddresses::Allowed).await.unwrap().all(|found| found.ip().is_loopback()));
+    }
+}

@@ -1,0 +1,121 @@
+//! What a file is: text, a picture, a document, a recording, or something a model cannot use. By its first bytes where
+//! these tell, by its name where they do not. Reads nothing itself.
+
+use crate::encoding::is_binary;
+use std::path::Path;
+
+/// What is in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileType {
+    Text,
+    /// Text too, but shown differently.
+    Svg,
+    Media(Media),
+    Binary,
+}
+
+/// Something passed to the model as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Media {
+    /// `image`, `audio`, `video` or `pdf`.
+    pub(crate) family: &'static str,
+    pub(crate) mime_type: &'static str,
+}
+
+struct Row {
+    extensions: &'static [&'static str],
+    family: &'static str,
+    mime_type: &'static str,
+    /// Offset and bytes that must be there. A picture that is none makes the provider refuse the whole request.
+    magic: &'static [(usize, &'static [u8])],
+}
+
+const TABLE: &[Row] = &[
+    row(&["png"], "image", "image/png", &[(0, b"\x89PNG\r\n\x1a\n")]),
+    row(&["jpg", "jpeg"], "image", "image/jpeg", &[(0, b"\xFF\xD8\xFF")]),
+    row(&["gif"], "image", "image/gif", &[(0, b"GIF8")]),
+    row(&["webp"], "image", "image/webp", &[(0, b"RIFF"), (8, b"WEBP")]),
+    row(&["bmp"], "image", "image/bmp", &[(0, b"BM")]),
+    row(&["heic"], "image", "image/heic", &[(4, b"ftyp")]),
+    row(&["pdf"], "pdf", "application/pdf", &[(0, b"%PDF-")]),
+    row(&["mp3"], "audio", "audio/mpeg", &[]),
+    row(&["wav"], "audio", "audio/wav", &[(0, b"RIFF")]),
+    row(&["aiff", "aif"], "audio", "audio/aiff", &[(0, b"FORM")]),
+    row(&["aac"], "audio", "audio/aac", &[]),
+    row(&["ogg"], "audio", "audio/ogg", &[(0, b"OggS")]),
+    row(&["flac"], "audio", "audio/flac", &[(0, b"fLaC")]),
+    row(&["mp4"], "video", "video/mp4", &[(4, b"ftyp")]),
+    row(&["webm"], "video", "video/webm", &[(0, b"\x1A\x45\xDF\xA3")]),
+    row(&["mov"], "video", "video/quicktime", &[(4, b"ftyp")]),
+];
+
+const fn row(
+    extensions: &'static [&'static str],
+    family: &'static str,
+    mime_type: &'static str,
+    magic: &'static [(usize, &'static [u8])],
+) -> Row {
+    Row { extensions, family, mime_type, magic }
+}
+
+impl FileType {
+    /// What a file of this name with these bytes is.
+    pub(crate) fn of(path: &Path, bytes: &[u8]) -> Self {
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        if extension == "svg" && !is_binary(bytes) {
+            return Self::Svg;
+        }
+        let has_magic = |row: &&Row| {
+            row.magic.iter().all(|(at, magic)| bytes.get(*at..).is_some_and(|rest| rest.starts_with(magic)))
+        };
+        let named = TABLE.iter().find(|row| row.extensions.contains(&extension.as_str())).filter(has_magic);
+        match named {
+            // With no magic to look for, text under a recording's name is still text.
+            Some(row) if !row.magic.is_empty() || is_binary(bytes) || !bytes.is_ascii() => {
+                Self::Media(Media { family: row.family, mime_type: row.mime_type })
+            }
+            _ if is_binary(bytes) => Self::Binary,
+            _ => Self::Text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str, bytes: &[u8]) -> FileType {
+        FileType::of(Path::new(name), bytes)
+    }
+
+    fn is_media(name: &str, bytes: &[u8]) -> bool {
+        matches!(of(name, bytes), FileType::Media(_))
+    }
+
+    #[test]
+    fn names_and_bytes_agree() {
+        let png = of("A.PNG", b"\x89PNG\r\n\x1a\n\0\0");
+        assert_eq!(png, FileType::Media(Media { family: "image", mime_type: "image/png" }));
+        assert!(is_media("x.pdf", b"%PDF-1.7"));
+        assert!(is_media("x.webp", b"RIFF\0\0\0\0WEBPVP8 "));
+        assert!(is_media("x.mp3", b"\xFF\xFB\x90\0"));
+        assert_eq!(of("x.svg", b"<svg/>"), FileType::Svg);
+    }
+
+    #[test]
+    fn a_lying_name_does_not_help() {
+        assert_eq!(of("x.png", b"not a picture"), FileType::Text);
+        assert_eq!(of("x.png", b"\0\0\0"), FileType::Binary);
+        assert_eq!(of("x.mp3", b"plain text"), FileType::Text);
+        assert_eq!(of("x.svg", b"\0\0"), FileType::Binary);
+    }
+
+    #[test]
+    fn everything_else_is_text_or_binary() {
+        assert_eq!(of("Makefile", b"all:\n"), FileType::Text);
+        assert_eq!(of("main.ts", b"let a"), FileType::Text);
+        assert_eq!(of("a.out", b"\x7FELF\0"), FileType::Binary);
+        assert_eq!(of("empty", b""), FileType::Text);
+        assert_eq!(of("empty.png", b""), FileType::Text);
+    }
+}

@@ -1,0 +1,237 @@
+//! The tools of one session, in order: built-in ones and whatever is registered while it runs. Looks up, lists and
+//! checks arguments; never runs a tool.
+
+use crate::builtin;
+use crate::builtin::google_web_search::WebSearch;
+use crate::catalog::canonical_name;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::schema;
+use crate::tool::{Declaration, Tool};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The tools of a session.
+#[derive(Default, Clone)]
+pub struct Registry {
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    tool: Arc<dyn Tool>,
+    declaration: Arc<Declaration>,
+}
+
+/// Which tools a session has, by name. Older names count, and a name with a restriction in parentheses, as in
+/// `run_shell_command(git)`, speaks of the tool when allowing and of nothing when excluding.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Only these, if given.
+    pub allowed: Option<Vec<String>>,
+    /// Not these.
+    pub exclude: Vec<String>,
+}
+
+/// A tool that cannot be registered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegisterError {
+    /// The name is taken.
+    #[error("there is already a tool named {name}")]
+    Duplicate {
+        /// The name.
+        name: String,
+    },
+}
+
+impl Registry {
+    /// All built-in tools; `google_web_search` only if there is something to search with.
+    pub fn builtin(search: Option<Arc<dyn WebSearch>>) -> Self {
+        let mut registry = Self::default();
+        for tool in builtin::all(search) {
+            registry.push(tool);
+        }
+        registry
+    }
+
+    /// Adds a tool at the end.
+    pub fn register(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegisterError> {
+        if self.get(tool.name()).is_some() {
+            return Err(RegisterError::Duplicate { name: tool.name().to_owned() });
+        }
+        self.push(tool);
+        Ok(())
+    }
+
+    fn push(&mut self, tool: Arc<dyn Tool>) {
+        let declaration = Arc::new(tool.declaration());
+        self.entries.push(Entry { tool, declaration });
+    }
+
+    /// Takes out all tools for which `keep` says no, as when an MCP server goes away.
+    pub fn retain(&mut self, keep: impl Fn(&dyn Tool) -> bool) {
+        self.entries.retain(|entry| keep(entry.tool.as_ref()));
+    }
+
+    /// Takes out all tools that are not selected.
+    pub fn select(&mut self, selection: &Selection) {
+        let means = |listed: &str, name: &str| listed == "*" || same_tool(listed, name);
+        self.retain(|tool| {
+            let name = tool.name();
+            let allowed = selection.allowed.as_ref().is_none_or(|names| {
+                names.iter().any(|listed| means(listed.split('(').next().unwrap_or(listed).trim(), name))
+            });
+            allowed && !selection.exclude.iter().any(|listed| means(listed.trim(), name))
+        });
+    }
+
+    /// The tool of this name, which may be an older one.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.entry(name).map(|entry| &entry.tool)
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| same_tool(name, entry.tool.name()))
+    }
+
+    /// All tools, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.entries.iter().map(|entry| &entry.tool)
+    }
+
+    /// All canonical names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.tool.name())
+    }
+
+    /// What the model is told of each tool, in order. Made once and shared.
+    pub fn declarations(&self) -> impl Iterator<Item = &Arc<Declaration>> {
+        self.entries.iter().map(|entry| &entry.declaration)
+    }
+
+    /// Finds the tool and checks the arguments against its schema; what a call must pass before anything else happens.
+    pub fn check(&self, name: &str, args: &Value) -> Result<&Arc<dyn Tool>, ToolFailure> {
+        let entry = self.entry(name).ok_or_else(|| self.unknown(name))?;
+        schema::validate(&entry.declaration.parameters, args).map_err(ToolFailure::invalid)?;
+        Ok(&entry.tool)
+    }
+
+    fn unknown(&self, name: &str) -> ToolFailure {
+        let failure =
+            ToolFailure::new(ToolErrorKind::ToolNotRegistered, format!("Tool \"{name}\" not found in registry."));
+        let nearest = self
+            .names()
+            .map(|known| (strsim::jaro_winkler(known, name), known))
+            .filter(|(likeness, _)| *likeness > 0.75)
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        match nearest {
+            Some((_, known)) => failure.hint(format!("Did you mean \"{known}\"?")),
+            None => failure.hint(format!("The tools are: {}", self.names().collect::<Vec<_>>().join(", "))),
+        }
+    }
+}
+
+/// True if `asked` means the tool called `name`: its name, an older one, or an MCP tool's spelling with single
+/// underscores.
+fn same_tool(asked: &str, name: &str) -> bool {
+    if asked == name || canonical_name(asked) == name {
+        return true;
+    }
+    let (Some(asked), Some(name)) = (asked.strip_prefix("mcp_"), name.strip_prefix("mcp__")) else { return false };
+    name.match_indices("__").any(|(at, _)| {
+        asked.len() == name.len() - 1
+            && asked.get(..at) == Some(&name[..at])
+            && asked.get(at..at + 1) == Some("_")
+            && asked.get(at + 1..) == Some(&name[at + 2..])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::BUILTINS;
+    use crate::context::ToolContext;
+    use crate::result::ToolResult;
+    use crate::tool::{BoxFuture, ToolKind};
+    use serde_json::json;
+
+    struct Remote(&'static str);
+
+    impl Tool for Remote {
+        fn name(&self) -> &str {
+            self.0
+        }
+        fn kind(&self) -> ToolKind {
+            ToolKind::Other
+        }
+        fn declaration(&self) -> Declaration {
+            Declaration { name: self.0.into(), description: String::new(), parameters: json!({}) }
+        }
+        fn describe(&self, args: &Value) -> String {
+            args.to_string()
+        }
+        fn run<'a>(&'a self, _: &'a Value, _: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+            Box::pin(async { ToolResult::text("remote", "") })
+        }
+    }
+
+    #[test]
+    fn the_built_in_tools_are_those_of_the_table() {
+        let registry = Registry::builtin(None);
+        let expected: Vec<&str> =
+            BUILTINS.iter().map(|tool| tool.name).filter(|name| *name != "google_web_search").collect();
+        assert_eq!(registry.names().collect::<Vec<_>>(), expected);
+        for declaration in registry.declarations() {
+            assert!(!declaration.description.is_empty(), "{}", declaration.name);
+            assert_eq!(declaration.parameters["type"], "object", "{}", declaration.name);
+        }
+    }
+
+    #[test]
+    fn older_names_find_the_tool() {
+        let registry = Registry::builtin(None);
+        for (asked, name) in [("grep_search", "search_file_content"), ("EditTool", "replace"), ("glob", "glob")] {
+            assert_eq!(registry.get(asked).map(|tool| tool.name()), Some(name));
+        }
+        assert!(registry.get("no_such_tool").is_none());
+    }
+
+    #[test]
+    fn tools_can_come_and_go() {
+        let mut registry = Registry::builtin(None);
+        registry.register(Arc::new(Remote("mcp__git_hub__list__all"))).unwrap();
+        let duplicate = registry.register(Arc::new(Remote("read_file"))).unwrap_err();
+        assert_eq!(duplicate.to_string(), "there is already a tool named read_file");
+        assert!(registry.get("mcp_git_hub_list__all").is_some());
+        assert!(registry.get("mcp_git_hub__list_all").is_some());
+        assert!(registry.get("mcp_git_hub_list_all").is_none());
+        assert!(registry.get("mcp_git_hüb_list__al").is_none());
+        registry.retain(|tool| !tool.name().starts_with("mcp__"));
+        assert!(registry.get("mcp__git_hub__list__all").is_none());
+    }
+
+    #[test]
+    fn a_selection_narrows() {
+        let names = |selection: Selection| {
+            let mut registry = Registry::builtin(None);
+            registry.select(&selection);
+            registry.names().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let allowed = Some(vec!["ReadFileTool".to_owned(), "run_shell_command(git)".into(), "glob".into()]);
+        let exclude = vec!["glob".to_owned(), "run_shell_command(rm)".into()];
+        assert_eq!(names(Selection { allowed, exclude }), ["read_file", "run_shell_command"]);
+        assert!(names(Selection { allowed: Some(vec![]), exclude: vec![] }).is_empty());
+        assert_eq!(names(Selection::default()).len(), BUILTINS.len() - 1);
+    }
+
+    #[test]
+    fn calls_are_checked() {
+        let registry = Registry::builtin(None);
+        assert!(registry.check("read_file", &json!({ "file_path": "a" })).is_ok());
+        let fault = registry.check("read_file", &json!({})).err().unwrap();
+        assert_eq!(fault.kind, ToolErrorKind::InvalidToolParams);
+        assert_eq!(fault.message, "params must have required property 'file_path'");
+        let unknown = registry.check("raed_file", &json!({})).err().unwrap();
+        assert_eq!(unknown.kind, ToolErrorKind::ToolNotRegistered);
+        assert_eq!(unknown.hint.as_deref(), Some("Did you mean \"read_file\"?"));
+    }
+}

@@ -1,0 +1,289 @@
+//! Where tools may go: the workspace's roots, and how a path the model wrote becomes a real one inside them.
+//! Resolves and refuses; opens nothing.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// The directories tools may touch. All paths are real ones: symlinks resolved, `..` gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace {
+    directory: PathBuf,
+    roots: Vec<PathBuf>,
+}
+
+/// A workspace that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// A directory that cannot be used.
+    #[error("cannot use {path} as a workspace directory")]
+    Unusable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// A path that tools refuse.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// It leads out of the workspace.
+    #[error(
+        "Path not in workspace: \"{asked}\" leads to {real}, which is outside the workspace directories: {}",
+        list(roots)
+    )]
+    Outside {
+        /// What was written.
+        asked: String,
+        /// Where it leads.
+        real: PathBuf,
+        /// Where it should have led.
+        roots: Vec<PathBuf>,
+    },
+    /// There is nothing.
+    #[error("the path must not be empty")]
+    Empty,
+    /// No file can have this name.
+    #[error("the path {asked:?} has a NUL character in it")]
+    NulByte {
+        /// What was written.
+        asked: String,
+    },
+    /// Symlinks that lead in a circle.
+    #[error("the path {asked:?} goes through too many symbolic links")]
+    TooManyLinks {
+        /// What was written.
+        asked: String,
+    },
+}
+
+fn list(roots: &[PathBuf]) -> String {
+    roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+impl Workspace {
+    /// A workspace of the working directory, which is its first root, and any more.
+    pub fn new(directory: impl AsRef<Path>, more: impl IntoIterator<Item = PathBuf>) -> Result<Self, WorkspaceError> {
+        let directory = real_directory(directory.as_ref())?;
+        let mut roots = vec![directory.clone()];
+        for root in more {
+            let root = real_directory(&root)?;
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+        Ok(Self { directory, roots })
+    }
+
+    /// The working directory: relative paths start here.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// All roots, the working directory first.
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
+    }
+
+    /// The real path that `asked` leads to, which need not exist. Refused if it is outside the workspace.
+    pub fn resolve(&self, asked: &str) -> Result<PathBuf, PathError> {
+        if asked.trim().is_empty() {
+            return Err(PathError::Empty);
+        }
+        if asked.contains('\0') {
+            return Err(PathError::NulByte { asked: asked.to_owned() });
+        }
+        let real =
+            follow(&self.directory.join(asked)).ok_or_else(|| PathError::TooManyLinks { asked: asked.to_owned() })?;
+        if self.contains(&real) {
+            Ok(real)
+        } else {
+            Err(PathError::Outside { asked: asked.to_owned(), real, roots: self.roots.clone() })
+        }
+    }
+
+    /// True if `path`, with its symlinks followed, is inside.
+    pub fn holds(&self, path: &Path) -> bool {
+        follow(&self.directory.join(path)).is_some_and(|real| self.contains(&real))
+    }
+
+    /// The root that holds a real path; the innermost one if roots are nested.
+    pub fn root_of(&self, real: &Path) -> Option<&Path> {
+        self.roots
+            .iter()
+            .filter(|root| real.starts_with(root))
+            .max_by_key(|root| root.as_os_str().len())
+            .map(PathBuf::as_path)
+    }
+
+    /// How to write a real path for people: relative to the working directory where it is below it.
+    pub fn shorten(&self, real: &Path) -> String {
+        match real.strip_prefix(&self.directory) {
+            Ok(relative) if relative.as_os_str().is_empty() => ".".to_owned(),
+            Ok(relative) => relative.display().to_string(),
+            Err(_) => real.display().to_string(),
+        }
+    }
+
+    fn contains(&self, real: &Path) -> bool {
+        self.roots.iter().any(|root| real.starts_with(root))
+    }
+}
+
+fn real_directory(path: &Path) -> Result<PathBuf, WorkspaceError> {
+    let unusable = |cause| WorkspaceError::Unusable { path: path.to_owned(), cause };
+    let real = path.canonicalize().map_err(unusable)?;
+    if real.is_dir() { Ok(real) } else { Err(unusable(io::Error::from(io::ErrorKind::NotADirectory))) }
+}
+
+/// Follows an absolute path component by component, as the system would, so that `link/..` is the parent of the link's
+/// target. What does not exist is kept as written: a file to be created, also behind a dangling link. `None` if the
+/// links never end.
+fn follow(path: &Path) -> Option<PathBuf> {
+    const MOST_LINKS: usize = 40;
+    let mut links = 0;
+    let mut real = PathBuf::new();
+    let mut ahead: VecDeque<Step> = path.components().map(Step::from).collect();
+    while let Some(step) = ahead.pop_front() {
+        match step {
+            Step::Root(root) => real = root,
+            Step::Up => {
+                real.pop();
+            }
+            Step::Down(name) => {
+                real.push(name);
+                let is_link = real.symlink_metadata().is_ok_and(|found| found.is_symlink());
+                if is_link && let Ok(target) = real.read_link() {
+                    links += 1;
+                    if links > MOST_LINKS {
+                        return None;
+                    }
+                    real.pop();
+                    for component in target.components().rev() {
+                        ahead.push_front(Step::from(component));
+                    }
+                }
+            }
+            Step::Stay => {}
+        }
+    }
+    Some(real)
+}
+
+enum Step {
+    Root(PathBuf),
+    Up,
+    Stay,
+    Down(OsString),
+}
+
+impl From<Component<'_>> for Step {
+    fn from(component: Component<'_>) -> Self {
+        match component {
+            Component::Prefix(_) | Component::RootDir => Self::Root(PathBuf::from(component.as_os_str())),
+            Component::ParentDir => Self::Up,
+            Component::CurDir => Self::Stay,
+            Component::Normal(name) => Self::Down(name.to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn workspace() -> (tempfile::TempDir, Workspace) {
+        let dir = tempfile::tempdir().unwrap();
+        let inside = dir.path().join("in");
+        fs::create_dir_all(inside.join("src")).unwrap();
+        fs::create_dir_all(dir.path().join("out")).unwrap();
+        fs::write(inside.join("src/a.rs"), "a").unwrap();
+        fs::write(dir.path().join("out/secret"), "s").unwrap();
+        let workspace = Workspace::new(&inside, []).unwrap();
+        (dir, workspace)
+    }
+
+    #[test]
+    fn relative_and_absolute_paths_inside_are_taken() {
+        let (_dir, workspace) = workspace();
+        let real = workspace.directory().join("src/a.rs");
+        assert_eq!(workspace.resolve("src/a.rs").unwrap(), real);
+        assert_eq!(workspace.resolve("./src/../src/./a.rs").unwrap(), real);
+        assert_eq!(workspace.resolve(real.to_str().unwrap()).unwrap(), real);
+        assert_eq!(workspace.resolve("new/deep/file").unwrap(), workspace.directory().join("new/deep/file"));
+        assert_eq!(workspace.resolve(".").unwrap(), workspace.directory());
+    }
+
+    #[test]
+    fn ways_out_are_refused() {
+        let (_dir, workspace) = workspace();
+        for path in ["..", "../out/secret", "src/../../out/secret", "/etc/passwd", "new/../../out/x", "/"] {
+            assert!(matches!(workspace.resolve(path), Err(PathError::Outside { .. })), "{path}");
+        }
+        assert_eq!(workspace.resolve(" "), Err(PathError::Empty));
+        assert!(matches!(workspace.resolve("a\0b"), Err(PathError::NulByte { .. })));
+    }
+
+    #[test]
+    fn a_neighbour_with_the_same_beginning_is_outside() {
+        let (dir, workspace) = workspace();
+        fs::create_dir(dir.path().join("in-other")).unwrap();
+        assert!(workspace.resolve("../in-other/x").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn symlinks_are_followed_before_judging() {
+        use std::os::unix::fs::symlink;
+        let (dir, workspace) = workspace();
+        let inside = workspace.directory().to_owned();
+        symlink(dir.path().join("out"), inside.join("escape")).unwrap();
+        symlink("../out/not-yet", inside.join("dangling")).unwrap();
+        symlink("src/new.rs", inside.join("dangling-inside")).unwrap();
+        symlink("src", inside.join("alias")).unwrap();
+        symlink("loop-b", inside.join("loop-a")).unwrap();
+        symlink("loop-a", inside.join("loop-b")).unwrap();
+
+        for path in ["escape", "escape/secret", "escape/new", "dangling", "escape/../x"] {
+            assert!(matches!(workspace.resolve(path), Err(PathError::Outside { .. })), "{path}");
+        }
+        assert_eq!(workspace.resolve("dangling-inside").unwrap(), inside.join("src/new.rs"));
+        assert_eq!(workspace.resolve("alias/a.rs").unwrap(), inside.join("src/a.rs"));
+        assert!(matches!(workspace.resolve("loop-a"), Err(PathError::TooManyLinks { .. })));
+        assert!(!workspace.holds(&inside.join("escape/secret")));
+    }
+
+    #[test]
+    fn several_roots() {
+        let (dir, one) = workspace();
+        let both = Workspace::new(one.directory(), [dir.path().join("out"), one.directory().to_owned()]).unwrap();
+        assert_eq!(both.roots().len(), 2);
+        let secret = both.resolve("../out/secret").unwrap();
+        assert_eq!(both.root_of(&secret), Some(both.roots()[1].as_path()));
+        assert_eq!(both.shorten(&secret), secret.display().to_string());
+        assert_eq!(both.shorten(&both.directory().join("src/a.rs")), "src/a.rs");
+        assert_eq!(both.shorten(both.directory()), ".");
+    }
+
+    #[test]
+    fn a_file_is_no_workspace() {
+        let (_dir, workspace) = workspace();
+        assert!(Workspace::new(workspace.directory().join("src/a.rs"), []).is_err());
+        assert!(Workspace::new(workspace.directory().join("nowhere"), []).is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_is_resolved_is_inside(parts in proptest::collection::vec("[a-c.]{1,3}|\\.\\.|src", 0..12)) {
+            let (_dir, workspace) = workspace();
+            if let Ok(real) = workspace.resolve(&parts.join("/")) {
+                proptest::prop_assert!(real.starts_with(workspace.directory()));
+                proptest::prop_assert!(!real.components().any(|part| part == Component::ParentDir));
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The tools as an agent calls them: through the registry, with JSON arguments, in a project of their own.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod suite {
+    mod edits;
+    mod other;
+    mod reading;
+    mod searching;
+    mod shell;
+    mod support;
+    mod web;
+}

@@ -1,0 +1,178 @@
+//! `run_shell_command`.
+
+use super::support::{Project, told};
+use hookwright_tools::ToolErrorKind;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// The lines of the answer between its wrapper.
+fn lines(text: &str) -> Vec<&str> {
+    let inner = text.strip_prefix("<untrusted_context>\n").and_then(|text| text.strip_suffix("\n</untrusted_context>"));
+    inner.unwrap_or_else(|| panic!("not wrapped: {text}")).lines().collect()
+}
+
+#[tokio::test]
+async fn output_of_both_streams_in_order() {
+    let project = Project::new();
+    let command = "echo out; echo err >&2; echo \"$GREETING $GEMINI_CLI ${HOME-none}\"";
+    let result = project.call("run_shell_command", json!({ "command": command })).await;
+    assert_eq!(result.error, None);
+    let text = told(&result);
+    let lines = lines(&text);
+    assert_eq!(lines[0], format!("Command: {command}"));
+    assert_eq!(lines[1], format!("Directory: {}", project.root.display()));
+    assert_eq!(lines[2..5], ["Output: out", "err", "hi there 1 none"]);
+    assert!(lines[5].starts_with("Process Group PGID: "), "{text}");
+    assert_eq!(result.to_json()["returnDisplay"], "out\nerr\nhi there 1 none\n");
+    assert_eq!(*project.live.lock().unwrap(), "out\nerr\nhi there 1 none\n");
+}
+
+#[tokio::test]
+async fn codes_and_signals_are_told() {
+    let project = Project::with(&[("sub/x", "")]);
+    let result = project.call("run_shell_command", json!({ "command": "exit 3" })).await;
+    assert_eq!(result.error, None, "a command that fails is not a failed call");
+    assert!(told(&result).contains("Output: (empty)\nExit Code: 3\n"));
+    assert_eq!(result.to_json()["returnDisplay"], "Command exited with code: 3");
+    let killed = project.told("run_shell_command", json!({ "command": "kill -9 $$" })).await;
+    assert!(killed.contains("Signal: SIGKILL"), "{killed}");
+    let missing = project.told("run_shell_command", json!({ "command": "no-such-program-here" })).await;
+    assert!(missing.contains("Exit Code: 127"), "{missing}");
+    let inside = project.told("run_shell_command", json!({ "command": "pwd", "dir_path": "sub" })).await;
+    assert!(inside.contains("project/sub"), "{inside}");
+    let stdin = project.told("run_shell_command", json!({ "command": "cat" })).await;
+    assert!(stdin.contains("Output: (empty)"), "there is no input: {stdin}");
+}
+
+#[tokio::test]
+async fn commands_that_cannot_be() {
+    let project = Project::with(&[("file", "")]);
+    for (args, kind) in [
+        (json!({ "command": "  " }), ToolErrorKind::InvalidToolParams),
+        (json!({ "command": "ls", "dir_path": ".." }), ToolErrorKind::PathNotInWorkspace),
+        (json!({ "command": "ls", "dir_path": "file" }), ToolErrorKind::PathIsNotADirectory),
+        (json!({ "command": "ls", "dir_path": "gone" }), ToolErrorKind::PathIsNotADirectory),
+        (json!({}), ToolErrorKind::InvalidToolParams),
+    ] {
+        assert_eq!(project.refused("run_shell_command", args.clone()).await.0, kind, "{args}");
+    }
+}
+
+#[tokio::test]
+async fn a_flood_is_bounded() {
+    let mut project = Project::new();
+    project.ctx.shell.max_output_bytes = 1000;
+    let command = "printf 'first\\n'; head -c 20000000 /dev/zero | tr '\\0' x; printf '\\nlast'";
+    let text = project.told("run_shell_command", json!({ "command": command })).await;
+    assert!(text.len() < 2000, "{}", text.len());
+    assert!(text.contains("Output: first") && text.contains("bytes left out") && text.contains("last"), "{text}");
+}
+
+#[tokio::test]
+async fn silence_and_length_have_limits() {
+    let mut project = Project::new();
+    project.ctx.shell.inactivity_timeout = Some(Duration::from_secs(1));
+    project.ctx.shell.grace = Duration::from_millis(200);
+    let started = Instant::now();
+    let result = project.call("run_shell_command", json!({ "command": "echo begun; sleep 60" })).await;
+    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(told(&result).contains("gave no output for 1.0 seconds. Below is the output"), "{}", told(&result));
+    assert!(told(&result).contains("begun"));
+
+    project.ctx.shell.timeout = Some(Duration::from_secs(1));
+    let command = "while true; do echo tick; sleep 0.05; done";
+    let text = project.told("run_shell_command", json!({ "command": command })).await;
+    assert!(text.contains("ran longer than 1.0 seconds") && text.contains("tick"), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+fn is_running(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim_start().starts_with('Z'))
+}
+
+#[cfg(target_os = "linux")]
+async fn wait_until(what: impl Fn() -> bool) -> bool {
+    for _ in 0..250 {
+        if what() {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    false
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn cancelling_ends_the_whole_group_even_if_it_resists() {
+    let mut project = Project::new();
+    project.ctx.shell.grace = Duration::from_millis(200);
+    let cancel = project.ctx.cancel.clone();
+    let live = project.live.clone();
+    tokio::spawn(async move {
+        wait_until(|| live.lock().unwrap().contains("ready")).await;
+        cancel.cancel();
+    });
+    let command = "trap '' TERM; (trap '' TERM; echo $BASHPID > child; while true; do sleep 0.1; done) & \
+                   echo $$ > parent; sleep 0.1; echo ready; while true; do sleep 0.1; done";
+    let started = Instant::now();
+    let (kind, text) = project.refused("run_shell_command", json!({ "command": command })).await;
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert_eq!(kind, ToolErrorKind::ExecutionFailed);
+    assert!(text.contains("cancelled by user") && text.contains("ready"), "{text}");
+    for file in ["parent", "child"] {
+        let pid = project.text(file);
+        assert!(wait_until(|| !is_running(&pid)).await, "{file} {pid} is still running");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_grandchild_that_holds_the_pipe_does_not_hold_the_call() {
+    let project = Project::new();
+    let started = Instant::now();
+    let result = project.call("run_shell_command", json!({ "command": "sleep 60 & echo done" })).await;
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    let text = told(&result);
+    let pids = text.lines().find_map(|line| line.strip_prefix("Background PIDs: ")).unwrap_or_default();
+    assert!(is_running(pids), "{text}");
+    assert_eq!(project.ctx.background.pids().len(), 1);
+    project.ctx.background.end_all(Duration::from_secs(2)).await;
+    assert!(wait_until(|| !is_running(pids)).await);
+    assert!(project.ctx.background.pids().is_empty());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_background_command_runs_on() {
+    let project = Project::new();
+    let command = "echo up; echo $$ > pid; while true; do echo more; sleep 0.05; done";
+    let args = json!({ "command": command, "is_background": true, "delay_ms": 1200 });
+    let result = project.call("run_shell_command", args).await;
+    assert!(told(&result).contains("Command is running in background. PID: "), "{}", told(&result));
+    assert!(told(&result).contains("Initial output:\nup\nmore"));
+    let pid = project.text("pid");
+    assert!(is_running(&pid));
+    assert_eq!(project.ctx.background.pids(), [pid.trim().parse::<u32>().unwrap()]);
+    project.ctx.background.end_all(Duration::from_secs(2)).await;
+    assert!(wait_until(|| !is_running(&pid)).await);
+
+    let early = json!({ "command": "echo oops; exit 4", "is_background": true, "delay_ms": 5000 });
+    let text = project.told("run_shell_command", early).await;
+    assert!(text.contains("Output: oops") && text.contains("Exit Code: 4"), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_dropped_call_leaves_nothing_running() {
+    let project = Project::new();
+    let args = json!({ "command": "echo $$ > pid; sleep 60" });
+    let tool = project.registry.get("run_shell_command").unwrap();
+    let written = || std::fs::read_to_string(project.root.join("pid")).is_ok_and(|pid| pid.ends_with('\n'));
+    tokio::select! {
+        result = tool.run(&args, &project.ctx) => panic!("{result:?}"),
+        begun = wait_until(written) => assert!(begun),
+    }
+    let pid = project.text("pid");
+    assert!(wait_until(|| !is_running(&pid)).await, "{pid} is still running");
+}

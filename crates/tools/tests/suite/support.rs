@@ -1,0 +1,90 @@
+//! A project in a temporary directory and a way to call tools in it.
+
+use hookwright_tools::{Content, Display, OutputSink, Registry, ToolContext, ToolErrorKind, ToolResult, Workspace};
+use serde_json::Value;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+pub(crate) struct Project {
+    _dir: tempfile::TempDir,
+    pub(crate) root: PathBuf,
+    /// Next to the root, not in the workspace.
+    pub(crate) outside: PathBuf,
+    pub(crate) ctx: ToolContext,
+    pub(crate) registry: Registry,
+    pub(crate) live: Arc<Mutex<String>>,
+}
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let (root, outside) = (base.join("project"), base.join("outside"));
+        fs::create_dir_all(&root).unwrap();
+        fs::create_dir_all(&outside).unwrap();
+        let mut ctx = ToolContext::new(Workspace::new(&root, []).unwrap());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        ctx.environment = Arc::new([(OsString::from("PATH"), path), ("GREETING".into(), "hi there".into())]);
+        let live = Arc::new(Mutex::new(String::new()));
+        let sink = Arc::clone(&live);
+        ctx.output = OutputSink::new(move |text| sink.lock().unwrap().push_str(text));
+        Self { _dir: dir, root, outside, ctx, registry: Registry::builtin(None), live }
+    }
+
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let project = Self::new();
+        for (path, text) in files {
+            project.write(path, text);
+        }
+        project
+    }
+
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn bytes(&self, path: &str) -> Vec<u8> {
+        fs::read(self.root.join(path)).unwrap()
+    }
+
+    pub(crate) fn text(&self, path: &str) -> String {
+        String::from_utf8(self.bytes(path)).unwrap()
+    }
+
+    /// Checks and runs a call, as an agent does.
+    pub(crate) async fn call(&self, tool: &str, args: Value) -> ToolResult {
+        match self.registry.check(tool, &args) {
+            Ok(tool) => tool.run(&args, &self.ctx).await,
+            Err(failure) => failure.into(),
+        }
+    }
+
+    /// What the model is told; the call must succeed.
+    pub(crate) async fn told(&self, tool: &str, args: Value) -> String {
+        let result = self.call(tool, args).await;
+        assert_eq!(result.error, None);
+        told(&result)
+    }
+
+    /// What kind of failure it is and what the model is told; the call must fail.
+    pub(crate) async fn refused(&self, tool: &str, args: Value) -> (ToolErrorKind, String) {
+        let result = self.call(tool, args).await;
+        let kind = result.error.as_ref().map(|failure| failure.kind);
+        (kind.unwrap_or_else(|| panic!("{result:?}")), told(&result))
+    }
+
+    pub(crate) async fn preview(&self, tool: &str, args: Value) -> Option<Display> {
+        self.registry.get(tool).unwrap().preview(&args, &self.ctx).await
+    }
+}
+
+pub(crate) fn told(result: &ToolResult) -> String {
+    match &result.llm_content {
+        Content::Text(text) => text.clone(),
+        parts @ Content::Parts(_) => parts.to_text(),
+    }
+}
