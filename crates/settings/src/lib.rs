@@ -1,1 +1,31 @@
-//! Placeholder.
+//! Settings: the layers on disk → one [`Settings`], one registry of hooks, and what to tell the user.
+//!
+//! The only crate that reads the process environment and the home directory (in [`World::from_process`]); everything
+//! else is handed a [`World`]. It runs no hook and prints nothing: what is wrong is a diagnostic, what is noteworthy a
+//! [`Notice`].
+
+pub mod claude;
+pub mod commands;
+pub mod edit;
+mod env_file;
+mod extensions;
+mod file;
+mod json;
+mod load;
+mod notice;
+mod paths;
+mod settings;
+pub mod trust;
+mod world;
+
+pub use extensions::{Extension, ExtensionChoice};
+pub use file::{FileError, WriteError, read_text as read_settings_file};
+pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverride, load, which_settings_file};
+pub use notice::{Notice, SwitchedOff};
+pub use paths::Paths;
+pub use settings::{
+    ApprovalMode, Context, General, HookReview, Model, OtlpProtocol, Security, Settings, Telemetry, TelemetryTarget,
+    Tools, Ui,
+};
+pub use trust::{Finding, FolderTrust, Review, TrustSource};
+pub use world::World;

@@ -1,1 +1,193 @@
-//! Placeholder.
+//! A project in a box for end-to-end tests: its own home, its own folder, real hook scripts, the real binary.
+//!
+//! Panics are its way of failing: it is only used by tests.
+
+#![expect(clippy::expect_used, reason = "a test that cannot set up its box has failed")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A home and a project that nobody else uses.
+pub struct Sandbox {
+    folder: TempDir,
+    binary: PathBuf,
+    env: Vec<(String, String)>,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub struct Run {
+    /// Its exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said about it.
+    pub stderr: String,
+}
+
+impl Run {
+    /// Its output as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {self:#?}"))
+    }
+
+    /// Its output as JSON lines.
+    pub fn json_lines(&self) -> Vec<Value> {
+        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("no JSON ({error}): {line}"));
+        self.stdout.lines().map(parse).collect()
+    }
+
+    /// Checks the exit code.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+}
+
+impl Sandbox {
+    /// An empty box around a binary; the project's folder is trusted.
+    pub fn new(binary: impl Into<PathBuf>) -> Sandbox {
+        let folder = tempfile::Builder::new().prefix("hw").tempdir().expect("a temporary folder");
+        let sandbox = Sandbox { folder, binary: binary.into(), env: Vec::new() };
+        std::fs::create_dir_all(sandbox.home()).expect("a home");
+        std::fs::create_dir_all(sandbox.project()).expect("a project");
+        sandbox.env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+    }
+
+    /// The box, with another variable for the program.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.retain(|(known, _)| known != name);
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The box, with the folder's trust up to the program.
+    #[must_use]
+    pub fn untrusted(mut self) -> Self {
+        self.env.retain(|(name, _)| name != "GEMINI_CLI_TRUST_WORKSPACE");
+        self
+    }
+
+    /// The home.
+    pub fn home(&self) -> PathBuf {
+        self.root().join("home")
+    }
+
+    /// The project.
+    pub fn project(&self) -> PathBuf {
+        self.root().join("project")
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().canonicalize().expect("the folder is there")
+    }
+
+    /// Writes a file of the project.
+    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.project().join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(&path, text).expect("a file");
+        path
+    }
+
+    /// Reads a file of the project.
+    #[track_caller]
+    pub fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.project().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// Whether a file of the project is there.
+    pub fn has(&self, path: &str) -> bool {
+        self.project().join(path).exists()
+    }
+
+    /// Writes the project's settings.
+    pub fn settings(&self, settings: &Value) -> &Self {
+        self.write(".gemini/settings.json", format!("{settings:#}\n"));
+        self
+    }
+
+    /// Writes the user's settings.
+    pub fn user_settings(&self, settings: &Value) -> &Self {
+        let folder = self.home().join(".gemini");
+        std::fs::create_dir_all(&folder).expect("folders");
+        std::fs::write(folder.join("settings.json"), format!("{settings:#}\n")).expect("a file");
+        self
+    }
+
+    /// Writes an executable hook script and gives back the command that runs it.
+    pub fn script(&self, name: &str, script: &str) -> String {
+        let path = self.write(&format!(".gemini/hooks/{name}"), format!("#!/bin/sh\n{script}\n"));
+        make_executable(&path);
+        format!("$GEMINI_PROJECT_DIR/.gemini/hooks/{name}")
+    }
+
+    /// The program with these arguments, in the project, with nothing of our own environment but the search path.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command
+            .args(args)
+            .current_dir(self.project())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home())
+            .env("GEMINI_CLI_SYSTEM_SETTINGS_PATH", self.home().join("system-settings.json"))
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, args: &[&str]) -> Run {
+        finish(self.command(args).spawn().expect("the program starts"))
+    }
+
+    /// Runs the program to its end, with something on stdin.
+    pub fn run_with_input(&self, args: &[&str], input: &str) -> Run {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().expect("the program starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let input = input.to_owned();
+        let writer = std::thread::spawn(move || {
+            // The program need not read it.
+            let _ = stdin.write_all(input.as_bytes());
+        });
+        let run = finish(child);
+        writer.join().expect("the writer ends");
+        run
+    }
+}
+
+/// Waits for a program and takes its output.
+pub fn finish(child: Child) -> Run {
+    let output = child.wait_with_output().expect("the program ends");
+    Run {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Whether a program is on the search path; says so if a test is skipped for want of it.
+pub fn has_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+/// Sets the execute bits.
+pub fn make_executable(path: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+}

@@ -1,0 +1,259 @@
+//! A conversation: its history, its transcript, and what happens around each turn (SessionStart, BeforeAgent, AfterAgent,
+//! SessionEnd). What happens inside a turn is `turn.rs`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hookwright_hooks::{
+    AfterAgent, AfterAgentVerdict, BeforeAgent, BeforeAgentVerdict, SessionEnd, SessionStart,
+};
+use hookwright_model::{Content, Part, ToolDeclaration};
+use tokio_util::sync::CancellationToken;
+
+use crate::compress::{self, Trigger};
+use crate::context;
+use crate::event::{AgentEvent, TurnEnd};
+use crate::services::{Interaction, Services};
+use crate::transcript::{Entry, Transcript};
+use crate::translate::hook_context;
+
+/// A conversation with a model.
+pub struct Agent {
+    pub(crate) services: Arc<Services>,
+    pub(crate) history: Vec<Arc<Content>>,
+    pub(crate) declarations: Arc<[ToolDeclaration]>,
+    pub(crate) model: String,
+    pub(crate) system: String,
+    /// Requests made in this session.
+    pub(crate) requests: u32,
+    /// Tool calls made in this session.
+    pub(crate) calls: u64,
+    /// Tokens of the history, as the model last counted them.
+    pub(crate) context_tokens: u64,
+    transcript: Transcript,
+    /// What SessionStart hooks want the model to know, until the first prompt takes it along.
+    start_context: Option<String>,
+    prompts: u64,
+}
+
+/// Why a session starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartSource {
+    /// The program starts.
+    Startup,
+    /// An earlier session goes on.
+    Resume,
+    /// The conversation was cleared.
+    Clear,
+}
+
+impl StartSource {
+    fn as_str(self) -> &'static str {
+        match self {
+            StartSource::Startup => "startup",
+            StartSource::Resume => "resume",
+            StartSource::Clear => "clear",
+        }
+    }
+}
+
+impl Agent {
+    /// A conversation with that history; an empty one is new.
+    pub fn new(services: Services, model: String, system: String, transcript: Transcript, history: Vec<Arc<Content>>) -> Agent {
+        let declarations = services.declarations();
+        Agent {
+            services: Arc::new(services),
+            history,
+            declarations,
+            model,
+            system,
+            requests: 0,
+            calls: 0,
+            context_tokens: 0,
+            transcript,
+            start_context: None,
+            prompts: 0,
+        }
+    }
+
+    /// What the agent works with.
+    pub fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
+    /// The conversation so far, as the model sees it.
+    pub fn history(&self) -> &[Arc<Content>] {
+        &self.history
+    }
+
+    /// Tokens of the conversation, as far as they are known.
+    pub fn context_tokens(&self) -> u64 {
+        self.context_tokens
+    }
+
+    /// The model that is asked.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Asks another model from now on.
+    pub fn set_model(&mut self, model: String) {
+        self.model = model;
+    }
+
+    /// Another system prompt from now on.
+    pub fn set_system(&mut self, system: String) {
+        self.system = system;
+    }
+
+    /// Fires SessionStart.
+    pub async fn start(&mut self, source: StartSource, cancel: &CancellationToken) {
+        let event = SessionStart { source: Cow::Borrowed(source.as_str()) };
+        let context = self.services.fire(&event, cancel).await.verdict.context;
+        match (context, self.services.interaction) {
+            (Some(context), Interaction::Interactive) => self.remember(Content::user_text(hook_context(&context))),
+            (context, _) => self.start_context = context,
+        }
+    }
+
+    /// Fires SessionEnd and waits for its hooks only a short while.
+    pub async fn end(&mut self, reason: &str) {
+        const GRACE: Duration = Duration::from_secs(2);
+        let event = SessionEnd { reason: Cow::Borrowed(reason) };
+        let cancel = CancellationToken::new();
+        let _ = tokio::time::timeout(GRACE, self.services.fire(&event, &cancel)).await;
+    }
+
+    /// Ends what tools and hooks left running. The last thing a session does.
+    pub async fn shutdown(&self) {
+        const GRACE: Duration = Duration::from_millis(500);
+        self.services.tool_context.background.end_all(GRACE).await;
+        self.services.hooks.shutdown().await;
+    }
+
+    /// Empties the conversation, as `/clear` does; the caller fires SessionEnd and SessionStart around it.
+    pub fn clear(&mut self, transcript: Transcript) {
+        self.history.clear();
+        self.context_tokens = 0;
+        self.transcript = transcript;
+    }
+
+    /// Compresses the history because the user wants it.
+    ///
+    /// # Errors
+    /// How it failed, as the end of a turn.
+    pub async fn compress(&mut self, cancel: &CancellationToken) -> Result<(), TurnEnd> {
+        compress::compress(self, Trigger::Manual, cancel).await
+    }
+
+    /// Answers a prompt, retries demanded by AfterAgent hooks included.
+    pub async fn prompt(&mut self, prompt: &str, cancel: &CancellationToken) -> TurnEnd {
+        self.prompts += 1;
+        let prompt_id = format!("{}########{}", self.services.hooks.session().id, self.prompts);
+        self.services.events.send(AgentEvent::PromptStarted { prompt: prompt.to_owned(), prompt_id: prompt_id.clone() });
+        let end = self.answer(prompt, &prompt_id, cancel).await;
+        self.services.events.send(AgentEvent::TurnFinished(end.clone()));
+        end
+    }
+
+    async fn answer(&mut self, prompt: &str, prompt_id: &str, cancel: &CancellationToken) -> TurnEnd {
+        let limit = self.services.hooks.registry().max_agent_retries();
+        let mut current = prompt.to_owned();
+        let mut answers = String::new();
+        for attempt in 0.. {
+            let parts = self.expand(&current, attempt == 0).await;
+            if let Some(end) = self.before_agent(&current, parts, cancel).await {
+                return end;
+            }
+            let (text, end) = self.run_turn(prompt_id, cancel).await;
+            if end != TurnEnd::Answered {
+                return end;
+            }
+            answers.push_str(if answers.is_empty() { "" } else { "\n" });
+            answers.push_str(&text);
+            match self.after_agent(prompt, &answers, attempt > 0, cancel).await {
+                Next::End(end) => return end,
+                Next::Retry(_) if attempt >= limit => {
+                    let text = format!("hooks rejected the answer {} times in a row; the last answer stands", attempt + 1);
+                    self.services.events.send(AgentEvent::Warning(text));
+                    return TurnEnd::Answered;
+                }
+                Next::Retry(reason) => {
+                    self.services.events.send(AgentEvent::AgentRetry { reason: reason.clone(), attempt: attempt + 1 });
+                    current = reason;
+                }
+            }
+        }
+        TurnEnd::Answered
+    }
+
+    /// The prompt's parts, with the files that it mentions; a hook's words are taken as they are.
+    async fn expand(&mut self, prompt: &str, by_user: bool) -> Vec<Part> {
+        if !by_user {
+            return vec![Part::text(prompt)];
+        }
+        let expanded = context::expand_prompt(prompt, &self.services.tool_context).await;
+        for warning in expanded.warnings {
+            self.services.events.send(AgentEvent::Warning(warning));
+        }
+        expanded.parts
+    }
+
+    /// BeforeAgent; then the prompt is part of the history, or the turn is over.
+    async fn before_agent(&mut self, prompt: &str, mut parts: Vec<Part>, cancel: &CancellationToken) -> Option<TurnEnd> {
+        let outcome = self.services.fire(&BeforeAgent { prompt: Cow::Borrowed(prompt) }, cancel).await;
+        let (context, end) = match outcome.verdict {
+            BeforeAgentVerdict::Proceed { context } => (context, None),
+            BeforeAgentVerdict::Deny { reason } => return Some(TurnEnd::Blocked(reason)),
+            BeforeAgentVerdict::Stop { reason } => (None, Some(TurnEnd::Stopped(reason))),
+        };
+        if cancel.is_cancelled() {
+            return Some(TurnEnd::Cancelled);
+        }
+        if let Some(context) = self.start_context.take() {
+            parts.insert(0, Part::text(hook_context(&context)));
+        }
+        parts.extend(context.map(|context| Part::text(hook_context(&context))));
+        self.remember(Content::user(parts));
+        end
+    }
+
+    async fn after_agent(&mut self, prompt: &str, answer: &str, retried: bool, cancel: &CancellationToken) -> Next {
+        let event = AfterAgent {
+            prompt: Cow::Borrowed(prompt),
+            prompt_response: Cow::Borrowed(if answer.is_empty() { "[no response text]" } else { answer }),
+            stop_hook_active: retried,
+        };
+        let (next, clear) = match self.services.fire(&event, cancel).await.verdict {
+            AfterAgentVerdict::Accept { clear_context } => (Next::End(TurnEnd::Answered), clear_context),
+            AfterAgentVerdict::Retry { reason, clear_context } => (Next::Retry(reason), clear_context),
+            AfterAgentVerdict::Stop { reason, clear_context } => (Next::End(TurnEnd::Stopped(reason)), clear_context),
+        };
+        if clear {
+            self.history.clear();
+            self.context_tokens = 0;
+            self.record(&Entry::ClearContext);
+            self.services.events.send(AgentEvent::Note("a hook emptied the model's memory".to_owned()));
+        }
+        if cancel.is_cancelled() { Next::End(TurnEnd::Cancelled) } else { next }
+    }
+
+    /// Adds a message to the history and to the transcript.
+    pub(crate) fn remember(&mut self, content: Content) {
+        self.record(&Entry::message(content.clone()));
+        self.history.push(Arc::new(content));
+    }
+
+    /// Adds a line to the transcript; a disk that is full must not end the conversation, nor pass unsaid.
+    pub(crate) fn record(&mut self, entry: &Entry) {
+        if let Err(error) = self.transcript.append(entry) {
+            self.services.events.send(AgentEvent::Warning(format!("the transcript could not be written: {error}")));
+        }
+    }
+}
+
+enum Next {
+    End(TurnEnd),
+    Retry(String),
+}

@@ -1,0 +1,439 @@
+//! One tool call's life: schema, BeforeTool, approval, Notification, execution, AfterTool, tail call.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeTool, BeforeToolVerdict, Notification, TailCall};
+use hookwright_model::{FunctionCall, Part, ToolChoice};
+use hookwright_tools::{Content, Display, OutputSink, Tool, ToolErrorKind, ToolFailure, ToolResult};
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::approval::Permission;
+use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallError, ToolEnd, ToolStart};
+use crate::services::{Interaction, Services};
+use crate::translate::hook_context;
+
+/// The most tools that may take one another's place.
+const TAIL_CALLS: usize = 8;
+
+/// What a call gives back to the turn.
+pub(crate) struct CallResult {
+    /// What the model is told.
+    pub(crate) parts: Vec<Part>,
+    /// Whether the agent goes on.
+    pub(crate) then: Then,
+}
+
+/// Whether the agent goes on after a call.
+pub(crate) enum Then {
+    GoOn,
+    Stop(String),
+    Cancel,
+}
+
+/// A call on its way.
+struct Call<'a> {
+    services: &'a Services,
+    id: String,
+    name: String,
+    args: Map<String, Value>,
+    /// For a tail call: the tool that the model asked for.
+    original: Option<String>,
+    rewritten: Vec<String>,
+    decision: Option<&'static str>,
+    prompt_id: &'a str,
+    cancel: &'a CancellationToken,
+}
+
+/// Where a call ended.
+enum End {
+    /// It ran, or failed; the model goes on with this.
+    Done(Box<Finished>),
+    /// Another tool takes its place.
+    Tail(TailCall),
+}
+
+struct Finished {
+    result: ToolResult,
+    metadata: Map<String, Value>,
+    duration: Duration,
+    then: Then,
+}
+
+/// Runs a call of the model to its end, tail calls included.
+pub(crate) async fn run(
+    services: &Services,
+    call: &FunctionCall,
+    call_id: &str,
+    choice: Option<&ToolChoice>,
+    prompt_id: &str,
+    cancel: &CancellationToken,
+) -> CallResult {
+    let mut next = Call {
+        services,
+        id: call_id.to_owned(),
+        name: hookwright_tools::canonical_name(&call.name).to_owned(),
+        args: call.args.clone(),
+        original: None,
+        rewritten: Vec::new(),
+        decision: None,
+        prompt_id,
+        cancel,
+    };
+    for depth in 0.. {
+        // What a hook chose is not the model's choice any more.
+        let choice = choice.filter(|_| depth == 0);
+        let tail = match next.run(choice).await {
+            End::Done(finished) => return next.conclude(call, *finished),
+            End::Tail(tail) if depth >= TAIL_CALLS => {
+                let message = format!("more than {TAIL_CALLS} tools in a row wanted to run in its place; {} did not", tail.name);
+                return next.conclude(call, failure(ToolErrorKind::ExecutionFailed, message));
+            }
+            End::Tail(tail) => tail,
+        };
+        next = Call {
+            id: format!("{call_id}-tail{}", depth + 1),
+            name: hookwright_tools::canonical_name(&tail.name).to_owned(),
+            args: tail.args,
+            original: Some(call.name.clone()),
+            rewritten: Vec::new(),
+            decision: None,
+            ..next
+        };
+    }
+    unreachable!("the loop above only ends by returning")
+}
+
+impl Call<'_> {
+    async fn run(&mut self, choice: Option<&ToolChoice>) -> End {
+        let tool = match self.check(choice) {
+            Ok(tool) => tool,
+            Err(finished) => return End::Done(finished),
+        };
+        let asked_by = match self.before_tool().await {
+            Ok(asked_by) => asked_by,
+            Err(finished) => return End::Done(finished),
+        };
+        if let Err(finished) = self.approve(&tool, asked_by).await {
+            return End::Done(finished);
+        }
+        if self.cancel.is_cancelled() {
+            return End::Done(Box::new(cancelled()));
+        }
+        let started = Instant::now();
+        let mut result = self.execute(&tool).await;
+        let duration = started.elapsed();
+        if !self.rewritten.is_empty() {
+            let note = format!("\n\n[hooks changed these arguments before the tool ran: {}]", self.rewritten.join(", "));
+            append(&mut result.llm_content, &note);
+        }
+        self.after_tool(result, duration).await
+    }
+
+    /// The tool exists, the model may call it, and its arguments fit.
+    fn check(&self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<Finished>> {
+        if let Some(choice) = choice.filter(|choice| !choice.allows(&self.name)) {
+            let which = match choice.allowed.as_slice() {
+                [] => "no tool may be called now".to_owned(),
+                names => format!("only {} may be called now", names.join(", ")),
+            };
+            return Err(Box::new(failure(ToolErrorKind::PolicyViolation, format!("{} was not called: {which}", self.name))));
+        }
+        match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
+            Ok(tool) => Ok(tool.clone()),
+            Err(problem) => Err(Box::new(Finished { result: problem.into(), ..nothing() })),
+        }
+    }
+
+    /// BeforeTool: may refuse, rewrite, or want the user asked.
+    async fn before_tool(&mut self) -> Result<Option<AskedBy>, Box<Finished>> {
+        let event = BeforeTool {
+            tool_name: Cow::Borrowed(&self.name),
+            tool_input: Cow::Borrowed(&self.args),
+            mcp_context: None,
+            original_request_name: self.original.as_deref().map(Cow::Borrowed),
+        };
+        let outcome = self.services.fire(&event, self.cancel).await;
+        let (asked_by, changes) = match outcome.verdict {
+            BeforeToolVerdict::Proceed { changes } => (None, changes),
+            BeforeToolVerdict::Ask { reason, changes } => (Some(AskedBy { hooks: outcome.merged.decided_by, reason }), changes),
+            BeforeToolVerdict::Deny { reason } => {
+                self.decision = Some("reject");
+                return Err(Box::new(failure(ToolErrorKind::PolicyViolation, format!("Tool execution blocked: {reason}"))));
+            }
+            BeforeToolVerdict::Stop { reason } => return Err(Box::new(stopped(&reason))),
+        };
+        self.rewrite(changes)?;
+        Ok(asked_by)
+    }
+
+    /// Lays a hook's arguments over the model's; what does not fit the tool does not run.
+    fn rewrite(&mut self, changes: Option<Map<String, Value>>) -> Result<(), Box<Finished>> {
+        for (key, value) in changes.into_iter().flatten() {
+            if self.args.get(&key) != Some(&value) {
+                self.rewritten.push(key.clone());
+                self.args.insert(key, value);
+            }
+        }
+        if self.rewritten.is_empty() {
+            return Ok(());
+        }
+        self.decision = Some("modify");
+        match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
+            Ok(_) => Ok(()),
+            Err(problem) => {
+                let message = format!("hooks changed the arguments, and now they do not fit {}: {problem}", self.name);
+                Err(Box::new(failure(ToolErrorKind::InvalidToolParams, message)))
+            }
+        }
+    }
+
+    /// The rules' word, and the user's where it is needed.
+    async fn approve(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<Finished>> {
+        let services = self.services;
+        let permission = match services.approvals.decide(&self.name, tool.kind(), &self.args) {
+            Permission::Granted if asked_by.is_some() => Permission::Ask,
+            other => other,
+        };
+        match permission {
+            Permission::Granted => {
+                self.decision = self.decision.or(Some("auto_accept"));
+                Ok(())
+            }
+            Permission::Refused(reason) => {
+                self.decision = Some("reject");
+                Err(Box::new(failure(ToolErrorKind::PolicyViolation, format!("Tool execution blocked: {reason}"))))
+            }
+            Permission::Ask if services.interaction == Interaction::Headless => {
+                self.decision = Some("reject");
+                Err(Box::new(failure(ToolErrorKind::PolicyViolation, nobody_to_ask(&self.name, asked_by.as_ref()))))
+            }
+            Permission::Ask => self.ask(tool, asked_by).await,
+        }
+    }
+
+    async fn ask(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<Finished>> {
+        let args = Value::Object(self.args.clone());
+        let request = ApprovalRequest {
+            call_id: self.id.clone(),
+            name: self.name.clone(),
+            title: tool.display_name().to_owned(),
+            kind: tool.kind(),
+            args: self.args.clone(),
+            description: tool.describe(&args),
+            preview: tool.preview(&args, &self.services.tool_context).await,
+            rewritten: self.rewritten.clone(),
+            asked_by,
+        };
+        let event = notification(&request);
+        let (sender, receiver) = oneshot::channel();
+        // Hooks that notify run beside the question: the user need not wait for them.
+        let notify = self.services.fire(&event, self.cancel);
+        let wait = async {
+            self.services.events.send(AgentEvent::Approval(Box::new(request), sender));
+            tokio::select! {
+                () = self.cancel.cancelled() => ApprovalReply::Cancel,
+                reply = receiver => reply.unwrap_or(ApprovalReply::Cancel),
+            }
+        };
+        let (_, reply) = tokio::join!(notify, wait);
+        self.take_reply(reply)
+    }
+
+    fn take_reply(&mut self, reply: ApprovalReply) -> Result<(), Box<Finished>> {
+        self.decision = Some("accept");
+        match reply {
+            ApprovalReply::Once => Ok(()),
+            ApprovalReply::Session => {
+                self.services.approvals.grant(&self.name, &self.args);
+                Ok(())
+            }
+            ApprovalReply::Edited(args) => {
+                self.decision = Some("modify");
+                self.args = args;
+                match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
+                    Ok(_) => Ok(()),
+                    Err(problem) => Err(Box::new(Finished { result: problem.into(), ..nothing() })),
+                }
+            }
+            ApprovalReply::Deny(word) => {
+                self.decision = Some("reject");
+                let word = word.map(|word| format!(": {word}")).unwrap_or_default();
+                Err(Box::new(failure(ToolErrorKind::ExecutionFailed, format!("the user did not allow this{word}"))))
+            }
+            ApprovalReply::Cancel => {
+                self.decision = Some("reject");
+                Err(Box::new(cancelled()))
+            }
+        }
+    }
+
+    async fn execute(&self, tool: &Arc<dyn Tool>) -> ToolResult {
+        let args = Value::Object(self.args.clone());
+        self.services.events.send(AgentEvent::ToolStarted(ToolStart {
+            call_id: self.id.clone(),
+            name: self.name.clone(),
+            kind: tool.kind(),
+            args: self.args.clone(),
+            description: tool.describe(&args),
+            rewritten: self.rewritten.clone(),
+        }));
+        let mut context = self.services.tool_context.clone();
+        context.cancel = self.cancel.clone();
+        let (events, call_id) = (self.services.events.clone(), self.id.clone());
+        context.output = OutputSink::new(move |text| {
+            events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });
+        });
+        tool.run(&args, &context).await
+    }
+
+    /// AfterTool: may hide the result, add to it, or put another tool in its place.
+    async fn after_tool(&self, mut result: ToolResult, duration: Duration) -> End {
+        let event = AfterTool {
+            tool_name: Cow::Borrowed(&self.name),
+            tool_input: Cow::Borrowed(&self.args),
+            tool_response: Cow::Owned(result.to_json()),
+            mcp_context: None,
+            original_request_name: self.original.as_deref().map(Cow::Borrowed),
+        };
+        let outcome = self.services.fire(&event, self.cancel).await;
+        let metadata = metadata(&outcome.merged.specific, outcome.messages.iter().map(|said| said.text.clone()).collect());
+        let then = if self.cancel.is_cancelled() { Then::Cancel } else { Then::GoOn };
+        let finished = match outcome.verdict {
+            AfterToolVerdict::Keep { tail_call: Some(tail), .. } if !self.cancel.is_cancelled() => {
+                self.tell(&Finished { result, metadata, duration, then: Then::GoOn });
+                return End::Tail(tail);
+            }
+            AfterToolVerdict::Keep { context, .. } => {
+                add_context(&mut result.llm_content, context);
+                Finished { result, metadata, duration, then }
+            }
+            AfterToolVerdict::Hide { reason, context } => {
+                let mut hidden = failure(ToolErrorKind::ExecutionFailed, format!("Tool result blocked: {reason}"));
+                hidden.result.llm_content = Content::Text(reason);
+                add_context(&mut hidden.result.llm_content, context);
+                Finished { metadata, duration, then, ..hidden }
+            }
+            AfterToolVerdict::Stop { reason } => Finished { metadata, duration, ..stopped(&reason) },
+        };
+        End::Done(Box::new(finished))
+    }
+
+    /// Tells the screen how the call ended.
+    fn tell(&self, finished: &Finished) {
+        let result = &finished.result;
+        self.services.events.send(AgentEvent::ToolFinished(Box::new(ToolEnd {
+            call_id: self.id.clone(),
+            name: self.name.clone(),
+            args: self.args.clone(),
+            display: result.return_display.clone(),
+            content: result.llm_content.to_text(),
+            error: result.error.as_ref().map(|failure| CallError {
+                kind: failure.kind.as_str().to_owned(),
+                message: failure.message.clone(),
+            }),
+            duration: finished.duration,
+            decision: self.decision,
+            metadata: finished.metadata.clone(),
+            prompt_id: self.prompt_id.to_owned(),
+        })));
+    }
+
+    /// What the model is told; under the name and id that it asked with.
+    fn conclude(&self, call: &FunctionCall, finished: Finished) -> CallResult {
+        self.tell(&finished);
+        let Finished { result, then, .. } = finished;
+        let key = if result.error.is_some() { "error" } else { "output" };
+        let response = Map::from_iter([(key.to_owned(), Value::String(result.llm_content.to_text()))]);
+        let mut parts = vec![Part::function_response(call.id.clone(), call.name.clone(), response)];
+        if let Content::Parts(pieces) = result.llm_content {
+            parts.extend(pieces.into_iter().filter_map(|piece| match piece {
+                hookwright_tools::Part::InlineData { mime_type, data } => Some(Part::inline_data(mime_type, data)),
+                hookwright_tools::Part::Text(_) => None,
+            }));
+        }
+        CallResult { parts, then }
+    }
+}
+
+fn nobody_to_ask(tool: &str, asked_by: Option<&AskedBy>) -> String {
+    match asked_by {
+        Some(AskedBy { hooks, reason }) => {
+            format!("Tool execution blocked: {reason} (hook {} wants the user asked, and nobody is there)", hooks.join(", "))
+        }
+        None => format!(
+            "Tool execution blocked: {tool} needs approval and nobody is there to give it; \
+             allow it with --allowed-tools {tool}, --approval-mode=auto_edit or --approval-mode=yolo"
+        ),
+    }
+}
+
+fn notification(request: &ApprovalRequest) -> Notification<'static> {
+    let details = json!({
+        "type": request.kind.as_str(),
+        "title": request.title,
+        "tool_name": request.name,
+        "tool_input": request.args,
+        "description": request.description,
+    });
+    Notification {
+        notification_type: Cow::Borrowed("ToolPermission"),
+        message: Cow::Owned(format!("{} wants to run: {}", request.title, request.description)),
+        details: Cow::Owned(details),
+    }
+}
+
+fn metadata(specific: &Map<String, Value>, messages: Vec<String>) -> Map<String, Value> {
+    let mut metadata = Map::new();
+    if !specific.is_empty() {
+        metadata.insert("hookData".to_owned(), Value::Object(specific.clone()));
+    }
+    if !messages.is_empty() {
+        metadata.insert("hookMessages".to_owned(), messages.into());
+    }
+    metadata
+}
+
+fn add_context(content: &mut Content, context: Option<String>) {
+    if let Some(context) = context {
+        append(content, &format!("\n\n{}", hook_context(&context)));
+    }
+}
+
+fn append(content: &mut Content, text: &str) {
+    match content {
+        Content::Text(existing) => existing.push_str(text),
+        Content::Parts(parts) => parts.push(hookwright_tools::Part::Text(text.to_owned())),
+    }
+}
+
+fn nothing() -> Finished {
+    Finished {
+        result: ToolResult::text("", ""),
+        metadata: Map::new(),
+        duration: Duration::ZERO,
+        then: Then::GoOn,
+    }
+}
+
+/// A call that did not do what it should.
+fn failure(kind: ToolErrorKind, message: String) -> Finished {
+    let result = ToolResult {
+        llm_content: Content::Text(message.clone()),
+        return_display: Display::Text(message.clone()),
+        error: Some(ToolFailure::new(kind, message)),
+    };
+    Finished { result, ..nothing() }
+}
+
+fn stopped(reason: &str) -> Finished {
+    let message = format!("Agent execution stopped by hook: {reason}");
+    Finished { then: Then::Stop(reason.to_owned()), ..failure(ToolErrorKind::StopExecution, message) }
+}
+
+fn cancelled() -> Finished {
+    Finished { then: Then::Cancel, ..failure(ToolErrorKind::ExecutionFailed, "Cancelled".to_owned()) }
+}

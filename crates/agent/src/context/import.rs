@@ -1,0 +1,186 @@
+//! `@path` inside context files: the named file's text in the mention's place, and its imports in turn.
+//! Every file once, within what its owner may read, at most five deep.
+
+use std::path::{Path, PathBuf};
+
+use super::memory::{Owner, Reader};
+use super::{code, mention};
+
+/// How many imports may be inside one another.
+const DEEPEST: usize = 5;
+/// A text with more mentions than this is not looked through to its end.
+const MOST_MENTIONS: usize = 5_000;
+
+/// `text` with its imports read in. `stack` are the files being read, outermost first; the last one says `text`.
+pub(super) fn expand(reader: &mut Reader<'_>, text: &str, owner: &Owner, stack: &mut Vec<PathBuf>) -> String {
+    let mut expanded = String::with_capacity(text.len());
+    let (mut done, mut from) = (0, 0);
+    let mut code = code::ranges(text).into_iter().peekable();
+    for _ in 0..MOST_MENTIONS {
+        let Some(mention) = mention::next(text, from) else { break };
+        from = mention.at + 1;
+        while code.next_if(|range| range.end <= mention.at).is_some() {}
+        if code.peek().is_some_and(|range| range.start <= mention.at) {
+            continue;
+        }
+        if let Some((end, import)) = import(reader, &mention, owner, stack) {
+            expanded.push_str(&text[done..mention.at]);
+            expanded.push_str(&import);
+            (done, from) = (end, end);
+        }
+    }
+    expanded.push_str(&text[done..]);
+    expanded
+}
+
+/// What stands in the mention's place, and where the text goes on; nothing if the mention stays as it is.
+fn import(
+    reader: &mut Reader<'_>,
+    mention: &mention::Mention,
+    owner: &Owner,
+    stack: &mut Vec<PathBuf>,
+) -> Option<(usize, String)> {
+    let importer = stack.last()?.clone();
+    let directory = importer.parent()?.to_owned();
+    let found = mention.readings.iter().find_map(|reading| {
+        let real = locate(reader, &directory, &reading.path)?;
+        Some((reading, real))
+    });
+    let Some((reading, real)) = found else {
+        let written = &mention.readings.last()?.path;
+        if looks_like_a_path(written) {
+            reader.warn(format!("{} imports @{written}, which does not exist", reader.shorten(&importer)));
+        }
+        return None;
+    };
+    let problem = if !reader.may_import(owner, &real) {
+        "which is outside of what it may import"
+    } else if stack.contains(&real) {
+        "which imports it in turn"
+    } else if stack.len() > DEEPEST {
+        "which is more than five imports deep"
+    } else if reader.is_seen(&real) {
+        // Said once is enough.
+        return None;
+    } else {
+        let text = reader.read(&real)?;
+        reader.memory.imported.push(real.clone());
+        let name = reader.shorten(&real);
+        stack.push(real);
+        let text = expand(reader, &text, owner, stack);
+        stack.pop();
+        return Some((reading.end, format!("[import of {name}]\n{}\n[end of import]", text.trim())));
+    };
+    reader.warn(format!("{} imports @{}, {problem}: not read", reader.shorten(&importer), reading.path));
+    None
+}
+
+/// The file that a path leads to, if there is one.
+fn locate(reader: &Reader<'_>, directory: &Path, path: &str) -> Option<PathBuf> {
+    let path = match path.strip_prefix("~/") {
+        Some(below_home) => reader.home.join(below_home),
+        None => directory.join(path),
+    };
+    path.canonicalize().ok().filter(|real| real.is_file())
+}
+
+/// Handles, packages and annotations begin with `@` too; only what can be nothing else is worth a warning.
+fn looks_like_a_path(written: &str) -> bool {
+    ["./", "../", "~/"].iter().any(|start| written.starts_with(start)) || written.ends_with(".md")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Memory, MemoryOptions, load_memory};
+    use std::fs;
+
+    /// The texts of `home/p` and `home/.gemini`, loaded in `home/p`.
+    fn load(files: &[(&str, &str)]) -> (String, Memory) {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap().join("home");
+        for (path, text) in [("p/.keep", ""), (".gemini/.keep", "")].iter().chain(files) {
+            let path = home.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text.replace("$HOME", home.to_str().unwrap())).unwrap();
+        }
+        let memory = load_memory(&MemoryOptions {
+            home: &home,
+            home_gemini_dir: &home.join(".gemini"),
+            project_root: &home.join("p"),
+            cwd: &home.join("p"),
+            file_names: &["GEMINI.md".to_owned()],
+            trusted: true,
+            extension_files: Vec::new(),
+        });
+        let body = memory.text.lines().filter(|line| !line.starts_with("===")).collect::<Vec<_>>().join("\n");
+        (body, memory)
+    }
+
+    #[test]
+    fn imports_stand_where_they_are_named() {
+        let (text, memory) = load(&[
+            ("p/GEMINI.md", "Style: @docs/style.md.\nAlso @./docs/b.md"),
+            ("p/docs/style.md", "Tabs.\n@../c.md\n"),
+            ("p/docs/b.md", "B"),
+            ("p/c.md", "C"),
+        ]);
+        let expected = "Style: [import of docs/style.md]\nTabs.\n[import of c.md]\nC\n[end of import]\n[end of import].\n\
+                        Also [import of docs/b.md]\nB\n[end of import]";
+        assert_eq!(text, expected);
+        assert_eq!((memory.files.len(), memory.imported.len()), (1, 3));
+        assert!(memory.warnings.is_empty());
+    }
+
+    #[test]
+    fn code_addresses_and_handles_stay() {
+        let written = "`@a.md` and\n```\n@a.md\n```\nme@a.md \\@a.md @alice @types/node";
+        let (text, memory) = load(&[("p/GEMINI.md", written), ("p/a.md", "A")]);
+        assert_eq!(text, written);
+        assert!(memory.warnings.is_empty() && memory.imported.is_empty());
+    }
+
+    #[test]
+    fn circles_and_depth_are_reported() {
+        let (text, memory) = load(&[("p/GEMINI.md", "@a.md"), ("p/a.md", "A @GEMINI.md")]);
+        assert_eq!(text, "[import of a.md]\nA @GEMINI.md\n[end of import]");
+        assert_eq!(memory.warnings, ["a.md imports @GEMINI.md, which imports it in turn: not read"]);
+
+        let chain: Vec<(String, String)> = (1..=6).map(|n| (format!("p/{n}.md"), format!("@{}.md", n + 1))).collect();
+        let mut files: Vec<(&str, &str)> = chain.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        files.push(("p/GEMINI.md", "@1.md"));
+        let (text, memory) = load(&files);
+        assert_eq!(text.matches("[import of").count(), 5);
+        assert_eq!(memory.warnings, ["5.md imports @6.md, which is more than five imports deep: not read"]);
+    }
+
+    #[test]
+    fn a_file_is_imported_once() {
+        let (text, memory) = load(&[("p/GEMINI.md", "@a.md @b.md @a.md"), ("p/a.md", "A"), ("p/b.md", "@a.md B")]);
+        assert_eq!(text.matches('A').count(), 1);
+        assert!(memory.warnings.is_empty());
+    }
+
+    #[test]
+    fn nothing_from_outside() {
+        let (text, memory) = load(&[
+            ("p/GEMINI.md", "@../secret.md\n@$HOME/secret.md\n@~/.gemini/key.json\n@~/.gemini/notes.md"),
+            ("secret.md", "first secret"),
+            (".gemini/key.json", "second secret"),
+            (".gemini/notes.md", "mine"),
+        ]);
+        assert!(text.contains("[import of ~/.gemini/notes.md]\nmine"));
+        assert!(!text.contains(" secret"));
+        assert_eq!(memory.warnings.len(), 3);
+        let (text, memory) = load(&[(".gemini/GEMINI.md", "@~/notes/a.md"), ("notes/a.md", "my notes")]);
+        assert!(text.contains("my notes") && memory.warnings.is_empty());
+    }
+
+    #[test]
+    fn what_is_missing_is_said_where_it_is_surely_a_path() {
+        let (text, memory) = load(&[("p/GEMINI.md", "@gone.md, @./gone @p")]);
+        assert_eq!(text, "@gone.md, @./gone @p");
+        let expected =
+            ["GEMINI.md imports @gone.md, which does not exist", "GEMINI.md imports @./gone, which does not exist"];
+        assert_eq!(memory.warnings, expected);
+    }
+}

@@ -1,0 +1,356 @@
+//! Context files: the user's, the extensions' and the project's from its root down to the working directory, as one
+//! text. Which files, in which order, within which bounds; `@path` inside them is `import.rs`.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::import;
+
+/// The largest file that is read.
+const LARGEST: u64 = 1024 * 1024;
+/// All files together are at most this long.
+const LARGEST_TOTAL: usize = 4 * 1024 * 1024;
+
+/// Where to look for context files.
+#[derive(Clone, Debug)]
+pub struct MemoryOptions<'a> {
+    /// The user's home directory.
+    pub home: &'a Path,
+    /// The user's directory of settings, `~/.gemini`.
+    pub home_gemini_dir: &'a Path,
+    /// The project.
+    pub project_root: &'a Path,
+    /// The working directory.
+    pub cwd: &'a Path,
+    /// What context files are called, for example `GEMINI.md`.
+    pub file_names: &'a [String],
+    /// Whether the user trusts the project; if not, none of its files is read.
+    pub trusted: bool,
+    /// Context files of active extensions.
+    pub extension_files: Vec<PathBuf>,
+}
+
+/// What the context files say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// All texts, each under a line that names its file; empty if there are none.
+    pub text: String,
+    /// The context files, in the order of the text.
+    pub files: Vec<PathBuf>,
+    /// The files that those import.
+    pub imported: Vec<PathBuf>,
+    /// What could not be read, and why.
+    pub warnings: Vec<String>,
+}
+
+/// Whose file it is; that decides what it may import.
+#[derive(Clone, Debug)]
+pub(super) enum Owner {
+    User,
+    Extension(PathBuf),
+    Project,
+}
+
+/// Reads all context files. What is wrong with one is a warning, and the others still count.
+pub fn load_memory(options: &MemoryOptions<'_>) -> Memory {
+    let mut reader = Reader::new(options);
+    for name in options.file_names {
+        reader.context_file(&options.home_gemini_dir.join(name), &Owner::User);
+    }
+    for file in &options.extension_files {
+        let directory = file.parent().unwrap_or(file);
+        reader.context_file(file, &Owner::Extension(real(directory)));
+    }
+    if options.trusted {
+        for directory in project_directories(options.project_root, options.cwd) {
+            for name in options.file_names {
+                reader.context_file(&directory.join(name), &Owner::Project);
+            }
+        }
+    }
+    reader.memory
+}
+
+/// From the outermost directory of the project to the working directory.
+fn project_directories(project_root: &Path, cwd: &Path) -> Vec<PathBuf> {
+    let mut directories: Vec<PathBuf> = cwd.ancestors().map(Path::to_owned).collect();
+    let top = project_top(project_root, cwd);
+    let count = directories.iter().position(|directory| *directory == top).map_or(1, |at| at + 1);
+    directories.truncate(count);
+    directories.reverse();
+    directories
+}
+
+/// The root of the git repository around the project, or the project itself.
+fn project_top(project_root: &Path, cwd: &Path) -> PathBuf {
+    let project = if cwd.starts_with(project_root) { project_root } else { cwd };
+    let repository = cwd.ancestors().find(|directory| directory.join(".git").exists());
+    match repository {
+        Some(root) if project.starts_with(root) && same_owner(root, project) => root.to_owned(),
+        _ => project.to_owned(),
+    }
+}
+
+/// A repository that somebody else began further up, as in `/tmp`, is not the user's and has nothing to say.
+#[cfg(unix)]
+fn same_owner(root: &Path, project: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let owner = |path: &Path| fs::metadata(path).ok().map(|found| found.uid());
+    owner(&root.join(".git")) == owner(project) && owner(root) == owner(project)
+}
+
+#[cfg(not(unix))]
+fn same_owner(_root: &Path, _project: &Path) -> bool {
+    true
+}
+
+/// The path with its links followed; as it is if there is nothing.
+pub(super) fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Reads files, each once, and gathers what they say.
+pub(super) struct Reader<'a> {
+    pub(super) home: &'a Path,
+    user_dir: PathBuf,
+    real_home: PathBuf,
+    top: PathBuf,
+    cwd: &'a Path,
+    seen: HashSet<PathBuf>,
+    total: usize,
+    pub(super) memory: Memory,
+}
+
+impl<'a> Reader<'a> {
+    fn new(options: &MemoryOptions<'a>) -> Self {
+        Reader {
+            home: options.home,
+            user_dir: real(options.home_gemini_dir),
+            real_home: real(options.home),
+            top: real(&project_top(options.project_root, options.cwd)),
+            cwd: options.cwd,
+            seen: HashSet::new(),
+            total: 0,
+            memory: Memory::default(),
+        }
+    }
+
+    fn context_file(&mut self, path: &Path, owner: &Owner) {
+        // Under one name or another, a file speaks once; and a name that leads nowhere is no file.
+        let Ok(real) = path.canonicalize() else { return };
+        if !real.is_file() || self.is_seen(&real) {
+            return;
+        }
+        // A link may lead to shared notes elsewhere, but not make a context file of just anything.
+        if matches!(owner, Owner::Project) && !real.starts_with(&self.top) && !is_markdown(&real) {
+            return self.warn(format!("{} leads out of the project and is not read", self.shorten(path)));
+        }
+        let Some(text) = self.read(&real) else { return };
+        let mut stack = vec![real.clone()];
+        let text = import::expand(self, &text, owner, &mut stack);
+        let text = text.trim();
+        self.memory.files.push(path.to_owned());
+        if !text.is_empty() {
+            let name = self.shorten(path);
+            let gap = if self.memory.text.is_empty() { "" } else { "\n\n" };
+            self.memory.text.push_str(&format!("{gap}=== From {name} ===\n{text}\n=== End of {name} ==="));
+        }
+    }
+
+    /// A file's text, unless it was read before or cannot be; then that is a warning.
+    pub(super) fn read(&mut self, real: &Path) -> Option<String> {
+        self.seen.insert(real.to_owned());
+        let name = self.shorten(real);
+        let bytes = match read_bounded(real) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.warn(format!("cannot read {name}: {error}"));
+                return None;
+            }
+        };
+        if bytes.len() as u64 > LARGEST {
+            self.warn(format!("{name} is larger than 1 MiB and is not read"));
+            return None;
+        }
+        if bytes.contains(&0) {
+            self.warn(format!("{name} is not text and is not read"));
+            return None;
+        }
+        if self.total + bytes.len() > LARGEST_TOTAL {
+            self.warn(format!("{name} is not read: the context files before it are already 4 MiB"));
+            return None;
+        }
+        self.total += bytes.len();
+        let text = String::from_utf8_lossy(&bytes);
+        Some(text.strip_prefix('\u{FEFF}').unwrap_or(&text).to_owned())
+    }
+
+    pub(super) fn is_seen(&self, real: &Path) -> bool {
+        self.seen.contains(real)
+    }
+
+    /// Whether a file of that owner may have this one read in its place.
+    pub(super) fn may_import(&self, owner: &Owner, real: &Path) -> bool {
+        match owner {
+            Owner::User => real.starts_with(&self.user_dir) || real.starts_with(&self.real_home),
+            Owner::Extension(directory) => real.starts_with(directory),
+            // The user's directory holds credentials too; a project may have the notes.
+            Owner::Project => real.starts_with(&self.top) || (real.starts_with(&self.user_dir) && is_markdown(real)),
+        }
+    }
+
+    pub(super) fn warn(&mut self, warning: String) {
+        if !self.memory.warnings.contains(&warning) {
+            self.memory.warnings.push(warning);
+        }
+    }
+
+    /// A path as people write it: from the working directory, or from home.
+    pub(super) fn shorten(&self, path: &Path) -> String {
+        if let Ok(relative) = path.strip_prefix(self.cwd) {
+            return relative.display().to_string();
+        }
+        match path.strip_prefix(self.home).or_else(|_| path.strip_prefix(&self.real_home)) {
+            Ok(relative) => format!("~/{}", relative.display()),
+            Err(_) => path.display().to_string(),
+        }
+    }
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+}
+
+fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A home with a project in it.
+    struct Place {
+        dir: tempfile::TempDir,
+        names: Vec<String>,
+    }
+
+    impl Place {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            for (path, text) in files {
+                let path = dir.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            Place { dir, names: vec!["GEMINI.md".to_owned()] }
+        }
+
+        fn at(&self, path: &str) -> PathBuf {
+            self.dir.path().join(path)
+        }
+
+        fn load(&self, cwd: &str, trusted: bool) -> Memory {
+            load_memory(&MemoryOptions {
+                home: &self.at("home"),
+                home_gemini_dir: &self.at("home/.gemini"),
+                project_root: &self.at("home/p"),
+                cwd: &self.at(cwd),
+                file_names: &self.names,
+                trusted,
+                extension_files: vec![self.at("ext/GEMINI.md")],
+            })
+        }
+    }
+
+    #[test]
+    fn from_the_general_to_the_particular() {
+        let place = Place::new(&[
+            ("home/.gemini/GEMINI.md", "global"),
+            ("home/GEMINI.md", "above the repository"),
+            ("home/p/.git/HEAD", ""),
+            ("home/p/GEMINI.md", "project\n"),
+            ("home/p/a/b/GEMINI.md", "inner"),
+            ("home/p/other/GEMINI.md", "elsewhere"),
+            ("ext/GEMINI.md", "extension"),
+        ]);
+        let memory = place.load("home/p/a/b", true);
+        let headers: Vec<&str> = memory.text.lines().filter(|line| !line.starts_with("=== End")).collect();
+        let ext = format!("=== From {} ===", place.at("ext/GEMINI.md").display());
+        let expected = [
+            "=== From ~/.gemini/GEMINI.md ===",
+            "global",
+            "",
+            &ext,
+            "extension",
+            "",
+            "=== From ~/p/GEMINI.md ===",
+            "project",
+            "",
+            "=== From GEMINI.md ===",
+            "inner",
+        ];
+        assert_eq!(headers, expected);
+        assert_eq!(memory.files.len(), 4);
+        assert_eq!(memory.warnings, Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_untrusted_project_says_nothing() {
+        let place = Place::new(&[("home/.gemini/GEMINI.md", "global"), ("home/p/GEMINI.md", "project")]);
+        let memory = place.load("home/p", false);
+        assert!(memory.text.contains("global") && !memory.text.contains("project"));
+    }
+
+    #[test]
+    fn the_repository_around_the_project_counts() {
+        let place = Place::new(&[("home/.git/HEAD", ""), ("home/GEMINI.md", "outer"), ("home/p/GEMINI.md", "p")]);
+        assert_eq!(place.load("home/p", true).files, [place.at("home/GEMINI.md"), place.at("home/p/GEMINI.md")]);
+        fs::remove_dir_all(place.at("home/.git")).unwrap();
+        assert_eq!(place.load("home/p", true).files, [place.at("home/p/GEMINI.md")]);
+    }
+
+    #[test]
+    fn several_names_and_nothing_at_all() {
+        let mut place = Place::new(&[("home/p/GEMINI.md", "one"), ("home/p/AGENTS.md", "two"), ("home/p/a/x", "")]);
+        place.names.push("AGENTS.md".to_owned());
+        assert_eq!(place.load("home/p/a", true).files.len(), 2);
+        let empty = Place::new(&[("home/p/GEMINI.md", " \n")]);
+        let memory = empty.load("home/p", true);
+        assert_eq!((memory.text.as_str(), memory.files.len()), ("", 1));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        let big = "x".repeat(LARGEST as usize + 1);
+        let place = Place::new(&[("home/.gemini/GEMINI.md", &big), ("home/p/GEMINI.md", "\0")]);
+        let memory = place.load("home/p", true);
+        assert_eq!(memory.text, "");
+        assert_eq!(
+            memory.warnings,
+            ["~/.gemini/GEMINI.md is larger than 1 MiB and is not read", "GEMINI.md is not text and is not read"]
+        );
+    }
+
+    #[test]
+    fn a_directory_by_that_name_is_no_file() {
+        let place = Place::new(&[("home/p/GEMINI.md/x", "")]);
+        assert_eq!(place.load("home/p", true), Memory::default());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links() {
+        let mut place = Place::new(&[("home/p/AGENTS.md", "shared"), ("home/key", "secret"), ("home/p/a/x", "")]);
+        place.names.push("AGENTS.md".to_owned());
+        std::os::unix::fs::symlink("AGENTS.md", place.at("home/p/GEMINI.md")).unwrap();
+        std::os::unix::fs::symlink("../../key", place.at("home/p/a/GEMINI.md")).unwrap();
+        let memory = place.load("home/p/a", true);
+        assert_eq!(memory.text.matches("shared").count(), 1);
+        assert_eq!(memory.warnings, ["GEMINI.md leads out of the project and is not read"]);
+    }
+}

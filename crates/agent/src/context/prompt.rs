@@ -1,0 +1,280 @@
+//! `@path` in a prompt: the files and directories it names, read for the model and put behind the user's words.
+//! What names nothing stays what the user typed; what cannot be read is a warning.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hookwright_model::Part;
+use hookwright_tools::{Content, Display, PathError, Registry, Skipped, Tool, ToolContext, ToolResult, Workspace};
+use serde_json::{Value, json};
+
+use super::mention;
+
+/// Nothing more is read once this much is.
+const LARGEST_TOTAL: usize = 8 * 1024 * 1024;
+/// A prompt with more mentions than this is not looked through to its end.
+const MOST_MENTIONS: usize = 5_000;
+/// How many left-out files a warning names.
+const MOST_NAMED: usize = 3;
+
+/// A prompt with what it names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expanded {
+    /// The user's words as typed, then what they name.
+    pub parts: Vec<Part>,
+    /// The files that were read, as one writes them from the working directory.
+    pub read: Vec<String>,
+    /// What could not be read, and why.
+    pub warnings: Vec<String>,
+}
+
+/// Reads what `@path` in a prompt names: files, directories, pictures, documents.
+pub async fn expand_prompt(prompt: &str, ctx: &ToolContext) -> Expanded {
+    let mut expanded = Expanded { parts: vec![Part::text(prompt)], ..Expanded::default() };
+    let named = find(prompt, &ctx.workspace);
+    if named.is_empty() {
+        return expanded;
+    }
+    let tools = Registry::builtin(None);
+    let mut total = 0;
+    for Named { written, place } in named {
+        let result = match place {
+            Err(error) => Err(error.to_string()),
+            Ok(_) if total > LARGEST_TOTAL => Err("what comes before it is already 8 MiB".to_owned()),
+            Ok(path) => attach(&path, &tools, ctx).await,
+        };
+        match result {
+            Ok(attached) => {
+                total += attached.size;
+                expanded.parts.extend(attached.parts);
+                expanded.read.extend(attached.read);
+                expanded.warnings.extend(attached.remark.map(|remark| format!("@{written}: {remark}")));
+            }
+            Err(reason) => expanded.warnings.push(format!("@{written} is not read: {reason}")),
+        }
+    }
+    expanded
+}
+
+struct Named {
+    written: String,
+    place: Result<PathBuf, PathError>,
+}
+
+/// What the prompt names and exists, each once.
+fn find(prompt: &str, workspace: &Workspace) -> Vec<Named> {
+    let mut named = Vec::new();
+    let mut seen = HashSet::new();
+    let mut from = 0;
+    for _ in 0..MOST_MENTIONS {
+        let Some(mention) = mention::next(prompt, from) else { break };
+        from = mention.at + 1;
+        let found = mention.readings.into_iter().find_map(|reading| Some((locate(&reading.path, workspace)?, reading)));
+        if let Some((place, reading)) = found {
+            from = reading.end;
+            let real = match &place {
+                Ok(real) | Err(PathError::Outside { real, .. }) => real.clone(),
+                Err(_) => PathBuf::from(&reading.path),
+            };
+            if seen.insert(real) {
+                named.push(Named { written: reading.path, place });
+            }
+        }
+    }
+    named
+}
+
+/// Where a path leads, or why not there; nothing if there is nothing.
+fn locate(path: &str, workspace: &Workspace) -> Option<Result<PathBuf, PathError>> {
+    let place = workspace.resolve(path);
+    let exists = match &place {
+        Ok(real) | Err(PathError::Outside { real, .. }) => real.symlink_metadata().is_ok(),
+        Err(PathError::TooManyLinks { .. }) => true,
+        Err(_) => false,
+    };
+    exists.then_some(place)
+}
+
+/// One file or directory, read.
+struct Attached {
+    parts: Vec<Part>,
+    read: Vec<String>,
+    size: usize,
+    remark: Option<String>,
+}
+
+async fn attach(path: &Path, tools: &Registry, ctx: &ToolContext) -> Result<Attached, String> {
+    let is_directory = path.is_dir();
+    let path_text = path.to_str().ok_or("its name is not valid Unicode")?;
+    let (tool, args) = match is_directory {
+        true => ("read_many_files", json!({ "include": [path_text] })),
+        false => ("read_file", json!({ "file_path": path_text })),
+    };
+    let tool = tools.get(tool).ok_or("there is nothing to read it with")?;
+    let result = run(tool, &args, ctx).await?;
+    let name = ctx.workspace.shorten(path);
+    let (read, remark) = match result.return_display {
+        Display::Files { files, skipped, .. } if files.is_empty() => return Err(nothing(&skipped)),
+        Display::Files { files, skipped, .. } => (files, (!skipped.is_empty()).then(|| left_out(&skipped))),
+        Display::Text(text) if matches!(result.llm_content, Content::Text(_)) && !text.is_empty() => {
+            (vec![name.clone()], Some(text))
+        }
+        _ => (vec![name.clone()], None),
+    };
+    let what = if is_directory { "directory" } else { "file" };
+    let mut parts = enclose(&format!("{what} @{name}"), result.llm_content);
+    if is_directory {
+        // The tool's own last line; ours says the same.
+        let last = parts.len().saturating_sub(2);
+        if parts.get(last).and_then(Part::as_text).is_some_and(|text| text.trim() == "--- End of content ---") {
+            parts.remove(last);
+        }
+    }
+    let size = parts.iter().map(size_of).sum();
+    Ok(Attached { parts, read, size, remark })
+}
+
+async fn run(tool: &Arc<dyn Tool>, args: &Value, ctx: &ToolContext) -> Result<ToolResult, String> {
+    let result = tool.run(args, ctx).await;
+    match result.error {
+        Some(failure) => Err(failure.message),
+        None => Ok(result),
+    }
+}
+
+/// The content between two lines that say what it is.
+fn enclose(what: &str, content: Content) -> Vec<Part> {
+    let (begin, end) = (format!("\n<<< begin of {what} >>>\n"), format!("\n<<< end of {what} >>>\n"));
+    match content {
+        Content::Text(text) => vec![Part::text(format!("{begin}{text}{end}"))],
+        Content::Parts(parts) => {
+            let inside = parts.into_iter().map(|part| match part {
+                hookwright_tools::Part::Text(text) => Part::text(text),
+                hookwright_tools::Part::InlineData { mime_type, data } => Part::inline_data(mime_type, data),
+            });
+            std::iter::once(Part::text(begin)).chain(inside).chain([Part::text(end)]).collect()
+        }
+    }
+}
+
+fn size_of(part: &Part) -> usize {
+    match &part.kind {
+        hookwright_model::PartKind::Text(text) => text.len(),
+        hookwright_model::PartKind::InlineData(blob) => blob.data.len(),
+        _ => 0,
+    }
+}
+
+fn nothing(skipped: &[Skipped]) -> String {
+    if skipped.is_empty() { "no file in it is to be read".to_owned() } else { left_out(skipped) }
+}
+
+fn left_out(skipped: &[Skipped]) -> String {
+    let named: Vec<String> =
+        skipped.iter().take(MOST_NAMED).map(|file| format!("{} ({})", file.path, file.reason)).collect();
+    let more = skipped.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("left out {}{more}", named.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0";
+
+    fn place(files: &[(&str, &[u8])]) -> (tempfile::TempDir, ToolContext) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("w")).unwrap();
+        for (path, bytes) in files {
+            let path = dir.path().join("w").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        let ctx = ToolContext::new(Workspace::new(dir.path().join("w"), []).unwrap());
+        (dir, ctx)
+    }
+
+    fn texts(expanded: &Expanded) -> Vec<&str> {
+        expanded.parts.iter().filter_map(Part::as_text).collect()
+    }
+
+    #[tokio::test]
+    async fn files_stand_behind_the_users_words() {
+        let (_dir, ctx) = place(&[("a.txt", b"A"), ("my notes.md", b"N"), ("src/b.rs", b"B")]);
+        let prompt = r#"compare (@a.txt), @my\ notes.md and @"my notes.md" with @src/b.rs:3."#;
+        let expanded = expand_prompt(prompt, &ctx).await;
+        assert_eq!(expanded.read, ["a.txt", "my notes.md", "src/b.rs"]);
+        assert_eq!(texts(&expanded)[0], prompt);
+        assert_eq!(texts(&expanded)[1], "\n<<< begin of file @a.txt >>>\nA\n<<< end of file @a.txt >>>\n");
+        assert_eq!(expanded.parts.len(), 4);
+        assert!(expanded.warnings.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_names_nothing_stays() {
+        let (_dir, ctx) = place(&[("a.txt", b"A")]);
+        for prompt in ["", "ask @alice", "me@a.txt", r"\@a.txt", "@a", "@/components/x", "@\u{1}"] {
+            let expanded = expand_prompt(prompt, &ctx).await;
+            assert_eq!(texts(&expanded), [prompt]);
+            assert!(expanded.warnings.is_empty() && expanded.read.is_empty(), "{prompt}");
+        }
+    }
+
+    #[tokio::test]
+    async fn directories_respect_ignore_files() {
+        let (_dir, ctx) = place(&[
+            (".git/HEAD", b""),
+            (".gitignore", b"*.log\nvault/\n"),
+            ("d/a.txt", b"A"),
+            ("d/x.log", b"hidden one"),
+            ("d/bin.dat", b"\0\0\0"),
+            ("vault/v", b"hidden two"),
+        ]);
+        let expanded = expand_prompt("@d @vault @d/x.log", &ctx).await;
+        assert_eq!(expanded.read, ["d/a.txt"]);
+        let all = texts(&expanded).concat();
+        assert!(
+            all.contains("<<< begin of directory @d >>>") && all.contains("\nA\n") && !all.contains("End of content")
+        );
+        assert!(!all.contains("hidden"));
+        assert_eq!(expanded.warnings.len(), 3, "{:?}", expanded.warnings);
+        assert_eq!(expanded.warnings[0], "@d: left out d/bin.dat (binary file)");
+        assert_eq!(expanded.warnings[1], "@vault is not read: no file in it is to be read");
+    }
+
+    #[tokio::test]
+    async fn pictures_are_media() {
+        let (_dir, ctx) = place(&[("p.png", PNG)]);
+        let expanded = expand_prompt("what is @p.png?", &ctx).await;
+        assert_eq!(expanded.parts.len(), 4);
+        let hookwright_model::PartKind::InlineData(blob) = &expanded.parts[2].kind else { panic!("no media") };
+        assert_eq!(blob.mime_type, "image/png");
+        assert!(expanded.warnings.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_said() {
+        let (dir, ctx) = place(&[("bin", b"\0\x01")]);
+        fs::write(dir.path().join("secret"), "hidden").unwrap();
+        let expanded = expand_prompt("@../secret and @bin", &ctx).await;
+        assert!(!texts(&expanded).concat().contains("hidden"));
+        assert_eq!(expanded.warnings.len(), 2, "{:?}", expanded.warnings);
+        assert!(expanded.warnings[0].starts_with("@../secret is not read: Path not in workspace"));
+        assert_eq!(expanded.warnings[1], "@bin: Skipped binary file: bin");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn pipes_do_not_hang_and_links_do_not_lead_out() {
+        let (dir, ctx) = place(&[]);
+        fs::write(dir.path().join("secret"), "hidden").unwrap();
+        std::os::unix::fs::symlink("../secret", dir.path().join("w/link")).unwrap();
+        std::os::unix::fs::symlink("loop", dir.path().join("w/loop")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("w/sock")).unwrap();
+        let expanded = expand_prompt("@link @loop @sock", &ctx).await;
+        assert_eq!((expanded.parts.len(), expanded.warnings.len()), (1, 3), "{:?}", expanded.warnings);
+    }
+}

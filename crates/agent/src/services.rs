@@ -1,0 +1,92 @@
+//! What a turn works with and does not change: model, tools, hooks, rules, and where to tell of things.
+
+use std::sync::Arc;
+
+use hookwright_hooks::{Event, HookEngine, HookInput, Observer, Outcome, RunReport, RunStart, Said};
+use hookwright_model::{AnyModel, GenerationConfig, ToolDeclaration};
+use hookwright_tools::{Registry, ToolContext};
+use tokio_util::sync::CancellationToken;
+
+use crate::approval::Approvals;
+use crate::event::{AgentEvent, Events};
+
+/// Whether there is somebody to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interaction {
+    /// Nobody: what would need asking is refused.
+    Headless,
+    /// The screen answers [`AgentEvent::Approval`].
+    Interactive,
+}
+
+/// Everything a turn works with.
+pub struct Services {
+    /// Who answers.
+    pub model: Arc<AnyModel>,
+    /// What the model can call.
+    pub tools: Registry,
+    /// What every tool call may use.
+    pub tool_context: ToolContext,
+    /// The hooks.
+    pub hooks: HookEngine,
+    /// What runs unasked.
+    pub approvals: Approvals,
+    /// Where to tell of things.
+    pub events: Events,
+    /// Whether there is somebody to ask.
+    pub interaction: Interaction,
+    /// How the model is to answer.
+    pub generation: GenerationConfig,
+    /// The most requests in one session.
+    pub max_turns: Option<u32>,
+    /// The share of the context window at which history is compressed.
+    pub compression_threshold: f64,
+}
+
+impl Services {
+    /// Fires an event and passes on what hooks say and what went wrong with them.
+    pub(crate) async fn fire<E: Event>(&self, event: &E, cancel: &CancellationToken) -> Outcome<E::Verdict> {
+        let outcome = self.hooks.fire_until(event, cancel).await;
+        self.pass_on::<E>(&outcome.messages, &outcome.warnings);
+        outcome
+    }
+
+    /// Passes on words of and about hooks.
+    pub(crate) fn pass_on<E: Event>(&self, messages: &[Said], warnings: &[Said]) {
+        for Said { hook, source, text } in messages.iter().cloned() {
+            self.events.send(AgentEvent::HookMessage { event: E::KIND, hook, source, text });
+        }
+        for Said { hook, source, text } in warnings.iter().cloned() {
+            self.events.send(AgentEvent::HookWarning { event: E::KIND, hook, source, text });
+        }
+    }
+
+    /// The tools as the model is told of them.
+    pub(crate) fn declarations(&self) -> Arc<[ToolDeclaration]> {
+        let declare = |tool: &Arc<hookwright_tools::Declaration>| ToolDeclaration {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            parameters: tool.parameters.clone(),
+        };
+        self.tools.declarations().map(declare).collect()
+    }
+}
+
+/// Tells the screen of every hook run; give it to the engine's builder.
+pub struct HookEvents(pub Events);
+
+impl Observer for HookEvents {
+    fn started(&self, run: &RunStart<'_>) {
+        self.0.send(AgentEvent::HookStarted {
+            event: run.event,
+            hook: run.hook.to_owned(),
+            source: run.source.clone(),
+            position: run.position,
+            total: run.total,
+        });
+    }
+
+    fn finished(&self, run: &RunReport, input: &HookInput) {
+        self.0.send(AgentEvent::HookFinished { report: Box::new(run.clone()), input: input.clone() });
+    }
+}

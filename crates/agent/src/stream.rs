@@ -1,0 +1,214 @@
+//! One model request, from BeforeModel to the last AfterModel: what comes out has passed every hook.
+//!
+//! Nothing of a piece is shown, kept or counted before AfterModel hooks have seen it, so what they redact is nowhere.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::time::Instant;
+
+use hookwright_hooks::{
+    AfterModel, AfterModelVerdict, BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, SharedJson,
+};
+use hookwright_model::{Chunk, ChunkStream, Model, ModelError, Part, Request, ToolChoice};
+use tokio_util::sync::CancellationToken;
+
+use crate::event::AgentEvent;
+use crate::loop_guard::LoopGuard;
+use crate::services::Services;
+use crate::translate;
+
+/// What came of a request.
+pub(crate) enum Answer {
+    /// A whole answer, and the tools that it was allowed to call.
+    Complete(Chunk, Option<ToolChoice>),
+    /// A hook refused it; nothing of it counts.
+    Denied(String),
+    /// A hook ended the agent's loop; what came before it counts.
+    Stopped(String, Chunk),
+    /// The user ended it; what came before counts.
+    Cancelled(Chunk),
+    /// The model repeats itself.
+    Loop(String, Chunk),
+    /// It failed; what came before counts.
+    Failed(ModelError, Chunk),
+}
+
+/// Sends a request and sees its answer through.
+pub(crate) async fn ask(
+    services: &Services,
+    mut request: Request,
+    guard: &mut LoopGuard,
+    prompt_id: &str,
+    cancel: &CancellationToken,
+) -> Answer {
+    if let Some(answer) = before_model(services, &mut request, cancel).await {
+        return answer;
+    }
+    let view = before_tool_selection(services, &mut request, cancel).await;
+    if cancel.is_cancelled() {
+        return Answer::Cancelled(Chunk::default());
+    }
+    let started = Instant::now();
+    let prompt_id = prompt_id.to_owned();
+    services.events.send(AgentEvent::ModelRequest { request: Box::new(request.clone()), prompt_id: prompt_id.clone() });
+    let answer = match services.model.stream(&request, cancel).await {
+        Ok(stream) => receive(services, stream, &request, view, guard, cancel).await,
+        Err(error) if error.is_cancelled() => Answer::Cancelled(Chunk::default()),
+        Err(error) => Answer::Failed(error, Chunk::default()),
+    };
+    let (model, duration) = (request.model.clone(), started.elapsed());
+    services.events.send(match &answer {
+        Answer::Failed(error, _) => AgentEvent::ModelFailed { model, error: error.to_string(), duration, prompt_id },
+        Answer::Denied(reason) => AgentEvent::ModelFailed { model, error: reason.clone(), duration, prompt_id },
+        Answer::Complete(chunk, _)
+        | Answer::Stopped(_, chunk)
+        | Answer::Cancelled(chunk)
+        | Answer::Loop(_, chunk) => {
+            AgentEvent::ModelResponse { model, usage: chunk.usage, response: Box::new(chunk.clone()), duration, prompt_id }
+        }
+    });
+    answer
+}
+
+/// BeforeModel: changes the request, or is the answer.
+async fn before_model(services: &Services, request: &mut Request, cancel: &CancellationToken) -> Option<Answer> {
+    if !services.hooks.wants(EventKind::BeforeModel) {
+        return None;
+    }
+    let event = BeforeModel { llm_request: SharedJson::of(&translate::request_view(request)) };
+    match services.fire(&event, cancel).await.verdict {
+        BeforeModelVerdict::Proceed { changes: None } => None,
+        BeforeModelVerdict::Proceed { changes: Some(patch) } => {
+            for trouble in translate::apply_patch(request, &patch) {
+                services.events.send(AgentEvent::Warning(format!("a BeforeModel hook was heard only in part: {trouble}")));
+            }
+            None
+        }
+        BeforeModelVerdict::Answer { response } => {
+            let chunk = translate::chunk_of(&response);
+            show(services, &chunk);
+            Some(Answer::Complete(chunk, request.tool_choice.clone()))
+        }
+        BeforeModelVerdict::Deny { reason } => Some(Answer::Denied(reason)),
+        BeforeModelVerdict::Stop { reason } => Some(Answer::Stopped(reason, Chunk::default())),
+    }
+}
+
+/// BeforeToolSelection: which tools go along. Gives back the request as later hooks see it, if any will.
+async fn before_tool_selection(
+    services: &Services,
+    request: &mut Request,
+    cancel: &CancellationToken,
+) -> Option<SharedJson> {
+    let hooks = &services.hooks;
+    let (selects, watches) = (hooks.wants(EventKind::BeforeToolSelection), hooks.wants(EventKind::AfterModel));
+    if !selects && !watches {
+        return None;
+    }
+    let view = SharedJson::of(&translate::request_view(request));
+    if !selects {
+        return Some(view);
+    }
+    let outcome = services.fire(&BeforeToolSelection { llm_request: view.clone() }, cancel).await;
+    match outcome.verdict.config {
+        Some(config) => {
+            request.tool_choice = Some(translate::tool_choice(&config));
+            watches.then(|| SharedJson::of(&translate::request_view(request)))
+        }
+        None => Some(view),
+    }
+}
+
+/// Takes the answer in, piece by piece.
+async fn receive(
+    services: &Services,
+    mut stream: ChunkStream,
+    request: &Request,
+    view: Option<SharedJson>,
+    guard: &mut LoopGuard,
+    cancel: &CancellationToken,
+) -> Answer {
+    let mut whole = Chunk::default();
+    let mut watcher = view.map(|llm_request| Watcher { services, llm_request, text: String::new(), said: HashSet::new() });
+    while let Some(piece) = stream.next().await {
+        let mut chunk = match piece {
+            Ok(chunk) => chunk,
+            Err(error) if error.is_cancelled() => return Answer::Cancelled(whole),
+            Err(error) => return Answer::Failed(error, whole),
+        };
+        if let Some(watcher) = watcher.as_mut().filter(|_| services.hooks.wants(EventKind::AfterModel)) {
+            match watcher.see(&mut chunk, cancel).await {
+                Seen::Fine => {}
+                Seen::Denied(reason) => return Answer::Denied(reason),
+                Seen::Stopped(reason) => return Answer::Stopped(reason, whole),
+            }
+            // Hooks that were ended by a cancel have redacted nothing.
+            if cancel.is_cancelled() {
+                return Answer::Cancelled(whole);
+            }
+        }
+        show(services, &chunk);
+        let repeated = guard.saw_text(&chunk.text());
+        whole.merge(chunk);
+        if let Some(reason) = repeated {
+            return Answer::Loop(reason, whole);
+        }
+    }
+    Answer::Complete(whole, request.tool_choice.clone())
+}
+
+fn show(services: &Services, chunk: &Chunk) {
+    for part in &chunk.parts {
+        if let Some(text) = part.as_text().filter(|text| !text.is_empty()) {
+            services.events.send(AgentEvent::Text(text.to_owned()));
+        } else if let Some(thought) = Part::as_thought(part) {
+            services.events.send(AgentEvent::Thought(thought.to_owned()));
+        }
+    }
+}
+
+/// AfterModel, for every piece of one answer.
+struct Watcher<'a> {
+    services: &'a Services,
+    llm_request: SharedJson,
+    /// The answer's text so far, as hooks left it.
+    text: String,
+    /// Warnings already passed on: a hook that fails fails on every piece.
+    said: HashSet<(String, String)>,
+}
+
+enum Seen {
+    Fine,
+    Denied(String),
+    Stopped(String),
+}
+
+impl Watcher<'_> {
+    async fn see(&mut self, chunk: &mut Chunk, cancel: &CancellationToken) -> Seen {
+        let response = translate::chunk_view(chunk);
+        let content = response.text.clone().unwrap_or_default();
+        let before = self.text.len();
+        self.text.push_str(&content);
+        let event = AfterModel {
+            llm_request: self.llm_request.clone(),
+            llm_response: Cow::Owned(response),
+            content: Cow::Owned(content),
+            full_content: Cow::Borrowed(&self.text),
+        };
+        let outcome = self.services.hooks.fire_until(&event, cancel).await;
+        let fresh = outcome.warnings.iter().filter(|said| self.said.insert((said.hook.clone(), said.text.clone())));
+        let warnings: Vec<_> = fresh.cloned().collect();
+        self.services.pass_on::<AfterModel<'_>>(&outcome.messages, &warnings);
+        match outcome.verdict {
+            AfterModelVerdict::Keep => Seen::Fine,
+            AfterModelVerdict::Replace { response } => {
+                translate::replace_chunk(chunk, &response);
+                self.text.truncate(before);
+                self.text.push_str(&chunk.text());
+                Seen::Fine
+            }
+            AfterModelVerdict::Deny { reason } => Seen::Denied(reason),
+            AfterModelVerdict::Stop { reason } => Seen::Stopped(reason),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The sessions of a project: listed, found by number or id, deleted. Reads as little of each file as will do.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::{TranscriptError, hold, options, wire};
+
+/// A header that is longer than this is none.
+const LONGEST_HEADER: u64 = 64 * 1024;
+
+/// A session that can be resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// Its place in the list, from 1.
+    pub index: usize,
+    /// Its id.
+    pub id: String,
+    /// Its transcript.
+    pub path: PathBuf,
+    /// When it started.
+    pub started: Timestamp,
+    /// When something was last added.
+    pub updated: Timestamp,
+    /// The first prompt.
+    pub first_prompt: Option<String>,
+    /// How many messages it has.
+    pub messages: usize,
+}
+
+/// Why no session is the one that is meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FindError {
+    /// There are no sessions.
+    #[error("there are no sessions for this project")]
+    None,
+    /// No session has that number.
+    #[error("there is no session {number}; there are {count}")]
+    NoSuchNumber {
+        /// What was asked for.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// No id begins like that.
+    #[error("no session's id begins with {asked:?}")]
+    NoSuchId {
+        /// What was asked for.
+        asked: String,
+    },
+    /// More than one id does.
+    #[error("several sessions' ids begin with {asked:?}: {}", ids.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        asked: String,
+        /// All that fit.
+        ids: Vec<String>,
+    },
+}
+
+impl FindError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::None => "start one first",
+            Self::NoSuchNumber { .. } | Self::NoSuchId { .. } => "--list-sessions shows them all",
+            Self::Ambiguous { .. } => "give more of the id",
+        }
+    }
+}
+
+/// The sessions in a directory, the most recently used last. Anything else in it is passed over, also the sessions of
+/// other programs and those without a message.
+///
+/// # Errors
+/// If the directory is there and cannot be read.
+pub fn list(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
+    let failed = |cause| TranscriptError::Open { path: chats_dir.to_owned(), cause };
+    let entries = match fs::read_dir(chats_dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut sessions: Vec<SessionInfo> = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .filter_map(|path| scan(path).ok().flatten())
+        .collect();
+    sessions.sort_by(|a, b| (a.updated, a.started, &a.path).cmp(&(b.updated, b.started, &b.path)));
+    for (at, session) in sessions.iter_mut().enumerate() {
+        session.index = at + 1;
+    }
+    Ok(sessions)
+}
+
+fn scan(path: PathBuf) -> io::Result<Option<SessionInfo>> {
+    let mut reader = BufReader::with_capacity(64 * 1024, File::open(&path)?);
+    let mut line = Vec::new();
+    io::Read::take(&mut reader, LONGEST_HEADER).read_until(b'\n', &mut line)?;
+    let Some(header) = wire::read_header(&line) else { return Ok(None) };
+    let (id, started) = (header.session_id, header.started);
+    let mut info = SessionInfo { index: 0, id, path, started, updated: started, first_prompt: None, messages: 0 };
+    let mut updated = None;
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        let Some((kind, time)) = wire::peek(&line) else { continue };
+        if !line.ends_with(b"\n") && !wire::is_whole(&line) {
+            break;
+        }
+        updated = Some(time.to_owned());
+        info.messages += usize::from(kind == wire::USER || kind == wire::MODEL);
+        if kind == wire::USER
+            && info.first_prompt.is_none()
+            && let Some(entry) = wire::read_entry(&line)
+        {
+            info.first_prompt = wire::prompt_of(entry.display_content, &entry.content.unwrap_or_default());
+        }
+    }
+    info.updated = updated.and_then(|time| time.parse().ok()).unwrap_or(started).max(started);
+    Ok((info.messages > 0).then_some(info))
+}
+
+/// The session that is meant: `latest`, a number from the list, an id or the beginning of one.
+///
+/// # Errors
+/// If there is none, or more than one.
+pub fn find<'s>(sessions: &'s [SessionInfo], asked: &str) -> Result<&'s SessionInfo, FindError> {
+    let asked = asked.trim();
+    let latest = sessions.last().ok_or(FindError::None)?;
+    if asked.is_empty() || asked == "latest" {
+        return Ok(latest);
+    }
+    // An id that was given twice means the session last used.
+    if let Some(session) = sessions.iter().rev().find(|session| session.id == asked) {
+        return Ok(session);
+    }
+    let number = asked.parse::<usize>().ok();
+    if let Some(session) = number.and_then(|number| sessions.iter().find(|session| session.index == number)) {
+        return Ok(session);
+    }
+    let fitting: Vec<&SessionInfo> = sessions.iter().filter(|session| session.id.starts_with(asked)).collect();
+    match (fitting.last(), number) {
+        (Some(last), _) if fitting.iter().all(|session| session.id == last.id) => Ok(last),
+        (Some(_), _) => {
+            let mut ids: Vec<String> = fitting.iter().map(|session| session.id.clone()).collect();
+            ids.dedup();
+            Err(FindError::Ambiguous { asked: asked.to_owned(), ids })
+        }
+        (None, Some(number)) => Err(FindError::NoSuchNumber { number, count: sessions.len() }),
+        (None, None) => Err(FindError::NoSuchId { asked: asked.to_owned() }),
+    }
+}
+
+/// Deletes a session's transcript.
+///
+/// # Errors
+/// If it is still being written, or cannot be deleted.
+pub fn delete(session: &SessionInfo) -> Result<(), TranscriptError> {
+    let failed = |cause| TranscriptError::Delete { path: session.path.clone(), cause };
+    let file = options().open(&session.path).map_err(failed)?;
+    hold(&file, &session.path)?;
+    fs::remove_file(&session.path).map_err(failed)
+}

@@ -1,0 +1,168 @@
+//! From a transcript's lines back to the history as the model last read it. Lines that cannot be read are passed over:
+//! a damaged session is better than none.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+
+use hookwright_model::{Content, FunctionCall, FunctionResponse, Part, Role};
+use jiff::Timestamp;
+use serde_json::Map;
+
+use super::{Header, TranscriptError, wire};
+
+/// A transcript, read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedTranscript {
+    /// What it begins with.
+    pub header: Header,
+    /// The history as the model last read it. Every tool call in it has a result.
+    pub history: Vec<Arc<Content>>,
+    /// How many lines there are after the header.
+    pub entries_count: usize,
+    /// How many of them cannot be read, beside one at the end that a killed process left.
+    pub damaged: usize,
+    /// The first prompt of the session.
+    pub first_prompt: Option<String>,
+    /// The last one.
+    pub last_prompt: Option<String>,
+    /// When the last line was written.
+    pub updated: Timestamp,
+}
+
+/// Reads a transcript; changes nothing.
+///
+/// # Errors
+/// If it cannot be read or is none.
+pub fn load(path: &Path) -> Result<LoadedTranscript, TranscriptError> {
+    let failed = |cause| TranscriptError::Open { path: path.to_owned(), cause };
+    let mut reader = BufReader::with_capacity(256 * 1024, File::open(path).map_err(failed)?);
+    let mut line = Vec::new();
+    reader.read_until(b'\n', &mut line).map_err(failed)?;
+    let header = wire::read_header(&line).ok_or_else(|| TranscriptError::NotATranscript { path: path.to_owned() })?;
+    let mut loaded = LoadedTranscript {
+        updated: header.started,
+        header,
+        history: Vec::new(),
+        entries_count: 0,
+        damaged: 0,
+        first_prompt: None,
+        last_prompt: None,
+    };
+    let mut view = View::default();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+            break;
+        }
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let whole = line.ends_with(b"\n");
+        match wire::read_entry(&line) {
+            Some(entry) => loaded.take(entry, &mut view),
+            None if whole => loaded.damaged += 1,
+            None => break,
+        }
+        loaded.entries_count += 1;
+    }
+    loaded.history = view.finish();
+    Ok(loaded)
+}
+
+impl LoadedTranscript {
+    fn take(&mut self, entry: wire::ReadLine<'_>, view: &mut View) {
+        if let Some(wire::Time(time)) = entry.timestamp {
+            self.updated = self.updated.max(time);
+        }
+        let role = match entry.r#type.as_ref() {
+            wire::USER => Role::User,
+            wire::MODEL => Role::Model,
+            wire::CLEAR => return view.replace(Vec::new()),
+            wire::COMPRESSED => return view.replace(entry.history.unwrap_or_default()),
+            _ => return,
+        };
+        let parts = entry.content.unwrap_or_default();
+        if role == Role::User
+            && let Some(prompt) = wire::prompt_of(entry.display_content, &parts)
+        {
+            self.first_prompt.get_or_insert_with(|| prompt.clone());
+            self.last_prompt = Some(prompt);
+        }
+        view.push(Content { role, parts });
+    }
+}
+
+/// The history in the making. Providers refuse one with a call without a result, which is what a crash or a cancelled
+/// turn leaves, or a result without a call; so each missing one is made up and each stray one dropped.
+///
+/// It depends on nothing but the lines before, so a session that is resumed twice gets the same history twice.
+#[derive(Default)]
+struct View {
+    messages: Vec<Content>,
+    open_calls: VecDeque<FunctionCall>,
+}
+
+impl View {
+    fn replace(&mut self, messages: Vec<Content>) {
+        (self.messages, self.open_calls) = (Vec::new(), VecDeque::new());
+        messages.into_iter().for_each(|message| self.push(message));
+    }
+
+    fn push(&mut self, mut message: Content) {
+        let had_parts = !message.parts.is_empty();
+        let mut answers = false;
+        if message.role == Role::User {
+            message.parts.retain(|part| {
+                let Some(response) = part.as_function_response() else { return true };
+                let called = self.close(response);
+                answers |= called;
+                called
+            });
+        }
+        if had_parts && message.parts.is_empty() {
+            return;
+        }
+        if !answers {
+            self.interrupt();
+        }
+        self.open_calls.extend(message.parts.iter().filter_map(Part::as_function_call).cloned());
+        self.messages.push(message);
+    }
+
+    /// Takes the call that this answers off the list; false if there is none.
+    fn close(&mut self, response: &FunctionResponse) -> bool {
+        let answered = |call: &FunctionCall| match (&call.id, &response.id) {
+            (Some(call), Some(response)) => call == response,
+            _ => call.name == response.name,
+        };
+        let Some(at) = self.open_calls.iter().position(answered) else { return false };
+        self.open_calls.remove(at);
+        true
+    }
+
+    /// Answers the calls that are still open, beside the answers that there are.
+    fn interrupt(&mut self) {
+        let made_up: Vec<Part> = self.open_calls.drain(..).map(interrupted).collect();
+        if made_up.is_empty() {
+            return;
+        }
+        match self.messages.last_mut() {
+            Some(last) if last.role == Role::User => last.parts.extend(made_up),
+            _ => self.messages.push(Content::user(made_up)),
+        }
+    }
+
+    fn finish(mut self) -> Vec<Arc<Content>> {
+        self.interrupt();
+        self.messages.into_iter().map(Arc::new).collect()
+    }
+}
+
+fn interrupted(call: FunctionCall) -> Part {
+    let text = "The session was interrupted before this call had a result. It may or may not have taken effect.";
+    let response = Map::from_iter([("error".to_owned(), text.into())]);
+    Part::function_response(call.id, call.name, response)
+}

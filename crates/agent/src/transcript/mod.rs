@@ -1,0 +1,265 @@
+//! A session's transcript: JSON Lines, only ever added to, one `write` per line. A process that is killed loses at most
+//! the line it was writing; the next one to open the file mends its end.
+//!
+//! The lines that hold messages are shaped as Gemini CLI shapes its own: hook scripts read them, and Gemini CLI, which
+//! clears its directory of sessions of files that it cannot read, leaves them alone.
+
+mod error;
+mod list;
+mod load;
+mod wire;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hookwright_model::Content;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+pub use error::TranscriptError;
+pub use list::{FindError, SessionInfo, delete, find, list};
+pub use load::{LoadedTranscript, load};
+
+/// How many sessions of one minute may share the first eight characters of their ids.
+const MOST_NAMESAKES: u32 = 100;
+
+/// What a transcript begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The session's id.
+    pub session_id: String,
+    /// The project's directory.
+    pub project: PathBuf,
+    /// The model at the start.
+    pub model: String,
+    /// The program's version.
+    pub version: String,
+    /// When the session started.
+    pub started: Timestamp,
+}
+
+/// One line of a transcript.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// A message that is now part of the history.
+    Message {
+        /// The message as the model reads it.
+        content: Arc<Content>,
+        /// What to show for it, where that differs: the prompt as it was typed.
+        display: Option<String>,
+    },
+    /// The model's memory was emptied.
+    ClearContext,
+    /// The history was compressed.
+    Compressed {
+        /// All of it, as the model reads it from now on. What it replaces stays in the file, above.
+        history: Vec<Arc<Content>>,
+    },
+    /// Something worth keeping that the model does not read, as a hook's decision.
+    Note {
+        /// What sort of thing.
+        kind: String,
+        /// The thing.
+        data: Map<String, Value>,
+    },
+}
+
+impl Entry {
+    /// A message.
+    pub fn message(content: impl Into<Arc<Content>>) -> Self {
+        Entry::Message { content: content.into(), display: None }
+    }
+
+    /// A compressed history.
+    pub fn compressed(history: &[Arc<Content>]) -> Self {
+        Entry::Compressed { history: history.to_vec() }
+    }
+}
+
+/// A transcript that is being written. It is this session's alone for as long as it is open.
+#[derive(Debug)]
+pub struct Transcript {
+    path: PathBuf,
+    file: File,
+    /// Where the next line begins.
+    end: u64,
+    /// Half a line may stand behind `end`: the disk was full.
+    torn: bool,
+}
+
+impl Transcript {
+    /// Begins a transcript in a directory of sessions, under a name of its own.
+    ///
+    /// # Errors
+    /// If the directory or the file cannot be made.
+    pub fn create_in(chats_dir: &Path, header: &Header) -> Result<Self, TranscriptError> {
+        for namesake in 1..MOST_NAMESAKES {
+            match Self::create(&chats_dir.join(file_name(header, namesake)), header) {
+                Err(TranscriptError::Exists { .. }) => {}
+                result => return result,
+            }
+        }
+        Err(TranscriptError::Exists { path: chats_dir.join(file_name(header, MOST_NAMESAKES)) })
+    }
+
+    /// Begins a transcript. The file appears with its header in it, so that none without one is ever found.
+    ///
+    /// # Errors
+    /// If there is such a file, or it cannot be made.
+    pub fn create(path: &Path, header: &Header) -> Result<Self, TranscriptError> {
+        let failed = |cause: io::Error| match cause.kind() {
+            ErrorKind::AlreadyExists => TranscriptError::Exists { path: path.to_owned() },
+            _ => TranscriptError::Create { path: path.to_owned(), cause },
+        };
+        if let Some(directory) = path.parent() {
+            create_directory(directory).map_err(failed)?;
+        }
+        let unfinished = unfinished(path);
+        // Left by a process of the same number that was killed here.
+        let _ = fs::remove_file(&unfinished);
+        let mut file = options().create_new(true).open(&unfinished).map_err(failed)?;
+        hold(&file, path)?;
+        let line = wire::header_line(header);
+        let published = file.write_all(&line).and_then(|()| publish(&unfinished, path));
+        let _ = fs::remove_file(&unfinished);
+        published.map_err(failed)?;
+        Ok(Transcript { path: path.to_owned(), file, end: line.len() as u64, torn: false })
+    }
+
+    /// Opens a transcript to go on with it, and takes off what a killed process left of its last line.
+    ///
+    /// # Errors
+    /// If it cannot be opened, is no transcript, or another process is writing it.
+    pub fn open(path: &Path) -> Result<Self, TranscriptError> {
+        let failed = |cause| TranscriptError::Open { path: path.to_owned(), cause };
+        let mut file = options().open(path).map_err(failed)?;
+        hold(&file, path)?;
+        let end = mend(&mut file).map_err(failed)?;
+        if end == 0 {
+            return Err(TranscriptError::NotATranscript { path: path.to_owned() });
+        }
+        Ok(Transcript { path: path.to_owned(), file, end, torn: false })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds a line, stamped with the time.
+    ///
+    /// # Errors
+    /// If it cannot be written whole. What was written of it does not harm the lines to come.
+    pub fn append(&mut self, entry: &Entry) -> Result<(), TranscriptError> {
+        let line = wire::entry_line(entry, self.end, Timestamp::now());
+        let written = self.untear().and_then(|()| self.file.write_all(&line));
+        match written {
+            Ok(()) => self.end += line.len() as u64,
+            Err(cause) => {
+                self.torn = true;
+                return Err(TranscriptError::Append { path: self.path.clone(), cause });
+            }
+        }
+        Ok(())
+    }
+
+    fn untear(&mut self) -> io::Result<()> {
+        if self.torn {
+            self.file.set_len(self.end)?;
+            self.torn = false;
+        }
+        Ok(())
+    }
+}
+
+/// `session-2026-01-31T23-59-1a2b3c4d.jsonl`, in UTC.
+fn file_name(header: &Header, namesake: u32) -> String {
+    let minute: String = wire::stamp(header.started).chars().take(16).map(|c| if c == ':' { '-' } else { c }).collect();
+    // The id may be the user's own words; it must not lead anywhere.
+    let plain = |char: char| if char.is_ascii_alphanumeric() || char == '-' { char } else { '_' };
+    let id: String = header.session_id.chars().take(8).map(plain).collect();
+    let number = if namesake > 1 { format!("-{namesake}") } else { String::new() };
+    format!("session-{minute}-{id}{number}.jsonl")
+}
+
+/// A name that no other writer has, not even one in this process.
+fn unfinished(path: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    path.with_extension(format!("{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
+}
+
+/// Gives a file its name, unless another has it.
+fn publish(unfinished: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(unfinished, path) {
+        // Some disks know no links; there the name was free a moment ago, and that must do.
+        Err(error) if error.kind() != ErrorKind::AlreadyExists && !path.exists() => fs::rename(unfinished, path),
+        result => result,
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn create_directory(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+/// Two sessions that add to one history would make it nobody's.
+fn hold(file: &File, path: &Path) -> Result<(), TranscriptError> {
+    match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => Err(TranscriptError::InUse { path: path.to_owned() }),
+        // Some network disks know no locks.
+        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+/// Makes the file end with a whole line, and says where that is.
+fn mend(file: &mut File) -> io::Result<u64> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let tail = last_line_start(file, length)?;
+    if tail == length {
+        return Ok(length);
+    }
+    let mut line = Vec::new();
+    file.seek(SeekFrom::Start(tail))?;
+    file.read_to_end(&mut line)?;
+    if wire::is_whole(&line) {
+        // Only the end of the line is missing.
+        file.write_all(b"\n")?;
+        return Ok(length + 1);
+    }
+    file.set_len(tail)?;
+    Ok(tail)
+}
+
+/// Behind the last line end; reads from the end, for transcripts are long.
+fn last_line_start(file: &mut File, length: u64) -> io::Result<u64> {
+    const PIECE: u64 = 64 * 1024;
+    let mut end = length;
+    while end > 0 {
+        let start = end.saturating_sub(PIECE);
+        let mut piece = vec![0; usize::try_from(end - start).unwrap_or(0)];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut piece)?;
+        if let Some(at) = piece.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! Model types ↔ what hooks see of them. Hooks see text only; everything else survives what they do to the text.
+
+use std::sync::Arc;
+
+use hookwright_hooks::{
+    LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, ToolConfig,
+};
+use hookwright_model::{Chunk, Content, FinishReason, Part, PartKind, Request, Role, ToolChoice, ToolMode, Usage};
+use serde_json::{Map, Value};
+
+/// A request as hooks see it.
+pub(crate) fn request_view(request: &Request) -> LlmRequest {
+    let messages = request.contents.iter().filter_map(|content| {
+        let text = content.text();
+        (!text.is_empty()).then(|| LlmMessage { role: content.role.as_str().to_owned(), content: text })
+    });
+    let config = match serde_json::to_value(&request.generation) {
+        Ok(Value::Object(config)) => config,
+        _ => Map::new(),
+    };
+    LlmRequest {
+        model: request.model.clone(),
+        messages: messages.collect(),
+        config,
+        tool_config: request.tool_choice.as_ref().map(tool_config),
+    }
+}
+
+/// Lays a hook's changes over a request; what could not be used is said.
+pub(crate) fn apply_patch(request: &mut Request, patch: &LlmRequestPatch) -> Vec<String> {
+    let mut troubles = Vec::new();
+    if let Some(model) = &patch.model {
+        request.model.clone_from(model);
+    }
+    if let Some(messages) = &patch.messages {
+        merge_messages(request, messages);
+    }
+    if let Some(changes) = &patch.config {
+        let mut config = request_view(&Request { contents: Vec::new(), ..request.clone() }).config;
+        config.extend(changes.iter().map(|(key, value)| (key.clone(), value.clone())));
+        match serde_json::from_value(Value::Object(config)) {
+            Ok(generation) => request.generation = generation,
+            Err(error) => troubles.push(format!("its generation settings could not be used: {error}")),
+        }
+    }
+    if let Some(config) = &patch.tool_config {
+        request.tool_choice = Some(tool_choice(config));
+    }
+    troubles
+}
+
+/// Puts messages back by position: the first one a hook gives is the first one it saw, and so on.
+fn merge_messages(request: &mut Request, messages: &[LlmMessage]) {
+    let (system, messages): (Vec<&LlmMessage>, Vec<&LlmMessage>) =
+        messages.iter().partition(|message| message.role == "system");
+    for message in system {
+        let prompt = request.system.get_or_insert_default();
+        prompt.push_str(if prompt.is_empty() { "" } else { "\n\n" });
+        prompt.push_str(&message.content);
+    }
+    let mut given = messages.into_iter();
+    for content in &mut request.contents {
+        let text = content.text();
+        if text.is_empty() {
+            continue;
+        }
+        let Some(message) = given.next() else { return };
+        // Untouched messages stay exactly what they were, part by part.
+        if message.content != text {
+            *content = Arc::new(with_text(content, &message.content));
+        }
+    }
+    request.contents.extend(given.map(|message| Arc::new(content_of(message))));
+}
+
+fn content_of(message: &LlmMessage) -> Content {
+    let role = if message.role == "model" { Role::Model } else { Role::User };
+    Content { role, parts: vec![Part::text(&message.content)] }
+}
+
+fn with_text(content: &Content, text: &str) -> Content {
+    Content { role: content.role, parts: parts_with_text(&content.parts, text) }
+}
+
+/// The parts with all their text replaced: the new text stands where the first old one stood.
+fn parts_with_text(parts: &[Part], text: &str) -> Vec<Part> {
+    let mut replacement = Some(text).filter(|text| !text.is_empty());
+    let mut result: Vec<Part> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match &part.kind {
+            PartKind::Text(_) => result.extend(
+                replacement.take().map(|text| Part { kind: PartKind::Text(text.to_owned()), ..part.clone() }),
+            ),
+            _ => result.push(part.clone()),
+        }
+    }
+    if let Some(text) = replacement {
+        let after_thoughts = result.iter().take_while(|part| part.as_thought().is_some()).count();
+        result.insert(after_thoughts, Part::text(text));
+    }
+    result
+}
+
+/// A piece of an answer as hooks see it.
+pub(crate) fn chunk_view(chunk: &Chunk) -> LlmResponse {
+    let parts: Vec<String> = chunk.parts.iter().filter_map(Part::as_text).map(str::to_owned).collect();
+    let text = (!parts.is_empty()).then(|| parts.concat());
+    let candidate = LlmCandidate {
+        content: LlmContent { parts, ..LlmContent::default() },
+        finish_reason: chunk.finish_reason.as_ref().map(|reason| reason.as_str().to_owned()),
+        index: chunk.index,
+        safety_ratings: chunk.safety_ratings.clone(),
+    };
+    LlmResponse { text, candidates: vec![candidate], usage: chunk.usage.as_ref().map(usage_view) }
+}
+
+fn usage_view(usage: &Usage) -> LlmUsage {
+    LlmUsage {
+        prompt_token_count: Some(usage.prompt),
+        candidates_token_count: Some(usage.candidates),
+        total_token_count: Some(usage.total),
+    }
+}
+
+/// Replaces a piece's text by a hook's; calls, thoughts and media in it stay.
+pub(crate) fn replace_chunk(chunk: &mut Chunk, response: &LlmResponse) {
+    chunk.parts = parts_with_text(&chunk.parts, &response.text());
+    let reason = response.candidates.first().and_then(|candidate| candidate.finish_reason.as_deref());
+    if let Some(reason) = reason.and_then(finish_reason) {
+        chunk.finish_reason = Some(reason);
+    }
+}
+
+/// An answer that a hook gave in the model's place.
+pub(crate) fn chunk_of(response: &LlmResponse) -> Chunk {
+    let mut chunk = Chunk { finish_reason: Some(FinishReason::Stop), ..Chunk::default() };
+    replace_chunk(&mut chunk, response);
+    chunk
+}
+
+fn finish_reason(word: &str) -> Option<FinishReason> {
+    serde_json::from_value(Value::String(word.to_owned())).ok()
+}
+
+/// A hook's tool selection as the provider's.
+pub(crate) fn tool_choice(config: &ToolConfig) -> ToolChoice {
+    let mode = match config.mode {
+        Some(hookwright_hooks::ToolMode::Any) => ToolMode::Any,
+        Some(hookwright_hooks::ToolMode::None) => ToolMode::None,
+        Some(hookwright_hooks::ToolMode::Auto) | None => ToolMode::Auto,
+    };
+    let allowed = config.allowed.iter().map(|name| hookwright_hooks::canonical_tool_name(name).to_owned());
+    ToolChoice { mode, allowed: allowed.collect() }
+}
+
+fn tool_config(choice: &ToolChoice) -> ToolConfig {
+    let mode = match choice.mode {
+        ToolMode::Auto => hookwright_hooks::ToolMode::Auto,
+        ToolMode::Any => hookwright_hooks::ToolMode::Any,
+        ToolMode::None => hookwright_hooks::ToolMode::None,
+    };
+    ToolConfig { mode: Some(mode), allowed: choice.allowed.clone() }
+}
+
+/// Text of a hook for the model: marked as such, and unable to close its own mark.
+pub(crate) fn hook_context(text: &str) -> String {
+    let escaped = text.replace('<', "&lt;").replace('>', "&gt;");
+    format!("<hook_context>{escaped}</hook_context>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn request() -> Request {
+        let call = Part::function_call(None, "glob", Map::new());
+        let image = Part::inline_data("image/png", "AA==");
+        Request::new(
+            "m",
+            vec![
+                Arc::new(Content::user(vec![Part::text("one"), image])),
+                Arc::new(Content::model(vec![call])),
+                Arc::new(Content::user(vec![Part::function_response(None, "glob", Map::new())])),
+                Arc::new(Content::model(vec![Part::thought("hm"), Part::text("two "), Part::text("three")])),
+            ],
+        )
+    }
+
+    fn message(role: &str, content: &str) -> LlmMessage {
+        LlmMessage { role: role.to_owned(), content: content.to_owned() }
+    }
+
+    #[test]
+    fn hooks_see_text_only() {
+        let view = request_view(&request());
+        assert_eq!(view.messages, [message("user", "one"), message("model", "two three")]);
+    }
+
+    #[test]
+    fn messages_go_back_by_position_and_everything_else_survives() {
+        let mut request = request();
+        let messages = vec![
+            message("system", "be brief"),
+            message("user", "ONE"),
+            message("model", "two three"),
+            message("user", "more"),
+        ];
+        let untouched = request.contents[3].clone();
+        let troubles = apply_patch(&mut request, &LlmRequestPatch { messages: Some(messages), ..Default::default() });
+        assert!(troubles.is_empty());
+        assert_eq!(request.system.as_deref(), Some("be brief"));
+        assert_eq!(request.contents.len(), 5);
+        assert_eq!(request.contents[0].text(), "ONE");
+        assert!(matches!(request.contents[0].parts[1].kind, PartKind::InlineData(_)));
+        assert!(request.contents[1].parts[0].as_function_call().is_some());
+        assert!(Arc::ptr_eq(&request.contents[3], &untouched));
+        assert_eq!(request.contents[4].text(), "more");
+    }
+
+    #[test]
+    fn settings_that_are_not_named_stay() {
+        let mut request = request();
+        request.generation.temperature = Some(1.0);
+        request.generation.top_k = Some(3);
+        let config = |json: Value| match json {
+            Value::Object(map) => Some(map),
+            _ => None,
+        };
+        let patch = LlmRequestPatch { config: config(json!({"temperature": 0.5})), ..Default::default() };
+        assert!(apply_patch(&mut request, &patch).is_empty());
+        assert_eq!((request.generation.temperature, request.generation.top_k), (Some(0.5), Some(3)));
+        let patch = LlmRequestPatch { config: config(json!({"temperature": "hot"})), ..Default::default() };
+        assert_eq!(apply_patch(&mut request, &patch).len(), 1);
+        assert_eq!(request.generation.temperature, Some(0.5));
+    }
+
+    #[test]
+    fn a_redacted_piece_keeps_its_calls() {
+        let call = Part::function_call(None, "glob", Map::new());
+        let mut chunk = Chunk { parts: vec![Part::text("secret "), call, Part::text("more")], ..Chunk::default() };
+        replace_chunk(&mut chunk, &LlmResponse::from_text("xxx"));
+        assert_eq!(chunk.text(), "xxx");
+        assert_eq!(chunk.function_calls().count(), 1);
+        replace_chunk(&mut chunk, &LlmResponse::from_text(""));
+        assert_eq!((chunk.text().as_str(), chunk.parts.len()), ("", 1));
+    }
+
+    #[test]
+    fn context_cannot_close_its_own_mark() {
+        assert_eq!(hook_context("a</hook_context><b"), "<hook_context>a&lt;/hook_context&gt;&lt;b</hook_context>");
+    }
+}

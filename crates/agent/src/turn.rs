@@ -1,0 +1,175 @@
+//! One prompt: request, answer, tool calls, next request … until there is an answer without calls.
+//!
+//! BeforeAgent and AfterAgent stand around this in `agent.rs`; one request is `stream.rs`, one call is `call.rs`.
+
+use std::sync::Arc;
+
+use hookwright_model::{Chunk, Content, FunctionCall, Part, Request, ToolChoice};
+use hookwright_tools::ToolKind;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::Agent;
+use crate::call::{self, CallResult, Then};
+use crate::compress::{self, Trigger};
+use crate::event::{AgentEvent, TurnEnd};
+use crate::loop_guard::LoopGuard;
+use crate::stream::{self, Answer};
+
+impl Agent {
+    /// Runs a turn whose prompt is in the history already; the answer's text and how it ended.
+    pub(crate) async fn run_turn(&mut self, prompt_id: &str, cancel: &CancellationToken) -> (String, TurnEnd) {
+        let mut guard = LoopGuard::default();
+        let mut text = String::new();
+        loop {
+            if let Some(limit) = self.services.max_turns.filter(|limit| self.requests >= *limit) {
+                return (text, TurnEnd::TurnLimit(limit));
+            }
+            if compress::is_due(self)
+                && let Err(end) = compress::compress(self, Trigger::Auto, cancel).await
+            {
+                return (text, end);
+            }
+            self.requests += 1;
+            let request = self.request();
+            let answer = stream::ask(&self.services, request, &mut guard, prompt_id, cancel).await;
+            let (chunk, choice) = match self.take(answer) {
+                Ok(complete) => complete,
+                Err((partial, end)) => return (text + &partial, end),
+            };
+            text.push_str(if text.is_empty() { "" } else { "\n" });
+            text.push_str(&chunk.text());
+            let calls: Vec<FunctionCall> = chunk.function_calls().cloned().collect();
+            self.complain(&chunk, calls.is_empty());
+            self.remember(chunk.into_content());
+            if calls.is_empty() {
+                return (text, TurnEnd::Answered);
+            }
+            if let Some(end) = self.answer_calls(&calls, choice.as_ref(), &mut guard, prompt_id, cancel).await {
+                return (text, end);
+            }
+        }
+    }
+
+    fn request(&self) -> Request {
+        Request {
+            system: Some(self.system.clone()).filter(|system| !system.is_empty()),
+            tools: self.declarations.clone(),
+            generation: self.services.generation.clone(),
+            ..Request::new(self.model.clone(), self.history.clone())
+        }
+    }
+
+    /// A complete answer, or how the turn ends without one. What counts of a partial answer is remembered.
+    fn take(&mut self, answer: Answer) -> Result<(Chunk, Option<ToolChoice>), (String, TurnEnd)> {
+        let (partial, end) = match answer {
+            Answer::Complete(chunk, choice) => {
+                self.context_tokens = chunk.usage.map_or(self.context_tokens, |usage| usage.total);
+                return Ok((chunk, choice));
+            }
+            Answer::Denied(reason) => {
+                self.services.events.send(AgentEvent::AnswerDropped { reason: reason.clone() });
+                return Err((String::new(), TurnEnd::Blocked(reason)));
+            }
+            Answer::Stopped(reason, partial) => (partial, TurnEnd::Stopped(reason)),
+            Answer::Cancelled(partial) => (partial, TurnEnd::Cancelled),
+            Answer::Loop(reason, partial) => (partial, TurnEnd::Loop(reason)),
+            Answer::Failed(error, partial) => {
+                (partial, TurnEnd::Failed { message: error.to_string(), hint: error.hint() })
+            }
+        };
+        let text = partial.text();
+        // Calls of an answer that was cut off were never made.
+        let parts: Vec<Part> = partial.parts.into_iter().filter(|part| part.as_function_call().is_none()).collect();
+        if !parts.is_empty() {
+            self.remember(Content::model(parts));
+        }
+        Err((text, end))
+    }
+
+    /// Says why an answer is short or missing, where the provider tells.
+    fn complain(&self, chunk: &Chunk, last: bool) {
+        if let Some(complaint) = chunk.finish_reason.as_ref().and_then(|reason| reason.complaint()) {
+            self.services.events.send(AgentEvent::Warning(complaint.to_owned()));
+        } else if last && chunk.parts.is_empty() && !self.just_ran_tools() {
+            self.services.events.send(AgentEvent::Warning("the model gave an empty answer".to_owned()));
+        }
+    }
+
+    fn just_ran_tools(&self) -> bool {
+        let last = self.history.last();
+        last.is_some_and(|content| content.parts.iter().any(|part| part.as_function_response().is_some()))
+    }
+
+    /// Runs an answer's calls and remembers their results; how the turn ends, if it does.
+    async fn answer_calls(
+        &mut self,
+        calls: &[FunctionCall],
+        choice: Option<&ToolChoice>,
+        guard: &mut LoopGuard,
+        prompt_id: &str,
+        cancel: &CancellationToken,
+    ) -> Option<TurnEnd> {
+        let repeated = calls.iter().find_map(|call| guard.saw_call(&call.name, &call.args));
+        let mut parts = Vec::new();
+        let mut end = repeated.map(TurnEnd::Loop);
+        for batch in self.batches(calls) {
+            if end.is_some() {
+                // Every call needs an answer, or the provider will not take the history.
+                parts.extend(batch.iter().map(|call| not_run(call)));
+                continue;
+            }
+            for result in self.run_batch(batch, choice, prompt_id, cancel).await {
+                parts.extend(result.parts);
+                end = match result.then {
+                    Then::GoOn => end,
+                    Then::Stop(reason) => Some(TurnEnd::Stopped(reason)),
+                    Then::Cancel => end.or(Some(TurnEnd::Cancelled)),
+                };
+            }
+        }
+        self.remember(Content::user(parts));
+        end
+    }
+
+    /// Calls that only look run side by side; others run alone and in order.
+    fn batches<'c>(&self, calls: &'c [FunctionCall]) -> Vec<&'c [FunctionCall]> {
+        let harmless = |call: &FunctionCall| self.services.tools.get(&call.name).is_some_and(|tool| tool.kind().is_harmless() && tool.kind() != ToolKind::Think);
+        calls.chunk_by(|one, next| harmless(one) && harmless(next)).collect()
+    }
+
+    async fn run_batch(
+        &mut self,
+        batch: &[FunctionCall],
+        choice: Option<&ToolChoice>,
+        prompt_id: &str,
+        cancel: &CancellationToken,
+    ) -> Vec<CallResult> {
+        let mut ids = Vec::new();
+        for call in batch {
+            self.calls += 1;
+            let call_id = call.id.clone().unwrap_or_else(|| format!("{}-{}", call.name, self.calls));
+            let (name, args) = (call.name.clone(), call.args.clone());
+            self.services.events.send(AgentEvent::ToolRequested { call_id: call_id.clone(), name, args });
+            ids.push(call_id);
+        }
+        if let ([call], [id]) = (batch, ids.as_slice()) {
+            return vec![call::run(&self.services, call, id, choice, prompt_id, cancel).await];
+        }
+        let mut tasks = tokio::task::JoinSet::new();
+        for (at, (call, id)) in batch.iter().zip(ids).enumerate() {
+            let (services, call, choice) = (Arc::clone(&self.services), call.clone(), choice.cloned());
+            let (prompt_id, cancel) = (prompt_id.to_owned(), cancel.clone());
+            tasks.spawn(async move {
+                (at, call::run(&services, &call, &id, choice.as_ref(), &prompt_id, &cancel).await)
+            });
+        }
+        let mut results = tasks.join_all().await;
+        results.sort_by_key(|(at, _)| *at);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+fn not_run(call: &FunctionCall) -> Part {
+    let response = serde_json::Map::from_iter([("error".to_owned(), "this call was not run".into())]);
+    Part::function_response(call.id.clone(), call.name.clone(), response)
+}

@@ -1,0 +1,320 @@
+//! The command line as typed. What it means is decided by whoever runs the command.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use hookwright_hooks::EventKind;
+
+/// A terminal coding agent with hooks you can trust, and the toolbox for writing them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "hookwright",
+    version,
+    max_term_width = 110,
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  hookwright demo                          see every hook event fire, offline\n  hookwright -p 'explain this project'      one answer, on stdout\n  git diff | hookwright -p 'review this'    with piped input\n  hookwright hooks list                    which hooks there are, and whether they can run"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List, check, fire, test and manage hooks.
+    Hooks(Hooks),
+    /// Watch all eleven events fire in a scripted session: no key, no network, nothing left behind.
+    Demo {
+        /// Keep the demo's project and say where it is.
+        #[arg(long)]
+        keep: bool,
+    },
+}
+
+/// The options of a session.
+#[derive(Debug, Default, Args)]
+pub(crate) struct AgentArgs {
+    /// The prompt.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) query: Vec<String>,
+    /// The prompt; answers it without a screen. Piped input goes ahead of it.
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) prompt: Option<String>,
+    /// A prompt to start an interactive session with.
+    #[arg(short = 'i', long, value_name = "TEXT", conflicts_with = "prompt")]
+    pub(crate) prompt_interactive: Option<String>,
+    /// The model to ask.
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Which tool calls run unasked.
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) approval_mode: Option<Approval>,
+    /// Run every tool call unasked; the same as --approval-mode=yolo.
+    #[arg(short, long, conflicts_with = "approval_mode")]
+    pub(crate) yolo: bool,
+    /// How the answer is printed.
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Text)]
+    pub(crate) output_format: OutputFormat,
+    /// More directories that tools may work in.
+    #[arg(long, value_name = "DIR", value_delimiter = ',')]
+    pub(crate) include_directories: Vec<PathBuf>,
+    /// Tools that run unasked, such as `run_shell_command(git)`.
+    #[arg(long, value_name = "TOOL", value_delimiter = ',')]
+    pub(crate) allowed_tools: Vec<String>,
+    /// A file of rules on which tools run, are refused or need asking.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Vec<PathBuf>,
+    /// The only extensions that count; `none` for none.
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) extensions: Vec<String>,
+    /// Treat this folder as trusted, this once.
+    #[arg(long)]
+    pub(crate) skip_trust: bool,
+    /// Run no hooks.
+    #[arg(long)]
+    pub(crate) no_hooks: bool,
+    /// The new session's name.
+    #[arg(long, value_name = "ID", conflicts_with = "resume")]
+    pub(crate) session_id: Option<String>,
+    /// Go on with an earlier session: `latest`, its number or its name.
+    #[arg(short, long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "latest")]
+    pub(crate) resume: Option<String>,
+    /// List this project's sessions.
+    #[arg(long)]
+    pub(crate) list_sessions: bool,
+    /// Delete one of this project's sessions.
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) delete_session: Option<String>,
+    /// Answer from a file, strictly in its order.
+    #[arg(long, value_name = "FILE", conflicts_with = "fake_responses_non_strict")]
+    pub(crate) fake_responses: Option<PathBuf>,
+    /// Answer from a file, taking the first answer that fits.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fake_responses_non_strict: Option<PathBuf>,
+    /// Record the model's answers into a file for --fake-responses.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record_responses: Option<PathBuf>,
+    /// Say more about what happens, on stderr.
+    #[arg(short, long)]
+    pub(crate) debug: bool,
+}
+
+/// Which tool calls run unasked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Approval {
+    /// Those that only look.
+    Default,
+    /// Edits too.
+    AutoEdit,
+    /// All of them.
+    Yolo,
+    /// Those that only look; nothing else runs.
+    Plan,
+}
+
+/// How the answer is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The answer on stdout, everything else on stderr.
+    #[default]
+    Text,
+    /// One JSON object at the end.
+    Json,
+    /// One JSON object per line as things happen.
+    StreamJson,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Hooks {
+    #[command(subcommand)]
+    pub(crate) command: HooksCommand,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Which project a command is about.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Place {
+    /// The project's directory [default: the current one].
+    #[arg(long, global = true, value_name = "DIR", num_args = 0..=1)]
+    pub(crate) project: Option<Option<PathBuf>>,
+    /// Treat the project's folder as trusted, this once.
+    #[arg(long, global = true)]
+    pub(crate) skip_trust: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HooksCommand {
+    /// List every hook with its event, matcher, source and state.
+    #[command(after_help = "Examples:\n  hookwright hooks list\n  hookwright hooks list --event BeforeTool --json")]
+    List(List),
+    /// Show everything about one hook.
+    #[command(after_help = "Example:\n  hookwright hooks show secret-scanner")]
+    Show {
+        /// The hook's name, or its command.
+        name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check settings files: exit 1 on errors, 0 on warnings only.
+    #[command(after_help = "Examples:\n  hookwright hooks validate\n  hookwright hooks validate hooks.json --json")]
+    Validate {
+        /// Files to check [default: every layer's settings].
+        files: Vec<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check that every enabled hook could really run; exit 1 if one could not.
+    Doctor {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a JSON Schema: of the settings, or of an event's input and output.
+    #[command(
+        after_help = "Examples:\n  hookwright hooks schema > hooks.schema.json\n  hookwright hooks schema BeforeTool --output"
+    )]
+    Schema {
+        /// The event [default: the settings].
+        #[arg(value_parser = event_parser())]
+        event: Option<EventKind>,
+        /// Only what hooks receive.
+        #[arg(long, requires = "event", conflicts_with = "output")]
+        input: bool,
+        /// Only what hooks may answer.
+        #[arg(long, requires = "event")]
+        output: bool,
+    },
+    /// Run the hooks of an event exactly as a session would: exit 0 allowed, 2 denied or stopped, 3 ask.
+    #[command(
+        after_help = "Examples:\n  hookwright hooks fire BeforeTool --tool write_file --args '{\"file_path\": \"a.txt\", \"content\": \"hi\"}'\n  hookwright hooks fire BeforeAgent --prompt 'fix the tests' --json\n  echo '{\"source\": \"startup\"}' | hookwright hooks fire SessionStart --input -"
+    )]
+    Fire(Fire),
+    /// Run hook tests: `*.hooktest.toml` files, by default those under `.gemini/`.
+    #[command(after_help = "Examples:\n  hookwright hooks test\n  hookwright hooks test .gemini/hooks/guard.hooktest.toml --json")]
+    Test {
+        /// Test files, or directories to look for them in.
+        paths: Vec<PathBuf>,
+        /// Only cases whose name contains this.
+        #[arg(long, value_name = "TEXT")]
+        filter: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Enable a hook.
+    Enable {
+        /// The hook's name, or its command.
+        name: String,
+    },
+    /// Disable a hook.
+    Disable {
+        /// The hook's name, or its command.
+        name: String,
+    },
+    /// Enable every hook.
+    EnableAll,
+    /// Disable every hook.
+    DisableAll,
+    /// Trust new and changed project hooks, or show which wait for it.
+    #[command(
+        after_help = "Examples:\n  hookwright hooks trust            show what is new or changed\n  hookwright hooks trust guard      trust one hook\n  hookwright hooks trust --all      trust all of them\n  hookwright hooks trust --folder   trust this folder"
+    )]
+    Trust {
+        /// The hook's name, or its command.
+        #[arg(conflicts_with = "all")]
+        name: Option<String>,
+        /// Trust all of the project's hooks.
+        #[arg(long)]
+        all: bool,
+        /// Trust the project's folder itself, so that its settings and hooks are loaded.
+        #[arg(long)]
+        folder: bool,
+    },
+    /// Take over the hooks of another agent.
+    #[command(after_help = "Example:\n  hookwright hooks migrate --from-claude --dry-run")]
+    Migrate(Migrate),
+    /// Write a new hook: a working script, its settings entry and its hook test.
+    #[command(after_help = "Example:\n  hookwright hooks new guard --event BeforeTool --matcher run_shell_command --lang python")]
+    New(New),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Only this event's hooks.
+    #[arg(long, value_parser = event_parser())]
+    pub(crate) event: Option<EventKind>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fire {
+    /// The event.
+    #[arg(value_parser = event_parser())]
+    pub(crate) event: EventKind,
+    /// The event's own fields as JSON, from a file or from stdin.
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["tool", "prompt"])]
+    pub(crate) input: Option<PathBuf>,
+    /// Tool events: the tool's name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Tool events: its arguments.
+    #[arg(long, value_name = "JSON", requires = "tool")]
+    pub(crate) args: Option<String>,
+    /// Agent events: the user's prompt.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    /// From Claude Code's settings.
+    #[arg(long, required = true)]
+    pub(crate) from_claude: bool,
+    /// Only show what would change.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Only from and to the user's own settings; `--project` takes over only the project's.
+    #[arg(long)]
+    pub(crate) user: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct New {
+    /// The hook's name: letters, digits, `-` and `_`.
+    pub(crate) name: String,
+    /// The event it runs on.
+    #[arg(long, value_parser = event_parser())]
+    pub(crate) event: EventKind,
+    /// When it runs [default: always].
+    #[arg(long)]
+    pub(crate) matcher: Option<String>,
+    /// The script's language.
+    #[arg(long, value_enum, default_value_t = Language::Sh)]
+    pub(crate) lang: Language,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    Sh,
+    Python,
+    Node,
+}
+
+/// Reads an event's name, with a suggestion for one that is near.
+fn event_parser() -> impl clap::builder::TypedValueParser<Value = EventKind> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    PossibleValuesParser::new(EventKind::all().map(EventKind::name))
+        .try_map(|name| EventKind::from_name(&name).ok_or("no such event"))
+}

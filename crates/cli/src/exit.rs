@@ -1,0 +1,16 @@
+//! The exit codes, all of them. Scripts rely on these numbers.
+
+/// Everything went well; for `hooks fire`, the event is allowed.
+pub(crate) const OK: u8 = 0;
+/// Something of ours failed, or a check did not pass.
+pub(crate) const ERROR: u8 = 1;
+/// `hooks fire`: the hooks denied or stopped the event.
+pub(crate) const DENIED: u8 = 2;
+/// `hooks fire`: a hook wants the user asked.
+pub(crate) const ASK: u8 = 3;
+/// The command line makes no sense.
+pub(crate) const BAD_INPUT: u8 = 42;
+/// The session's turns are used up.
+pub(crate) const TURN_LIMIT: u8 = 53;
+/// Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;

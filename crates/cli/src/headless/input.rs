@@ -1,0 +1,47 @@
+//! The prompt: from the arguments, with piped input ahead of it.
+
+use std::io::{IsTerminal, Read};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::args::AgentArgs;
+
+/// The most that is read from a pipe.
+const LARGEST: u64 = 8 << 20;
+
+/// The whole prompt; nothing if there is none.
+pub(crate) fn prompt(args: &AgentArgs) -> anyhow::Result<Option<String>> {
+    let spoken = args.prompt.clone().or_else(|| (!args.query.is_empty()).then(|| args.query.join(" ")));
+    let piped = if std::io::stdin().is_terminal() { None } else { piped(spoken.is_some())? };
+    let prompt = match (piped, spoken) {
+        (Some(piped), Some(spoken)) => format!("{piped}\n\n{spoken}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => return Ok(None),
+    };
+    Ok((!prompt.trim().is_empty()).then_some(prompt))
+}
+
+/// What is piped in. Where a prompt is there already, a pipe that nobody writes to is not waited for.
+fn piped(has_prompt: bool) -> anyhow::Result<Option<String>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut first = [0];
+        let mut stdin = std::io::stdin().lock();
+        let mut bytes = Vec::new();
+        let read = stdin.read(&mut first).and_then(|read| {
+            let _ = sender.send(None);
+            bytes.extend_from_slice(&first[..read]);
+            if read == 0 { Ok(0) } else { stdin.take(LARGEST).read_to_end(&mut bytes) }
+        });
+        let _ = sender.send(Some(read.map(|_| bytes)));
+    });
+    const PATIENCE: Duration = Duration::from_millis(500);
+    if has_prompt && receiver.recv_timeout(PATIENCE).is_err() {
+        return Ok(None);
+    }
+    let bytes = receiver.into_iter().flatten().next().transpose().context("can't read stdin")?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok((!text.trim().is_empty()).then_some(text))
+}

@@ -1,0 +1,57 @@
+//! For scripts: one JSON object at the end. Hooks' words and warnings still go to stderr.
+
+use std::io;
+
+use hookwright_agent::{AgentEvent, TurnEnd};
+use serde_json::json;
+
+use super::{Printer, error_of, exit_code};
+use crate::out;
+use crate::stats::Stats;
+
+pub(crate) struct Json {
+    session_id: String,
+    response: String,
+    warnings: Vec<String>,
+}
+
+impl Json {
+    pub(crate) fn new(session_id: &str) -> Self {
+        Json { session_id: session_id.to_owned(), response: String::new(), warnings: Vec::new() }
+    }
+}
+
+impl Printer for Json {
+    fn event(&mut self, event: &AgentEvent) -> io::Result<()> {
+        match event {
+            AgentEvent::Text(text) => self.response.push_str(text),
+            // The response is what comes after the last tool, or after the last rejected answer.
+            AgentEvent::ToolRequested { .. } | AgentEvent::AnswerDropped { .. } | AgentEvent::AgentRetry { .. } => {
+                self.response.clear();
+            }
+            AgentEvent::HookMessage { text, .. } => return out::stderr_line(&format!("Hook system message: {text}")),
+            AgentEvent::HookWarning { event, hook, source, text } => {
+                self.warnings.push(format!("hook {hook} ({source}, {event}) {text}"));
+            }
+            AgentEvent::Warning(text) => self.warnings.push(text.clone()),
+            AgentEvent::ToolFinished(end) => {
+                if let Some(error) = &end.error {
+                    return out::stderr_line(&format!("Error executing tool {}: {}", end.name, error.message));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, end: &TurnEnd, stats: &Stats) -> io::Result<()> {
+        let mut object = json!({"session_id": self.session_id, "response": self.response, "stats": stats.to_json()});
+        if let Some((kind, message)) = error_of(end) {
+            object["error"] = json!({"type": kind, "message": message, "code": exit_code(end)});
+        }
+        if !self.warnings.is_empty() {
+            object["warnings"] = json!(self.warnings);
+        }
+        out::json(&object)
+    }
+}

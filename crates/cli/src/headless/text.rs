@@ -1,0 +1,104 @@
+//! For people and pipes: the answer on stdout, everything about it on stderr.
+
+use std::io::{self, Write};
+
+use hookwright_agent::{AgentEvent, TurnEnd};
+
+use super::{Printer, turn_limit};
+use crate::out::{self, BAD, DIM, WARN, paint};
+use crate::stats::Stats;
+
+pub(crate) struct Text {
+    debug: bool,
+    /// Whether the answer's last line is still open.
+    line_open: bool,
+}
+
+impl Text {
+    pub(crate) fn new(debug: bool) -> Self {
+        Text { debug, line_open: false }
+    }
+
+    /// A line on stderr; the answer's line is closed first, so that the two do not run into each other on a screen.
+    fn aside(&mut self, line: &str) -> io::Result<()> {
+        self.close_line()?;
+        out::stderr_line(line)
+    }
+
+    fn close_line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.line_open) {
+            writeln!(out::stdout())?;
+        }
+        Ok(())
+    }
+}
+
+impl Printer for Text {
+    fn event(&mut self, event: &AgentEvent) -> io::Result<()> {
+        match event {
+            AgentEvent::Text(text) => {
+                // A model's words must not be able to steer the terminal.
+                let text = anstream::adapter::strip_str(text).to_string();
+                self.line_open = !text.ends_with('\n');
+                let mut stdout = out::stdout();
+                write!(stdout, "{text}")?;
+                stdout.flush()
+            }
+            AgentEvent::HookMessage { text, .. } => self.aside(&format!("Hook system message: {text}")),
+            AgentEvent::HookWarning { event, hook, source, text } => {
+                self.aside(&format!("{} hook {hook} ({source}, {event}) {text}", paint(WARN, "[WARNING]")))
+            }
+            AgentEvent::ToolStarted(start) => {
+                let rewritten = match start.rewritten.as_slice() {
+                    [] => String::new(),
+                    keys => format!(" (hooks changed {})", keys.join(", ")),
+                };
+                self.aside(&paint(DIM, format!("{} {}{rewritten}", start.name, start.description)))
+            }
+            AgentEvent::ToolFinished(end) => match &end.error {
+                Some(error) => self.aside(&format!("Error executing tool {}: {}", end.name, error.message)),
+                None => Ok(()),
+            },
+            AgentEvent::AgentRetry { reason, attempt } => {
+                self.aside(&format!("{} hooks rejected the answer (retry {attempt}): {reason}", paint(WARN, "[WARNING]")))
+            }
+            AgentEvent::Compressed { before, after, .. } => {
+                self.aside(&paint(DIM, format!("history compressed from {before} to {after} tokens")))
+            }
+            AgentEvent::ModelRetry(text) | AgentEvent::Note(text) => self.aside(&paint(DIM, text)),
+            AgentEvent::Warning(text) => self.aside(&format!("{} {text}", paint(WARN, "[WARNING]"))),
+            AgentEvent::AnswerDropped { .. } => self.close_line(),
+            AgentEvent::HookFinished { report, .. } if self.debug => self.aside(&paint(
+                DIM,
+                format!(
+                    "hook {} ({}, {}) {} in {:.1} ms",
+                    report.hook,
+                    report.source,
+                    report.event,
+                    report.status.as_str(),
+                    report.duration.as_secs_f64() * 1e3
+                ),
+            )),
+            AgentEvent::Thought(text) if self.debug => self.aside(&paint(DIM, text)),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, end: &TurnEnd, _: &Stats) -> io::Result<()> {
+        self.close_line()?;
+        match end {
+            TurnEnd::Answered => Ok(()),
+            TurnEnd::Blocked(reason) => self.aside(&format!("[WARNING] Agent execution blocked: {reason}")),
+            TurnEnd::Stopped(reason) => {
+                self.aside(&format!("Agent execution stopped: Agent execution stopped by hook: {reason}"))
+            }
+            TurnEnd::Cancelled => self.aside("Cancelled"),
+            TurnEnd::TurnLimit(limit) => self.aside(&format!("{} {}", paint(BAD, "error:"), turn_limit(*limit))),
+            TurnEnd::Loop(reason) => self.aside(&format!("{} {reason}", paint(BAD, "error:"))),
+            TurnEnd::Failed { message, hint } => {
+                self.aside(&format!("{} {message}", paint(BAD, "error:")))?;
+                hint.iter().try_for_each(out::hint)
+            }
+        }
+    }
+}

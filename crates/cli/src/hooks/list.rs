@@ -1,0 +1,36 @@
+//! `hooks list`: every hook in a table.
+
+use serde_json::Value;
+
+use super::{Toolbox, state};
+use crate::args::List;
+use crate::exit;
+use crate::out::{self, BOLD, DIM, NOTE, PLAIN, Table};
+
+pub(crate) fn run(toolbox: &Toolbox, list: &List) -> anyhow::Result<u8> {
+    let mut entries = state::entries(toolbox);
+    entries.retain(|entry| list.event.is_none_or(|event| entry.hook.event == event));
+    if list.json {
+        out::json(&Value::Array(entries.iter().map(state::json).collect()))?;
+        return Ok(exit::OK);
+    }
+    toolbox.say_what_is_wrong()?;
+    if entries.is_empty() {
+        out::note("no hooks are configured here")?;
+        out::hint("write one with `hookwright hooks new NAME --event EVENT`")?;
+        return Ok(exit::OK);
+    }
+    let mut table = Table::new(&["EVENT", "MATCHER", "HOOK", "SOURCE", "STATE"]);
+    for entry in &entries {
+        let hook = &entry.hook;
+        table.row(vec![
+            (NOTE, hook.event.to_string()),
+            (DIM, out::shorten(hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*"), 32)),
+            (BOLD, out::shorten(hook.id(), 48)),
+            (PLAIN, hook.source.to_string()),
+            (entry.state.style(), entry.state.describe()),
+        ]);
+    }
+    table.print(&mut out::stdout())?;
+    Ok(exit::OK)
+}

@@ -1,0 +1,103 @@
+//! `hookwright hooks …`: one file per command. All of them look at a project through a [`Toolbox`].
+
+mod doctor;
+mod fire;
+mod list;
+mod migrate;
+mod new;
+mod schema;
+mod show;
+mod state;
+mod switch;
+mod test;
+mod trust;
+mod validate;
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use hookwright_hooks::{HookEngine, Session};
+use hookwright_settings::{LoadOptions, Loaded, Notice, TrustOverride, World, load};
+
+use crate::args::{Hooks, HooksCommand, Place};
+use crate::out;
+
+/// Runs one of the commands.
+pub(crate) fn run(hooks: Hooks, world: World) -> anyhow::Result<u8> {
+    let Hooks { command, place } = hooks;
+    let open = || Toolbox::open(&place, &world);
+    match command {
+        HooksCommand::List(list) => list::run(&open()?, &list),
+        HooksCommand::Show { name, json } => show::run(&open()?, &name, json),
+        HooksCommand::Validate { files, json } => validate::run(&place, &world, &files, json),
+        HooksCommand::Doctor { json } => doctor::run(&open()?, json),
+        HooksCommand::Schema { event, input, output } => schema::run(event, input, output),
+        HooksCommand::Fire(fire) => fire::run(&open()?, &fire),
+        HooksCommand::Test { paths, filter, json } => test::run(&place, &world, &paths, filter.as_deref(), json),
+        HooksCommand::Enable { name } => switch::enable(&open()?, Some(&name)),
+        HooksCommand::Disable { name } => switch::disable(&open()?, Some(&name)),
+        HooksCommand::EnableAll => switch::enable(&open()?, None),
+        HooksCommand::DisableAll => switch::disable(&open()?, None),
+        HooksCommand::Trust { name, all, folder } => trust::run(&open()?, name.as_deref(), all, folder),
+        HooksCommand::Migrate(migrate) => migrate::run(&place, &world, &migrate),
+        HooksCommand::New(new) => new::run(&place, &world, &new),
+    }
+}
+
+impl Place {
+    /// The project's directory, which must exist.
+    pub(crate) fn directory(&self, world: &World) -> anyhow::Result<PathBuf> {
+        let given = self.project.clone().flatten().unwrap_or_else(|| PathBuf::from("."));
+        let path = world.cwd.join(&given);
+        let path = path.canonicalize().with_context(|| format!("there is no project at {}", given.display()))?;
+        anyhow::ensure!(path.is_dir(), "{} is not a directory", given.display());
+        Ok(path)
+    }
+}
+
+/// A project with its configuration loaded.
+pub(crate) struct Toolbox {
+    pub(crate) loaded: Loaded,
+}
+
+impl Toolbox {
+    pub(crate) fn open(place: &Place, world: &World) -> anyhow::Result<Toolbox> {
+        let project = place.directory(world)?;
+        let trust = if place.skip_trust { TrustOverride::Skip } else { TrustOverride::None };
+        let loaded = load(world, &LoadOptions { project, trust, ..LoadOptions::default() });
+        Ok(Toolbox { loaded })
+    }
+
+    /// An engine for this project, as a session would have it.
+    pub(crate) fn engine(&self, session: Session) -> HookEngine {
+        let env = self.loaded.world.env.clone();
+        let env = match &self.loaded.redaction {
+            Some(redaction) => redaction.apply(env),
+            None => env,
+        };
+        HookEngine::builder(self.loaded.registry.clone()).session(session).environment(env).build()
+    }
+
+    /// A session in this project.
+    pub(crate) fn session(&self, id: &str, transcript_path: PathBuf) -> Session {
+        let root = self.loaded.project.root.clone();
+        Session {
+            id: id.to_owned(),
+            transcript_path,
+            plans_dir: self.loaded.paths.plans_dir(&root, id),
+            cwd: root.clone(),
+            project_dir: root,
+        }
+    }
+
+    /// Says on stderr what is wrong with the configuration, and what of it does not count.
+    pub(crate) fn say_what_is_wrong(&self) -> anyhow::Result<()> {
+        crate::report::print(self.loaded.registry.diagnostics())?;
+        // That a hook is new only matters to whoever is about to run it.
+        let matters = |notice: &&Notice| !matches!(notice, Notice::Hook { held: false, .. });
+        for notice in self.loaded.notices.iter().filter(matters) {
+            out::note(notice)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,17 @@
+//! `hooks schema`: JSON Schemas for editors and for people who write hooks.
+
+use hookwright_hooks::{EventKind, schema};
+use serde_json::json;
+
+use crate::{exit, out};
+
+pub(crate) fn run(event: Option<EventKind>, input: bool, output: bool) -> anyhow::Result<u8> {
+    let document = match event {
+        None => schema::settings(),
+        Some(event) if input => schema::hook_input(event),
+        Some(event) if output => schema::hook_output(event),
+        Some(event) => json!({"input": schema::hook_input(event), "output": schema::hook_output(event)}),
+    };
+    out::json(&document)?;
+    Ok(exit::OK)
+}

@@ -1,0 +1,52 @@
+//! `hooks show NAME`: everything about one hook.
+
+use std::io::Write;
+
+use anyhow::bail;
+use serde_json::Value;
+
+use super::state::{self, Entry};
+use super::Toolbox;
+use crate::exit;
+use crate::out::{self, BOLD, paint};
+
+pub(crate) fn run(toolbox: &Toolbox, name: &str, json: bool) -> anyhow::Result<u8> {
+    let entries: Vec<Entry> = state::entries(toolbox).into_iter().filter(|entry| entry.hook.id() == name).collect();
+    if entries.is_empty() {
+        bail!("no hook is called `{name}`; `hookwright hooks list` shows them all");
+    }
+    if json {
+        out::json(&Value::Array(entries.iter().map(state::json).collect()))?;
+        return Ok(exit::OK);
+    }
+    let mut stdout = out::stdout();
+    for (at, entry) in entries.iter().enumerate() {
+        if at > 0 {
+            writeln!(stdout)?;
+        }
+        for (label, value) in lines(entry) {
+            writeln!(stdout, "{}{value}", paint(BOLD, format!("{label:<13}")))?;
+        }
+    }
+    Ok(exit::OK)
+}
+
+/// What there is to say, leaving out what is not set.
+fn lines(entry: &Entry) -> Vec<(&'static str, String)> {
+    let hook = &entry.hook;
+    let mut lines = vec![("name", out::one_line(hook.id())), ("event", hook.event.to_string())];
+    let mut add = |label, value: Option<String>| lines.extend(value.map(|value| (label, out::one_line(&value))));
+    add("description", hook.description.clone());
+    add("matcher", hook.matcher_text.clone().filter(|text| !text.is_empty()));
+    add("command", hook.command().filter(|command| *command != hook.id()).map(str::to_owned));
+    add("source", Some(hook.source.to_string()));
+    add("declared at", hook.place.as_ref().map(ToString::to_string));
+    add("timeout", Some(format!("{} ms", hook.timeout.as_millis())));
+    add("sequential", hook.sequential.then(|| "yes".to_owned()));
+    add("locked", hook.locked.then(|| "yes".to_owned()));
+    add("state", Some(entry.state.describe()));
+    if let state::State::Inert(problem) = &entry.state {
+        add("to do", Some(problem.advice()));
+    }
+    lines
+}

@@ -1,0 +1,152 @@
+//! `hooks test`: runs hook tests and prints them the way a good test runner does.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::bail;
+use hookwright_settings::World;
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+use crate::args::Place;
+use crate::hooktest::{self, CaseResult, Failure, FileResult};
+use crate::out::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
+use crate::exit;
+
+pub(crate) fn run(
+    place: &Place,
+    world: &World,
+    paths: &[PathBuf],
+    filter: Option<&str>,
+    as_json: bool,
+) -> anyhow::Result<u8> {
+    let project = place.directory(world)?;
+    let files = files(world, paths, &project)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let results = runtime.block_on(run_all(&files, &project, world, filter));
+    let failed = results.iter().any(|result| match result {
+        Ok(file) => file.cases.iter().any(|case| !case.failures.is_empty()),
+        Err(_) => true,
+    });
+    if as_json {
+        out::json(&results_json(&results, !failed))?;
+    } else {
+        print(&results)?;
+    }
+    Ok(if failed { exit::ERROR } else { exit::OK })
+}
+
+fn files(world: &World, paths: &[PathBuf], project: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    if paths.is_empty() {
+        let default = project.join(".gemini");
+        if default.is_dir() {
+            files = hooktest::find(&default)?;
+        }
+    }
+    for path in paths {
+        files.extend(hooktest::find(&world.cwd.join(path))?);
+    }
+    if files.is_empty() {
+        bail!("no hook tests found: they are files called `*.hooktest.toml`, by default under .gemini/");
+    }
+    Ok(files)
+}
+
+type Results = Vec<anyhow::Result<FileResult>>;
+
+/// Files run side by side, and are reported in order.
+async fn run_all(files: &[PathBuf], project: &Path, world: &World, filter: Option<&str>) -> Results {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let room = Arc::new(tokio::sync::Semaphore::new(cores * 2));
+    let mut tasks = Vec::new();
+    for file in files {
+        let (file, project, env) = (file.clone(), project.to_owned(), world.env.clone());
+        let (filter, room) = (filter.map(str::to_owned), room.clone());
+        tasks.push(tokio::spawn(async move {
+            let _place = room.acquire().await;
+            hooktest::run_file(&file, &project, &env, filter.as_deref()).await
+        }));
+    }
+    let mut results = Vec::new();
+    for task in tasks {
+        results.push(task.await.map_err(anyhow::Error::from).and_then(|result| result));
+    }
+    results
+}
+
+fn print(results: &Results) -> anyhow::Result<()> {
+    let mut stdout = out::stdout();
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for result in results {
+        match result {
+            Ok(FileResult { path, skipped: Some(program), .. }) => {
+                skipped += 1;
+                writeln!(stdout, "{} {}: {program} is not installed", paint(WARN, "skip"), path.display())?;
+            }
+            Ok(file) => {
+                writeln!(stdout, "{}", paint(BOLD, file.path.display()))?;
+                for case in &file.cases {
+                    print_case(&mut stdout, case)?;
+                    *(if case.failures.is_empty() { &mut passed } else { &mut failed }) += 1;
+                }
+            }
+            Err(error) => {
+                failed += 1;
+                writeln!(stdout, "{} {error:#}", paint(BAD, "FAIL"))?;
+            }
+        }
+    }
+    writeln!(stdout, "\n{passed} passed, {failed} failed, {skipped} skipped")?;
+    Ok(())
+}
+
+fn print_case(out: &mut impl Write, case: &CaseResult) -> std::io::Result<()> {
+    let time = paint(DIM, format!("({} ms)", case.duration.as_millis()));
+    if case.failures.is_empty() {
+        return writeln!(out, "  {}   {} {time}", paint(GOOD, "ok"), case.name);
+    }
+    writeln!(out, "  {} {} {time}", paint(BAD, "FAIL"), case.name)?;
+    for failure in &case.failures {
+        print_failure(out, failure)?;
+    }
+    case.warnings.iter().try_for_each(|warning| writeln!(out, "       {} {warning}", paint(WARN, "warning:")))
+}
+
+/// A diff, line by line: what was expected, what came.
+fn print_failure(out: &mut impl Write, failure: &Failure) -> std::io::Result<()> {
+    writeln!(out, "       {}:", failure.what)?;
+    let diff = TextDiff::from_lines(&failure.expected, &failure.actual);
+    for change in diff.iter_all_changes() {
+        let (style, sign, label) = match change.tag() {
+            similar::ChangeTag::Delete => (GOOD, "-", " expected"),
+            similar::ChangeTag::Insert => (BAD, "+", " actual"),
+            similar::ChangeTag::Equal => (out::PLAIN, " ", ""),
+        };
+        let text = change.value().trim_end_matches('\n');
+        writeln!(out, "         {}{}", paint(style, format!("{sign} {text}")), paint(DIM, label))?;
+    }
+    Ok(())
+}
+
+fn results_json(results: &Results, ok: bool) -> Value {
+    let case = |case: &CaseResult| {
+        json!({
+            "name": case.name,
+            "ok": case.failures.is_empty(),
+            "duration_ms": u64::try_from(case.duration.as_millis()).unwrap_or(u64::MAX),
+            "failures": case.failures,
+            "warnings": case.warnings,
+        })
+    };
+    let file = |result: &anyhow::Result<FileResult>| match result {
+        Ok(file) => json!({
+            "file": file.path,
+            "skipped": file.skipped.as_ref().map(|program| format!("{program} is not installed")),
+            "cases": file.cases.iter().map(case).collect::<Vec<_>>(),
+        }),
+        Err(error) => json!({"error": format!("{error:#}")}),
+    };
+    json!({"ok": ok, "files": results.iter().map(file).collect::<Vec<_>>()})
+}

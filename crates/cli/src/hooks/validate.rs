@@ -1,0 +1,63 @@
+//! `hooks validate`: everything that is wrong with settings files, with a place and a way out.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{Diagnostic, Layer, Severity, Source, declare};
+use hookwright_settings::{FileState, World, read_settings_file};
+use serde_json::json;
+
+use super::Toolbox;
+use crate::args::Place;
+use crate::out::{self, GOOD, paint};
+use crate::{exit, report};
+
+pub(crate) fn run(place: &Place, world: &World, files: &[PathBuf], as_json: bool) -> anyhow::Result<u8> {
+    let (checked, diagnostics) = if files.is_empty() { check_layers(place, world)? } else { check_files(files, world) };
+    let errors = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+    let code = if errors { exit::ERROR } else { exit::OK };
+    if as_json {
+        out::json(&json!({"ok": !errors, "files": checked, "diagnostics": diagnostics}))?;
+        return Ok(code);
+    }
+    report::print(&diagnostics)?;
+    let mut stdout = out::stdout();
+    let files = if checked.len() == 1 { "1 file".to_owned() } else { format!("{} files", checked.len()) };
+    match report::count(&diagnostics) {
+        Some(count) => writeln!(stdout, "{files} checked: {count}")?,
+        None => writeln!(stdout, "{files} checked: {}", paint(GOOD, "no problems"))?,
+    }
+    Ok(code)
+}
+
+/// The files that count for the project, also those that only trust keeps out.
+fn check_layers(place: &Place, world: &World) -> anyhow::Result<(Vec<PathBuf>, Vec<Diagnostic>)> {
+    let toolbox = Toolbox::open(place, world)?;
+    let mut diagnostics = toolbox.loaded.registry.diagnostics().to_vec();
+    let mut checked = Vec::new();
+    for file in &toolbox.loaded.files {
+        match file.state {
+            FileState::Missing => continue,
+            FileState::Untrusted => diagnostics.extend(check_file(&file.path, file.source.clone())),
+            FileState::Loaded | FileState::Broken => {}
+        }
+        checked.push(file.path.clone());
+    }
+    Ok((checked, diagnostics))
+}
+
+fn check_files(files: &[PathBuf], world: &World) -> (Vec<PathBuf>, Vec<Diagnostic>) {
+    let check = |file: &PathBuf| match world.cwd.join(file).exists() {
+        true => check_file(file, Source::Project),
+        false => vec![Diagnostic::about_file(Severity::Error, file, "there is no such file")],
+    };
+    (files.to_vec(), files.iter().flat_map(check).collect())
+}
+
+fn check_file(file: &Path, source: Source) -> Vec<Diagnostic> {
+    match read_settings_file(file) {
+        Ok(Some(text)) => declare(&Layer::new(source, file, &text)).diagnostics,
+        Ok(None) => Vec::new(),
+        Err(error) => vec![Diagnostic::about_file(Severity::Error, file, error.to_string())],
+    }
+}

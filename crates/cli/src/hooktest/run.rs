@@ -1,0 +1,214 @@
+//! Runs the cases of a hook-test file, each in a fresh project of its own, on the engine that sessions use.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use hookwright_hooks::{AnyEvent, Diagnostic, HookEngine, Layer, Registry, Session, Severity, Source, Subject, declare};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::check::{Failure, check, json_of, substituted};
+use super::file::{Case, Setup, TestFile};
+
+/// What came of one file.
+pub(crate) struct FileResult {
+    pub(crate) path: PathBuf,
+    /// A program that is missing, so that nothing was run.
+    pub(crate) skipped: Option<String>,
+    pub(crate) cases: Vec<CaseResult>,
+}
+
+/// What came of one case.
+pub(crate) struct CaseResult {
+    pub(crate) name: String,
+    pub(crate) duration: Duration,
+    pub(crate) failures: Vec<Failure>,
+    /// What the hooks complained of; shown with failures.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Runs a file's cases; `project` is whose settings count where the file names none.
+pub(crate) async fn run_file(
+    path: &Path,
+    project: &Path,
+    env: &[(OsString, OsString)],
+    filter: Option<&str>,
+) -> anyhow::Result<FileResult> {
+    let file = TestFile::read(path)?;
+    let mut result = FileResult { path: path.to_owned(), skipped: None, cases: Vec::new() };
+    if let Some(missing) = file.requires.iter().find(|program| !on_path(program, env)) {
+        result.skipped = Some(missing.clone());
+        return Ok(result);
+    }
+    for case in file.cases.iter().filter(|case| filter.is_none_or(|text| case.name.contains(text))) {
+        let started = Instant::now();
+        let (failures, warnings) = run_case(&file, case, path, project, env).await.with_context(|| {
+            format!("{}: case `{}` could not be run", path.display(), case.name)
+        })?;
+        result.cases.push(CaseResult { name: case.name.clone(), duration: started.elapsed(), failures, warnings });
+    }
+    Ok(result)
+}
+
+async fn run_case(
+    file: &TestFile,
+    case: &Case,
+    path: &Path,
+    project: &Path,
+    env: &[(OsString, OsString)],
+) -> anyhow::Result<(Vec<Failure>, Vec<String>)> {
+    let beside = path.parent().unwrap_or(Path::new("."));
+    let sandbox = tempfile::Builder::new().prefix("hooktest-").tempdir().context("can't make a temporary project")?;
+    // Hooks may compare paths; the real one is what they will see.
+    let root = sandbox.path().canonicalize()?;
+    let (home, sandbox_project) = (root.join("home"), root.join("project"));
+    std::fs::create_dir_all(&home)?;
+    std::fs::create_dir_all(&sandbox_project)?;
+    lay_out(file, case, beside, project, &sandbox_project)?;
+    let engine = engine(file, case, beside, &sandbox_project, &home, env)?;
+    let event = event(case, &sandbox_project)?;
+    let outcome = engine.fire_any(&event, &CancellationToken::new()).await;
+    engine.shutdown().await;
+    let failures = check(&case.expect, case.event, &outcome, &sandbox_project);
+    let warnings = outcome.warnings.iter().map(|said| format!("{} {}", said.hook, said.text)).collect();
+    Ok((failures, warnings))
+}
+
+/// Puts the files in place: the project's own `.gemini` where the test names no settings, then what the test asks for.
+fn lay_out(file: &TestFile, case: &Case, beside: &Path, project: &Path, sandbox: &Path) -> anyhow::Result<()> {
+    let Setup { git, copy, files, .. } = &file.setup;
+    match &file.settings {
+        Some(settings) => copy_file(&beside.join(settings), &inside(sandbox, ".gemini/settings.json")?)?,
+        None => copy_tree(&project.join(".gemini"), &sandbox.join(".gemini"))?,
+    }
+    for (target, source) in copy {
+        copy_file(&beside.join(source), &inside(sandbox, target)?)?;
+    }
+    for (target, content) in files.iter().chain(&case.files) {
+        let target = inside(sandbox, target)?;
+        std::fs::create_dir_all(target.parent().unwrap_or(sandbox))?;
+        std::fs::write(&target, content).with_context(|| format!("can't write {}", target.display()))?;
+    }
+    if *git { make_repository(sandbox) } else { Ok(()) }
+}
+
+/// A path of the sandbox; a test must not write anywhere else.
+fn inside(sandbox: &Path, path: &str) -> anyhow::Result<PathBuf> {
+    use std::path::Component;
+    let relative = Path::new(path);
+    if !relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+        bail!("`{path}` leaves the test's project");
+    }
+    Ok(sandbox.join(relative))
+}
+
+fn copy_file(source: &Path, target: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(target.parent().unwrap_or(target))?;
+    std::fs::copy(source, target).with_context(|| format!("can't copy {}", source.display()))?;
+    Ok(())
+}
+
+fn copy_tree(source: &Path, target: &Path) -> anyhow::Result<()> {
+    let Ok(entries) = source.read_dir() else { return Ok(()) };
+    std::fs::create_dir_all(target)?;
+    for entry in entries {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let target = target.join(entry.file_name());
+        if kind.is_dir() {
+            copy_tree(&entry.path(), &target)?;
+        } else if kind.is_file() || (kind.is_symlink() && entry.path().is_file()) {
+            copy_file(&entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+fn make_repository(project: &Path) -> anyhow::Result<()> {
+    let git = |args: &[&str]| -> anyhow::Result<()> {
+        let identity = ["-c", "user.name=hooktest", "-c", "user.email=hooktest@localhost", "-c", "init.defaultBranch=main"];
+        let output = std::process::Command::new("git")
+            .args(identity)
+            .args(args)
+            .current_dir(project)
+            .output()
+            .context("can't run git, which `setup.git` needs")?;
+        if !output.status.success() {
+            bail!("git {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(())
+    };
+    git(&["init", "--quiet"])?;
+    git(&["add", "--all", "--force"])?;
+    git(&["commit", "--quiet", "--allow-empty", "--no-verify", "--message", "first"])
+}
+
+/// An engine with the hooks of the sandbox's settings and nobody else's.
+fn engine(
+    file: &TestFile,
+    case: &Case,
+    beside: &Path,
+    project: &Path,
+    home: &Path,
+    env: &[(OsString, OsString)],
+) -> anyhow::Result<HookEngine> {
+    let settings = project.join(".gemini/settings.json");
+    let shown = file.settings.as_ref().map_or_else(|| settings.clone(), |path| beside.join(path));
+    let text = std::fs::read_to_string(&settings).with_context(|| {
+        format!("there are no settings: name a file with `settings = …`, or create {}", settings.display())
+    })?;
+    let mut declared = declare(&Layer::new(Source::Project, &shown, &text));
+    let errors: Vec<&Diagnostic> =
+        declared.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect();
+    if let [first, ..] = errors.as_slice() {
+        bail!("{first}");
+    }
+    if let Some(name) = &case.hook {
+        declared.hooks.retain(|hook| hook.id() == name && hook.event == case.event);
+        if declared.hooks.is_empty() {
+            bail!("no hook on {} is called `{name}`", case.event);
+        }
+    }
+    let mut vars = env.to_vec();
+    vars.push(("HOME".into(), home.into()));
+    vars.extend(file.setup.env.iter().map(|(name, value)| (name.into(), value.into())));
+    let session = Session {
+        id: "hooktest".to_owned(),
+        transcript_path: home.join("transcript.jsonl"),
+        cwd: project.to_owned(),
+        project_dir: project.to_owned(),
+        plans_dir: home.join("plans"),
+    };
+    std::fs::write(&session.transcript_path, "")?;
+    Ok(HookEngine::builder(Registry::new(vec![declared])).session(session).environment(vars).build())
+}
+
+/// The event of a case, from its short forms and its input table.
+fn event(case: &Case, project: &Path) -> anyhow::Result<AnyEvent> {
+    let mut fields = Map::new();
+    if let Some(tool) = &case.tool {
+        if case.event.info().subject != Subject::ToolName {
+            bail!("`tool` is for tool events, not for {}", case.event);
+        }
+        fields.insert("tool_name".to_owned(), Value::String(tool.clone()));
+        fields.insert("tool_input".to_owned(), json_of(&case.args));
+    }
+    if let Some(prompt) = &case.prompt {
+        fields.insert("prompt".to_owned(), Value::String(prompt.clone()));
+    }
+    if let Value::Object(input) = json_of(&case.input) {
+        fields.extend(input);
+    }
+    let fields = match substituted(&Value::Object(fields), &project.to_string_lossy()) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    AnyEvent::from_fields(case.event, fields).with_context(|| format!("the input does not fit {}", case.event))
+}
+
+fn on_path(program: &str, env: &[(OsString, OsString)]) -> bool {
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()).unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}

@@ -1,0 +1,133 @@
+//! Writing to the terminal: styles that vanish in pipes and under NO_COLOR, and tables.
+//!
+//! Data goes to stdout, everything about it to stderr. Colour never carries meaning of its own.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+pub(crate) const PLAIN: Style = Style::new();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default();
+
+/// Where data goes.
+pub(crate) fn stdout() -> impl Write {
+    anstream::stdout().lock()
+}
+
+/// Where words about it go.
+pub(crate) fn stderr() -> impl Write {
+    anstream::stderr().lock()
+}
+
+/// Text in a style.
+pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// One JSON document on stdout.
+pub(crate) fn json(value: &serde_json::Value) -> io::Result<()> {
+    writeln!(stdout(), "{value:#}")
+}
+
+/// A line on stderr.
+pub(crate) fn stderr_line(text: &str) -> io::Result<()> {
+    writeln!(stderr(), "{text}")
+}
+
+/// A warning on stderr.
+pub(crate) fn warn(text: impl std::fmt::Display) -> io::Result<()> {
+    writeln!(stderr(), "{} {text}", paint(WARN, "warning:"))
+}
+
+/// A note on stderr.
+pub(crate) fn note(text: impl std::fmt::Display) -> io::Result<()> {
+    writeln!(stderr(), "{} {text}", paint(NOTE, "note:"))
+}
+
+/// What to do about an error or a warning, on stderr.
+pub(crate) fn hint(text: impl std::fmt::Display) -> io::Result<()> {
+    writeln!(stderr(), "{} {text}", paint(NOTE, "hint:"))
+}
+
+/// Rows under headings, each column as wide as its widest cell.
+pub(crate) struct Table {
+    headings: Vec<&'static str>,
+    rows: Vec<Vec<(Style, String)>>,
+}
+
+impl Table {
+    pub(crate) fn new(headings: &[&'static str]) -> Self {
+        Table { headings: headings.to_vec(), rows: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<(Style, String)>) {
+        self.rows.push(cells.into_iter().map(|(style, text)| (style, one_line(&text))).collect());
+    }
+
+    pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|(_, text)| text.width());
+            cells.chain([self.headings[column].width()]).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.headings.len()).map(width).collect();
+        let headings = self.headings.iter().map(|text| (BOLD, (*text).to_owned())).collect();
+        for row in std::iter::once(&headings).chain(&self.rows) {
+            let mut line = String::new();
+            for (column, (style, text)) in row.iter().enumerate() {
+                line.push_str(&paint(*style, text));
+                if column + 1 < row.len() {
+                    line.push_str(&" ".repeat(widths[column] - text.width() + 2));
+                }
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// Text for one line of a terminal: no control characters, so that nobody's name can draw on the screen.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
+}
+
+/// Text of at most so many columns.
+pub(crate) fn shorten(text: &str, columns: usize) -> String {
+    let text = one_line(text);
+    if text.width() <= columns {
+        return text;
+    }
+    let mut used = 1;
+    let fits = |char: &char| {
+        used += char.width().unwrap_or(0);
+        used <= columns
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_whatever_their_width() {
+        let mut table = Table::new(&["A", "B", "C"]);
+        table.row(vec![(PLAIN, "日本".into()), (PLAIN, "x".into()), (PLAIN, "end".into())]);
+        table.row(vec![(PLAIN, "abcde".into()), (PLAIN, "yy\n".into()), (PLAIN, String::new())]);
+        let mut text = Vec::new();
+        table.print(&mut text).unwrap();
+        let text = anstream::adapter::strip_bytes(&text).to_string();
+        assert_eq!(text, "A      B    C\n日本   x    end\nabcde  yy\n");
+    }
+
+    #[test]
+    fn shortening_counts_columns() {
+        assert_eq!(shorten("日本語", 5), "日本…");
+        assert_eq!(shorten("abc", 3), "abc");
+    }
+}

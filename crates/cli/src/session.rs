@@ -1,0 +1,269 @@
+//! Puts a session together: settings, model, tools, hooks and transcript become an [`Agent`]. Shared by every screen.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use hookwright_agent::context::{MemoryOptions, load_memory};
+use hookwright_agent::system::{Facts, system_prompt};
+use hookwright_agent::transcript::{self, Header, Transcript};
+use hookwright_agent::{Agent, AgentEvent, ApprovalMode, Approvals, Events, HookEvents, Interaction, Policy, Services};
+use hookwright_hooks::{HookEngine, Registry, Session};
+use hookwright_model::{
+    AnyModel, Cancel, Content, Gemini, GenerationConfig, HttpOptions, Model, Offline, OpenAi, ProxyOptions, Recording,
+    Replay, ReplayOrder, RetryNotice, gemini, openai, web_search,
+};
+use hookwright_settings::{ExtensionChoice, LoadOptions, Loaded, Notice, TrustOverride, World, load};
+use hookwright_tools::{
+    BoxFuture, FileFilter, HttpAccess, HttpPolicy, SearchAnswer, SearchError, Selection, ToolContext, WebSearch,
+    Workspace,
+};
+
+use crate::args::{AgentArgs, Approval};
+
+/// A session that is ready to start.
+pub(crate) struct Ready {
+    pub(crate) agent: Agent,
+    pub(crate) loaded: Loaded,
+    /// Whether it goes on with an earlier one.
+    pub(crate) resumed: bool,
+    pub(crate) session_id: String,
+    /// Said to the user before the first prompt.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The configuration of the project in the working directory.
+pub(crate) fn configuration(args: &AgentArgs, world: &World) -> anyhow::Result<Loaded> {
+    let project = world.cwd.canonicalize().context("the working directory is gone")?;
+    let trust = if args.skip_trust { TrustOverride::Skip } else { TrustOverride::None };
+    let extensions = match args.extensions.as_slice() {
+        [] => ExtensionChoice::Enabled,
+        [none] if none == "none" => ExtensionChoice::None,
+        names => ExtensionChoice::Only(names.to_vec()),
+    };
+    Ok(load(world, &LoadOptions { project, trust, extensions }))
+}
+
+/// Puts a session together.
+pub(crate) fn prepare(
+    args: &AgentArgs,
+    loaded: Loaded,
+    interaction: Interaction,
+    events: Events,
+) -> anyhow::Result<Ready> {
+    let root = loaded.project.root.clone();
+    let chats = loaded.paths.chats_dir(&root);
+    let earlier = args.resume.as_deref().map(|which| resume(&chats, which)).transpose()?;
+    let (model, model_name) = model(args, &loaded, &events)?;
+    let session_id = match (&earlier, &args.session_id) {
+        (Some((_, loaded)), _) => loaded.header.session_id.clone(),
+        (None, Some(id)) => id.clone(),
+        (None, None) => uuid::Uuid::new_v4().to_string(),
+    };
+    let (path, transcript, history) = match earlier {
+        Some((path, earlier)) => (path.clone(), Transcript::open(&path)?, earlier.history),
+        None => {
+            let header = Header {
+                session_id: session_id.clone(),
+                project: root.clone(),
+                model: model_name.clone(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                started: jiff::Timestamp::now(),
+            };
+            let transcript = Transcript::create_in(&chats, &header)?;
+            (transcript.path().to_owned(), transcript, Vec::new())
+        }
+    };
+    let session = Session {
+        id: session_id.clone(),
+        transcript_path: path,
+        cwd: root.clone(),
+        project_dir: root.clone(),
+        plans_dir: loaded.paths.plans_dir(&root, &session_id),
+    };
+    let hooks = engine(args, &loaded, session, &events);
+    let mut warnings = Vec::new();
+    let mode = approval_mode(args, &loaded)?;
+    let context = tool_context(args, &loaded)?;
+    let (system, memory_warnings) = system(&loaded, &context, mode, interaction);
+    warnings.extend(memory_warnings);
+    let services = services(args, &loaded, Arc::new(model), hooks, context, mode, interaction, events)?;
+    let resumed = !history.is_empty();
+    Ok(Ready { agent: Agent::new(services, model_name, system, transcript, history), loaded, resumed, session_id, warnings })
+}
+
+fn resume(chats: &Path, which: &str) -> anyhow::Result<(PathBuf, transcript::LoadedTranscript)> {
+    let sessions = transcript::list(chats)?;
+    let info = transcript::find(&sessions, which)?;
+    Ok((info.path.clone(), transcript::load(&info.path)?))
+}
+
+fn engine(args: &AgentArgs, loaded: &Loaded, session: Session, events: &Events) -> HookEngine {
+    let registry = if args.no_hooks { Registry::default() } else { loaded.registry.clone() };
+    let env = loaded.world.env.clone();
+    let env = match &loaded.redaction {
+        Some(redaction) => redaction.apply(env),
+        None => env,
+    };
+    let observer = Arc::new(HookEvents(events.clone()));
+    HookEngine::builder(registry).session(session).environment(env).observer(observer).build()
+}
+
+fn approval_mode(args: &AgentArgs, loaded: &Loaded) -> anyhow::Result<ApprovalMode> {
+    let mode = match args.approval_mode {
+        _ if args.yolo => ApprovalMode::Yolo,
+        Some(Approval::Default) => ApprovalMode::Default,
+        Some(Approval::AutoEdit) => ApprovalMode::AutoEdit,
+        Some(Approval::Yolo) => ApprovalMode::Yolo,
+        Some(Approval::Plan) => ApprovalMode::Plan,
+        None => loaded.settings.general.approval_mode.into(),
+    };
+    if mode == ApprovalMode::Yolo && loaded.settings.security.disable_yolo_mode {
+        bail!("the settings forbid running every tool unasked (security.disableYoloMode)");
+    }
+    Ok(mode)
+}
+
+fn services(
+    args: &AgentArgs,
+    loaded: &Loaded,
+    model: Arc<AnyModel>,
+    hooks: HookEngine,
+    tool_context: ToolContext,
+    mode: ApprovalMode,
+    interaction: Interaction,
+    events: Events,
+) -> anyhow::Result<Services> {
+    let settings = &loaded.settings;
+    let search = model.provider().can_search().then(|| Arc::new(Search(model.clone())) as Arc<dyn WebSearch>);
+    let mut tools = hookwright_tools::Registry::builtin(search);
+    let mut exclude = settings.tools.exclude.clone();
+    exclude.extend(loaded.extensions.iter().filter(|one| one.active).flat_map(|one| one.exclude_tools.clone()));
+    tools.select(&Selection { allowed: settings.tools.core.clone(), exclude });
+    let mut allowed = args.allowed_tools.clone();
+    allowed.extend(settings.tools.allowed.clone());
+    Ok(Services {
+        tools,
+        tool_context,
+        hooks,
+        approvals: Approvals::new(mode, allowed, Policy::load(&args.policy)?),
+        events,
+        interaction,
+        generation: GenerationConfig::default(),
+        max_turns: settings.model.max_session_turns,
+        compression_threshold: settings.model.compression_threshold,
+        model,
+    })
+}
+
+fn tool_context(args: &AgentArgs, loaded: &Loaded) -> anyhow::Result<ToolContext> {
+    let root = &loaded.project.root;
+    let settings = &loaded.settings.context;
+    let from_settings = settings.include_directories.iter().map(PathBuf::from);
+    let more = args.include_directories.iter().cloned().chain(from_settings).map(|path| root.join(path));
+    let workspace = Workspace::new(root, more.collect::<Vec<_>>())?;
+    let mut context = ToolContext::new(workspace);
+    context.filter = FileFilter { git_ignore: settings.respect_git_ignore, gemini_ignore: settings.respect_gemini_ignore };
+    context.environment = loaded.world.env.clone().into();
+    context.memory_file = Some(loaded.paths.user_dir.join("GEMINI.md"));
+    let proxy = proxy(&loaded.world).map(|(url, _)| url);
+    context.http = Arc::new(HttpAccess::new(HttpPolicy { proxy, ..HttpPolicy::default() }));
+    Ok(context)
+}
+
+fn system(loaded: &Loaded, context: &ToolContext, mode: ApprovalMode, interaction: Interaction) -> (String, Vec<String>) {
+    let root = &loaded.project.root;
+    let active = loaded.extensions.iter().filter(|extension| extension.active);
+    let memory = load_memory(&MemoryOptions {
+        home: &loaded.paths.home,
+        home_gemini_dir: &loaded.paths.user_dir,
+        project_root: root,
+        cwd: root,
+        file_names: &loaded.settings.context.file_names,
+        trusted: loaded.project.trust.is_trusted(),
+        extension_files: active.flat_map(|extension| extension.context_files.clone()).collect(),
+    });
+    let facts = Facts {
+        cwd: root,
+        more_directories: context.workspace.roots().get(1..).unwrap_or_default(),
+        os: std::env::consts::OS,
+        date: &jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        git_repository: root.ancestors().any(|folder| folder.join(".git").exists()),
+        interaction,
+        approval_mode: mode,
+        memory: &memory.text,
+        override_text: None,
+    };
+    (system_prompt(&facts), memory.warnings)
+}
+
+/// The model that the flags, the keys in the environment, or nothing at all ask for; and the name to ask it by.
+fn model(args: &AgentArgs, loaded: &Loaded, events: &Events) -> anyhow::Result<(AnyModel, String)> {
+    const DEFAULT_GEMINI: &str = "gemini-2.5-pro";
+    let var = |name: &str| loaded.world.var(name).filter(|value| !value.trim().is_empty());
+    let wanted = args.model.clone().or_else(|| var("GEMINI_MODEL").map(str::to_owned)).or_else(|| loaded.settings.model.name.clone());
+    let fake = args.fake_responses.as_ref().map(|file| (file, ReplayOrder::Strict));
+    let fake = fake.or(args.fake_responses_non_strict.as_ref().map(|file| (file, ReplayOrder::ByMethod)));
+    let gemini_name = || wanted.clone().unwrap_or_else(|| DEFAULT_GEMINI.to_owned());
+    let (mut model, name): (AnyModel, String) = if let Some((file, order)) = fake {
+        (Replay::load(file, order)?.into(), gemini_name())
+    } else if let Some(key) = var("GEMINI_API_KEY").or_else(|| var("GOOGLE_API_KEY")) {
+        let base = var("GOOGLE_GEMINI_BASE_URL").unwrap_or(gemini::DEFAULT_BASE_URL);
+        let name = gemini_name();
+        (Gemini::new(base, key, &name, http_options(&loaded.world))?.into(), name)
+    } else if let Some(key) = var("OPENAI_API_KEY").or_else(|| var("OPENAI_BASE_URL").map(|_| "")) {
+        let base = var("OPENAI_BASE_URL").unwrap_or(openai::DEFAULT_BASE_URL);
+        let name = wanted.clone().or_else(|| var("OPENAI_MODEL").map(str::to_owned));
+        let name = name.context("which model? name it with --model, OPENAI_MODEL or `model.name` in the settings")?;
+        (OpenAi::new(base, key, &name, http_options(&loaded.world))?.into(), name)
+    } else {
+        let model = Offline::new();
+        let name = model.name().to_owned();
+        (model.into(), name)
+    };
+    let events = events.clone();
+    model.set_retry_observer(Arc::new(move |notice: &RetryNotice| events.send(AgentEvent::ModelRetry(notice.to_string()))));
+    match &args.record_responses {
+        Some(file) => Ok((Recording::new(model, file)?.into(), name)),
+        None => Ok((model, name)),
+    }
+}
+
+fn http_options(world: &World) -> HttpOptions {
+    let proxy = proxy(world).map(|(url, no_proxy)| ProxyOptions { url, no_proxy });
+    HttpOptions { proxy, ..HttpOptions::default() }
+}
+
+/// The proxy that the environment names, and the hosts it is not for.
+fn proxy(world: &World) -> Option<(String, Option<String>)> {
+    let var = |names: &[&str]| names.iter().find_map(|name| world.var(name).filter(|value| !value.is_empty()));
+    let url = var(&["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"])?;
+    Some((url.to_owned(), var(&["NO_PROXY", "no_proxy"]).map(str::to_owned)))
+}
+
+/// Searching the web through the model's provider.
+struct Search(Arc<AnyModel>);
+
+impl WebSearch for Search {
+    fn search<'a>(&'a self, query: &'a str, cancel: &'a Cancel) -> BoxFuture<'a, Result<SearchAnswer, SearchError>> {
+        Box::pin(async move {
+            let found = web_search(&*self.0, query, cancel).await.map_err(|error| SearchError::new(error.to_string()))?;
+            let sources = found.sources.into_iter().map(|source| hookwright_tools::Source { title: source.title, uri: source.uri });
+            Ok(SearchAnswer { text: found.text, sources: sources.collect(), citations: Vec::new() })
+        })
+    }
+}
+
+/// Tells of hooks that are new or have changed, before they first run. From then on they are known; one that waits for
+/// trust still waits.
+pub(crate) fn announce(loaded: &Loaded) -> std::io::Result<()> {
+    let about_hooks = |notice: &&Notice| matches!(notice, Notice::Hook { held: false, .. });
+    for notice in loaded.notices.iter().filter(about_hooks) {
+        crate::out::note(notice)?;
+    }
+    let announced = loaded.reviews.iter().filter(|review| !review.held);
+    if let Err(error) = hookwright_settings::trust::trust_hooks(&loaded.paths, announced) {
+        crate::out::warn(format!("can't remember which hooks were announced: {error}"))?;
+    }
+    Ok(())
+}

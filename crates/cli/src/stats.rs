@@ -1,0 +1,142 @@
+//! What a session did and what it cost, counted from its events.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hookwright_agent::AgentEvent;
+use hookwright_hooks::Decision;
+use hookwright_model::Usage;
+use serde_json::{Value, json};
+
+/// The counts.
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    models: BTreeMap<String, ModelStats>,
+    tools: BTreeMap<String, ToolStats>,
+    hooks: HookStats,
+}
+
+#[derive(Debug, Default)]
+struct ModelStats {
+    requests: u64,
+    errors: u64,
+    latency: Duration,
+    tokens: Usage,
+}
+
+#[derive(Debug, Default)]
+struct ToolStats {
+    calls: u64,
+    failures: u64,
+    duration: Duration,
+}
+
+#[derive(Debug, Default)]
+struct HookStats {
+    runs: u64,
+    failures: u64,
+    denials: u64,
+    duration: Duration,
+}
+
+impl Stats {
+    /// Counts an event.
+    pub(crate) fn count(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::ModelResponse { model, usage, duration, .. } => {
+                let stats = self.models.entry(model.clone()).or_default();
+                stats.requests += 1;
+                stats.latency += *duration;
+                if let Some(usage) = usage {
+                    add(&mut stats.tokens, usage);
+                }
+            }
+            AgentEvent::ModelFailed { model, duration, .. } => {
+                let stats = self.models.entry(model.clone()).or_default();
+                stats.requests += 1;
+                stats.errors += 1;
+                stats.latency += *duration;
+            }
+            AgentEvent::ToolFinished(end) => {
+                let stats = self.tools.entry(end.name.clone()).or_default();
+                stats.calls += 1;
+                stats.failures += u64::from(end.error.is_some());
+                stats.duration += end.duration;
+            }
+            AgentEvent::HookFinished { report, .. } => {
+                self.hooks.runs += 1;
+                self.hooks.failures += u64::from(!report.succeeded());
+                let denied = report.answer.stop || report.decision() == Some(Decision::Deny);
+                self.hooks.denials += u64::from(denied);
+                self.hooks.duration += report.duration;
+            }
+            _ => {}
+        }
+    }
+
+    /// The counts, for machines.
+    pub(crate) fn to_json(&self) -> Value {
+        let models: BTreeMap<_, _> = self.models.iter().map(|(name, stats)| (name, model_json(stats))).collect();
+        let by_name: BTreeMap<_, _> = self.tools.iter().map(|(name, stats)| (name, tool_json(stats))).collect();
+        let calls: u64 = self.tools.values().map(|stats| stats.calls).sum();
+        let failures: u64 = self.tools.values().map(|stats| stats.failures).sum();
+        let duration: Duration = self.tools.values().map(|stats| stats.duration).sum();
+        json!({
+            "models": models,
+            "tools": {
+                "totalCalls": calls,
+                "totalSuccess": calls - failures,
+                "totalFail": failures,
+                "totalDurationMs": millis(duration),
+                "byName": by_name,
+            },
+            "hooks": {
+                "runs": self.hooks.runs,
+                "failures": self.hooks.failures,
+                "denials": self.hooks.denials,
+                "totalDurationMs": millis(self.hooks.duration),
+            },
+        })
+    }
+}
+
+fn model_json(stats: &ModelStats) -> Value {
+    let Usage { prompt, candidates, total, thoughts, cached, tool_use } = stats.tokens;
+    json!({
+        "api": {
+            "totalRequests": stats.requests,
+            "totalErrors": stats.errors,
+            "totalLatencyMs": millis(stats.latency),
+        },
+        "tokens": {
+            "prompt": prompt,
+            "candidates": candidates,
+            "total": total,
+            "cached": cached,
+            "thoughts": thoughts,
+            "tool": tool_use,
+        },
+    })
+}
+
+fn tool_json(stats: &ToolStats) -> Value {
+    json!({
+        "count": stats.calls,
+        "success": stats.calls - stats.failures,
+        "fail": stats.failures,
+        "durationMs": millis(stats.duration),
+    })
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn add(sum: &mut Usage, usage: &Usage) {
+    sum.prompt += usage.prompt;
+    sum.candidates += usage.candidates;
+    sum.total += usage.total;
+    sum.thoughts += usage.thoughts;
+    sum.cached += usage.cached;
+    sum.tool_use += usage.tool_use;
+}

@@ -1,0 +1,100 @@
+//! A session's timeline in words: what fired, what each hook did, how long it took.
+
+use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_hooks::{Decision, EventKind, RunReport};
+
+use crate::out::{self, BAD, BOLD, DIM, GOOD, NOTE, WARN, paint};
+
+/// What a hook did, in a few words.
+pub(crate) fn deed(report: &RunReport) -> String {
+    let answer = &report.answer;
+    if let Some(error) = report.error.as_ref().filter(|_| !report.succeeded()) {
+        return format!("failed: {}", out::one_line(error));
+    }
+    let reason = |word: &str| match answer.reason.as_deref() {
+        Some(reason) => format!("{word}: {}", out::one_line(reason)),
+        None => word.to_owned(),
+    };
+    let mut deeds = Vec::new();
+    match answer.decision {
+        _ if answer.stop => deeds.push(format!("stopped the agent: {}", answer.stop_reason.as_deref().unwrap_or("no reason given"))),
+        Some(Decision::Deny) if report.event == EventKind::AfterAgent => deeds.push(reason("demanded a retry")),
+        Some(Decision::Deny) => deeds.push(reason("denied")),
+        Some(Decision::Ask) => deeds.push(reason("wants the user asked")),
+        Some(Decision::Allow) | None => {}
+    }
+    if let Some(input) = &answer.tool_input {
+        let keys: Vec<&str> = input.keys().map(String::as_str).collect();
+        deeds.push(format!("rewrote {}", keys.join(", ")));
+    }
+    if answer.llm_request.is_some() {
+        deeds.push("changed the request".to_owned());
+    }
+    if let Some(response) = &answer.llm_response {
+        let verb = if report.event == EventKind::BeforeModel { "answered for the model" } else { "replaced the text by" };
+        deeds.push(format!("{verb} \"{}\"", out::shorten(&response.text(), 40)));
+    }
+    if let Some(config) = &answer.tool_config {
+        let names = if config.allowed.is_empty() { String::new() } else { format!(" {}", config.allowed.join(", ")) };
+        deeds.push(format!("limited the tools to{names}"));
+    }
+    deeds.extend(answer.tail_call.as_ref().map(|call| format!("ran {} next", call.name)));
+    deeds.extend(answer.additional_context.as_ref().map(|text| format!("told the model \"{}\"", out::shorten(text, 40))));
+    deeds.extend(answer.system_message.as_ref().map(|text| format!("said \"{}\"", out::shorten(text, 50))));
+    if answer.clear_context {
+        deeds.push("emptied the model's memory".to_owned());
+    }
+    if deeds.is_empty() { "no objection".to_owned() } else { deeds.join("; ") }
+}
+
+/// The lines for an event; none for events that are told by others.
+pub(crate) fn lines(event: &AgentEvent) -> Vec<String> {
+    match event {
+        AgentEvent::PromptStarted { prompt, .. } => {
+            let shown = prompt.lines().map(|line| format!("  {}", out::shorten(line, 90)));
+            std::iter::once(format!("\n{}", paint(BOLD, "prompt"))).chain(shown).collect()
+        }
+        AgentEvent::HookFinished { report, .. } => vec![hook_line(report)],
+        AgentEvent::ToolStarted(start) => vec![format!("  {} {}", paint(NOTE, &start.name), out::shorten(&start.description, 70))],
+        AgentEvent::ToolFinished(end) => match &end.error {
+            Some(error) => vec![format!("  {} {}", paint(BAD, format!("{} did not run:", end.name)), out::shorten(&error.message, 80))],
+            None => vec![format!("  {}", paint(DIM, format!("→ {}", out::shorten(&end.display.summary(), 80))))],
+        },
+        AgentEvent::AgentRetry { attempt, .. } => vec![format!("  {} retry {attempt}", paint(WARN, "again:"))],
+        AgentEvent::Compressed { before, after, .. } => {
+            vec![format!("  {} {before} → {after} tokens", paint(NOTE, "history compressed"))]
+        }
+        AgentEvent::Approval(request, _) => {
+            vec![format!("  {} {}", paint(NOTE, "asked the user:"), out::shorten(&request.description, 70))]
+        }
+        AgentEvent::Warning(text) => vec![format!("  {} {text}", paint(WARN, "warning:"))],
+        AgentEvent::TurnFinished(end) => end_line(end).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn hook_line(report: &RunReport) -> String {
+    let deed = deed(report);
+    let style = match report.decision() {
+        _ if !report.succeeded() => WARN,
+        _ if report.answer.stop => BAD,
+        Some(Decision::Deny) => BAD,
+        Some(Decision::Ask) => WARN,
+        _ if deed == "no objection" => DIM,
+        _ => GOOD,
+    };
+    let time = paint(DIM, format!("{:>6.1} ms", report.duration.as_secs_f64() * 1e3));
+    format!("  {} {time}  {:<16} {}", paint(NOTE, format!("{:<19}", report.event)), out::shorten(&report.hook, 16), paint(style, out::shorten(&deed, 100)))
+}
+
+fn end_line(end: &TurnEnd) -> Option<String> {
+    match end {
+        TurnEnd::Answered => None,
+        TurnEnd::Blocked(reason) => Some(format!("  {} {reason}", paint(BAD, "blocked:"))),
+        TurnEnd::Stopped(reason) => Some(format!("  {} {reason}", paint(BAD, "stopped:"))),
+        TurnEnd::Cancelled => Some(format!("  {}", paint(WARN, "cancelled"))),
+        TurnEnd::TurnLimit(limit) => Some(format!("  {} after {limit} requests", paint(BAD, "turn limit"))),
+        TurnEnd::Loop(reason) => Some(format!("  {} {reason}", paint(BAD, "loop:"))),
+        TurnEnd::Failed { message, .. } => Some(format!("  {} {message}", paint(BAD, "failed:"))),
+    }
+}

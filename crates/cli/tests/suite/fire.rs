@@ -1,0 +1,158 @@
+//! `hooks fire`: the same run as in a session, its exit codes, its JSON, bad input.
+
+use crate::sandbox;
+use hookwright_testkit::Sandbox;
+use serde_json::{Value, json};
+
+fn with_hook(event: &str, matcher: &str, script: &str) -> Sandbox {
+    let sandbox = sandbox();
+    let command = sandbox.script("hook.sh", script);
+    sandbox.settings(&json!({"hooks": {event: [{"matcher": matcher, "hooks": [
+        {"type": "command", "name": "the-hook", "command": command}]}]}}));
+    sandbox
+}
+
+fn fire_tool(sandbox: &Sandbox, more: &[&str]) -> hookwright_testkit::Run {
+    let args = ["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", r#"{"file_path": "a", "content": "b"}"#];
+    sandbox.run(&[&args, more].concat())
+}
+
+#[test]
+fn exit_codes_tell_the_decision() {
+    for (script, code) in [
+        ("exit 0", 0),
+        ("echo no >&2; exit 2", 2),
+        ("echo '{\"decision\": \"ask\", \"reason\": \"sure?\"}'", 3),
+        ("echo '{\"continue\": false}'", 2),
+        ("exit 7", 0),
+    ] {
+        fire_tool(&with_hook("BeforeTool", "write_file", script), &[]).exits(code);
+    }
+}
+
+#[test]
+fn the_json_has_the_merged_answer_and_the_runs() {
+    let script = r#"echo '{"decision": "deny", "reason": "why", "systemMessage": "hey",
+        "hookSpecificOutput": {"tool_input": {"content": "c"}}}'; echo log >&2"#;
+    let answer = fire_tool(&with_hook("BeforeTool", "*", script), &["--json"]).exits(2).json();
+    assert_eq!(answer["decision"], "deny");
+    assert_eq!(answer["reason"], "why");
+    assert_eq!(answer["continue"], true);
+    assert_eq!(answer["systemMessage"], "hey");
+    assert_eq!(answer["hookSpecificOutput"]["tool_input"]["content"], "c");
+    let run = &answer["runs"][0];
+    assert_eq!((&run["name"], &run["source"], &run["status"]), (&json!("the-hook"), &json!("project"), &json!("ok")));
+    assert_eq!((&run["exit_code"], &run["decision"], &run["truncated"]), (&json!(0), &json!("deny"), &json!(false)));
+    assert_eq!((&run["error"], &run["stderr"]), (&Value::Null, &json!("log\n")));
+    assert!(run["stdout"].as_str().unwrap().contains("why") && run["duration_ms"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn hooks_get_base_fields_and_the_given_ones() {
+    let sandbox = with_hook("AfterTool", "replace", "cat > seen.json");
+    let input = r#"{"tool_name": "replace", "tool_input": {"x": 1}, "tool_response": {"llmContent": "ok"}}"#;
+    sandbox.run_with_input(&["hooks", "fire", "AfterTool", "--input", "-"], input).exits(0);
+    let seen: Value = serde_json::from_str(&sandbox.read("seen.json")).unwrap();
+    let keys: Vec<&str> = seen.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys[..5], ["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp"]);
+    assert_eq!(seen["cwd"], sandbox.project().to_str().unwrap());
+    assert_eq!(seen["tool_response"]["llmContent"], "ok");
+}
+
+#[test]
+fn every_event_can_be_fired() {
+    let inputs = [
+        ("SessionStart", json!({"source": "startup"})),
+        ("SessionEnd", json!({"reason": "exit"})),
+        ("BeforeAgent", json!({"prompt": "p"})),
+        ("AfterAgent", json!({"prompt": "p", "prompt_response": "r"})),
+        ("BeforeModel", json!({"llm_request": {"model": "m", "messages": []}})),
+        ("BeforeToolSelection", json!({"llm_request": {"model": "m"}})),
+        ("AfterModel", json!({"llm_request": {"model": "m"}, "llm_response": {"text": "t"}})),
+        ("BeforeTool", json!({"tool_name": "glob", "tool_input": {}})),
+        ("AfterTool", json!({"tool_name": "glob", "tool_input": {}, "tool_response": {}})),
+        ("PreCompress", json!({"trigger": "manual"})),
+        ("Notification", json!({"notification_type": "ToolPermission", "message": "m", "details": {}})),
+    ];
+    for (event, input) in inputs {
+        let sandbox = with_hook(event, "", "grep -q '\"hook_event_name\":\"'\"$1\"'\"' && echo '{\"systemMessage\": \"seen\"}'");
+        let text = sandbox.read(".gemini/settings.json").replace("hook.sh", &format!("hook.sh {event}"));
+        sandbox.write(".gemini/settings.json", text);
+        let run = sandbox.run_with_input(&["hooks", "fire", event, "--input", "-", "--json"], &input.to_string());
+        assert_eq!(run.exits(0).json()["systemMessage"], "seen", "{event}");
+    }
+}
+
+#[test]
+fn bad_input_is_an_error_of_ours_that_says_what_to_do() {
+    let sandbox = sandbox();
+    for (args, words) in [
+        (vec!["hooks", "fire", "BeforeTool"], "--tool NAME"),
+        (vec!["hooks", "fire", "BeforeTool", "--tool", "x", "--args", "[1]"], "--args"),
+        (vec!["hooks", "fire", "SessionStart", "--tool", "x"], "--tool is for"),
+        (vec!["hooks", "fire", "SessionStart", "--prompt", "x"], "--prompt is for"),
+        (vec!["hooks", "fire", "Nonsense"], "possible values"),
+        (vec!["hooks", "fire", "BeforeTool", "--input", "missing.json"], "missing.json"),
+        (vec!["hooks", "list", "--project", "nowhere"], "no project at nowhere"),
+    ] {
+        let run = sandbox.run(&args).exits(1);
+        assert!(run.stderr.contains(words), "{args:?}: {}", run.stderr);
+    }
+    let run = sandbox.run_with_input(&["hooks", "fire", "BeforeTool", "--input", "-"], "not json").exits(1);
+    assert!(run.stderr.contains("stdin holds no JSON object"), "{}", run.stderr);
+}
+
+#[test]
+fn the_timeline_reads_well() {
+    let sandbox = with_hook("BeforeTool", "write_file", "echo 'line one\nline two' >&2; exit 2");
+    let run = fire_tool(&sandbox, &[]).exits(2);
+    let text = run.stdout.lines().map(|line| match line.find(", ") {
+        Some(at) if line.contains(" ms, exit") => format!("{}, TIME, exit 2)", &line[..at]),
+        _ => line.to_owned(),
+    });
+    insta::assert_snapshot!(text.collect::<Vec<_>>().join("\n"), @r"
+    BeforeTool write_file: 1 hook
+      the-hook deny (project, TIME, exit 2)
+    outcome
+      decision: denied
+      reason: line one
+        line two
+    ");
+}
+
+#[test]
+fn an_untrusted_folder_runs_no_project_hook_and_says_so() {
+    let sandbox = with_hook("BeforeTool", "*", "touch ran; exit 2").untrusted();
+    let run = fire_tool(&sandbox, &[]).exits(0);
+    assert!(run.stderr.contains("not trusted"), "{}", run.stderr);
+    assert!(!sandbox.has("ran"));
+    fire_tool(&sandbox, &["--skip-trust"]).exits(2);
+    assert!(sandbox.has("ran"));
+}
+
+#[test]
+fn a_new_hook_is_announced_once_and_again_when_its_script_changes() {
+    let sandbox = with_hook("BeforeTool", "*", "exit 0");
+    assert!(fire_tool(&sandbox, &[]).stderr.contains("new project hook"));
+    assert_eq!(fire_tool(&sandbox, &[]).stderr, "");
+    sandbox.script("hook.sh", "exit 0 # changed");
+    let run = fire_tool(&sandbox, &[]);
+    assert!(run.stderr.contains("has changed") && run.stderr.contains("hook.sh"), "{}", run.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_hook_and_its_children() {
+    let sandbox = with_hook("BeforeTool", "*", "sleep 60 & echo $! > child; echo up > started; wait");
+    let args = ["hooks", "fire", "BeforeTool", "--tool", "glob"];
+    let child = sandbox.command(&args).spawn().unwrap();
+    while !sandbox.has("started") {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let pid = child.id().to_string();
+    std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    assert_eq!(hookwright_testkit::finish(child).code, Some(130));
+    let sleeper = sandbox.read("child");
+    let alive = std::process::Command::new("kill").args(["-0", sleeper.trim()]).output().unwrap();
+    assert!(!alive.status.success(), "the hook's child outlived us");
+}

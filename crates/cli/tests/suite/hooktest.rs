@@ -1,0 +1,104 @@
+//! `hooks test`: passing, failing with a diff, skipping aloud, broken files.
+
+use crate::sandbox;
+use hookwright_testkit::Sandbox;
+use serde_json::json;
+
+fn project() -> Sandbox {
+    let sandbox = sandbox();
+    let command = sandbox.script("guard.sh", "case $(cat) in *bad*) echo 'too bad' >&2; exit 2;; esac");
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [
+        {"type": "command", "name": "guard", "command": command}]}]}}));
+    sandbox
+}
+
+const GOOD: &str = r#"
+[[case]]
+name = "refuses the bad"
+event = "BeforeTool"
+tool = "write_file"
+args = { content = "bad" }
+[case.expect]
+decision = "deny"
+reason_contains = ["too", "bad"]
+exit_code = 2
+runs = 1
+"#;
+
+#[test]
+fn a_passing_file_passes() {
+    let sandbox = project();
+    sandbox.write(".gemini/guard.hooktest.toml", GOOD);
+    let run = sandbox.run(&["hooks", "test"]).exits(0);
+    assert!(run.stdout.contains("ok   refuses the bad") && run.stdout.ends_with("1 passed, 0 failed, 0 skipped\n"));
+    assert_eq!(sandbox.run(&["hooks", "test", "--json"]).exits(0).json()["ok"], true);
+}
+
+#[test]
+fn a_failing_case_shows_a_diff() {
+    let sandbox = project();
+    sandbox.write("t.hooktest.toml", GOOD.replace("\"deny\"", "\"allow\"").replace("\"too\"", "\"not there\""));
+    let run = sandbox.run(&["hooks", "test", "t.hooktest.toml"]).exits(1);
+    let shown: Vec<&str> = run.stdout.lines().skip(2).take(6).collect();
+    insta::assert_snapshot!(shown.join("\n"), @r"
+           decision:
+             - allow expected
+             + deny actual
+           reason contains:
+             - …not there… expected
+             + too bad actual
+    ");
+    let json = sandbox.run(&["hooks", "test", "t.hooktest.toml", "--json"]).exits(1).json();
+    assert_eq!(json["files"][0]["cases"][0]["failures"][0]["actual"], "deny");
+}
+
+#[test]
+fn a_missing_program_skips_the_file_aloud() {
+    let sandbox = project();
+    sandbox.write(".gemini/t.hooktest.toml", format!("requires = [\"no-such-language\"]\n{GOOD}"));
+    let run = sandbox.run(&["hooks", "test"]).exits(0);
+    assert!(run.stdout.contains("no-such-language is not installed") && run.stdout.contains("1 skipped"));
+}
+
+#[test]
+fn a_broken_file_says_where() {
+    let sandbox = project();
+    for (text, words) in [
+        ("[[case]]\nname = 3", "line 2"),
+        ("[[case]]\nname = \"x\"\nevent = \"Nonsense\"", "unknown variant"),
+        ("[[case]]\nname = \"x\"\nevent = \"BeforeTool\"", "tool_name"),
+        ("[[case]]\nname = \"x\"\nevent = \"BeforeTool\"\ntool = \"glob\"\nhook = \"nobody\"", "no hook on BeforeTool"),
+        ("[[case]]\nname = \"x\"\nevent = \"BeforeTool\"\ntool = \"glob\"\nfiles = { \"../x\" = \"\" }", "leaves the test"),
+    ] {
+        sandbox.write("t.hooktest.toml", text);
+        let run = sandbox.run(&["hooks", "test", "t.hooktest.toml"]).exits(1);
+        assert!(run.stdout.contains(words), "{text}: {}", run.stdout);
+    }
+    assert!(sandbox.run(&["hooks", "test", "."]).exits(1).stdout.contains("FAIL"));
+    std::fs::remove_file(sandbox.project().join("t.hooktest.toml")).unwrap();
+    assert!(sandbox.run(&["hooks", "test"]).exits(1).stderr.contains("no hook tests found"));
+}
+
+#[test]
+fn cases_see_a_project_of_their_own() {
+    let sandbox = sandbox();
+    let command = sandbox.script("writer.sh", "cat src/given.txt; pwd; echo x > written.txt");
+    sandbox.settings(&json!({"hooks": {"SessionStart": [{"hooks": [
+        {"type": "command", "name": "writer", "command": command}]}]}}));
+    let text = r#"
+[setup]
+git = true
+files = { "src/given.txt" = "given\n" }
+[[case]]
+name = "sees its files"
+event = "SessionStart"
+input = { source = "startup" }
+[case.expect]
+message_contains = ["given", "${PROJECT}"]
+file_contains = { "written.txt" = "x" }
+"#;
+    sandbox.write(".gemini/t.hooktest.toml", text);
+    let run = sandbox.run(&["hooks", "test"]);
+    assert_eq!(run.code, Some(0), "{}", run.stdout);
+    assert!(!sandbox.has("written.txt"));
+}

@@ -1,0 +1,182 @@
+//! `list`, `show`, `enable`, `disable`, `trust`, `new`, `schema`: what people manage hooks with.
+
+use crate::sandbox;
+use serde_json::json;
+
+fn hook(name: &str) -> serde_json::Value {
+    json!({"type": "command", "name": name, "command": "true", "description": "does nothing"})
+}
+
+#[test]
+fn list_shows_every_layer_in_order() {
+    let sandbox = sandbox();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "glob", "hooks": [hook("p")]}]}}));
+    sandbox.user_settings(&json!({"hooks": {"AfterAgent": [{"hooks": [hook("u")]}]}}));
+    insta::assert_snapshot!(sandbox.run(&["hooks", "list"]).exits(0).stdout, @r"
+    EVENT       MATCHER  HOOK  SOURCE   STATE
+    BeforeTool  glob     p     project  armed
+    AfterAgent  *        u     user     armed
+    ");
+    let only = sandbox.run(&["hooks", "list", "--event", "AfterAgent", "--json"]).exits(0).json();
+    assert_eq!(only.as_array().unwrap().len(), 1);
+    assert_eq!((&only[0]["name"], &only[0]["state"], &only[0]["timeout_ms"]), (&json!("u"), &json!("armed"), &json!(60000)));
+}
+
+#[test]
+fn an_empty_project_is_told_how_to_begin() {
+    let run = sandbox().run(&["hooks", "list"]).exits(0);
+    assert!(run.stdout.is_empty() && run.stderr.contains("hooks new"), "{}", run.stderr);
+}
+
+#[test]
+fn show_tells_everything_about_one_hook() {
+    let sandbox = sandbox();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}}));
+    let run = sandbox.run(&["hooks", "show", "p"]).exits(0);
+    for words in ["does nothing", "true", "settings.json:6:9", "60000 ms", "armed"] {
+        assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
+    }
+    sandbox.run(&["hooks", "show", "nobody"]).exits(1);
+}
+
+#[test]
+fn disabling_keeps_comments_and_acts_at_once() {
+    let sandbox = sandbox();
+    let text = "{\n  // mine\n  \"hooks\": {\n    \"BeforeTool\": [ { \"hooks\": [ { \"type\": \"command\", \"name\": \"g\", \"command\": \"exit 2\" } ] } ], // guard\n  },\n}\n";
+    sandbox.write(".gemini/settings.json", text);
+    let fire = || sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).code;
+    assert_eq!(fire(), Some(2));
+    sandbox.run(&["hooks", "disable", "g"]).exits(0);
+    let after = sandbox.read(".gemini/settings.json");
+    assert!(after.contains("// mine") && after.contains("// guard") && after.contains("disabled"), "{after}");
+    assert_eq!(fire(), Some(0));
+    let list = sandbox.run(&["hooks", "list"]);
+    assert!(list.stdout.contains("disabled"), "{}", list.stdout);
+    sandbox.run(&["hooks", "enable", "g"]).exits(0);
+    assert_eq!(fire(), Some(2));
+    sandbox.run(&["hooks", "disable-all"]).exits(0);
+    assert_eq!(fire(), Some(0));
+    sandbox.run(&["hooks", "enable-all"]).exits(0);
+    assert_eq!(fire(), Some(2));
+}
+
+#[test]
+fn without_workspace_settings_the_users_are_edited() {
+    let sandbox = sandbox();
+    sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("u")]}]}}));
+    sandbox.run(&["hooks", "disable", "u"]).exits(0);
+    assert!(!sandbox.has(".gemini/settings.json"));
+    let text = std::fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
+    assert!(text.contains("disabled"), "{text}");
+}
+
+#[test]
+fn a_broken_settings_file_is_never_overwritten() {
+    let sandbox = sandbox();
+    sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("u")]}]}}));
+    sandbox.write(".gemini/settings.json", "{ \"hooks\": ");
+    let run = sandbox.run(&["hooks", "disable", "u"]).exits(1);
+    assert_eq!(sandbox.read(".gemini/settings.json"), "{ \"hooks\": ");
+    assert!(run.stderr.contains("settings.json"), "{}", run.stderr);
+}
+
+#[test]
+fn two_processes_that_disable_at_once_lose_neither_change() {
+    let sandbox = sandbox();
+    let names: Vec<String> = (0..12).map(|at| format!("h{at}")).collect();
+    let hooks: Vec<_> = names.iter().map(|name| hook(name)).collect();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}}));
+    let children: Vec<_> =
+        names.iter().map(|name| sandbox.command(&["hooks", "disable", name]).spawn().unwrap()).collect();
+    for child in children {
+        hookwright_testkit::finish(child).exits(0);
+    }
+    let list = sandbox.run(&["hooks", "list", "--json"]).json();
+    assert!(list.as_array().unwrap().iter().all(|hook| hook["state"] == "disabled"), "{list:#}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_settings_file_that_cannot_be_written_stays_as_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = sandbox();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}}));
+    let before = sandbox.read(".gemini/settings.json");
+    // A file that only looks writable to root is protected by the folder being gone from under the lock: a full disk is
+    // played by a limit on file sizes, which holds for root too.
+    let script = format!("ulimit -f 0; exec {:?} hooks disable p", env!("CARGO_BIN_EXE_hookwright"));
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script]).current_dir(sandbox.project()).env_clear();
+    command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", sandbox.home());
+    command.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+    let output = command.output().unwrap();
+    assert!(!output.status.success());
+    assert_eq!(sandbox.read(".gemini/settings.json"), before);
+    let file = sandbox.project().join(".gemini/settings.json");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    sandbox.run(&["hooks", "disable", "p"]).exits(0);
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn trust_holds_a_hook_back_until_it_is_given() {
+    let sandbox = sandbox();
+    sandbox.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [
+        {"type": "command", "name": "g", "command": "exit 2"}]}]}}));
+    let fire = || sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).code;
+    assert_eq!(fire(), Some(0));
+    assert!(sandbox.run(&["hooks", "list"]).stdout.contains("untrusted"));
+    assert!(sandbox.run(&["hooks", "trust"]).stdout.contains("g on BeforeTool (new"));
+    sandbox.run(&["hooks", "trust", "g"]).exits(0);
+    assert_eq!(fire(), Some(2));
+    sandbox.run(&["hooks", "trust", "nobody"]).exits(1);
+    assert!(sandbox.run(&["hooks", "trust", "--all"]).exits(0).stderr.contains("trusted already"));
+}
+
+#[test]
+fn a_folder_can_be_trusted_from_here() {
+    let sandbox = sandbox().untrusted();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}}));
+    assert!(sandbox.run(&["hooks", "list"]).stdout.contains("untrusted: the folder is not trusted"));
+    sandbox.run(&["hooks", "trust"]).exits(1);
+    sandbox.run(&["hooks", "trust", "--folder"]).exits(0);
+    assert!(sandbox.run(&["hooks", "list"]).stdout.contains("armed"));
+}
+
+#[test]
+fn new_writes_a_hook_that_passes_its_own_test() {
+    let languages = [("sh", "sh"), ("python", "python3"), ("node", "node")];
+    for (language, program) in languages {
+        if !hookwright_testkit::has_program(program) {
+            eprintln!("skipped: {program} is not installed");
+            continue;
+        }
+        let sandbox = sandbox();
+        for (at, event) in hookwright_hooks::EventKind::all().enumerate() {
+            sandbox.run(&["hooks", "new", &format!("h{at}"), "--event", event.name(), "--lang", language]).exits(0);
+        }
+        let run = sandbox.run(&["hooks", "test"]).exits(0);
+        assert!(run.stdout.contains(" passed, 0 failed, 0 skipped"), "{}", run.stdout);
+        sandbox.run(&["hooks", "doctor"]).exits(0);
+    }
+}
+
+#[test]
+fn new_refuses_what_makes_no_sense() {
+    let sandbox = sandbox();
+    sandbox.run(&["hooks", "new", "a/b", "--event", "BeforeTool"]).exits(1);
+    sandbox.run(&["hooks", "new", "a", "--event", "BeforeAgent", "--matcher", "x"]).exits(1);
+    sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool"]).exits(0);
+    assert!(sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool"]).exits(1).stderr.contains("exists"));
+}
+
+#[test]
+fn output_is_plain_in_pipes_and_a_closed_pipe_is_no_error() {
+    let sandbox = sandbox();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}}));
+    assert!(!sandbox.run(&["hooks", "list"]).stdout.contains('\u{1b}'));
+    let script = format!("{:?} hooks schema | head -n 1", env!("CARGO_BIN_EXE_hookwright"));
+    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}

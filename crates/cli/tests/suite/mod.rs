@@ -1,0 +1,9 @@
+mod agent;
+mod doctor;
+mod examples;
+mod fire;
+mod hooktest;
+mod manage;
+mod migrate;
+mod validate;
+mod workspace;

@@ -1,0 +1,79 @@
+//! `hooks validate`: what people see when they got something wrong.
+
+use crate::sandbox;
+
+#[test]
+fn mistakes_are_drawn_and_counted() {
+    let sandbox = sandbox();
+    sandbox.write(
+        ".gemini/settings.json",
+        "{\n  \"hooks\": {\n    \"BeforeTol\": [],\n    \"AfterTool\": [ { \"matcher\": \"EditTol\", \"hooks\": [ { \"type\": \"command\", \"command\": \"x\", \"timeout\": \"30\" } ] } ]\n  }\n}\n",
+    );
+    let run = sandbox.run(&["hooks", "validate"]).exits(1);
+    assert_eq!(run.stdout, "1 file checked: 2 errors, 1 warning\n");
+    let project = sandbox.project().to_string_lossy().into_owned();
+    insta::assert_snapshot!(run.stderr.replace(&project, "PROJECT"), @r#"
+    error: unknown hook event `BeforeTol`; its hooks never run
+     --> PROJECT/.gemini/settings.json:3:5
+      |
+    3 |     "BeforeTol": [],
+      |     ^^^^^^^^^^^
+      = help: did you mean `BeforeTool`?
+
+    warning: this matcher matches no known tool
+     --> PROJECT/.gemini/settings.json:4:33
+      |
+    4 |     "AfterTool": [ { "matcher": "EditTol", "hooks": [ { "type": "command", "command": "x", "timeout": "30" } ] } ]
+      |                                 ^^^^^^^^^
+      = help: the built-in tools are read_file, read_many_files, write_file, replace, list_directory, glob, search_file_content, run_shell_command, web_fetch, google_web_search, write_todos, save_memory, delegate_to_agent, activate_skill
+
+    error: `timeout` should be a number of milliseconds, not a string
+     --> PROJECT/.gemini/settings.json:4:103
+      |
+    4 |     "AfterTool": [ { "matcher": "EditTol", "hooks": [ { "type": "command", "command": "x", "timeout": "30" } ] } ]
+      |                                                                                                       ^^^^ expected a number
+      = help: write 30 without quotes; the default of 60000 ms is used
+    "#);
+}
+
+#[test]
+fn warnings_alone_are_fine() {
+    let sandbox = sandbox();
+    sandbox.write("hooks.json", r#"{"hooks": {"BeforeAgent": [{"matcher": "x", "hooks": []}]}}"#);
+    let run = sandbox.run(&["hooks", "validate", "hooks.json", "--json"]).exits(0).json();
+    assert_eq!(run["ok"], true);
+    assert_eq!(run["diagnostics"][0]["severity"], "warning");
+    assert_eq!(run["diagnostics"][0]["span"]["line"], 1);
+}
+
+#[test]
+fn files_that_cannot_be_read_say_why() {
+    let sandbox = sandbox();
+    sandbox.write("latin1.json", b"{\"hooks\": \"\xe9\"}");
+    sandbox.write("cut.json", "{\"hooks\": {");
+    std::fs::create_dir(sandbox.project().join("folder.json")).unwrap();
+    for (file, words) in
+        [("latin1.json", "UTF-8"), ("cut.json", "not valid JSON"), ("folder.json", "directory"), ("gone.json", "no such file")]
+    {
+        let run = sandbox.run(&["hooks", "validate", file]).exits(1);
+        assert!(run.stderr.contains(words), "{file}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn fifty_megabytes_of_nesting_are_refused_quickly() {
+    let sandbox = sandbox();
+    sandbox.write("deep.json", "[".repeat(50 << 20));
+    let run = sandbox.run(&["hooks", "validate", "deep.json"]).exits(1);
+    assert!(run.stderr.contains("deep.json") && run.stderr.len() < 2000, "{}", &run.stderr[..run.stderr.len().min(2000)]);
+}
+
+#[test]
+fn a_broken_layer_stops_no_other() {
+    let sandbox = sandbox();
+    sandbox.write(".gemini/settings.json", "{");
+    sandbox.user_settings(&serde_json::json!({"hooks": {"BeforeTool": [{"hooks": [
+        {"type": "command", "name": "u", "command": "exit 2"}]}]}}));
+    let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).exits(2);
+    assert!(run.stderr.contains("not valid JSON"), "{}", run.stderr);
+}

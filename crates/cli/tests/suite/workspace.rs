@@ -1,0 +1,45 @@
+//! The workspace keeps its promises: crates in dependency order, schemas that are not stale.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{EventKind, schema};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+#[test]
+fn crates_use_only_those_above_them() {
+    let order = ["hooks", "settings", "model", "tools", "agent", "cli"];
+    for (at, name) in order.iter().enumerate() {
+        let text = std::fs::read_to_string(root().join(format!("crates/{name}/Cargo.toml"))).unwrap();
+        let manifest: toml::Table = text.parse().unwrap();
+        let dependencies = manifest["dependencies"].as_table().unwrap();
+        for below in &order[at..] {
+            assert!(!dependencies.contains_key(&format!("hookwright-{below}")), "{name} uses {below}");
+        }
+    }
+    let hooks: toml::Table = std::fs::read_to_string(root().join("crates/hooks/Cargo.toml")).unwrap().parse().unwrap();
+    let dependencies = hooks["dependencies"].as_table().unwrap();
+    assert!(!dependencies.keys().any(|name| name.starts_with("hookwright")), "the engine stands alone");
+}
+
+/// Run with UPDATE_SCHEMAS=1 to write them anew.
+#[test]
+fn schemas_are_not_stale() {
+    let mut documents = vec![("settings.schema.json".to_owned(), schema::settings())];
+    for kind in EventKind::all() {
+        documents.push((format!("hooks/{kind}.input.schema.json"), schema::hook_input(kind)));
+        documents.push((format!("hooks/{kind}.output.schema.json"), schema::hook_output(kind)));
+    }
+    for (name, document) in documents {
+        let file = root().join("schemas").join(name);
+        let text = format!("{document:#}\n");
+        if std::env::var_os("UPDATE_SCHEMAS").is_some() {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, &text).unwrap();
+        }
+        let stored = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(stored, text, "{} is stale: run UPDATE_SCHEMAS=1 cargo test -p hookwright schemas", file.display());
+    }
+}

@@ -1,0 +1,148 @@
+//! Custom commands: the files that define them, by name. Expanding a command's prompt is the agent's work.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{Diagnostic, Severity, Source, SourceText};
+use serde::Deserialize;
+
+use crate::extensions::Extension;
+use crate::file::read_text;
+use crate::load::Project;
+use crate::paths::{GEMINI_DIR, Paths};
+
+/// A custom command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What is typed after the slash, such as `git:commit`.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it stands for.
+    pub prompt: String,
+    /// Whose it is.
+    pub source: Source,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+/// All custom commands, by name, and what is wrong with those that are missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Commands {
+    /// The commands, by name.
+    pub list: Vec<Command>,
+    /// What is wrong with files that were left out.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Finds the custom commands: the user's, the project's over them, and those of active extensions beside them.
+pub fn discover(paths: &Paths, project: &Project, extensions: &[Extension]) -> Commands {
+    let mut commands = Commands::default();
+    let own = project.trust.is_trusted() && project.root.join(GEMINI_DIR) != paths.user_dir;
+    if own {
+        commands.add(&Source::Project, &paths.project_commands(&project.root), |_, _| Clash::Drop);
+    }
+    commands.add(&Source::User, &paths.user_commands, |_, _| Clash::Drop);
+    for extension in extensions.iter().filter(|extension| extension.active) {
+        let source = Source::Extension(extension.name.clone());
+        commands.add(&source, &extension.commands(), |name, taken| {
+            let long = format!("{}.{name}", extension.name);
+            let free = (1..).map(|count| if count == 1 { long.clone() } else { format!("{long}{}", count - 1) });
+            free.into_iter().find(|name| !taken.contains(name)).map_or(Clash::Drop, Clash::Rename)
+        });
+    }
+    commands.list.sort_by(|one, other| one.name.cmp(&other.name));
+    commands
+}
+
+/// What happens to a command whose name is taken.
+enum Clash {
+    Drop,
+    Rename(String),
+}
+
+impl Commands {
+    fn add(&mut self, source: &Source, directory: &Path, clash: impl Fn(&str, &HashSet<String>) -> Clash) {
+        let mut taken: HashSet<String> = self.list.iter().map(|command| command.name.clone()).collect();
+        for path in toml_files(directory) {
+            let mut name = name_of(path.strip_prefix(directory).unwrap_or(&path));
+            if taken.contains(&name) {
+                match clash(&name, &taken) {
+                    Clash::Drop => continue,
+                    Clash::Rename(other) => name = other,
+                }
+            }
+            match read(&path) {
+                Ok(File { prompt, description }) => {
+                    taken.insert(name.clone());
+                    self.list.push(Command { name, description, prompt, source: source.clone(), path });
+                }
+                Err(wrong) => self.diagnostics.push(*wrong),
+            }
+        }
+    }
+}
+
+/// What a command file holds; other keys are other programs' business.
+#[derive(Deserialize)]
+struct File {
+    prompt: String,
+    description: Option<String>,
+}
+
+fn read(path: &Path) -> Result<File, Box<Diagnostic>> {
+    let text = read_text(path).map_err(|error| Box::new(error.diagnostic()))?.unwrap_or_default();
+    let text = text.trim_start_matches('\u{feff}');
+    toml::from_str(text).map_err(|error| {
+        let message = error.message().replace('\n', "; ");
+        let range = error.span().filter(|span| span.start < text.len()).unwrap_or(0..0);
+        let source = SourceText::new(path, text);
+        let wrong =
+            source.diagnose(Severity::Error, range.start, range.end, format!("this command is left out: {message}"));
+        Box::new(wrong.expected("expected prompt = \"…\" and, if you like, description = \"…\""))
+    })
+}
+
+/// All command files in a directory, in a stable order. Links are followed, but never in a circle.
+fn toml_files(directory: &Path) -> Vec<PathBuf> {
+    const DEEPEST: usize = 16;
+    let mut files = Vec::new();
+    let mut seen = HashSet::new();
+    let mut waiting = vec![(directory.to_owned(), 0)];
+    while let Some((directory, depth)) = waiting.pop() {
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        if depth > DEEPEST || !std::fs::canonicalize(&directory).is_ok_and(|real| seen.insert(real)) {
+            continue;
+        }
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                waiting.push((path, depth + 1));
+            } else if path.extension().is_some_and(|extension| extension == "toml") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// `git/commit.toml` → `git:commit`; characters that cannot be typed in a command become `_`.
+fn name_of(inner: &Path) -> String {
+    let typed = |char: char| if char.is_ascii_alphanumeric() || "_-.".contains(char) { char } else { '_' };
+    let parts = inner.with_extension("");
+    let parts =
+        parts.components().map(|part| part.as_os_str().to_string_lossy().chars().map(typed).collect::<String>());
+    parts.collect::<Vec<_>>().join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_path() {
+        assert_eq!(name_of(Path::new("test.toml")), "test");
+        assert_eq!(name_of(Path::new("git/commit.toml")), "git:commit");
+        assert_eq!(name_of(Path::new("my dir/v1.2.toml")), "my_dir:v1.2");
+    }
+}

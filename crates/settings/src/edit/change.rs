@@ -1,0 +1,262 @@
+//! A text and a change → the changed text. Pure; what the change does not concern stays byte for byte.
+
+use std::path::Path;
+
+use hookwright_hooks::{Severity, SourceText};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
+use serde_json::{Map, Value};
+
+use super::{Change, EditError, HookEntry, Switch, remove};
+use crate::json::{PARSE_OPTIONS, broken, parse_object};
+
+/// The text after a change; the same text if there is nothing to do.
+///
+/// # Errors
+/// If the text does not parse, or holds something else where the change belongs.
+pub fn edited_text(file: &Path, text: &str, change: &Change) -> Result<String, EditError> {
+    let (mark, body) = match text.strip_prefix('\u{feff}') {
+        Some(body) => ("\u{feff}", body),
+        None => ("", text),
+    };
+    let editor = Editor { file, text: body };
+    let edited = match change {
+        Change::Switch(Switch::Enable, names) => editor.enable(names),
+        Change::Switch(Switch::Disable, names) => editor.disable(names),
+        Change::AddHooks(entries) => editor.add_hooks(entries),
+        Change::Set(path, value) => editor.set(path, value),
+        Change::Remove(path) => editor.remove(path),
+    }?;
+    Ok(edited.map_or_else(|| text.to_owned(), |edited| format!("{mark}{edited}")))
+}
+
+/// The places of a list of disabled hooks, the newer one first.
+const DISABLED: [[&str; 2]; 2] = [["hooksConfig", "disabled"], ["hooks", "disabled"]];
+
+struct Editor<'a> {
+    file: &'a Path,
+    text: &'a str,
+}
+
+/// The changed text, or nothing if it stays.
+type Edited = Result<Option<String>, EditError>;
+
+impl Editor<'_> {
+    fn root(&self) -> Result<(CstRootNode, CstObject), EditError> {
+        let source = SourceText::new(self.file, self.text);
+        // Also says so where the file holds something else than an object.
+        parse_object(self.text, &source).map_err(EditError::Broken)?;
+        let root = CstRootNode::parse(self.text, &PARSE_OPTIONS)
+            .map_err(|error| EditError::Broken(Box::new(broken(&source, &error))))?;
+        let object = root.object_value_or_set();
+        Ok((root, object))
+    }
+
+    fn disable(&self, names: &[String]) -> Edited {
+        let (root, object) = self.root()?;
+        let mut lists = Vec::new();
+        for [section, key] in DISABLED {
+            if let Some(section) = self.child_object(&object, section)? {
+                lists.extend(self.child_array(&section, key)?);
+            }
+        }
+        let listed: Vec<String> = lists.iter().flat_map(CstArray::elements).filter_map(|node| text_of(&node)).collect();
+        let mut missing: Vec<&String> = names.iter().filter(|name| !listed.contains(name)).collect();
+        missing.dedup();
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        let list = match lists.into_iter().next() {
+            Some(list) => list,
+            None => {
+                let section = self.own_object(&object, DISABLED[0][0])?;
+                append_property(&section, DISABLED[0][1], CstInputValue::Array(Vec::new())).array_value_or_set()
+            }
+        };
+        for name in missing {
+            list.append(CstInputValue::String(name.clone()));
+        }
+        Ok(Some(finished(&root, self.text)))
+    }
+
+    fn enable(&self, names: &[String]) -> Edited {
+        // Checked first, so that a broken file is refused here as everywhere.
+        self.root()?;
+        Ok(remove::from_lists(self.text, &DISABLED, names))
+    }
+
+    fn add_hooks(&self, entries: &[HookEntry]) -> Edited {
+        let (root, object) = self.root()?;
+        let mut changed = false;
+        for entry in entries {
+            let present = match self.child_object(&object, "hooks")? {
+                Some(hooks) => self.child_array(&hooks, entry.event.name())?,
+                None => None,
+            };
+            let existing: Vec<Value> =
+                present.iter().flat_map(CstArray::elements).filter_map(|node| plain(&node)).collect();
+            let Some(definition) = without_known(&entry.definition, &existing) else { continue };
+            let list = match present {
+                Some(list) => list,
+                None => {
+                    let hooks = self.own_object(&object, "hooks")?;
+                    append_property(&hooks, entry.event.name(), CstInputValue::Array(Vec::new())).array_value_or_set()
+                }
+            };
+            list.ensure_multiline();
+            list.append(input(&Value::Object(definition)));
+            changed = true;
+        }
+        Ok(changed.then(|| finished(&root, self.text)))
+    }
+
+    fn set(&self, path: &[String], value: &Value) -> Edited {
+        let Some((name, sections)) = path.split_last() else { return Ok(None) };
+        let (root, mut object) = self.root()?;
+        for section in sections {
+            object = self.own_object(&object, section)?;
+        }
+        match property(&object, name) {
+            Some(property) if property.value().and_then(|node| plain(&node)).as_ref() == Some(value) => {
+                return Ok(None);
+            }
+            Some(property) => property.set_value(input(value)),
+            None => {
+                append_property(&object, name, input(value));
+            }
+        }
+        Ok(Some(finished(&root, self.text)))
+    }
+
+    fn remove(&self, path: &[String]) -> Edited {
+        let Some((name, sections)) = path.split_last() else { return Ok(None) };
+        let (root, mut object) = self.root()?;
+        for section in sections {
+            let Some(inner) = self.child_object(&object, section)? else { return Ok(None) };
+            object = inner;
+        }
+        let Some(found) = property(&object, name) else { return Ok(None) };
+        found.remove();
+        Ok(Some(finished(&root, self.text)))
+    }
+
+    /// The object of that name, created if it is missing.
+    fn own_object(&self, object: &CstObject, name: &str) -> Result<CstObject, EditError> {
+        match self.child_object(object, name)? {
+            Some(inner) => Ok(inner),
+            None => Ok(match property(object, name) {
+                // An explicit null means nothing is there.
+                Some(property) => property.object_value_or_set(),
+                None => append_property(object, name, CstInputValue::Object(Vec::new())).object_value_or_set(),
+            }),
+        }
+    }
+
+    fn child_object(&self, object: &CstObject, name: &str) -> Result<Option<CstObject>, EditError> {
+        self.child(object, name, "an object", |node| node.as_object())
+    }
+
+    fn child_array(&self, object: &CstObject, name: &str) -> Result<Option<CstArray>, EditError> {
+        self.child(object, name, "an array", |node| node.as_array())
+    }
+
+    fn child<T>(
+        &self,
+        object: &CstObject,
+        name: &str,
+        expected: &str,
+        take: impl Fn(&CstNode) -> Option<T>,
+    ) -> Result<Option<T>, EditError> {
+        let Some(node) = property(object, name).and_then(|property| property.value()) else { return Ok(None) };
+        if node.as_null_keyword().is_some() {
+            return Ok(None);
+        }
+        take(&node).map(Some).ok_or_else(|| {
+            let at = offset(&node);
+            let source = SourceText::new(self.file, self.text);
+            let wrong = source.diagnose(
+                Severity::Error,
+                at,
+                at + node.to_string().len(),
+                format!("`{name}` is not {expected}"),
+            );
+            EditError::Broken(Box::new(wrong.expected(format!("expected {expected}"))))
+        })
+    }
+}
+
+/// The property that counts: of several with one name, the last.
+fn property(object: &CstObject, name: &str) -> Option<CstObjectProp> {
+    object.properties().into_iter().rev().find(|property| property.decoded_name().as_deref() == Some(name))
+}
+
+/// Where a node starts: after everything that stands before it, at every level.
+fn offset(node: &CstNode) -> usize {
+    let before = |node: &CstNode| node.previous_siblings().map(|sibling| sibling.to_string().len()).sum::<usize>();
+    before(node) + node.ancestors().map(|parent| before(&CstNode::Container(parent))).sum::<usize>()
+}
+
+/// Adds a property; an object that is written on one line and empty gets lines of its own.
+fn append_property(object: &CstObject, name: &str, value: CstInputValue) -> CstObjectProp {
+    if object.properties().is_empty() {
+        object.ensure_multiline();
+    }
+    object.append(name, value)
+}
+
+/// The text of an edited tree; a new file ends with a newline, an old one as it did.
+fn finished(root: &CstRootNode, old: &str) -> String {
+    let mut text = root.to_string();
+    if old.trim().is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// A definition without the hooks that stand under the same matcher already; nothing if none is left.
+fn without_known(definition: &Map<String, Value>, existing: &[Value]) -> Option<Map<String, Value>> {
+    let matcher = |definition: &Value| definition.get("matcher").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let wanted = definition.get("matcher").and_then(Value::as_str).unwrap_or_default();
+    let same =
+        |one: &Value, other: &Value| one.get("name") == other.get("name") && one.get("command") == other.get("command");
+    let known: Vec<&Value> = existing
+        .iter()
+        .filter(|existing| matcher(existing) == wanted)
+        .filter_map(|existing| existing.get("hooks").and_then(Value::as_array))
+        .flatten()
+        .collect();
+    let mut new: Vec<Value> = Vec::new();
+    for hook in definition.get("hooks").and_then(Value::as_array).into_iter().flatten() {
+        if !known.iter().any(|known| same(known, hook)) && !new.iter().any(|new| same(new, hook)) {
+            new.push(hook.clone());
+        }
+    }
+    (!new.is_empty()).then(|| {
+        let mut definition = definition.clone();
+        definition.insert("hooks".to_owned(), Value::Array(new));
+        definition
+    })
+}
+
+fn text_of(node: &CstNode) -> Option<String> {
+    node.as_string_lit()?.decoded_value().ok()
+}
+
+/// A node's plain value.
+fn plain(node: &CstNode) -> Option<Value> {
+    let text = node.to_string();
+    let parsed = jsonc_parser::parse_to_ast(&text, &jsonc_parser::CollectOptions::default(), &PARSE_OPTIONS).ok()?;
+    Some(crate::json::plain(&parsed.value?, &|text| text.into()))
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(flag) => CstInputValue::Bool(*flag),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(map) => {
+            CstInputValue::Object(map.iter().map(|(name, value)| (name.clone(), input(value))).collect())
+        }
+    }
+}

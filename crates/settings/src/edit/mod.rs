@@ -1,0 +1,132 @@
+//! Changes to settings files that keep comments, order and formatting, and lose no other writer's change.
+//!
+//! What a change does to a text is pure ([`edited_text`]), so that a caller can show a difference before it asks for
+//! [`apply`]. A file that does not parse is never touched.
+
+mod change;
+mod remove;
+
+use std::path::Path;
+
+use hookwright_hooks::{Diagnostic, EventKind};
+use serde_json::{Map, Value};
+
+pub use change::edited_text;
+
+use crate::file::{self, FileError, Privacy, WriteError};
+
+/// Why a file was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// It does not parse, or holds something else where the change belongs.
+    #[error("{} was not changed: {}", .0.file.display(), .0)]
+    Broken(Box<Diagnostic>),
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] FileError),
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl EditError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            EditError::Broken(_) => Some("correct the file by hand first".to_owned()),
+            EditError::Read(error) => error.diagnostic().help,
+            EditError::Write(error) => Some(error.hint()),
+        }
+    }
+
+    /// What is wrong with the file, to be drawn with its place.
+    pub fn diagnostic(&self) -> Option<Diagnostic> {
+        match self {
+            EditError::Broken(diagnostic) => Some((**diagnostic).clone()),
+            EditError::Read(error) => Some(error.diagnostic()),
+            EditError::Write(_) => None,
+        }
+    }
+}
+
+/// Which way a hook is switched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// It runs again.
+    Enable,
+    /// It runs no more.
+    Disable,
+}
+
+/// A hook definition for an event: `{matcher?, sequential?, hooks: […]}`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HookEntry {
+    /// The event.
+    pub event: EventKind,
+    /// The definition, as it is written into the file.
+    pub definition: Map<String, Value>,
+}
+
+/// A change to a settings file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Takes hooks off the list of disabled ones, or puts them on it.
+    Switch(Switch, Vec<String>),
+    /// Adds hooks that are not there yet, after those that are.
+    AddHooks(Vec<HookEntry>),
+    /// Sets a value, by the names on the way to it.
+    Set(Vec<String>, Value),
+    /// Removes a value, by the names on the way to it.
+    Remove(Vec<String>),
+}
+
+/// Changes a file, which is created if it is missing. Says whether anything had to be changed.
+///
+/// # Errors
+/// If the file does not parse, or cannot be read or written; it is as it was then.
+pub fn apply(file: &Path, change: &Change) -> Result<bool, EditError> {
+    rewrite(file, |text| edited_text(file, text, change))
+}
+
+/// Changes a file by any function of its text, under the same lock and with the same care.
+///
+/// # Errors
+/// If the function refuses, or the file cannot be read or written; it is as it was then.
+pub fn rewrite(file: &Path, change: impl FnOnce(&str) -> Result<String, EditError>) -> Result<bool, EditError> {
+    file::update(file, Privacy::Shared, |old| change(old.unwrap_or_default()).map(Some))
+}
+
+/// Like [`rewrite`], for a file that is nobody else's to read.
+pub(crate) fn rewrite_private(
+    file: &Path,
+    change: impl FnOnce(&str) -> Result<String, EditError>,
+) -> Result<bool, EditError> {
+    file::update(file, Privacy::Private, |old| change(old.unwrap_or_default()).map(Some))
+}
+
+/// Enables or disables hooks by name.
+///
+/// # Errors
+/// Like [`apply`].
+pub fn set_disabled(file: &Path, names: &[&str], switch: Switch) -> Result<bool, EditError> {
+    apply(file, &Change::Switch(switch, names.iter().map(|name| (*name).to_owned()).collect()))
+}
+
+/// Adds hooks that are not there yet.
+///
+/// # Errors
+/// Like [`apply`].
+pub fn add_hooks(file: &Path, entries: Vec<HookEntry>) -> Result<bool, EditError> {
+    apply(file, &Change::AddHooks(entries))
+}
+
+/// Sets a value, by the names on the way to it.
+///
+/// # Errors
+/// Like [`apply`].
+pub fn set_value(file: &Path, path: &[&str], value: Value) -> Result<bool, EditError> {
+    apply(file, &Change::Set(path.iter().map(|name| (*name).to_owned()).collect(), value))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Commented JSON: parsing it the way the hook engine does, and turning it into plain values with variables filled in.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use hookwright_hooks::{Diagnostic, Severity, SourceText};
+use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::{Map, Number, Value};
+
+use crate::world::World;
+
+/// Comments and trailing commas are welcome; other liberties would be read differently by other programs.
+pub(crate) const PARSE_OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// The object that a file holds, and nothing for an empty file. A leading byte order mark must be off already.
+pub(crate) fn parse_object<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Object<'t>>, Box<Diagnostic>> {
+    match parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS) {
+        Ok(parsed) => match parsed.value {
+            Some(Node::Object(object)) => Ok(Some(object)),
+            None => Ok(None),
+            Some(other) => {
+                let range = jsonc_parser::common::Ranged::range(&other);
+                let wrong =
+                    source.diagnose(Severity::Error, range.start, range.end, "this file does not hold a JSON object");
+                Err(Box::new(wrong.expected("expected an object: `{ … }`")))
+            }
+        },
+        Err(error) => Err(Box::new(broken(source, &error))),
+    }
+}
+
+/// What a file that is not JSON deserves to be told.
+pub(crate) fn broken(source: &SourceText<'_>, error: &jsonc_parser::errors::ParseError) -> Diagnostic {
+    let range = error.range();
+    let reason = error.kind().to_string();
+    let mut chars = reason.chars();
+    let reason: String = chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect();
+    let text = format!("this file is not valid JSON: {reason}");
+    source.diagnose(Severity::Error, range.start, range.end, text).help("comments and trailing commas are fine")
+}
+
+/// A whole file as a plain map, for formats whose mistakes need no finer place.
+pub(crate) fn parse_map(file: &Path, text: &str) -> Result<Map<String, Value>, Box<Diagnostic>> {
+    let text = text.trim_start_matches('\u{feff}');
+    let object = parse_object(text, &SourceText::new(file, text))?;
+    Ok(object.map(|object| plain_object(&object, &|text| Cow::Borrowed(text))).unwrap_or_default())
+}
+
+/// A node as a plain value, with every string passed through `fill`.
+pub(crate) fn plain(node: &Node<'_>, fill: &dyn for<'s> Fn(&'s str) -> Cow<'s, str>) -> Value {
+    match node {
+        Node::StringLit(text) => Value::String(fill(&text.value).into_owned()),
+        Node::NumberLit(number) => plain_number(number.value),
+        Node::BooleanLit(boolean) => Value::Bool(boolean.value),
+        Node::Object(object) => Value::Object(plain_object(object, fill)),
+        Node::Array(array) => Value::Array(array.elements.iter().map(|element| plain(element, fill)).collect()),
+        Node::NullKeyword(_) => Value::Null,
+    }
+}
+
+fn plain_object(object: &Object<'_>, fill: &dyn for<'s> Fn(&'s str) -> Cow<'s, str>) -> Map<String, Value> {
+    // Of two properties with one name the last counts, as everywhere.
+    object.properties.iter().map(|property| (property.name.as_str().to_owned(), plain(&property.value, fill))).collect()
+}
+
+fn plain_number(text: &str) -> Value {
+    serde_json::from_str::<Number>(text).map_or(Value::Null, Value::Number)
+}
+
+/// The property that counts: of several with one name, the last.
+pub(crate) fn last<'o, 't>(object: &'o Object<'t>, name: &str) -> Option<&'o ObjectProp<'t>> {
+    object.properties.iter().rev().find(|property| property.name.as_str() == name)
+}
+
+/// What a value is, in words.
+pub(crate) fn kind_of(node: &Node<'_>) -> &'static str {
+    match node {
+        Node::StringLit(_) => "a string",
+        Node::NumberLit(_) => "a number",
+        Node::BooleanLit(_) => "a boolean",
+        Node::Object(_) => "an object",
+        Node::Array(_) => "an array",
+        Node::NullKeyword(_) => "null",
+    }
+}
+
+/// `$NAME`, `${NAME}` and `${NAME:-default}` filled in; a variable that is not set stays as it was written.
+pub(crate) fn fill_variables<'s>(text: &'s str, world: &World) -> Cow<'s, str> {
+    if !text.contains('$') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (length, value) = reference(rest)
+            .map_or((1, None), |reference| (reference.length, world.var(reference.name).or(reference.default)));
+        out.push_str(value.unwrap_or(&rest[..length]));
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+struct Reference<'s> {
+    length: usize,
+    name: &'s str,
+    default: Option<&'s str>,
+}
+
+/// The reference that a text starts with.
+fn reference(text: &str) -> Option<Reference<'_>> {
+    let after = text.strip_prefix('$')?;
+    if let Some(braced) = after.strip_prefix('{') {
+        let inside = &braced[..braced.find('}')?];
+        let (name, default) = match inside.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inside, None),
+        };
+        return (!name.is_empty()).then_some(Reference { length: inside.len() + 3, name, default });
+    }
+    let end = after.find(|char: char| !char.is_ascii_alphanumeric() && char != '_').unwrap_or(after.len());
+    (end > 0).then(|| Reference { length: end + 1, name: &after[..end], default: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_filled_in_as_gemini_cli_does() {
+        let world = World::new(vec![("A".into(), "1".into()), ("E".into(), "".into())], "/".into());
+        let cases = [
+            ("plain", "plain"),
+            ("$A", "1"),
+            ("x${A}y", "x1y"),
+            ("$AB", "$AB"),
+            ("${NO}", "${NO}"),
+            ("${NO:-other}", "other"),
+            ("${A:-other}", "1"),
+            ("$E|", "|"),
+            ("100$", "100$"),
+            ("$$A", "$1"),
+            ("${", "${"),
+            ("${}", "${}"),
+            ("ü$A", "ü1"),
+        ];
+        for (text, filled) in cases {
+            assert_eq!(fill_variables(text, &world), filled, "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_values_keep_large_numbers_and_the_last_of_two() {
+        let map =
+            parse_map(Path::new("f"), "\u{feff}{ \"a\": 1, /* c */ \"a\": 18446744073709551615, \"b\": [1.5,], }")
+                .unwrap();
+        assert_eq!(map["a"], serde_json::json!(u64::MAX));
+        assert_eq!(map["b"], serde_json::json!([1.5]));
+    }
+}

@@ -1,0 +1,356 @@
+//! Everything on disk → one [`Loaded`] configuration. Never fails: what is wrong is a diagnostic in its registry,
+//! what is noteworthy a notice.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{
+    Action, Declared, Diagnostic, HookState, Layer, Redaction, Registry, Source, SourceText, declare,
+};
+use jsonc_parser::ast::Object;
+use serde_json::Map;
+
+use crate::env_file;
+use crate::extensions::{self, Extension, ExtensionChoice, Surroundings};
+use crate::file::read_text;
+use crate::json::{fill_variables, parse_object};
+use crate::notice::{Notice, SwitchedOff};
+use crate::paths::{GEMINI_DIR, Paths};
+use crate::settings::{Merged, Settings, lay_over, read_layer};
+use crate::trust::{self, FolderTrust, Review, Reviewer, Scope};
+use crate::world::World;
+
+/// Whether a folder's trust is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrustOverride {
+    /// As the user's settings and records say.
+    #[default]
+    None,
+    /// This folder counts as trusted, for now.
+    Skip,
+}
+
+/// What to load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// The project's root; the working directory if empty.
+    pub project: PathBuf,
+    /// Whether its trust is asked for.
+    pub trust: TrustOverride,
+    /// Which extensions are active.
+    pub extensions: ExtensionChoice,
+}
+
+/// A project and whether its own files count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Its root.
+    pub root: PathBuf,
+    /// Whether its own files count.
+    pub trust: FolderTrust,
+}
+
+/// What became of a settings file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileState {
+    /// There is none.
+    Missing,
+    /// It counts; single parts of it may be wrong.
+    Loaded,
+    /// It could not be read or parsed, and nothing of it counts.
+    Broken,
+    /// It was left out because the project is not trusted.
+    Untrusted,
+}
+
+/// A settings file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsFile {
+    /// Whose it is.
+    pub source: Source,
+    /// Where it is, or would be.
+    pub path: PathBuf,
+    /// What became of it.
+    pub state: FileState,
+}
+
+/// A configuration.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// All settings but the hooks.
+    pub settings: Settings,
+    /// All hooks, and everything that is wrong with the configuration.
+    pub registry: Registry,
+    /// The project.
+    pub project: Project,
+    /// Installed extensions, active or not.
+    pub extensions: Vec<Extension>,
+    /// What the user should be told.
+    pub notices: Vec<Notice>,
+    /// Hooks that the user has not seen as they are now; also among the notices.
+    pub reviews: Vec<Review>,
+    /// Which variables hooks may not see, if any are kept from them.
+    pub redaction: Option<Redaction>,
+    /// Where things are.
+    pub paths: Paths,
+    /// The settings files, highest precedence first.
+    pub files: Vec<SettingsFile>,
+    /// The world as the session should see it: with the variables of the `.env` file that counts.
+    pub world: World,
+}
+
+impl Loaded {
+    /// The settings file that enabling and disabling changes: the workspace's where it has any that counts, else the
+    /// user's. A change to a file that is not loaded would be a change without effect.
+    pub fn settings_file(&self) -> &Path {
+        let counts = |file: &&SettingsFile| matches!(file.state, FileState::Loaded | FileState::Broken);
+        let own = self.files.iter().find(|file| file.source == Source::Project).filter(counts);
+        own.map_or(&self.paths.user_settings, |file| &file.path)
+    }
+}
+
+/// Loads a configuration.
+pub fn load(world: &World, options: &LoadOptions) -> Loaded {
+    let paths = Paths::new(world);
+    let root = trust::normalized(&world.cwd.join(&options.project));
+    let mut world = world.clone();
+    let mut problems = Vec::new();
+
+    let system = LayerFile::read(Source::System, &paths.system_settings);
+    let user = LayerFile::read(Source::User, &paths.user_settings);
+    let mut trees = vec![system.tree(), user.tree()];
+    let outer = merged(&trees, &world, &mut Vec::new());
+    let gate = Merged(&outer).flag("security.folderTrust.enabled", true);
+    let trust = trust::folder_trust(&world, &paths, &root, options.trust, gate, &mut problems);
+    // In the home directory, the project's settings are the user's.
+    let own = (root.join(GEMINI_DIR) != paths.user_dir)
+        .then(|| LayerFile::of_project(&paths.project_settings(&root), &trust));
+    trees.extend(own.as_ref().map(LayerFile::tree));
+
+    let excluded = Merged(&outer).strings("advanced.excludedEnvVars");
+    env_file::add_variables(&mut world, trust.is_trusted().then_some(&root), &paths, &excluded, &mut problems);
+
+    let mut setting_problems = Vec::new();
+    let settings = Settings::new(merged(&trees, &world, &mut setting_problems), &world, &mut setting_problems);
+    let disabled = Merged(&settings.raw).strings("extensions.disabled");
+    let around = Surroundings {
+        world: &world,
+        paths: &paths,
+        project: &root,
+        trusted: trust.is_trusted(),
+        choice: &options.extensions,
+        disabled: &disabled,
+    };
+    let extensions = extensions::installed(&around, &mut problems);
+
+    let files = trees.iter().rev().map(Tree::state).collect();
+    let hooks = Hooks { paths: &paths, root: &root, world: &world, settings: &settings };
+    let (mut registry, reviews) = hooks.gather(&trees, setting_problems, &extensions, problems);
+    let project = Project { root, trust };
+    let notices = notices(&project, &paths, &registry, &reviews);
+    trust::hold(&mut registry, &reviews);
+    let redaction = settings.security.redaction.clone();
+    Loaded { settings, registry, project, extensions, notices, reviews, redaction, paths, files, world }
+}
+
+/// The settings file that enabling and disabling changes: the workspace's where it has any, else the user's. Where a
+/// configuration is loaded, [`Loaded::settings_file`] knows better.
+pub fn which_settings_file(world: &World, project: &Path) -> PathBuf {
+    let paths = Paths::new(world);
+    let own = paths.project_settings(&trust::normalized(&world.cwd.join(project)));
+    if own.exists() { own } else { paths.user_settings }
+}
+
+/// A settings file and its text.
+struct LayerFile {
+    source: Source,
+    path: PathBuf,
+    content: Content,
+}
+
+enum Content {
+    Missing,
+    Text(String),
+    Unreadable(Diagnostic),
+    Untrusted,
+}
+
+impl LayerFile {
+    fn read(source: Source, path: &Path) -> Self {
+        let content = match read_text(path) {
+            Ok(None) => Content::Missing,
+            Ok(Some(text)) => Content::Text(text),
+            Err(error) => Content::Unreadable(error.diagnostic()),
+        };
+        LayerFile { source, path: path.to_owned(), content }
+    }
+
+    fn of_project(path: &Path, trust: &FolderTrust) -> Self {
+        if trust.is_trusted() {
+            return LayerFile::read(Source::Project, path);
+        }
+        let content = if path.exists() { Content::Untrusted } else { Content::Missing };
+        LayerFile { source: Source::Project, path: path.to_owned(), content }
+    }
+
+    /// The file's content, parsed once for everything that looks into it.
+    fn tree(&self) -> Tree<'_> {
+        let text = match &self.content {
+            Content::Text(text) => text.trim_start_matches('\u{feff}'),
+            _ => "",
+        };
+        let source = SourceText::new(&self.path, text);
+        // A file that does not parse is reported once, by the engine.
+        let root = parse_object(text, &source).map_err(|_| NotJson);
+        Tree { file: self, text, source, root }
+    }
+}
+
+struct NotJson;
+
+/// A settings file as a tree with places.
+struct Tree<'t> {
+    file: &'t LayerFile,
+    text: &'t str,
+    source: SourceText<'t>,
+    root: Result<Option<Object<'t>>, NotJson>,
+}
+
+impl Tree<'_> {
+    fn state(&self) -> SettingsFile {
+        let state = match (&self.file.content, &self.root) {
+            (Content::Missing, _) => FileState::Missing,
+            (Content::Untrusted, _) => FileState::Untrusted,
+            (Content::Unreadable(_), _) | (Content::Text(_), Err(NotJson)) => FileState::Broken,
+            (Content::Text(_), Ok(_)) => FileState::Loaded,
+        };
+        SettingsFile { source: self.file.source.clone(), path: self.file.path.clone(), state }
+    }
+
+    fn declared(&self) -> Declared {
+        let source = self.file.source.clone();
+        match &self.file.content {
+            Content::Missing | Content::Untrusted => Declared::empty(source, Vec::new()),
+            Content::Unreadable(diagnostic) => Declared::empty(source, vec![diagnostic.clone()]),
+            Content::Text(_) => declare(&Layer::new(source, &self.file.path, self.text)),
+        }
+    }
+}
+
+/// The settings of all layers, lowest first, laid over each other.
+fn merged(trees: &[Tree<'_>], world: &World, diagnostics: &mut Vec<Diagnostic>) -> Map<String, serde_json::Value> {
+    let mut settings = Map::new();
+    for tree in trees {
+        if let Ok(Some(root)) = &tree.root {
+            lay_over(&mut settings, read_layer(root, &tree.file.source, &tree.source, world, diagnostics));
+        }
+    }
+    settings
+}
+
+/// What is needed to gather hooks.
+struct Hooks<'a> {
+    paths: &'a Paths,
+    root: &'a Path,
+    world: &'a World,
+    settings: &'a Settings,
+}
+
+impl Hooks<'_> {
+    /// The hooks of all layers and active extensions, and which of them the user has not seen.
+    fn gather(
+        &self,
+        trees: &[Tree<'_>],
+        setting_problems: Vec<Diagnostic>,
+        extensions: &[Extension],
+        problems: Vec<Diagnostic>,
+    ) -> (Registry, Vec<Review>) {
+        let mut reviewer = Reviewer::new(self.paths);
+        let mut problems = problems;
+        let review = self.settings.security.hook_review;
+        let mut all = Vec::new();
+        for tree in trees {
+            let mut declared = tree.declared();
+            declared
+                .diagnostics
+                .extend(setting_problems.iter().filter(|problem| problem.file == tree.file.path).cloned());
+            if declared.source == Source::Project {
+                let real = std::fs::canonicalize(self.root).unwrap_or_else(|_| self.root.to_owned());
+                let scope = Scope::Project(real.to_string_lossy().into_owned());
+                reviewer.look_at(&scope, self.root, &[], &declared.hooks, review, &mut problems);
+            }
+            all.push(declared);
+        }
+        let in_a_file = |problem: &Diagnostic| trees.iter().any(|tree| tree.file.path == problem.file);
+        problems.extend(setting_problems.into_iter().filter(|problem| !in_a_file(problem)));
+        for extension in extensions.iter().filter(|extension| extension.active) {
+            let declared = declare_extension(extension);
+            let scope = Scope::Extension(extension.name.clone());
+            reviewer.look_at(&scope, &extension.path, &extension.placeholders, &declared.hooks, review, &mut problems);
+            all.push(declared);
+        }
+        all.push(Declared::empty(Source::User, problems));
+        all.iter_mut().for_each(|declared| fill_hook_variables(declared, self.world));
+        (Registry::new(all), reviewer.finish())
+    }
+}
+
+fn declare_extension(extension: &Extension) -> Declared {
+    let file = extension.hooks_file();
+    match read_text(&file) {
+        Ok(Some(text)) => declare(&extension.layer(&file, &text)),
+        Ok(None) => Declared::empty(Source::Extension(extension.name.clone()), Vec::new()),
+        Err(error) => Declared::empty(Source::Extension(extension.name.clone()), vec![error.diagnostic()]),
+    }
+}
+
+/// `$NAME` in a hook's own variables. In its command the shell does that.
+fn fill_hook_variables(declared: &mut Declared, world: &World) {
+    for hook in &mut declared.hooks {
+        if let Action::Command(command) = &mut hook.action {
+            for (_, value) in &mut command.env {
+                *value = fill_variables(value, world).into_owned();
+            }
+        }
+    }
+}
+
+fn notices(project: &Project, paths: &Paths, registry: &Registry, reviews: &[Review]) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    // The home directory's own files are the user's and count in any case.
+    if !project.trust.is_trusted() && project.root != paths.home {
+        let own =
+            [".gemini/settings.json", ".gemini/commands", ".gemini/.env", ".env"].map(|file| project.root.join(file));
+        let ignored: Vec<_> = own.into_iter().filter(|path| path.exists()).collect();
+        if !ignored.is_empty() {
+            notices.push(Notice::ProjectNotTrusted { root: project.root.clone(), ignored });
+        }
+    }
+    notices.extend(reviews.iter().map(|review| Notice::Hook {
+        hook: review.hook.id().to_owned(),
+        command: review.hook.command().unwrap_or_default().to_owned(),
+        source: review.hook.source.clone(),
+        finding: review.finding.clone(),
+        held: review.held,
+    }));
+    for how in [SwitchedOff::ByName, SwitchedOff::All] {
+        let hooks = switched_off(registry, how);
+        if !hooks.is_empty() {
+            notices.push(Notice::ProjectSwitchesOff { hooks, how });
+        }
+    }
+    notices
+}
+
+/// Hooks of others that would run if it were not for the project.
+fn switched_off(registry: &Registry, how: SwitchedOff) -> Vec<(String, Source)> {
+    let by_project = |state: &HookState| match (state, how) {
+        (HookState::Disabled { by }, SwitchedOff::ByName) => by.as_slice() == [Source::Project],
+        (HookState::SwitchedOff { by }, SwitchedOff::All) => *by == Source::Project,
+        _ => false,
+    };
+    let mut seen = HashSet::new();
+    let others = registry.entries().filter(|(hook, state)| hook.source != Source::Project && by_project(state));
+    let named = others.filter(|(hook, _)| seen.insert((hook.id(), &hook.source)));
+    named.map(|(hook, _)| (hook.id().to_owned(), hook.source.clone())).collect()
+}

@@ -1,0 +1,89 @@
+//! What the user should know about a configuration that is not wrong: what was left out, what is new, what a project
+//! switched off. Saying it is the caller's work.
+
+use std::path::PathBuf;
+
+use hookwright_hooks::Source;
+
+use crate::trust::Finding;
+
+/// Something to tell the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The project is not trusted, so these files of it were left out.
+    ProjectNotTrusted {
+        /// The project.
+        root: PathBuf,
+        /// What would have counted.
+        ignored: Vec<PathBuf>,
+    },
+    /// A hook is new, or has changed since the user saw it.
+    Hook {
+        /// Its name, else its command.
+        hook: String,
+        /// Its command.
+        command: String,
+        /// Where it is declared.
+        source: Source,
+        /// What happened.
+        finding: Finding,
+        /// Whether it waits for the user's trust.
+        held: bool,
+    },
+    /// The project's settings switch off hooks that are not its own.
+    ProjectSwitchesOff {
+        /// Which, and whose they are.
+        hooks: Vec<(String, Source)>,
+        /// By which word.
+        how: SwitchedOff,
+    },
+}
+
+/// How a project switches hooks off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwitchedOff {
+    /// It lists them as disabled.
+    ByName,
+    /// It turns all hooks off.
+    All,
+}
+
+impl std::fmt::Display for Notice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Notice::ProjectNotTrusted { root, ignored } => {
+                let names: Vec<_> =
+                    ignored.iter().map(|path| path.strip_prefix(root).unwrap_or(path).display().to_string()).collect();
+                let verb = if names.len() == 1 { "is" } else { "are" };
+                write!(f, "this folder is not trusted, so {} {verb} not loaded", join(&names))
+            }
+            Notice::Hook { hook, command, source, finding, held } => {
+                match finding {
+                    Finding::New => write!(f, "new {source} hook `{hook}`")?,
+                    Finding::Changed { what } => write!(f, "{source} hook `{hook}` has changed: {}", what.join("; "))?,
+                }
+                if hook != command {
+                    write!(f, ", which runs `{command}`")?;
+                }
+                if *held { f.write_str("; it waits until you trust it") } else { Ok(()) }
+            }
+            Notice::ProjectSwitchesOff { hooks, how } => {
+                let names: Vec<_> = hooks.iter().map(|(name, source)| format!("`{name}` ({source})")).collect();
+                match how {
+                    SwitchedOff::ByName => write!(f, "this project's settings disable {}", join(&names)),
+                    SwitchedOff::All => {
+                        write!(f, "this project's settings turn all hooks off, among them {}", join(&names))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn join(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}

@@ -1,0 +1,112 @@
+//! Where things are on disk: the user's, the machine's and a project's files. Only names; reading them is others' work,
+//! save for the table of project names that Gemini CLI keeps.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::world::World;
+
+/// The directory that holds settings, in a home as in a project.
+pub(crate) const GEMINI_DIR: &str = ".gemini";
+
+/// The places of the user's and the machine's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paths {
+    /// The home directory that counts: `$GEMINI_CLI_HOME`, else the user's.
+    pub home: PathBuf,
+    /// `~/.gemini`.
+    pub user_dir: PathBuf,
+    /// The user's settings.
+    pub user_settings: PathBuf,
+    /// The machine's settings.
+    pub system_settings: PathBuf,
+    /// Which folders the user trusts.
+    pub trusted_folders: PathBuf,
+    /// Which hooks the user has seen and trusts.
+    pub trusted_hooks: PathBuf,
+    /// The installed extensions.
+    pub extensions: PathBuf,
+    /// The user's custom commands.
+    pub user_commands: PathBuf,
+}
+
+impl Paths {
+    /// The places in that world.
+    pub fn new(world: &World) -> Self {
+        let home = world.filled("GEMINI_CLI_HOME").map(PathBuf::from).or_else(|| world.home.clone());
+        // Without any home, one that is nowhere: its files are missing, which is fine.
+        let home = world.cwd.join(home.unwrap_or_else(|| PathBuf::from("/nonexistent")));
+        let user_dir = home.join(GEMINI_DIR);
+        let named = |variable: &str| world.filled(variable).map(|path| world.cwd.join(path));
+        Paths {
+            user_settings: user_dir.join("settings.json"),
+            system_settings: named("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
+                .unwrap_or_else(|| system_dir(world).join("settings.json")),
+            trusted_folders: named("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
+                .unwrap_or_else(|| user_dir.join("trustedFolders.json")),
+            trusted_hooks: user_dir.join("trusted_hooks.json"),
+            extensions: user_dir.join("extensions"),
+            user_commands: user_dir.join("commands"),
+            user_dir,
+            home,
+        }
+    }
+
+    /// A project's settings.
+    pub fn project_settings(&self, project: &Path) -> PathBuf {
+        project.join(GEMINI_DIR).join("settings.json")
+    }
+
+    /// A project's custom commands.
+    pub fn project_commands(&self, project: &Path) -> PathBuf {
+        project.join(GEMINI_DIR).join("commands")
+    }
+
+    /// Where a project's sessions and scratch files live, outside the project.
+    ///
+    /// Gemini CLI names these directories in a table; a project that stands in it keeps that name. Any other gets the
+    /// hash of its path, which Gemini CLI takes over when it first meets the project.
+    pub fn project_temp_dir(&self, project: &Path) -> PathBuf {
+        let name = self
+            .known_project_name(project)
+            .unwrap_or_else(|| hex(&Sha256::digest(project.as_os_str().as_encoded_bytes())));
+        self.user_dir.join("tmp").join(name)
+    }
+
+    /// A session's plans.
+    pub fn plans_dir(&self, project: &Path, session_id: &str) -> PathBuf {
+        self.project_temp_dir(project).join(session_id).join("plans")
+    }
+
+    /// A project's sessions.
+    pub fn chats_dir(&self, project: &Path) -> PathBuf {
+        self.project_temp_dir(project).join("chats")
+    }
+
+    fn known_project_name(&self, project: &Path) -> Option<String> {
+        let text = std::fs::read_to_string(self.user_dir.join("projects.json")).ok()?;
+        let table: serde_json::Value = serde_json::from_str(&text).ok()?;
+        let name = table.get("projects")?.get(project.to_str()?)?.as_str()?;
+        let plain = !name.is_empty() && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '-');
+        plain.then(|| name.to_owned())
+    }
+}
+
+fn system_dir(world: &World) -> PathBuf {
+    if cfg!(target_os = "macos") {
+        PathBuf::from("/Library/Application Support/GeminiCli")
+    } else if cfg!(windows) {
+        PathBuf::from(world.filled("ProgramData").unwrap_or("C:\\ProgramData")).join("gemini-cli")
+    } else {
+        PathBuf::from("/etc/gemini-cli")
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
+        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+        text
+    })
+}

@@ -1,0 +1,44 @@
+//! Laying one layer's settings over another's. Pure.
+
+use serde_json::{Map, Value};
+
+use super::known::{Combine, REVIEW_WORDS, combine_of};
+
+/// Lays a higher layer over a lower one.
+pub(crate) fn lay_over(lower: &mut Map<String, Value>, higher: Map<String, Value>) {
+    merge(lower, higher, "");
+}
+
+fn merge(lower: &mut Map<String, Value>, higher: Map<String, Value>, prefix: &str) {
+    for (name, value) in higher {
+        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match lower.get_mut(&name) {
+            Some(old) => combine(old, value, &key),
+            None => {
+                lower.insert(name, value);
+            }
+        }
+    }
+}
+
+fn combine(old: &mut Value, new: Value, key: &str) {
+    match (combine_of(key), old, new) {
+        (Combine::Highest, Value::Object(old), Value::Object(new)) => merge(old, new, key),
+        (Combine::Entries, Value::Object(old), Value::Object(new)) => old.extend(new),
+        (Combine::Union, Value::Array(old), Value::Array(new)) => {
+            for item in new {
+                if !old.contains(&item) {
+                    old.push(item);
+                }
+            }
+        }
+        (Combine::AnyTrue, Value::Bool(old), Value::Bool(new)) => *old |= new,
+        (Combine::Strictest, Value::String(old), Value::String(new)) => {
+            let rank = |word: &str| REVIEW_WORDS.iter().position(|known| *known == word);
+            if rank(&new) > rank(old) {
+                *old = new;
+            }
+        }
+        (_, old, new) => *old = new,
+    }
+}

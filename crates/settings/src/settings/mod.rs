@@ -1,0 +1,386 @@
+//! The settings that the program reads, merged from all layers, typed and with their defaults.
+//!
+//! Hooks are not among them: those go to the engine's registry. What a file may say is `known.rs`; how layers are laid
+//! over each other is `merge.rs`.
+
+mod known;
+mod merge;
+
+use std::path::PathBuf;
+
+use hookwright_hooks::{Diagnostic, Redaction, Severity};
+use serde_json::{Map, Value};
+
+pub(crate) use known::read_layer;
+pub(crate) use merge::lay_over;
+
+use crate::world::World;
+
+/// All settings but the hooks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// How the program behaves.
+    pub general: General,
+    /// The model and its limits.
+    pub model: Model,
+    /// Which tools there are and which run unasked.
+    pub tools: Tools,
+    /// What the model is told about the project.
+    pub context: Context,
+    /// The screen.
+    pub ui: Ui,
+    /// What is guarded.
+    pub security: Security,
+    /// What is recorded.
+    pub telemetry: Telemetry,
+    /// MCP servers by name, as written.
+    pub mcp_servers: Map<String, Value>,
+    /// Everything above and all other keys, merged, with variables filled in; without the hooks.
+    pub raw: Map<String, Value>,
+}
+
+/// How the program behaves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct General {
+    /// Which tool calls run unasked.
+    pub approval_mode: ApprovalMode,
+    /// The editor to open files with.
+    pub preferred_editor: Option<String>,
+    /// Whether the composer has vi's keys.
+    pub vim_mode: bool,
+    /// Whether files are saved before tools change them.
+    pub checkpointing: bool,
+    /// Where plans go, inside the project; elsewhere if not set.
+    pub plan_directory: Option<String>,
+    /// How often a request is tried.
+    pub max_attempts: u32,
+}
+
+/// Which tool calls run unasked. Running all of them unasked is a flag's privilege, not a file's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApprovalMode {
+    /// Those that only read.
+    #[default]
+    Default,
+    /// Edits too.
+    AutoEdit,
+    /// Nothing that changes anything runs at all.
+    Plan,
+}
+
+/// The model and its limits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// The model; the program's default if not set.
+    pub name: Option<String>,
+    /// How many turns a session may have.
+    pub max_session_turns: Option<u32>,
+    /// The share of the context window at which history is compressed.
+    pub compression_threshold: f64,
+    /// Whether a model that repeats itself is stopped.
+    pub loop_detection: bool,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Model { name: None, max_session_turns: None, compression_threshold: 0.5, loop_detection: true }
+    }
+}
+
+/// Which tools there are and which run unasked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tools {
+    /// The only built-in tools there are, if set.
+    pub core: Option<Vec<String>>,
+    /// Tools that run unasked.
+    pub allowed: Vec<String>,
+    /// Tools there are not.
+    pub exclude: Vec<String>,
+    /// A command that prints tools.
+    pub discovery_command: Option<String>,
+    /// A command that calls one of those.
+    pub call_command: Option<String>,
+}
+
+/// What the model is told about the project.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Context {
+    /// Names of context files.
+    pub file_names: Vec<String>,
+    /// Directories beside the project.
+    pub include_directories: Vec<String>,
+    /// Whether files that git ignores are left out.
+    pub respect_git_ignore: bool,
+    /// Whether files that `.geminiignore` names are left out.
+    pub respect_gemini_ignore: bool,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        let file_names = vec![DEFAULT_CONTEXT_FILE.to_owned()];
+        Context { file_names, include_directories: Vec::new(), respect_git_ignore: true, respect_gemini_ignore: true }
+    }
+}
+
+const DEFAULT_CONTEXT_FILE: &str = "GEMINI.md";
+
+/// The screen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ui {
+    /// The colours.
+    pub theme: Option<String>,
+    /// No banner at the start.
+    pub hide_banner: bool,
+    /// No tips at the start.
+    pub hide_tips: bool,
+    /// No line at the foot.
+    pub hide_footer: bool,
+    /// Plain text for a screen reader.
+    pub screen_reader: bool,
+}
+
+/// What is guarded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Security {
+    /// Whether a project's files count only in folders the user trusts.
+    pub folder_trust: bool,
+    /// What happens to a project hook that is new or has changed.
+    pub hook_review: HookReview,
+    /// Which variables hooks may not see, if any are kept from them.
+    pub redaction: Option<Redaction>,
+    /// Whether running everything unasked is forbidden.
+    pub disable_yolo_mode: bool,
+}
+
+impl Default for Security {
+    fn default() -> Self {
+        Security { folder_trust: true, hook_review: HookReview::Announce, redaction: None, disable_yolo_mode: false }
+    }
+}
+
+/// What happens to a project hook that is new or has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HookReview {
+    /// It runs, and the user is told.
+    #[default]
+    Announce,
+    /// It waits until the user, who is asked, trusts it.
+    Ask,
+    /// It waits until the user trusts it.
+    Block,
+}
+
+/// What is recorded, and where it goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Telemetry {
+    /// Whether anything is.
+    pub enabled: bool,
+    /// Who receives it.
+    pub target: TelemetryTarget,
+    /// The receiver's address.
+    pub otlp_endpoint: Option<String>,
+    /// How it is sent.
+    pub otlp_protocol: OtlpProtocol,
+    /// The file that is written instead.
+    pub outfile: Option<PathBuf>,
+    /// Whether prompts are part of it.
+    pub log_prompts: bool,
+    /// Whether traces are part of it.
+    pub traces: bool,
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Telemetry {
+            enabled: false,
+            target: TelemetryTarget::Local,
+            otlp_endpoint: None,
+            otlp_protocol: OtlpProtocol::Grpc,
+            outfile: None,
+            log_prompts: true,
+            traces: false,
+        }
+    }
+}
+
+/// Who receives telemetry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TelemetryTarget {
+    /// A collector or a file.
+    #[default]
+    Local,
+    /// Google Cloud.
+    Gcp,
+}
+
+/// How telemetry is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OtlpProtocol {
+    /// gRPC.
+    #[default]
+    Grpc,
+    /// HTTP.
+    Http,
+}
+
+impl Settings {
+    /// Types a merged map. Its known keys have been checked, so what is missing here was not set.
+    pub(crate) fn new(raw: Map<String, Value>, world: &World, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let get = Merged(&raw);
+        Settings {
+            general: General {
+                approval_mode: match get.text("general.defaultApprovalMode").or(get.text("tools.approvalMode")) {
+                    Some("auto_edit") => ApprovalMode::AutoEdit,
+                    Some("plan") => ApprovalMode::Plan,
+                    _ => ApprovalMode::Default,
+                },
+                preferred_editor: get.string("general.preferredEditor"),
+                vim_mode: get.flag("general.vimMode", false),
+                checkpointing: get.flag("general.checkpointing.enabled", false),
+                plan_directory: get.string("general.plan.directory"),
+                max_attempts: get.count("general.maxAttempts").unwrap_or(10).max(1),
+            },
+            model: model(&get, world),
+            tools: Tools {
+                core: get.at("tools.core").map(strings),
+                allowed: get.strings("tools.allowed"),
+                exclude: get.strings("tools.exclude"),
+                discovery_command: get.string("tools.discoveryCommand"),
+                call_command: get.string("tools.callCommand"),
+            },
+            context: context(&get),
+            ui: Ui {
+                theme: get.string("ui.theme"),
+                hide_banner: get.flag("ui.hideBanner", false),
+                hide_tips: get.flag("ui.hideTips", false),
+                hide_footer: get.flag("ui.hideFooter", false),
+                screen_reader: get.flag("ui.accessibility.screenReader", false),
+            },
+            security: security(&get),
+            telemetry: telemetry(&get, world, diagnostics),
+            mcp_servers: get.at("mcpServers").and_then(Value::as_object).cloned().unwrap_or_default(),
+            raw,
+        }
+    }
+}
+
+fn model(get: &Merged<'_>, world: &World) -> Model {
+    let default = Model::default();
+    Model {
+        name: world.filled("GEMINI_MODEL").map(str::to_owned).or_else(|| get.string("model.name")),
+        // Anything below zero means no limit.
+        max_session_turns: get.count("model.maxSessionTurns"),
+        compression_threshold: get.number("model.compressionThreshold").unwrap_or(default.compression_threshold),
+        loop_detection: !get.flag("model.disableLoopDetection", false),
+    }
+}
+
+fn context(get: &Merged<'_>) -> Context {
+    let mut file_names = get.at("context.fileName").map(strings).unwrap_or_default();
+    file_names.retain(|name| !name.trim().is_empty());
+    // Other names come on top of the usual one.
+    if !file_names.iter().any(|name| name == DEFAULT_CONTEXT_FILE) {
+        file_names.push(DEFAULT_CONTEXT_FILE.to_owned());
+    }
+    Context {
+        file_names,
+        include_directories: get.strings("context.includeDirectories"),
+        respect_git_ignore: get.flag("context.fileFiltering.respectGitIgnore", true),
+        respect_gemini_ignore: get.flag("context.fileFiltering.respectGeminiIgnore", true),
+    }
+}
+
+fn security(get: &Merged<'_>) -> Security {
+    let redaction = get.flag("security.environmentVariableRedaction.enabled", false).then(|| Redaction {
+        allowed: get.strings("security.environmentVariableRedaction.allowed"),
+        blocked: get.strings("security.environmentVariableRedaction.blocked"),
+    });
+    Security {
+        folder_trust: get.flag("security.folderTrust.enabled", true),
+        hook_review: match get.text("security.hooks.review") {
+            Some("block") => HookReview::Block,
+            Some("ask") => HookReview::Ask,
+            _ => HookReview::Announce,
+        },
+        redaction,
+        disable_yolo_mode: get.flag("security.disableYoloMode", false),
+    }
+}
+
+/// The environment's word goes over the files'.
+fn telemetry(get: &Merged<'_>, world: &World, diagnostics: &mut Vec<Diagnostic>) -> Telemetry {
+    let flag = |variable: &str, key: &str, default| match world.filled(variable) {
+        Some(value) => matches!(value, "true" | "1"),
+        None => get.flag(key, default),
+    };
+    let mut choice = |variable: &str, key: &str, known: [&'static str; 2]| {
+        let set = world.filled(variable);
+        if let Some(value) = set.filter(|value| !known.contains(value)) {
+            let text = format!("`{variable}` is `{value}`; it is ignored");
+            let wrong = Diagnostic::about_file(Severity::Warning, variable.as_ref(), text);
+            diagnostics.push(wrong.expected(format!("expected {} or {}", known[0], known[1])));
+        }
+        set.filter(|value| known.contains(value)).or(get.text(key)).map(str::to_owned)
+    };
+    let default = Telemetry::default();
+    let target = choice("GEMINI_TELEMETRY_TARGET", "telemetry.target", ["local", "gcp"]);
+    let protocol = choice("GEMINI_TELEMETRY_OTLP_PROTOCOL", "telemetry.otlpProtocol", ["grpc", "http"]);
+    let endpoint = world.filled("GEMINI_TELEMETRY_OTLP_ENDPOINT").or(world.filled("OTEL_EXPORTER_OTLP_ENDPOINT"));
+    let outfile = world.filled("GEMINI_TELEMETRY_OUTFILE").or(get.text("telemetry.outfile"));
+    Telemetry {
+        enabled: flag("GEMINI_TELEMETRY_ENABLED", "telemetry.enabled", default.enabled),
+        target: if target.as_deref() == Some("gcp") { TelemetryTarget::Gcp } else { TelemetryTarget::Local },
+        otlp_endpoint: endpoint.or(get.text("telemetry.otlpEndpoint")).map(str::to_owned),
+        otlp_protocol: if protocol.as_deref() == Some("http") { OtlpProtocol::Http } else { OtlpProtocol::Grpc },
+        outfile: outfile.filter(|path| !path.is_empty()).map(|path| world.cwd.join(path)),
+        log_prompts: flag("GEMINI_TELEMETRY_LOG_PROMPTS", "telemetry.logPrompts", default.log_prompts),
+        traces: flag("GEMINI_TELEMETRY_TRACES_ENABLED", "telemetry.traces", default.traces),
+    }
+}
+
+/// Reads values out of a merged map by their dotted keys.
+pub(crate) struct Merged<'m>(pub(crate) &'m Map<String, Value>);
+
+impl<'m> Merged<'m> {
+    pub(crate) fn at(&self, key: &str) -> Option<&'m Value> {
+        let mut steps = key.split('.');
+        let first = self.0.get(steps.next()?)?;
+        steps.try_fold(first, |value, step| value.get(step)).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, key: &str) -> Option<&'m str> {
+        self.at(key)?.as_str()
+    }
+
+    fn string(&self, key: &str) -> Option<String> {
+        self.text(key).filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
+    pub(crate) fn flag(&self, key: &str, default: bool) -> bool {
+        self.at(key).and_then(Value::as_bool).unwrap_or(default)
+    }
+
+    fn number(&self, key: &str) -> Option<f64> {
+        self.at(key)?.as_f64()
+    }
+
+    fn count(&self, key: &str) -> Option<u32> {
+        u32::try_from(self.at(key)?.as_i64()?).ok()
+    }
+
+    pub(crate) fn strings(&self, key: &str) -> Vec<String> {
+        self.at(key).map(strings).unwrap_or_default()
+    }
+}
+
+/// A list of strings, or a single one.
+fn strings(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Value::String(text) => vec![text.clone()],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! Folder trust: whether a project's own files count at all.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{Diagnostic, Severity, SourceText};
+use jsonc_parser::common::Ranged;
+use serde_json::Value;
+
+use crate::edit::{self, Change, EditError, edited_text};
+use crate::file::read_text;
+use crate::json::{kind_of, parse_object};
+use crate::load::TrustOverride;
+use crate::paths::Paths;
+use crate::world::World;
+
+/// Whether a project's own files count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FolderTrust {
+    /// They do.
+    Trusted(TrustSource),
+    /// They do not, because somebody said so.
+    Distrusted(TrustSource),
+    /// They do not, because nobody has been asked.
+    Unknown,
+}
+
+/// Who decided about a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrustSource {
+    /// The command line.
+    Override,
+    /// An environment variable.
+    Environment,
+    /// The user's or the machine's settings: no folder is asked about.
+    GateOff,
+    /// The user, about this folder.
+    Rule(PathBuf),
+}
+
+impl FolderTrust {
+    /// Whether the project's own files count.
+    pub fn is_trusted(&self) -> bool {
+        matches!(self, FolderTrust::Trusted(_))
+    }
+}
+
+/// What the user says about a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderRule {
+    /// It and everything in it.
+    TrustFolder,
+    /// Its parent and everything in that.
+    TrustParent,
+    /// Not this one.
+    DoNotTrust,
+}
+
+impl FolderRule {
+    const ALL: [FolderRule; 3] = [FolderRule::TrustFolder, FolderRule::TrustParent, FolderRule::DoNotTrust];
+
+    /// The word in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            FolderRule::TrustFolder => "TRUST_FOLDER",
+            FolderRule::TrustParent => "TRUST_PARENT",
+            FolderRule::DoNotTrust => "DO_NOT_TRUST",
+        }
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.word() == word)
+    }
+}
+
+/// Whether a project is trusted; `gate` is whether the user's and the machine's settings ask for trust at all.
+pub(crate) fn folder_trust(
+    world: &World,
+    paths: &Paths,
+    project: &Path,
+    choice: TrustOverride,
+    gate: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> FolderTrust {
+    let word = world.var("GEMINI_CLI_TRUST_WORKSPACE");
+    if world.var("GEMINI_RESTRICTED_MODE") == Some("true") {
+        return FolderTrust::Distrusted(TrustSource::Environment);
+    }
+    if choice == TrustOverride::Skip {
+        return FolderTrust::Trusted(TrustSource::Override);
+    }
+    match word {
+        Some("false") => return FolderTrust::Distrusted(TrustSource::Environment),
+        Some("true") => return FolderTrust::Trusted(TrustSource::Environment),
+        _ => {}
+    }
+    if !gate {
+        return FolderTrust::Trusted(TrustSource::GateOff);
+    }
+    nearest(&rules(&paths.trusted_folders, diagnostics), project)
+}
+
+/// The rules of the file, with a diagnostic for each that is wrong.
+fn rules(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<(PathBuf, FolderRule)> {
+    let text = match read_text(file) {
+        Ok(text) => text.unwrap_or_default(),
+        Err(error) => {
+            diagnostics.push(error.diagnostic());
+            return Vec::new();
+        }
+    };
+    let text = text.trim_start_matches('\u{feff}');
+    let source = SourceText::new(file, text);
+    let root = match parse_object(text, &source) {
+        Ok(root) => root,
+        Err(wrong) => {
+            diagnostics.push(wrong.help("no folder is trusted until it parses"));
+            return Vec::new();
+        }
+    };
+    let mut rules = Vec::new();
+    for property in root.iter().flat_map(|root| &root.properties) {
+        let word = property.value.as_string_lit().map(|word| word.value.as_ref());
+        let rule = word.and_then(FolderRule::from_word).unwrap_or_else(|| {
+            let found = word.map_or_else(|| kind_of(&property.value).to_owned(), |word| format!("\"{word}\""));
+            let range = property.value.range();
+            let text = format!("{found} is no trust level; it counts as \"DO_NOT_TRUST\"");
+            let wrong = source.diagnose(Severity::Error, range.start, range.end, text);
+            diagnostics.push(wrong.expected("expected \"TRUST_FOLDER\", \"TRUST_PARENT\" or \"DO_NOT_TRUST\""));
+            FolderRule::DoNotTrust
+        });
+        rules.push((PathBuf::from(property.name.as_str()), rule));
+    }
+    rules
+}
+
+/// The nearest rule wins: the one whose folder is deepest, and of equal ones the more explicit.
+fn nearest(rules: &[(PathBuf, FolderRule)], project: &Path) -> FolderTrust {
+    let real = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
+    let places = [folded(&real), folded(project)];
+    let deciding = rules.iter().filter_map(|(path, rule)| {
+        let folder = if *rule == FolderRule::TrustParent { path.parent().unwrap_or(path) } else { path };
+        let depth = depth_above(folder, &places)?;
+        let unambiguous = *rule == FolderRule::DoNotTrust;
+        Some(((depth, path.components().count(), unambiguous), (path, rule)))
+    });
+    match deciding.max_by_key(|(rank, _)| *rank) {
+        Some((_, (path, FolderRule::DoNotTrust))) => FolderTrust::Distrusted(TrustSource::Rule(path.clone())),
+        Some((_, (path, _))) => FolderTrust::Trusted(TrustSource::Rule(path.clone())),
+        None => FolderTrust::Unknown,
+    }
+}
+
+/// How deep a folder lies, if it holds one of these places.
+fn depth_above(folder: &Path, places: &[PathBuf; 2]) -> Option<usize> {
+    let holds =
+        |folder: &Path| places.iter().any(|place| place.starts_with(folder)).then(|| folder.components().count());
+    // A rule may name a link; most do not, and resolving them all would take longer than everything else here.
+    holds(&folded(folder)).or_else(|| holds(&folded(&std::fs::canonicalize(folder).ok()?)))
+}
+
+/// The path as it is compared: without regard to case where the system has none.
+fn folded(path: &Path) -> PathBuf {
+    if cfg!(any(target_os = "macos", windows)) {
+        PathBuf::from(OsString::from(path.to_string_lossy().to_lowercase()))
+    } else {
+        path.to_owned()
+    }
+}
+
+/// Records what the user says about a folder.
+///
+/// # Errors
+/// If the file does not parse, or cannot be read or written; it is as it was then.
+pub fn set_folder_trust(paths: &Paths, folder: &Path, rule: FolderRule) -> Result<(), EditError> {
+    let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let name = folded(&real).to_string_lossy().into_owned();
+    let change = Change::Set(vec![name], Value::String(rule.word().to_owned()));
+    let file = &paths.trusted_folders;
+    edit::rewrite_private(file, |text| edited_text(file, text, &change)).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_rule_wins() {
+        let rules: Vec<_> = [
+            ("/a", FolderRule::TrustFolder),
+            ("/a/no", FolderRule::DoNotTrust),
+            ("/a/no/yes", FolderRule::TrustFolder),
+            ("/p/child", FolderRule::TrustParent),
+            ("/p/bad", FolderRule::DoNotTrust),
+            ("/ab", FolderRule::DoNotTrust),
+        ]
+        .map(|(path, rule)| (PathBuf::from(path), rule))
+        .to_vec();
+        let trusted = |path: &str| match nearest(&rules, Path::new(path)) {
+            FolderTrust::Trusted(_) => Some(true),
+            FolderTrust::Distrusted(_) => Some(false),
+            FolderTrust::Unknown => None,
+        };
+        assert_eq!(trusted("/a"), Some(true));
+        assert_eq!(trusted("/a/b/c"), Some(true));
+        assert_eq!(trusted("/a/no/b"), Some(false));
+        assert_eq!(trusted("/a/no/yes/b"), Some(true));
+        assert_eq!(trusted("/p"), Some(true));
+        assert_eq!(trusted("/p/other"), Some(true));
+        assert_eq!(trusted("/p/bad/x"), Some(false));
+        assert_eq!(trusted("/ab/c"), Some(false));
+        assert_eq!(trusted("/abc"), None);
+    }
+}

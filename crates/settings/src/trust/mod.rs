@@ -1,0 +1,14 @@
+//! Whom and what the user trusts: folders, and the hooks of projects and extensions.
+//!
+//! Nothing here asks the user; it says what is not trusted yet and records what the caller was told.
+
+mod fingerprint;
+mod folders;
+mod hooks;
+mod record;
+
+pub(crate) use fingerprint::normalized;
+pub(crate) use folders::folder_trust;
+pub use folders::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
+pub use hooks::{Finding, Review, hold, trust_hooks};
+pub(crate) use hooks::{Reviewer, Scope};

@@ -1,0 +1,165 @@
+//! The record of trusted hooks on disk: what the user has seen of each hook, per project and per extension.
+//!
+//! It shares a file with Gemini CLI, which keeps a list of `name:command` per project there and preserves other keys;
+//! what it has no room for stands under a key of its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hookwright_hooks::{Diagnostic, Severity};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::fingerprint::{Fingerprint, Script};
+use crate::edit::{self, EditError};
+use crate::file::read_text;
+use crate::json::parse_map;
+
+/// The key that holds what Gemini CLI's list has no room for.
+const OWN_KEY: &str = "hookwright";
+
+/// Whose hooks these are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// A project's, by its real path.
+    Project(String),
+    /// An extension's, by its name.
+    Extension(String),
+}
+
+/// All hooks the user has seen.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(super) struct Record {
+    #[serde(default)]
+    projects: BTreeMap<String, Vec<Seen>>,
+    #[serde(default)]
+    extensions: BTreeMap<String, Vec<Seen>>,
+}
+
+/// One hook as the user has seen it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Seen {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    pub(super) command: String,
+    pub(super) fingerprint: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) env: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) scripts: BTreeMap<String, SeenScript>,
+}
+
+/// One script as the user has seen it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct SeenScript {
+    pub(super) sha256: String,
+    /// Eight hexadecimal digits for each line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    lines: String,
+}
+
+impl SeenScript {
+    pub(super) fn lines(&self) -> Vec<u32> {
+        let digits = self.lines.as_bytes().chunks(8);
+        digits.filter_map(|digits| u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()).collect()
+    }
+}
+
+impl Seen {
+    fn new(fingerprint: &Fingerprint) -> Self {
+        let script = |script: &Script| SeenScript {
+            sha256: script.sha256.clone(),
+            lines: script.lines.iter().map(|line| format!("{line:08x}")).collect(),
+        };
+        Seen {
+            name: fingerprint.name.clone(),
+            command: fingerprint.command.clone(),
+            fingerprint: fingerprint.digest(),
+            env: fingerprint.env.clone(),
+            scripts: fingerprint.scripts.iter().map(|(path, content)| (path.clone(), script(content))).collect(),
+        }
+    }
+}
+
+impl Record {
+    /// Reads the record; one that cannot be read counts as empty, and that is said.
+    pub(super) fn read(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> Record {
+        let text = match read_text(file) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(error) => {
+                diagnostics.push(error.diagnostic());
+                return Record::default();
+            }
+        };
+        Record::parse(file, &text).map(|(record, _)| record).unwrap_or_else(|wrong| {
+            diagnostics.push(wrong.help("every hook counts as new until it parses"));
+            Record::default()
+        })
+    }
+
+    fn parse(file: &Path, text: &str) -> Result<(Record, Map<String, Value>), Box<Diagnostic>> {
+        let whole = parse_map(file, text)?;
+        let own = whole.get(OWN_KEY).map_or(Ok(Record::default()), Record::deserialize);
+        let record = own.map_err(|error| {
+            let text = format!("`{OWN_KEY}` does not hold a record of hooks: {error}");
+            Box::new(Diagnostic::about_file(Severity::Error, file, text))
+        })?;
+        Ok((record, whole))
+    }
+
+    /// What the user has seen of these hooks; nothing if none of them were ever looked at.
+    pub(super) fn seen(&self, scope: &Scope) -> Option<&[Seen]> {
+        let list = match scope {
+            Scope::Project(root) => self.projects.get(root),
+            Scope::Extension(name) => self.extensions.get(name),
+        };
+        list.map(Vec::as_slice)
+    }
+}
+
+/// A hook to record, and the older one it takes the place of.
+pub(super) struct Entry<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) fingerprint: &'a Fingerprint,
+    pub(super) replaces: Option<&'a str>,
+}
+
+/// Adds hooks to the record, under a lock: no other writer's change is lost.
+pub(super) fn add(file: &Path, entries: &[Entry<'_>]) -> Result<(), EditError> {
+    edit::rewrite_private(file, |text| {
+        let (mut record, mut whole) = Record::parse(file, text).map_err(EditError::Broken)?;
+        for entry in entries {
+            add_one(&mut record, &mut whole, entry);
+        }
+        whole.insert(OWN_KEY.to_owned(), serde_json::to_value(&record).unwrap_or_default());
+        let mut text = serde_json::to_string_pretty(&whole).unwrap_or_default();
+        text.push('\n');
+        Ok(text)
+    })
+    .map(|_| ())
+}
+
+fn add_one(record: &mut Record, whole: &mut Map<String, Value>, entry: &Entry<'_>) {
+    let new = Seen::new(entry.fingerprint);
+    let list = match entry.scope {
+        Scope::Project(root) => {
+            add_to_gemini_list(whole, root, &new);
+            record.projects.entry(root.clone()).or_default()
+        }
+        Scope::Extension(name) => record.extensions.entry(name.clone()).or_default(),
+    };
+    list.retain(|seen| {
+        seen.name != new.name || (seen.command != new.command && Some(seen.command.as_str()) != entry.replaces)
+    });
+    list.push(new);
+}
+
+/// Keeps Gemini CLI's own list true as well, so that it does not announce what the user has seen here.
+fn add_to_gemini_list(whole: &mut Map<String, Value>, root: &str, seen: &Seen) {
+    let key = Value::String(format!("{}:{}", seen.name.as_deref().unwrap_or_default(), seen.command));
+    if let Value::Array(list) = whole.entry(root).or_insert_with(|| Value::Array(Vec::new()))
+        && !list.contains(&key)
+    {
+        list.push(key);
+    }
+}

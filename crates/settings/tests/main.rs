@@ -1,0 +1,13 @@
+//! The crate from outside: whole directories in, a loaded configuration out.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod suite {
+    mod commands;
+    mod edit;
+    mod extensions;
+    mod load;
+    mod place;
+    mod processes;
+    mod trust;
+}

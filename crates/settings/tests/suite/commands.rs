@@ -1,0 +1,53 @@
+//! Custom command files.
+
+use hookwright_hooks::Source;
+use hookwright_settings::commands::{Commands, discover};
+use serde_json::json;
+
+use super::place::Place;
+
+fn found(place: &Place) -> Commands {
+    let loaded = place.load();
+    discover(&loaded.paths, &loaded.project, &loaded.extensions)
+}
+
+#[test]
+fn the_project_goes_over_the_user_and_extensions_stand_beside() {
+    let place = Place::trusted();
+    place.write(".gemini/commands/git/commit.toml", "prompt = 'user'");
+    place.write(".gemini/commands/only.toml", "description = 'd'\nprompt = '''\nmany\nlines'''");
+    place.write("project/.gemini/commands/git/commit.toml", "prompt = 'project'\nother = 1");
+    place.write(".gemini/extensions/e/gemini-extension.json", json!({"name": "e", "version": "1"}).to_string());
+    place.write(".gemini/extensions/e/commands/only.toml", "prompt = 'extension'");
+    place.write(".gemini/extensions/e/commands/own.toml", "prompt = 'own'");
+    let commands = found(&place);
+    assert!(commands.diagnostics.is_empty());
+    let list: Vec<_> = commands.list.iter().map(|command| (command.name.as_str(), command.prompt.as_str())).collect();
+    assert_eq!(list, [("e.only", "extension"), ("git:commit", "project"), ("only", "many\nlines"), ("own", "own")]);
+    assert_eq!(commands.list[1].source, Source::Project);
+    assert_eq!(commands.list[2].description.as_deref(), Some("d"));
+}
+
+#[test]
+fn a_bad_file_is_reported_with_its_place_and_skipped() {
+    let place = Place::trusted();
+    place.write(".gemini/commands/a.toml", "prompt = 'fine'");
+    place.write(".gemini/commands/b.toml", "# comment\nprompt = \"open\nx = 1\n");
+    place.write(".gemini/commands/c.toml", "description = 'no prompt'");
+    place.write(".gemini/commands/d.toml", "description = 'x'\nprompt = 7\n");
+    let commands = found(&place);
+    assert_eq!(commands.list.len(), 1);
+    let places: Vec<_> =
+        commands.diagnostics.iter().map(|wrong| wrong.span.as_ref().map(|span| (span.line, span.column))).collect();
+    assert_eq!(places, [Some((2, 15)), Some((1, 1)), Some((2, 10))], "{:#?}", commands.diagnostics);
+    assert!(commands.diagnostics[1].message.contains("prompt"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_circle_of_links_ends() {
+    let place = Place::trusted();
+    place.write(".gemini/commands/x/a.toml", "prompt = 'x'");
+    std::os::unix::fs::symlink("..", place.home().join(".gemini/commands/x/up")).unwrap();
+    assert_eq!(found(&place).list.len(), 1);
+}

@@ -1,0 +1,216 @@
+//! Layers, trust gates, `.env`, broken files.
+
+use std::fs;
+
+use hookwright_hooks::{HookState, Source};
+use hookwright_settings::{FileState, FolderTrust, LoadOptions, Notice, Paths, World, load, which_settings_file};
+
+use super::place::{Place, notices, one_hook, problems};
+
+#[test]
+fn an_empty_machine_loads_without_a_word() {
+    let place = Place::new();
+    let loaded = place.load();
+    assert!(loaded.registry.hooks().is_empty() && loaded.registry.diagnostics().is_empty());
+    assert!(loaded.notices.is_empty() && loaded.reviews.is_empty() && loaded.extensions.is_empty());
+    assert_eq!(loaded.project.trust, FolderTrust::Unknown);
+    let files: Vec<_> = loaded.files.iter().map(|file| (file.source.clone(), file.state)).collect();
+    let missing = FileState::Missing;
+    assert_eq!(files, [(Source::Project, missing), (Source::User, missing), (Source::System, missing)]);
+}
+
+#[test]
+fn hooks_of_all_layers_come_in_order() {
+    let place = Place::trusted();
+    place.own(&one_hook("p", "true"));
+    place.user(&one_hook("u", "true"));
+    place.system(&one_hook("s", "true"));
+    let loaded = place.load();
+    let names: Vec<_> =
+        loaded.registry.hooks().iter().map(|hook| (hook.id().to_owned(), hook.source.clone())).collect();
+    let named = |name: &str, source| (name.to_owned(), source);
+    assert_eq!(names, [named("p", Source::Project), named("u", Source::User), named("s", Source::System)]);
+    assert!(loaded.files.iter().all(|file| file.state == FileState::Loaded));
+}
+
+#[test]
+fn an_untrusted_projects_files_are_left_out_and_that_is_said() {
+    let place = Place::new();
+    place.own(&one_hook("p", "true"));
+    place.write("project/.env", "FROM_ENV=1");
+    place.write("project/.gemini/commands/c.toml", "prompt = 'x'");
+    place.user(&one_hook("u", "true"));
+    let loaded = place.load();
+    assert_eq!(loaded.registry.hooks().len(), 1);
+    assert_eq!(loaded.world.var("FROM_ENV"), None);
+    assert_eq!(loaded.files[0].state, FileState::Untrusted);
+    assert_eq!(
+        notices(&loaded),
+        ["this folder is not trusted, so .gemini/settings.json, .gemini/commands and .env are not loaded"]
+    );
+    assert!(
+        hookwright_settings::commands::discover(&loaded.paths, &loaded.project, &loaded.extensions).list.is_empty()
+    );
+}
+
+#[test]
+fn a_project_cannot_turn_off_its_own_gate() {
+    let place = Place::new();
+    let text = r#"{"security": {"folderTrust": {"enabled": false}}, "model": {"name": "m"}}"#;
+    place.own(text);
+    assert_eq!(place.load().settings.model.name, None);
+    place.user(r#"{"security": {"folderTrust": {"enabled": false}}}"#);
+    let loaded = place.load();
+    assert_eq!(loaded.settings.model.name.as_deref(), Some("m"));
+    assert!(problems(&loaded, &place.home())[0].contains("a project can't set `security.folderTrust.enabled`"));
+}
+
+#[test]
+fn what_cannot_be_read_is_a_diagnostic_and_the_rest_loads() {
+    let place = Place::trusted();
+    place.user("{ \"hooks\": ");
+    fs::create_dir_all(place.root().join("etc.json")).unwrap();
+    place.write("project/.gemini/settings.json", b"{\"a\": \"\xff\"}");
+    let loaded = place.load();
+    let states: Vec<_> = loaded.files.iter().map(|file| file.state).collect();
+    assert_eq!(states, [FileState::Broken; 3]);
+    let said = problems(&loaded, &place.home());
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(
+        said[0].starts_with("project/.gemini/settings.json: error: this file is not valid UTF-8, from byte 7 on"),
+        "{said:?}"
+    );
+    assert!(said[1].starts_with(".gemini/settings.json:1:") && said[1].contains("not valid JSON"), "{said:?}");
+    assert!(said[2].contains("this is a directory, not a file"), "{said:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_a_file_does_not_hang() {
+    let place = Place::trusted();
+    let pipe = place.home().join(".gemini/settings.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(problems(&place.load(), &place.home())[0].contains("not a regular file"));
+}
+
+#[test]
+fn a_file_beyond_the_bound_is_not_read() {
+    let place = Place::trusted();
+    let file = fs::File::create(place.home().join(".gemini/settings.json")).unwrap();
+    file.set_len(65 * 1024 * 1024).unwrap();
+    assert!(problems(&place.load(), &place.home())[0].contains("too large"));
+}
+
+#[test]
+fn the_env_file_fills_gaps_and_settings() {
+    let place = Place::trusted().with("SET", "shell");
+    place.write("project/.gemini/.env", "SET=file\nTHEME=dark\nDEBUG=1");
+    place.write("project/.env", "OTHER=1");
+    place.own(
+        r#"{"ui": {"theme": "$THEME"}, "hooks": {"SessionStart": [{"hooks": [
+        {"type": "command", "command": "x $THEME", "env": {"T": "${THEME}-${NONE:-no}"}}]}]}}"#,
+    );
+    let loaded = place.load();
+    assert_eq!(loaded.world.var("SET"), Some("shell"));
+    assert_eq!(loaded.world.var("DEBUG"), Some("1"));
+    assert_eq!(loaded.world.var("OTHER"), None);
+    assert_eq!(loaded.settings.ui.theme.as_deref(), Some("dark"));
+    let hookwright_hooks::Action::Command(command) = &loaded.registry.hooks()[0].action else { panic!() };
+    assert_eq!((command.command.as_str(), command.env[0].1.as_str()), ("x $THEME", "dark-no"));
+}
+
+#[test]
+fn env_files_are_looked_for_upwards_and_then_at_home() {
+    let place = Place::trusted();
+    place.write(".gemini/.env", "FROM=gemini home");
+    let outside = tempfile::tempdir().unwrap();
+    let from = |project: &std::path::Path| {
+        let loaded = load(&place.world(), &LoadOptions { project: project.to_owned(), ..LoadOptions::default() });
+        loaded.world.var("FROM").map(str::to_owned)
+    };
+    assert_eq!(from(outside.path()).as_deref(), Some("gemini home"));
+    assert_eq!(from(&place.project()).as_deref(), Some("gemini home"));
+    place.write("project/.env", "FROM=project\nDEBUG=1");
+    assert_eq!(from(&place.project().join("deep/down")).as_deref(), Some("project"));
+    assert_eq!(place.load().world.var("DEBUG"), None);
+}
+
+#[test]
+fn the_users_own_env_file_counts_in_any_folder() {
+    let place = Place::new();
+    place.write(".gemini/.env", "KEY=mine");
+    place.write("project/.env", "KEY=theirs");
+    assert_eq!(place.load().world.var("KEY"), Some("mine"));
+}
+
+#[test]
+fn a_project_that_switches_off_others_hooks_is_announced() {
+    let place = Place::trusted();
+    place.user(&one_hook("guard", "true"));
+    place.own(r#"{"hooksConfig": {"disabled": ["guard"]}}"#);
+    assert_eq!(notices(&place.load()), ["this project's settings disable `guard` (user)"]);
+    place.own(r#"{"hooks": {"enabled": false}}"#);
+    assert_eq!(notices(&place.load()), ["this project's settings turn all hooks off, among them `guard` (user)"]);
+    // The user's own word needs no announcement.
+    place.own("{}");
+    place.user(r#"{"hooks": {"disabled": ["g"], "Notification": [{"hooks": [{"type": "command", "name": "g", "command": "x"}]}]}}"#);
+    let loaded = place.load();
+    assert!(loaded.notices.is_empty());
+    assert_eq!(loaded.registry.entries().next().unwrap().1, &HookState::Disabled { by: vec![Source::User] });
+}
+
+#[test]
+fn the_home_directory_as_project_is_not_loaded_twice() {
+    let place = Place::trusted();
+    place.user(&one_hook("u", "true"));
+    let loaded = load(&place.world(), &LoadOptions { project: place.home(), ..LoadOptions::default() });
+    assert_eq!(loaded.registry.hooks().len(), 1);
+    assert_eq!(loaded.files.len(), 2);
+    assert!(loaded.reviews.is_empty());
+}
+
+#[test]
+fn changes_go_to_the_workspaces_settings_where_it_has_any() {
+    let place = Place::new();
+    assert_eq!(which_settings_file(&place.world(), &place.project()), place.home().join(".gemini/settings.json"));
+    let own = place.own("{}");
+    // A file that does not count is not the place for a change.
+    assert_eq!(place.load().settings_file(), place.home().join(".gemini/settings.json"));
+    assert_eq!(place.load_with(hookwright_settings::TrustOverride::Skip).settings_file(), own);
+    assert_eq!(which_settings_file(&place.world(), &place.project()), own);
+}
+
+#[test]
+fn places_follow_the_environment() {
+    let world = |env: &[(&str, &str)]| {
+        World::new(env.iter().map(|(name, value)| (name.into(), value.into())).collect(), "/w".into())
+    };
+    let paths =
+        Paths::new(&world(&[("HOME", "/h"), ("GEMINI_CLI_HOME", "/g"), ("GEMINI_CLI_TRUSTED_FOLDERS_PATH", "t.json")]));
+    assert_eq!(paths.user_dir, std::path::Path::new("/g/.gemini"));
+    assert_eq!(paths.trusted_folders, std::path::Path::new("/w/t.json"));
+    let paths = Paths::new(&world(&[("HOME", "/h")]));
+    assert_eq!(paths.user_settings, std::path::Path::new("/h/.gemini/settings.json"));
+    // No home at all is no reason to fail.
+    assert!(load(&World::new(Vec::new(), "/nonexistent".into()), &LoadOptions::default()).registry.hooks().is_empty());
+}
+
+#[test]
+fn a_projects_scratch_directory_keeps_the_name_that_gemini_cli_gave_it() {
+    let place = Place::new();
+    let paths = place.paths();
+    let hashed = |project: &str| paths.project_temp_dir(std::path::Path::new(project)).file_name().unwrap().len() == 64;
+    assert!(hashed("/p"));
+    place.write(".gemini/projects.json", r#"{"projects": {"/p": "my-p", "/q": "../../etc"}}"#);
+    assert!(paths.chats_dir(std::path::Path::new("/p")).ends_with(".gemini/tmp/my-p/chats"));
+    assert!(hashed("/q"));
+}
+
+#[test]
+fn a_notice_for_every_new_hook_names_it() {
+    let place = Place::trusted();
+    place.own(&one_hook("fmt", "./fmt.sh"));
+    let loaded = place.load();
+    assert!(matches!(&loaded.notices[0], Notice::Hook { hook, held: false, .. } if hook == "fmt"));
+    assert_eq!(notices(&loaded), ["new project hook `fmt`, which runs `./fmt.sh`"]);
+}

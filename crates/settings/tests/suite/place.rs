@@ -1,0 +1,100 @@
+//! A machine in a box: a home, a project, and the world that sees only them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hookwright_settings::{LoadOptions, Loaded, Paths, TrustOverride, World, load};
+
+pub(crate) struct Place {
+    directory: tempfile::TempDir,
+    pub(crate) variables: Vec<(String, String)>,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir_all(directory.path().join("home/.gemini")).unwrap();
+        fs::create_dir_all(directory.path().join("home/project/.gemini")).unwrap();
+        Place { directory, variables: Vec::new() }
+    }
+
+    /// With a project that the user trusts.
+    pub(crate) fn trusted() -> Self {
+        Place::new().with("GEMINI_CLI_TRUST_WORKSPACE", "true")
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        fs::canonicalize(self.directory.path()).unwrap()
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root().join("home")
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.home().join("project")
+    }
+
+    /// Writes a file below the home directory.
+    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn user(&self, text: &str) -> PathBuf {
+        self.write(".gemini/settings.json", text)
+    }
+
+    pub(crate) fn own(&self, text: &str) -> PathBuf {
+        self.write("project/.gemini/settings.json", text)
+    }
+
+    pub(crate) fn system(&self, text: &str) -> PathBuf {
+        self.write("../etc.json", text)
+    }
+
+    pub(crate) fn world(&self) -> World {
+        let mut variables = vec![
+            ("HOME".to_owned(), self.home().display().to_string()),
+            ("GEMINI_CLI_SYSTEM_SETTINGS_PATH".to_owned(), self.root().join("etc.json").display().to_string()),
+        ];
+        variables.extend(self.variables.iter().cloned());
+        World::new(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect(), self.project())
+    }
+
+    pub(crate) fn paths(&self) -> Paths {
+        Paths::new(&self.world())
+    }
+
+    pub(crate) fn load(&self) -> Loaded {
+        self.load_with(TrustOverride::None)
+    }
+
+    pub(crate) fn load_with(&self, trust: TrustOverride) -> Loaded {
+        load(&self.world(), &LoadOptions { project: self.project(), trust, ..LoadOptions::default() })
+    }
+}
+
+/// Settings with one hook on BeforeTool.
+pub(crate) fn one_hook(name: &str, command: &str) -> String {
+    let hook = serde_json::json!({"type": "command", "name": name, "command": command});
+    serde_json::json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}).to_string()
+}
+
+/// What is wrong, one line each, without the directory.
+pub(crate) fn problems(loaded: &Loaded, root: &Path) -> Vec<String> {
+    let prefix = format!("{}/", root.display());
+    loaded.registry.diagnostics().iter().map(|wrong| wrong.to_string().replace(&prefix, "")).collect()
+}
+
+/// What the user is told.
+pub(crate) fn notices(loaded: &Loaded) -> Vec<String> {
+    loaded.notices.iter().map(ToString::to_string).collect()
+}
