@@ -128,6 +128,16 @@ pub(crate) enum OutputFormat {
     StreamJson,
 }
 
+impl OutputFormat {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            OutputFormat::Text => "text",
+            OutputFormat::Json => "json",
+            OutputFormat::StreamJson => "stream-json",
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Hooks {
     #[command(subcommand)]

@@ -10,7 +10,7 @@ use hookwright_agent::transcript::{self, Header, Transcript};
 use hookwright_agent::{Agent, AgentEvent, ApprovalMode, Approvals, Events, HookEvents, Interaction, Policy, Services};
 use hookwright_hooks::{HookEngine, Registry, Session};
 use hookwright_model::{
-    AnyModel, Cancel, Content, Gemini, GenerationConfig, HttpOptions, Model, Offline, OpenAi, ProxyOptions, Recording,
+    AnyModel, Cancel, Gemini, GenerationConfig, HttpOptions, Model, Offline, OpenAi, Provider, ProxyOptions, Recording,
     Replay, ReplayOrder, RetryNotice, gemini, openai, web_search,
 };
 use hookwright_settings::{ExtensionChoice, LoadOptions, Loaded, Notice, TrustOverride, World, load};
@@ -20,6 +20,7 @@ use hookwright_tools::{
 };
 
 use crate::args::{AgentArgs, Approval};
+use crate::telemetry::SessionFacts;
 
 /// A session that is ready to start.
 pub(crate) struct Ready {
@@ -247,8 +248,8 @@ struct Search(Arc<AnyModel>);
 impl WebSearch for Search {
     fn search<'a>(&'a self, query: &'a str, cancel: &'a Cancel) -> BoxFuture<'a, Result<SearchAnswer, SearchError>> {
         Box::pin(async move {
-            let found = web_search(&*self.0, query, cancel).await.map_err(|error| SearchError::new(error.to_string()))?;
-            let sources = found.sources.into_iter().map(|source| hookwright_tools::Source { title: source.title, uri: source.uri });
+            let found = web_search(&*self.0, query, cancel).await.map_err(|error| SearchError { message: error.to_string() })?;
+            let sources = found.sources.into_iter().map(|source| hookwright_tools::Source { title: Some(source.title), uri: Some(source.uri) });
             Ok(SearchAnswer { text: found.text, sources: sources.collect(), citations: Vec::new() })
         })
     }
@@ -266,4 +267,25 @@ pub(crate) fn announce(loaded: &Loaded) -> std::io::Result<()> {
         crate::out::warn(format!("can't remember which hooks were announced: {error}"))?;
     }
     Ok(())
+}
+
+/// What telemetry records about a session as a whole.
+pub(crate) fn facts(agent: &Agent, loaded: &Loaded, session_id: &str, args: &AgentArgs) -> SessionFacts {
+    let services = agent.services();
+    let auth_type = match services.model.provider() {
+        Provider::Gemini => Some("gemini-api-key"),
+        Provider::OpenAi => Some("openai-api-key"),
+        Provider::Replay | Provider::Offline | Provider::Custom => None,
+    };
+    SessionFacts {
+        session_id: session_id.to_owned(),
+        model: agent.model().to_owned(),
+        auth_type: auth_type.map(str::to_owned),
+        interactive: services.interaction == Interaction::Interactive,
+        approval_mode: services.approvals.mode().as_str().to_owned(),
+        output_format: args.output_format.as_str().to_owned(),
+        debug: args.debug,
+        mcp_servers: loaded.settings.mcp_servers.keys().cloned().collect(),
+        extensions: loaded.extensions.iter().filter(|one| one.active).map(|one| one.name.clone()).collect(),
+    }
 }

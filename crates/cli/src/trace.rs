@@ -58,6 +58,7 @@ pub(crate) fn lines(event: &AgentEvent) -> Vec<String> {
         AgentEvent::ToolStarted(start) => vec![format!("  {} {}", paint(NOTE, &start.name), out::shorten(&start.description, 70))],
         AgentEvent::ToolFinished(end) => match &end.error {
             Some(error) => vec![format!("  {} {}", paint(BAD, format!("{} did not run:", end.name)), out::shorten(&error.message, 80))],
+            None if end.display.summary().is_empty() => Vec::new(),
             None => vec![format!("  {}", paint(DIM, format!("→ {}", out::shorten(&end.display.summary(), 80))))],
         },
         AgentEvent::AgentRetry { attempt, .. } => vec![format!("  {} retry {attempt}", paint(WARN, "again:"))],

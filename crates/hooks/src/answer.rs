@@ -194,6 +194,11 @@ pub fn read(kind: EventKind, end: &End, stdout: &Captured, stderr: &Captured) ->
     without_unknown_powers(kind, reading)
 }
 
+/// What counts of an answer that a hook in code gave.
+pub(crate) fn read_answer(kind: EventKind, answer: Answer) -> Reading {
+    without_unknown_powers(kind, Reading { answer, troubles: Vec::new() })
+}
+
 /// Exit 0: JSON is obeyed, other text is a message.
 fn read_success(kind: EventKind, stdout: &Captured) -> Reading {
     let text = trim(&stdout.text);

@@ -17,7 +17,7 @@ use crate::event::{EVENTS, EventKind, Subject};
 use crate::matcher::Matcher;
 use crate::registry::{Hook, OnError, Source};
 use crate::tool_names::{canonical_tool_name, known_tools};
-use node::Reader;
+use node::{Reader, last, lowercase_first};
 
 /// A settings file's text and where it stands.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
             self.read.unknown_keys(config, &CONFIG_KEYS, "hooksConfig");
             switches.push(self.config(config));
         }
-        if let Some(tools) = root.get("tools").and_then(|tools| tools.value.as_object()) {
+        if let Some(tools) = last(root, "tools").and_then(|tools| tools.value.as_object()) {
             switches.push(HooksConfig { enabled: self.read.boolean(tools, "enableHooks"), ..HooksConfig::default() });
         }
         self.declared.config = combine(switches);
@@ -187,7 +187,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
     fn definition(&mut self, kind: EventKind, object: &Object<'_>) {
         const KEYS: [&str; 3] = ["matcher", "sequential", "hooks"];
         // A hook written straight into the event's array is the commonest mistake of all.
-        if object.get("hooks").is_none() && object.get("command").is_some() {
+        if last(object, "hooks").is_none() && last(object, "command").is_some() {
             let wrong = self.read.error_at(object.range, "this hook stands where a definition should; it never runs");
             self.read.report(wrong.help(r#"wrap it: { "hooks": [ { "type": "command", … } ] }"#));
             return;
@@ -195,7 +195,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
         self.read.unknown_keys(object, &KEYS, "a hook definition");
         let matcher_text = self.read.string(object, "matcher");
         let sequential = self.read.boolean(object, "sequential").unwrap_or(false);
-        let Some(property) = object.get("hooks") else {
+        let Some(property) = last(object, "hooks") else {
             let wrong = self.read.error_at(object.range, "a hook definition needs `hooks`; without it nothing runs");
             self.read.report(wrong.expected("expected \"hooks\": [ … ]"));
             return;
@@ -208,7 +208,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
     }
 
     fn matcher(&mut self, kind: EventKind, object: &Object<'_>, text: Option<&str>) -> Matcher {
-        let Some((text, property)) = text.zip(object.get("matcher")) else { return Matcher::All };
+        let Some((text, property)) = text.zip(last(object, "matcher")) else { return Matcher::All };
         let subject = kind.info().subject;
         if let Some(known) = self.matchers.get(&(kind, text.to_owned())) {
             return known.clone();
@@ -245,6 +245,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
         problem: Option<String>,
     ) {
         if let Some(problem) = problem {
+            let problem = lowercase_first(problem.trim_end_matches('.'));
             let wrong = self.read.error(&property.value, format!("this matcher is no regular expression: {problem}"));
             self.read.report(wrong.expected("compared as a literal").help("escape special characters with `\\\\`"));
             return;
@@ -288,7 +289,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
                 let text = format!("two hooks called `{name}` run different commands");
                 let target = element
                     .as_object()
-                    .and_then(|object| object.get("name"))
+                    .and_then(|object| last(object, "name"))
                     .map_or(element.range(), |name| name.value.range());
                 let wrong = self.read.warning_at(target, text);
                 let help =
@@ -306,8 +307,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
         HooksConfig {
             enabled: self.read.boolean(object, "enabled"),
             disabled: self.read.strings(object, "disabled"),
-            on_error: object
-                .get("onError")
+            on_error: last(object, "onError")
                 .map(|property| hook::on_error(&mut self.read, property))
                 .unwrap_or_default(),
             max_agent_retries: self.read.count(object, "maxAgentRetries"),

@@ -204,9 +204,14 @@ impl HookEngine {
         for (at, hook) in plan.hooks.iter().enumerate() {
             let position = Position { at, total: plan.hooks.len() };
             let one = match HookInput::encode(&event, session) {
-                Ok(input) => self.shared.run_one(planner, hook, E::KIND, position, &input, session, cancel).await,
-                Err(error) => Ran::not_encoded(hook, E::KIND, position, &error),
+                Ok(input) => {
+                    let mut task = JoinSet::new();
+                    self.start_one(&mut task, planner, hook, E::KIND, position, input, session, cancel);
+                    task.join_all().await.pop()
+                }
+                Err(error) => Some(Ran::not_encoded(hook, E::KIND, position, &error)),
             };
+            let Some(one) = one else { break };
             event.advance(&one.report.answer);
             let over = one.report.answer.ends_plan() || cancel.is_cancelled();
             ran.push(one);
@@ -235,21 +240,32 @@ impl HookEngine {
                 return plan.hooks.iter().enumerate().map(failed).collect();
             }
         };
-        if let [hook] = plan.hooks.as_slice() {
-            let position = Position { at: 0, total };
-            return vec![self.shared.run_one(planner, hook, E::KIND, position, &input, session, cancel).await];
-        }
         let mut tasks = JoinSet::new();
         for (at, hook) in plan.hooks.iter().enumerate() {
-            let (shared, planner, hook) = (self.shared.clone(), planner.clone(), hook.clone());
-            let (input, session, cancel) = (input.clone(), session.clone(), cancel.clone());
-            tasks.spawn(async move {
-                shared.run_one(&planner, &hook, E::KIND, Position { at, total }, &input, &session, &cancel).await
-            });
+            self.start_one(&mut tasks, planner, hook, E::KIND, Position { at, total }, input.clone(), session, cancel);
         }
         let mut ran = tasks.join_all().await;
         ran.sort_by_key(|one| one.report.position);
         ran
+    }
+
+    /// Starts one run as a task of its own: the worker that hears of a hook's pipes then goes on with them itself,
+    /// which is much quicker than waking whoever waits for the outcome every time.
+    #[expect(clippy::too_many_arguments, reason = "everything that one run is about, gathered at its only two callers")]
+    fn start_one(
+        &self,
+        tasks: &mut JoinSet<Ran>,
+        planner: &Arc<Planner>,
+        hook: &Arc<Hook>,
+        kind: EventKind,
+        position: Position,
+        input: HookInput,
+        session: &Arc<Session>,
+        cancel: &CancellationToken,
+    ) {
+        let (shared, planner, hook) = (self.shared.clone(), planner.clone(), hook.clone());
+        let (session, cancel) = (session.clone(), cancel.clone());
+        tasks.spawn(async move { shared.run_one(&planner, &hook, kind, position, &input, &session, &cancel).await });
     }
 
     /// Merges what ran into the event's outcome.
@@ -356,7 +372,7 @@ impl Ran {
 }
 
 impl Shared {
-    #[expect(clippy::too_many_arguments, reason = "everything that one run is about, gathered at its only two callers")]
+    #[expect(clippy::too_many_arguments, reason = "everything that one run is about, gathered at its only caller")]
     async fn run_one(
         &self,
         planner: &Planner,
@@ -377,7 +393,7 @@ impl Shared {
         self.observers.iter().for_each(|observer| observer.started(&start));
         let mut finished = self.runner.run(hook, input, session, cancel).await;
         let mut reading = match finished.answer.take() {
-            Some(answer) => Reading { answer, troubles: Vec::new() },
+            Some(answer) => answer::read_answer(kind, answer),
             None => answer::read(kind, &finished.end, &finished.stdout, &finished.stderr),
         };
         apply_failure_policy(kind, hook, planner.registry(), &mut reading);

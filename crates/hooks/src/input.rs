@@ -392,12 +392,13 @@ impl HookInput {
             pieces.push(Bytes::from(std::mem::take(&mut head)));
             pieces.push(value.bytes().clone());
         }
-        let own = serde_json::to_vec(event)?;
-        if own.len() > 2 {
-            head.push(b',');
-            head.extend_from_slice(&own[1..]);
+        // The event's own object is written behind the base's; its opening brace becomes the comma between them.
+        let seam = head.len();
+        serde_json::to_writer(&mut head, event)?;
+        if head[seam..] == *b"{}" {
+            head.remove(seam);
         } else {
-            head.push(b'}');
+            head[seam] = b',';
         }
         pieces.push(Bytes::from(head));
         Ok(HookInput { pieces })

@@ -52,6 +52,7 @@ mod model_api;
 mod observe;
 mod outcome;
 mod plan;
+mod prefilter;
 mod ready;
 mod redact;
 mod registry;

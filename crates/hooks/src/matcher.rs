@@ -22,8 +22,6 @@ pub struct Pattern {
     /// Its text.
     pub text: String,
     regex: regress::Regex,
-    /// Whether Rust's own engine reads it the same way, so that it can join a set.
-    pub(crate) joins_set: bool,
     /// Whether it says what must not match; such a pattern is not tried on a tool's older names.
     negative: bool,
 }
@@ -69,7 +67,7 @@ impl Pattern {
     fn new(text: &str) -> Result<Pattern, String> {
         let regex = regress::Regex::new(text).map_err(|error| error.to_string())?;
         let negative = text.contains("(?!") || text.contains("(?<!") || text.contains("[^");
-        Ok(Pattern { text: text.to_owned(), regex, joins_set: reads_the_same_in_rust(text), negative })
+        Ok(Pattern { text: text.to_owned(), regex, negative })
     }
 
     /// Whether it matches any of the tool's names.
@@ -82,12 +80,6 @@ impl Pattern {
         let older = if self.negative { None } else { Some(other_names(subject)) };
         std::iter::once(std::borrow::Cow::Borrowed(subject)).chain(older.into_iter().flatten())
     }
-}
-
-/// Whether both dialects give the pattern one meaning, by the characters it is made of.
-fn reads_the_same_in_rust(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-| .*+?()^$".contains(&byte);
-    text.bytes().all(plain) && !text.contains("(?")
 }
 
 #[cfg(test)]

@@ -5,10 +5,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use regex::bytes::{RegexSet, RegexSetBuilder};
-
 use crate::event::EventKind;
 use crate::matcher::{Matcher, Pattern};
+use crate::prefilter::Prefilter;
 use crate::registry::{Hook, HookState, Registry};
 use crate::tool_names::other_names;
 
@@ -38,8 +37,8 @@ struct EventIndex {
     by_name: HashMap<String, Vec<usize>>,
     /// Patterns, each once, with the hooks that use it.
     patterns: Vec<(Arc<Pattern>, Vec<usize>)>,
-    /// The patterns that can be tried all at once: the set, and which pattern each member is.
-    set: OnceLock<Option<(RegexSet, Vec<usize>)>>,
+    /// Tells which patterns are worth trying.
+    prefilter: OnceLock<Prefilter>,
     /// Plans already made, by subject.
     made: Mutex<HashMap<Box<str>, Arc<Plan>>>,
     /// The plan for events without a subject.
@@ -132,26 +131,23 @@ impl EventIndex {
         for name in other_names(subject) {
             found.extend(named(&name));
         }
-        found.extend(self.matching_patterns(subject).flat_map(|at| self.patterns[at].1.iter().copied()));
+        found.extend(self.matching_patterns(subject).into_iter().flat_map(|at| self.patterns[at].1.iter().copied()));
         found.sort_unstable();
         found.dedup();
         found
     }
 
-    fn matching_patterns<'a>(&'a self, subject: &'a str) -> impl Iterator<Item = usize> + 'a {
-        let set = self.set.get_or_init(|| build_set(&self.patterns)).as_ref();
-        let mut in_set: Vec<usize> = Vec::new();
-        if let Some((set, members)) = set {
-            let names = std::iter::once(subject.to_owned()).chain(other_names(subject).map(|name| name.into_owned()));
-            in_set = names
-                .flat_map(|name| set.matches(name.as_bytes()).into_iter().collect::<Vec<_>>())
-                .map(|at| members[at])
-                .collect();
-        }
-        let alone =
-            self.patterns.iter().enumerate().filter(move |(_, (pattern, _))| set.is_none() || !pattern.joins_set);
-        let alone = alone.filter(move |(_, (pattern, _))| pattern.matches(subject)).map(|(at, _)| at);
-        in_set.into_iter().chain(alone)
+    /// The patterns that match, in order.
+    fn matching_patterns(&self, subject: &str) -> Vec<usize> {
+        let texts = || self.patterns.iter().map(|(pattern, _)| pattern.text.as_str());
+        let prefilter = self.prefilter.get_or_init(|| Prefilter::new(texts()));
+        let mut found = Vec::new();
+        prefilter.candidates(subject, &mut found);
+        other_names(subject).for_each(|name| prefilter.candidates(&name, &mut found));
+        found.sort_unstable();
+        found.dedup();
+        found.retain(|at| self.patterns[*at].0.matches(subject));
+        found
     }
 
     /// Drops doubles: of hooks with one name and command the first stays, unless a later one is locked.
@@ -173,19 +169,6 @@ impl EventIndex {
         let sequential = hooks.iter().any(|hook| hook.sequential);
         Plan { hooks, sequential }
     }
-}
-
-/// Joins the patterns that Rust's engine reads the same way; few patterns are quicker tried one by one.
-fn build_set(patterns: &[(Arc<Pattern>, Vec<usize>)]) -> Option<(RegexSet, Vec<usize>)> {
-    const WORTH_A_SET: usize = 16;
-    let members: Vec<usize> =
-        patterns.iter().enumerate().filter(|(_, (pattern, _))| pattern.joins_set).map(|(at, _)| at).collect();
-    if members.len() < WORTH_A_SET {
-        return None;
-    }
-    let texts = members.iter().map(|at| patterns[*at].0.text.as_str());
-    let set = RegexSetBuilder::new(texts).unicode(false).size_limit(256 << 20).dfa_size_limit(64 << 20).build().ok()?;
-    Some((set, members))
 }
 
 #[cfg(test)]

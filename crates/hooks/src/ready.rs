@@ -50,7 +50,7 @@ impl NotReady {
             NotReady::NotFound(name) => format!("install `{name}`, or give its full path in the hook's command"),
             NotReady::Missing(path) => format!("create {path}, or correct the path in the hook's command"),
             NotReady::Directory(path) => format!("name a file inside {path}"),
-            NotReady::NotExecutable(path) => format!("run: chmod +x {path}"),
+            NotReady::NotExecutable(path) => format!("run: chmod +x '{}'", path.replace('\'', r"'\''")),
             NotReady::NoInterpreter { interpreter, script } => {
                 format!("install {interpreter}, or change the first line of {script}")
             }
@@ -60,7 +60,7 @@ impl NotReady {
 
 /// Where programs are looked for.
 pub(crate) struct Places<'a> {
-    pub(crate) path: Option<&'a OsStr>,
+    pub(crate) path: &'a OsStr,
     pub(crate) cwd: &'a Path,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn find_program(name: &OsStr, places: &Places<'_>) -> Result<PathBuf,
         return check_executable(&path, &shown).map(|()| path);
     }
     let mut found_but_unfit = None;
-    for directory in places.path.map(std::env::split_paths).into_iter().flatten() {
+    for directory in std::env::split_paths(places.path) {
         let path = places.cwd.join(directory).join(name);
         match check_executable(&path, &path.to_string_lossy()) {
             Ok(()) => return Ok(path),

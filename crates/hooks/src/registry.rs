@@ -130,6 +130,28 @@ impl Hook {
     /// How long a hook may take where nothing else is said.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
+    /// A hook in code that runs every time its event fires; set other fields afterwards.
+    pub fn in_code<F, Fut>(event: EventKind, name: impl Into<String>, function: F) -> Self
+    where
+        F: Fn(HookInput) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Answer, String>> + Send + 'static,
+    {
+        Hook {
+            event,
+            source: Source::Runtime,
+            name: Some(name.into()),
+            description: None,
+            matcher: Matcher::All,
+            matcher_text: None,
+            sequential: false,
+            action: Action::Function(HookFunction::new(function)),
+            timeout: Hook::DEFAULT_TIMEOUT,
+            on_error: OnError::default(),
+            locked: false,
+            place: None,
+        }
+    }
+
     /// The hook's identity: its name, else its command.
     pub fn id(&self) -> &str {
         match (&self.name, &self.action) {

@@ -88,6 +88,8 @@ pub struct Transcript {
     end: u64,
     /// Half a line may stand behind `end`: the disk was full.
     torn: bool,
+    /// Whether a message was ever added.
+    has_message: bool,
 }
 
 impl Transcript {
@@ -117,16 +119,9 @@ impl Transcript {
         if let Some(directory) = path.parent() {
             create_directory(directory).map_err(failed)?;
         }
-        let unfinished = unfinished(path);
-        // Left by a process of the same number that was killed here.
-        let _ = fs::remove_file(&unfinished);
-        let mut file = options().create_new(true).open(&unfinished).map_err(failed)?;
-        hold(&file, path)?;
         let line = wire::header_line(header);
-        let published = file.write_all(&line).and_then(|()| publish(&unfinished, path));
-        let _ = fs::remove_file(&unfinished);
-        published.map_err(failed)?;
-        Ok(Transcript { path: path.to_owned(), file, end: line.len() as u64, torn: false })
+        let file = appear(path, &line).map_err(failed)?;
+        Ok(Transcript { path: path.to_owned(), file, end: line.len() as u64, torn: false, has_message: false })
     }
 
     /// Opens a transcript to go on with it, and takes off what a killed process left of its last line.
@@ -141,7 +136,7 @@ impl Transcript {
         if end == 0 {
             return Err(TranscriptError::NotATranscript { path: path.to_owned() });
         }
-        Ok(Transcript { path: path.to_owned(), file, end, torn: false })
+        Ok(Transcript { path: path.to_owned(), file, end, torn: false, has_message: true })
     }
 
     /// Where it is.
@@ -155,7 +150,7 @@ impl Transcript {
     /// If it cannot be written whole. What was written of it does not harm the lines to come.
     pub fn append(&mut self, entry: &Entry) -> Result<(), TranscriptError> {
         let line = wire::entry_line(entry, self.end, Timestamp::now());
-        let written = self.untear().and_then(|()| self.file.write_all(&line));
+        let written = self.untear().and_then(|()| self.reappear(entry)).and_then(|()| self.file.write_all(&line));
         match written {
             Ok(()) => self.end += line.len() as u64,
             Err(cause) => {
@@ -173,6 +168,22 @@ impl Transcript {
         }
         Ok(())
     }
+
+    /// Gemini CLI deletes sessions without a message, whoever's they are and whether or not they run; so at the first
+    /// message the file may be gone. One that somebody deletes later stays deleted.
+    fn reappear(&mut self, entry: &Entry) -> io::Result<()> {
+        if self.has_message || !matches!(entry, Entry::Message { .. }) {
+            return Ok(());
+        }
+        if !self.path.exists() {
+            let mut lines = Vec::new();
+            self.file.seek(SeekFrom::Start(0))?;
+            self.file.read_to_end(&mut lines)?;
+            self.file = appear(&self.path, &lines)?;
+        }
+        self.has_message = true;
+        Ok(())
+    }
 }
 
 /// `session-2026-01-31T23-59-1a2b3c4d.jsonl`, in UTC.
@@ -183,6 +194,19 @@ fn file_name(header: &Header, namesake: u32) -> String {
     let id: String = header.session_id.chars().take(8).map(plain).collect();
     let number = if namesake > 1 { format!("-{namesake}") } else { String::new() };
     format!("session-{minute}-{id}{number}.jsonl")
+}
+
+/// Makes a file that appears with these lines in it, and is ours.
+fn appear(path: &Path, lines: &[u8]) -> io::Result<File> {
+    let unfinished = unfinished(path);
+    // Left by a process of the same number that was killed here.
+    let _ = fs::remove_file(&unfinished);
+    let mut file = options().create_new(true).open(&unfinished)?;
+    // Nobody else can hold a file that is not yet there, and some network disks know no locks.
+    let _ = file.try_lock();
+    let published = file.write_all(lines).and_then(|()| publish(&unfinished, path));
+    let _ = fs::remove_file(&unfinished);
+    published.map(|()| file)
 }
 
 /// A name that no other writer has, not even one in this process.

@@ -123,8 +123,7 @@ fn the_models_memory_can_be_emptied_and_compressed() {
 #[test]
 fn cut_off_at_any_byte_it_loses_one_line_at_most() {
     let dir = tempfile::tempdir().unwrap();
-    let messages: Vec<Content> =
-        ["é \"quoted\" }", "{\"type\":\"user\"}", "line\nbreak", "", "}"].map(Content::user_text).to_vec();
+    let messages = ["é\n\"}", "{\"type\":\"user\"}", ""].map(Content::user_text);
     let whole = fs::read(written(dir.path(), &messages)).unwrap();
     let header_end = whole.iter().position(|byte| *byte == b'\n').unwrap();
     let path = dir.path().join("cut.jsonl");
@@ -258,7 +257,7 @@ fn nobody_else_may_read_it() {
 #[test]
 fn a_full_disk_is_an_error() {
     let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
-    let mut transcript = Transcript { path: PathBuf::from("/dev/full"), file, end: 1, torn: false };
+    let mut transcript = Transcript { path: PathBuf::from("/dev/full"), file, end: 1, torn: false, has_message: true };
     let error = transcript.append(&Entry::ClearContext).unwrap_err();
     assert!(matches!(error, TranscriptError::Append { .. }));
     assert!(transcript.torn && transcript.append(&Entry::ClearContext).is_err());
@@ -273,6 +272,23 @@ fn half_a_line_does_not_harm_the_next() {
     transcript.append(&Entry::message(Content::user_text("a"))).unwrap();
     let loaded = load(transcript.path()).unwrap();
     assert_eq!((texts(&loaded.history), loaded.damaged), (vec!["a".to_owned()], 0));
+}
+
+#[test]
+fn a_session_that_was_cleared_away_before_it_began_comes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut transcript = Transcript::create_in(dir.path(), &usual()).unwrap();
+    let path = transcript.path().to_owned();
+    transcript.append(&Entry::Note { kind: "hook".to_owned(), data: Map::new() }).unwrap();
+    fs::remove_file(&path).unwrap();
+    transcript.append(&Entry::message(Content::user_text("a"))).unwrap();
+    transcript.append(&Entry::message(Content::user_text("b"))).unwrap();
+    let loaded = load(&path).unwrap();
+    assert_eq!((texts(&loaded.history), loaded.entries_count), (vec!["a".to_owned(), "b".to_owned()], 3));
+    assert!(matches!(Transcript::open(&path), Err(TranscriptError::InUse { .. })));
+    fs::remove_file(&path).unwrap();
+    transcript.append(&Entry::message(Content::user_text("c"))).unwrap();
+    assert!(!path.exists());
 }
 
 mod listing {

@@ -40,12 +40,12 @@ echo '{"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNam
         "AfterModel",
         "",
         "redactor",
-        r#"input=$(cat)
-case $input in
-*'"content":"'*ada@example.org*)
-    # This piece's text, with the address taken out.
-    piece=$(printf '%s' "$input" | sed 's/.*"content":"\([^"]*\)","full_content".*/\1/; s/ada@example\.org/[redacted]/g')
-    printf '{"hookSpecificOutput": {"llm_response": {"text": "%s"}}}\n' "$piece"
+        r#"# This piece's text stands right ahead of the text so far.
+piece=$(sed 's/.*"content":"\([^"]*\)","full_content".*/\1/')
+case $piece in
+*ada@example.org*)
+    redacted=$(printf '%s' "$piece" | sed 's/ada@example\.org/[redacted]/g')
+    printf '{"hookSpecificOutput": {"llm_response": {"text": "%s"}}}\n' "$redacted"
     ;;
 esac"#,
     ),

@@ -61,7 +61,9 @@ async fn converse(
         OutputFormat::Json => Box::new(json::Json::new(&session_id)),
         OutputFormat::StreamJson => Box::new(stream_json::StreamJson::new(&session_id, agent.model())?),
     };
-    let telemetry = Telemetry::start(&loaded.settings.telemetry, &session_id, agent.model(), &loaded.project.root);
+    let facts = session::facts(&agent, &loaded, &session_id, args);
+    let (telemetry, troubles) = Telemetry::start(&loaded.settings.telemetry, &facts);
+    troubles.iter().try_for_each(out::warn)?;
     let screen = tokio::spawn(listen(receiver, printer, telemetry));
     let cancel = CancellationToken::new();
     let stop = cancel.clone();
@@ -98,8 +100,10 @@ async fn listen(
             end = how;
         }
     }
-    telemetry.shutdown().await;
-    printer.finish(&end, &stats)
+    // It may wait a second for a collector; this is the last thing that this task does.
+    let troubles = telemetry.shutdown();
+    printer.finish(&end, &stats)?;
+    troubles.iter().try_for_each(out::warn)
 }
 
 fn exit_code(end: &TurnEnd) -> u8 {

@@ -50,7 +50,8 @@ fn extension(language: Language) -> &'static str {
     match language {
         Language::Sh => "sh",
         Language::Python => "py",
-        Language::Node => "js",
+        // Also a script where the project says that its files are modules.
+        Language::Node => "cjs",
     }
 }
 

@@ -29,9 +29,9 @@ pub(super) fn read(
     let name = read.string(object, "name").filter(|name| !name.is_empty());
     let mut env = layer.env.clone();
     env.extend(environment(read, object));
-    let on_error = object.get("onError").map(|property| on_error(read, property)).unwrap_or_default();
+    let on_error = last(object, "onError").map(|property| on_error(read, property)).unwrap_or_default();
     if on_error != OnError::default() && !kind.can(Power::Deny) {
-        let wrong = object.get("onError").map(|property| {
+        let wrong = last(object, "onError").map(|property| {
             read.warning(&property.value, format!("{kind} can't be denied, so `onError` has no effect here"))
         });
         wrong.into_iter().for_each(|wrong| read.report(wrong.help("remove `onError`")));
@@ -79,7 +79,11 @@ fn command(read: &mut Reader<'_>, object: &Object<'_>) -> Option<String> {
         read.report(wrong.expected("expected \"command\": \"…\""));
         return None;
     };
-    let command = read.string(object, "command")?;
+    let Value::StringLit(command) = &property.value else {
+        read.wrong_type("command", &property.value, "a string");
+        return None;
+    };
+    let command = command.value.clone().into_owned();
     if command.trim().is_empty() {
         let wrong = read.error(&property.value, "`command` is empty; this hook never runs");
         read.report(wrong.expected("expected a program and its arguments"));
@@ -110,7 +114,7 @@ fn timeout(read: &mut Reader<'_>, object: &Object<'_>) -> Duration {
         return Hook::DEFAULT_TIMEOUT;
     }
     if meant_in_seconds(number) {
-        let text = format!("{number} ms is hardly enough to start a program; timeouts are in milliseconds");
+        let text = format!("a timeout of {number} ms looks like seconds; timeouts are in milliseconds");
         let wrong = read.warning(value, text);
         read.report(wrong.help(format!("for {number} seconds, write {}", number * 1000.0)));
     }
@@ -154,7 +158,7 @@ fn environment(read: &mut Reader<'_>, object: &Object<'_>) -> Vec<(String, Strin
 fn locked(read: &mut Reader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> bool {
     let locked = read.boolean(object, "locked").unwrap_or(false);
     if locked && layer.source != Source::System {
-        let wrong = object.get("locked").map(|property| {
+        let wrong = last(object, "locked").map(|property| {
             read.warning(&property.value, "only hooks of the system settings can be locked; this has no effect")
         });
         wrong.into_iter().for_each(|wrong| read.report(wrong));

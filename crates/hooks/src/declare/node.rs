@@ -40,7 +40,7 @@ pub(super) fn parse<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option
     }
 }
 
-fn lowercase_first(text: &str) -> String {
+pub(super) fn lowercase_first(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -2,8 +2,512 @@
 
 use super::*;
 use crate::registry::FailureAction;
+use insta::assert_snapshot;
 use std::time::Duration;
 
+fn declare_as(source: Source, text: &str) -> Declared {
+    declare(&Layer::new(source, Path::new("settings.json"), text))
+}
+
 fn declare_text(text: &str) -> Declared {
-    declare(&Layer::new(Source::Project, Path::new("settings.json"), text))
+    declare_as(Source::Project, text)
+}
+
+/// The diagnostics, a line each.
+fn lines(declared: &Declared) -> String {
+    declared.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// The names of the hooks that loaded.
+fn loaded(declared: &Declared) -> Vec<&str> {
+    declared.hooks.iter().map(Hook::id).collect()
+}
+
+/// Settings whose BeforeTool has a good hook, then these definitions, then another good hook.
+fn among_good(definitions: &str) -> Declared {
+    declare_text(&format!(
+        r#"{{
+  "hooks": {{
+    "BeforeTool": [
+      {{ "hooks": [{{ "type": "command", "name": "first", "command": "first.sh" }}] }},
+      {definitions},
+      {{ "hooks": [{{ "type": "command", "name": "last", "command": "last.sh" }}] }}
+    ]
+  }}
+}}"#
+    ))
+}
+
+/// The same, with one bad hook in the middle; the good ones must load.
+fn bad_hook(hook: &str) -> String {
+    let declared =
+        among_good(&format!(r#"{{ "hooks": [{hook}, {{ "type": "command", "name": "beside", "command": "b" }}] }}"#));
+    assert_eq!(loaded(&declared), ["first", "beside", "last"]);
+    lines(&declared)
+}
+
+/// The same, with one odd hook in the middle that loads all the same.
+fn odd_hook(hook: &str) -> (Declared, String) {
+    let declared = among_good(&format!(r#"{{ "hooks": [{hook}] }}"#));
+    assert_eq!(loaded(&declared), ["first", "odd", "last"]);
+    let said = lines(&declared);
+    (declared, said)
+}
+
+/// The same, with one bad definition in the middle.
+fn bad_definition(definition: &str) -> String {
+    let declared = among_good(definition);
+    assert_eq!(loaded(&declared), ["first", "last"]);
+    lines(&declared)
+}
+
+/// Diagnostics for one definition's matcher on one event; its hook must load.
+fn matcher(event: &str, matcher: &str) -> String {
+    let text = format!(
+        r#"{{"hooks": {{"{event}": [
+  {{"matcher": {matcher}, "hooks": [{{"type": "command", "name": "h", "command": "h"}}]}}
+]}}}}"#
+    );
+    let declared = declare_text(&text);
+    assert_eq!(loaded(&declared), ["h"]);
+    lines(&declared)
+}
+
+#[test]
+fn a_good_file_loads_without_a_word() {
+    let declared = declare_text(
+        r#"{
+  "$schema": "x", "theme": "dark",
+  "tools": { "enableHooks": true, "sandbox": 1 },
+  "hooksConfig": { "enabled": true, "disabled": ["x"], "notifications": false, "onError": "ask", "maxAgentRetries": 2 },
+  "hooks": {
+    "enabled": true, "disabled": ["y"], "notifications": true,
+    "BeforeTool": [
+      { "matcher": "write_file|replace", "sequential": true, "hooks": [
+        { "type": "command", "name": "a", "command": "a.sh", "description": "d", "timeout": 5000,
+          "env": { "A": "1", "B": 2, "C": true }, "onError": { "timeout": "block", "exit": "ask" } },
+        { "type": "command", "command": "b.sh" } ] },
+      { "matcher": "", "hooks": [] }
+    ],
+    "SessionStart": [ { "matcher": "startup", "hooks": [ { "type": "command", "command": "s.sh" } ] } ]
+  }
+}"#,
+    );
+    assert_eq!(lines(&declared), "");
+    assert_eq!(loaded(&declared), ["a", "b.sh", "s.sh"]);
+    let config = HooksConfig {
+        enabled: Some(true),
+        disabled: vec!["y".into(), "x".into()],
+        on_error: OnError::all(FailureAction::Ask),
+        max_agent_retries: Some(2),
+        notifications: Some(true),
+    };
+    assert_eq!(declared.config, config);
+    let hook = &declared.hooks[0];
+    assert_eq!((hook.event, hook.sequential, hook.timeout), (EventKind::BeforeTool, true, Duration::from_secs(5)));
+    assert_eq!((hook.matcher_text.as_deref(), hook.description.as_deref()), (Some("write_file|replace"), Some("d")));
+    assert_eq!((hook.on_error.timeout, hook.on_error.exit), (Some(FailureAction::Block), Some(FailureAction::Ask)));
+    assert_eq!((hook.on_error.spawn, hook.locked), (None, false));
+    assert_eq!(hook.place.as_ref().map(ToString::to_string).as_deref(), Some("settings.json:9:9"));
+    let crate::registry::Action::Command(action) = &hook.action else { panic!("a command") };
+    let env: Vec<_> = action.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(env, ["A=1", "B=2", "C=true"]);
+    assert_eq!(declared.hooks[1].timeout, Hook::DEFAULT_TIMEOUT);
+}
+
+#[test]
+fn nothing_is_a_good_file_too() {
+    for text in ["", " \n", "// nothing yet\n", "{}", r#"{"hooks": {}}"#, r#"{"hooks": null}"#] {
+        let declared = declare_text(text);
+        assert_eq!((lines(&declared).as_str(), declared.hooks.len()), ("", 0), "{text}");
+    }
+}
+
+#[test]
+fn comments_trailing_commas_and_a_byte_order_mark_are_welcome() {
+    let text = "\u{feff}{ // one\n /* two */ \"hooks\": {\r\n\"BeforeTool\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"a\",},],},],\n\"Befor\": [],},\n}";
+    let declared = declare_text(text);
+    assert_eq!(loaded(&declared), ["a"]);
+    assert_snapshot!(lines(&declared), @"settings.json:4:1: error: unknown hook event `Befor`; its hooks never run (the events are SessionStart, BeforeAgent, PreCompress, BeforeModel, BeforeToolSelection, AfterModel, BeforeTool, Notification, AfterTool, AfterAgent, SessionEnd)");
+}
+
+#[test]
+fn an_unknown_event_is_named_with_what_was_meant() {
+    let hook = r#"[{"hooks": [{"type": "command", "command": "x"}]}]"#;
+    let text = format!(
+        r#"{{
+  "hooks": {{
+    "PreToolUse": {hook},
+    "BeforeTools": {hook},
+    "aftertool": {hook},
+    "UserPromptSubmit": {hook},
+    "SubagentStop": {hook},
+    "Banana": {hook},
+    "AfterTool": {hook}
+  }}
+}}"#
+    );
+    let declared = declare_text(&text);
+    assert_eq!(declared.hooks.iter().map(|hook| hook.event).collect::<Vec<_>>(), [EventKind::AfterTool]);
+    assert_snapshot!(lines(&declared), @"
+    settings.json:3:5: error: unknown hook event `PreToolUse`; its hooks never run (this event is called `BeforeTool` here; `hookwright hooks migrate --from-claude` converts whole files)
+    settings.json:4:5: error: unknown hook event `BeforeTools`; its hooks never run (did you mean `BeforeTool`?)
+    settings.json:5:5: error: unknown hook event `aftertool`; its hooks never run (did you mean `AfterTool`?)
+    settings.json:6:5: error: unknown hook event `UserPromptSubmit`; its hooks never run (this event is called `BeforeAgent` here; `hookwright hooks migrate --from-claude` converts whole files)
+    settings.json:7:5: error: unknown hook event `SubagentStop`; its hooks never run (this event is called `AfterAgent` here; `hookwright hooks migrate --from-claude` converts whole files)
+    settings.json:8:5: error: unknown hook event `Banana`; its hooks never run (the events are SessionStart, BeforeAgent, PreCompress, BeforeModel, BeforeToolSelection, AfterModel, BeforeTool, Notification, AfterTool, AfterAgent, SessionEnd)
+    ");
+}
+
+#[test]
+fn an_events_value_of_the_wrong_type() {
+    let text = r#"{ "hooks": {
+  "BeforeTool": { "hooks": [] },
+  "AfterTool": "x.sh",
+  "BeforeAgent": null,
+  "AfterAgent": [{ "hooks": [{ "type": "command", "command": "good" }] }]
+} }"#;
+    let declared = declare_text(text);
+    assert_eq!(loaded(&declared), ["good"]);
+    assert_snapshot!(lines(&declared), @r#"
+    settings.json:2:17: error: `BeforeTool` should be an array of definitions, not an object; expected [{ "matcher": …, "hooks": [ … ] }]
+    settings.json:3:16: error: `AfterTool` should be an array of definitions, not a string; expected [{ "matcher": …, "hooks": [ … ] }]
+    settings.json:4:18: error: `BeforeAgent` should be an array of definitions, not null; expected [{ "matcher": …, "hooks": [ … ] }]
+    "#);
+}
+
+#[test]
+fn a_section_of_the_wrong_type() {
+    assert_snapshot!(lines(&declare_text(r#"{ "hooks": [] }"#)), @"settings.json:1:12: error: `hooks` should be an object, not an array; expected { … }");
+    assert_snapshot!(lines(&declare_text("{\n \"hooksConfig\": true }")), @"settings.json:2:17: error: `hooksConfig` should be an object, not a boolean; expected { … }");
+    assert_snapshot!(lines(&declare_text("[]")), @"settings.json:1:1: error: settings are not a JSON object; expected an object: `{ … }`");
+    assert_snapshot!(lines(&declare_text(" \"text\"")), @"settings.json:1:2: error: settings are not a JSON object; expected an object: `{ … }`");
+}
+
+#[test]
+fn a_definition_of_the_wrong_type() {
+    assert_snapshot!(bad_definition(r#""guard.sh""#), @r#"settings.json:5:7: error: a hook definition should be an object; expected { "matcher": …, "hooks": [ … ] }"#);
+    assert_snapshot!(bad_definition("[]"), @r#"settings.json:5:7: error: a hook definition should be an object; expected { "matcher": …, "hooks": [ … ] }"#);
+    assert_snapshot!(bad_definition("7"), @r#"settings.json:5:7: error: a hook definition should be an object; expected { "matcher": …, "hooks": [ … ] }"#);
+    assert_snapshot!(bad_definition("null"), @r#"settings.json:5:7: error: a hook definition should be an object; expected { "matcher": …, "hooks": [ … ] }"#);
+}
+
+#[test]
+fn a_definition_without_hooks() {
+    assert_snapshot!(bad_definition(r#"{ "matcher": "glob" }"#), @r#"settings.json:5:7: error: a hook definition needs `hooks`; without it nothing runs; expected "hooks": [ … ]"#);
+    assert_snapshot!(bad_definition(r#"{ "hooks": { "type": "command", "command": "x" } }"#), @"settings.json:5:18: error: `hooks` should be an array, not an object; expected an array of hooks");
+    assert_snapshot!(bad_definition(r#"{ "hooks": "x" }"#), @"settings.json:5:18: error: `hooks` should be an array, not a string; expected an array of hooks");
+    assert_snapshot!(bad_definition(r#"{ "hook": [] }"#), @r#"
+    settings.json:5:7: error: a hook definition needs `hooks`; without it nothing runs; expected "hooks": [ … ]
+    settings.json:5:9: warning: a hook definition has no `hook`; it is ignored (did you mean `hooks`?)
+    "#);
+}
+
+#[test]
+fn a_hook_straight_in_the_events_array() {
+    assert_snapshot!(bad_definition(r#"{ "type": "command", "command": "x" }"#), @r#"settings.json:5:7: error: this hook stands where a definition should; it never runs (wrap it: { "hooks": [ { "type": "command", … } ] })"#);
+}
+
+#[test]
+fn a_hook_of_the_wrong_type() {
+    assert_snapshot!(bad_hook(r#""guard.sh""#), @r#"settings.json:5:19: error: a hook should be an object; expected { "type": "command", "command": … }"#);
+    assert_snapshot!(bad_hook("[]"), @r#"settings.json:5:19: error: a hook should be an object; expected { "type": "command", "command": … }"#);
+    assert_snapshot!(bad_hook("null"), @r#"settings.json:5:19: error: a hook should be an object; expected { "type": "command", "command": … }"#);
+}
+
+#[test]
+fn a_command_that_is_missing_empty_or_no_string() {
+    assert_snapshot!(bad_hook(r#"{ "type": "command" }"#), @r#"settings.json:5:19: error: a hook needs `command`; this one never runs; expected "command": "…""#);
+    assert_snapshot!(bad_hook(r#"{ "type": "command", "command": "" }"#), @"settings.json:5:51: error: `command` is empty; this hook never runs; expected a program and its arguments");
+    assert_snapshot!(bad_hook(r#"{ "type": "command", "command": "  \t" }"#), @"settings.json:5:51: error: `command` is empty; this hook never runs; expected a program and its arguments");
+    assert_snapshot!(bad_hook(r#"{ "type": "command", "command": ["a", "b"] }"#), @"settings.json:5:51: error: `command` should be a string, not an array; expected a string");
+    assert_snapshot!(bad_hook(r#"{ "type": "command", "command": null }"#), @"settings.json:5:51: error: `command` should be a string, not null; expected a string");
+    assert_snapshot!(bad_hook(r#"{ "type": "command", "command": "a\u0000b" }"#), @"settings.json:5:51: error: `command` holds a NUL character; no program can be given one");
+}
+
+#[test]
+fn a_type_that_is_missing_unknown_or_no_string() {
+    assert_snapshot!(bad_hook(r#"{ "command": "x" }"#), @r#"settings.json:5:19: error: a hook needs `type`; this one never runs; expected "type": "command""#);
+    assert_snapshot!(bad_hook(r#"{ "type": "prompt", "command": "x" }"#), @r#"settings.json:5:29: error: unknown hook type `prompt`; this hook never runs; expected "command" ("command" is the only type there is)"#);
+    assert_snapshot!(bad_hook(r#"{ "type": 1, "command": "x" }"#), @r#"settings.json:5:29: error: `type` should be "command", not a number; expected "command""#);
+}
+
+#[test]
+fn a_pattern_that_does_not_compile_is_a_literal() {
+    assert_snapshot!(matcher("BeforeTool", r#""write_(file""#), @r"settings.json:2:15: error: this matcher is no regular expression: unbalanced parenthesis; compared as a literal (escape special characters with `\\`)");
+    assert_snapshot!(matcher("AfterTool", r#""*_file""#), @r"settings.json:2:15: error: this matcher is no regular expression: invalid atom character; compared as a literal (escape special characters with `\\`)");
+    assert_snapshot!(matcher("BeforeTool", r#""[z-a]""#), @r"settings.json:2:15: error: this matcher is no regular expression: range values reversed, start char code is greater than end char code; compared as a literal (escape special characters with `\\`)");
+}
+
+#[test]
+fn a_matcher_of_the_wrong_type_is_named_and_its_hooks_run_every_time() {
+    assert_snapshot!(matcher("BeforeTool", "7"), @"settings.json:2:15: error: `matcher` should be a string, not a number; expected a string");
+    assert_snapshot!(matcher("BeforeTool", r#"["glob"]"#), @"settings.json:2:15: error: `matcher` should be a string, not an array; expected a string");
+}
+
+#[test]
+fn a_matcher_where_the_event_has_none() {
+    assert_snapshot!(matcher("BeforeAgent", r#""glob""#), @"settings.json:2:15: warning: BeforeAgent has no matcher; these hooks run every time (remove `matcher`)");
+    assert_snapshot!(matcher("AfterModel", r#""x""#), @"settings.json:2:15: warning: AfterModel has no matcher; these hooks run every time (remove `matcher`)");
+    assert_eq!(matcher("BeforeAgent", r#""*""#), "");
+    assert_eq!(matcher("BeforeAgent", r#""""#), "");
+}
+
+#[test]
+fn a_matcher_that_matches_nothing() {
+    assert_snapshot!(matcher("BeforeTool", r#""write_fil""#), @"settings.json:2:15: warning: this matcher matches no known tool (did you mean `write_file`?)");
+    assert_snapshot!(matcher("BeforeTool", r#""Bash""#), @"settings.json:2:15: warning: this matcher matches no known tool (did you mean `run_shell_command`?)");
+    assert_snapshot!(matcher("AfterTool", r#""Write|Bash""#), @"settings.json:2:15: warning: this matcher matches no known tool (did you mean `write_file`?)");
+    assert_snapshot!(matcher("AfterTool", r#""zzz.*""#), @"settings.json:2:15: warning: this matcher matches no known tool (the built-in tools are read_file, read_many_files, write_file, replace, list_directory, glob, search_file_content, run_shell_command, web_fetch, google_web_search, write_todos, save_memory, delegate_to_agent, activate_skill)");
+    assert_snapshot!(matcher("SessionStart", r#""start""#), @"settings.json:2:15: warning: this matcher matches no source; these hooks never run (did you mean `startup`?)");
+    assert_snapshot!(matcher("PreCompress", r#""never""#), @"settings.json:2:15: warning: this matcher matches no trigger; these hooks never run (one of manual, auto)");
+    assert_snapshot!(matcher("Notification", r#""ToolPermision""#), @"settings.json:2:15: warning: this matcher matches no notification_type; these hooks never run (did you mean `ToolPermission`?)");
+    for known in [r#""mcp__git__.*""#, r#""EditTool""#, r#""^(?!glob).*$""#, r#""write_file|my_tool""#, r#"" glob ""#] {
+        assert_eq!(matcher("BeforeTool", known), "", "{known}");
+    }
+}
+
+#[test]
+fn a_timeout_that_cannot_be_meant() {
+    let timeout = |value: &str| {
+        let (declared, said) =
+            odd_hook(&format!(r#"{{ "type": "command", "name": "odd", "command": "x", "timeout": {value} }}"#));
+        (declared.hooks[1].timeout, said)
+    };
+    let (used, said) = timeout("-5");
+    assert_eq!(used, Hook::DEFAULT_TIMEOUT);
+    assert_snapshot!(said, @"settings.json:5:82: error: a timeout of -5 ms is over before the hook starts; expected more than 0 (the default of 60000 ms is used)");
+    let (used, said) = timeout("0");
+    assert_eq!(used, Hook::DEFAULT_TIMEOUT);
+    assert_snapshot!(said, @"settings.json:5:82: error: a timeout of 0 ms is over before the hook starts; expected more than 0 (the default of 60000 ms is used)");
+    let (used, said) = timeout(r#""5000""#);
+    assert_eq!(used, Hook::DEFAULT_TIMEOUT);
+    assert_snapshot!(said, @"settings.json:5:82: error: `timeout` should be a number of milliseconds, not a string; expected a number (write 5000 without quotes; the default of 60000 ms is used)");
+    let (used, said) = timeout(r#""5s""#);
+    assert_eq!(used, Hook::DEFAULT_TIMEOUT);
+    assert_snapshot!(said, @"settings.json:5:82: error: `timeout` should be a number of milliseconds, not a string; expected a number (the default of 60000 ms is used)");
+    let (used, said) = timeout("30");
+    assert_eq!(used, Duration::from_millis(30));
+    assert_snapshot!(said, @"settings.json:5:82: warning: a timeout of 30 ms looks like seconds; timeouts are in milliseconds (for 30 seconds, write 30000)");
+    let (used, said) = timeout("600");
+    assert_eq!(used, Duration::from_millis(600));
+    assert_snapshot!(said, @"settings.json:5:82: warning: a timeout of 600 ms looks like seconds; timeouts are in milliseconds (for 600 seconds, write 600000)");
+    let (used, said) = timeout("true");
+    assert_eq!(used, Hook::DEFAULT_TIMEOUT);
+    assert_snapshot!(said, @"settings.json:5:82: error: `timeout` should be a number of milliseconds, not a boolean; expected a number (the default of 60000 ms is used)");
+    for (value, milliseconds) in [("500", 500), ("1500.5", 1500), ("1e4", 10_000)] {
+        let (used, said) = timeout(value);
+        assert_eq!((used.as_millis(), said.as_str()), (milliseconds, ""));
+    }
+    let (used, said) = timeout("1e300");
+    assert_eq!((used, said.as_str()), (Duration::from_secs(7 * 24 * 3600), ""));
+}
+
+#[test]
+fn two_hooks_of_one_name_with_different_commands() {
+    let text = r#"{ "hooks": {
+  "BeforeTool": [{ "hooks": [
+    { "type": "command", "name": "guard", "command": "one.sh" },
+    { "type": "command", "name": "guard", "command": "two.sh" }
+  ] }],
+  "AfterTool": [{ "hooks": [{ "type": "command", "name": "guard", "command": "one.sh" }] }]
+} }"#;
+    let declared = declare_text(text);
+    assert_eq!(declared.hooks.len(), 3);
+    assert_snapshot!(lines(&declared), @"settings.json:4:34: warning: two hooks called `guard` run different commands (the other one is on line 3; enabling or disabling `guard` acts on both)");
+}
+
+#[test]
+fn an_event_that_stands_twice() {
+    let text = r#"{ "hooks": {
+  "BeforeTool": [{ "hooks": [{ "type": "command", "command": "first" }] }],
+  "AfterTool": [{ "hooks": [{ "type": "command", "command": "other" }] }],
+  "BeforeTool": [{ "hooks": [{ "type": "command", "command": "second" }] }]
+} }"#;
+    let declared = declare_text(text);
+    assert_eq!(loaded(&declared), ["other", "second"]);
+    assert_snapshot!(lines(&declared), @"settings.json:2:3: error: `BeforeTool` stands twice in hooks; only the last one counts (merge the two)");
+}
+
+#[test]
+fn of_a_key_that_stands_twice_the_last_counts_everywhere() {
+    let text = r#"{ "hooks": { "BeforeTool": [
+  { "matcher": "glob", "matcher": "replace", "sequential": true, "sequential": false,
+    "hooks": [{ "type": "command", "command": "first" }],
+    "hooks": [{ "type": "x", "type": "command", "command": "x", "command": "second", "name": "n", "name": "m",
+      "onError": "allow", "onError": "block", "timeout": 1, "timeout": 500 }] }
+] } }"#;
+    let declared = declare_text(text);
+    assert_eq!(loaded(&declared), ["m"]);
+    let hook = &declared.hooks[0];
+    assert_eq!((hook.command(), hook.sequential, hook.timeout.as_millis()), (Some("second"), false, 500));
+    assert_eq!(hook.on_error, OnError::all(FailureAction::Block));
+    assert!(hook.matcher.matches("replace") && !hook.matcher.matches("glob"));
+    assert_snapshot!(lines(&declared), @"
+    settings.json:2:5: error: `matcher` stands twice in a hook definition; only the last one counts (merge the two)
+    settings.json:2:46: error: `sequential` stands twice in a hook definition; only the last one counts (merge the two)
+    settings.json:3:5: error: `hooks` stands twice in a hook definition; only the last one counts (merge the two)
+    settings.json:4:17: error: `type` stands twice in a hook; only the last one counts (merge the two)
+    settings.json:4:49: error: `command` stands twice in a hook; only the last one counts (merge the two)
+    settings.json:4:86: error: `name` stands twice in a hook; only the last one counts (merge the two)
+    settings.json:5:7: error: `onError` stands twice in a hook; only the last one counts (merge the two)
+    settings.json:5:47: error: `timeout` stands twice in a hook; only the last one counts (merge the two)
+    ");
+    let declared = declare_text(
+        r#"{ "tools": {"enableHooks": true}, "hooksConfig": {"onError": "allow", "onError": "ask"}, "tools": {"enableHooks": false} }"#,
+    );
+    assert_eq!((declared.config.enabled, declared.config.on_error.exit), (Some(false), Some(FailureAction::Ask)));
+}
+
+#[test]
+fn misspelt_keys() {
+    let (_, said) =
+        odd_hook(r#"{ "type": "command", "name": "odd", "command": "x", "timout": 5, "onerror": "block", "if": 1 }"#);
+    assert_snapshot!(said, @"
+    settings.json:5:71: warning: a hook has no `timout`; it is ignored (did you mean `timeout`?)
+    settings.json:5:84: warning: a hook has no `onerror`; it is ignored (did you mean `onError`?)
+    settings.json:5:104: warning: a hook has no `if`; it is ignored (it knows type, command, name, description, timeout, env, onError, locked)
+    ");
+    let declared = among_good(r#"{ "matchers": "glob", "sequental": true, "hooks": [] }"#);
+    assert_snapshot!(lines(&declared), @"
+    settings.json:5:9: warning: a hook definition has no `matchers`; it is ignored (did you mean `matcher`?)
+    settings.json:5:29: warning: a hook definition has no `sequental`; it is ignored (did you mean `sequential`?)
+    ");
+    assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "enable": false, "verbose": 1 } }"#)), @"
+    settings.json:1:20: warning: hooksConfig has no `enable`; it is ignored (did you mean `enabled`?)
+    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, maxAgentRetries)
+    ");
+}
+
+#[test]
+fn switches_of_the_wrong_type() {
+    let text = r#"{
+  "hooksConfig": { "enabled": "no", "disabled": "x", "notifications": 1, "maxAgentRetries": -1 },
+  "hooks": { "disabled": [1, "y"], "enabled": null },
+  "tools": { "enableHooks": "false" }
+}"#;
+    let declared = declare_text(text);
+    assert_eq!(declared.config, HooksConfig { disabled: vec!["y".into()], ..HooksConfig::default() });
+    assert_snapshot!(lines(&declared), @r#"
+    settings.json:2:31: error: `enabled` should be true or false, not a string; expected true or false
+    settings.json:2:49: error: `disabled` should be an array of names, not a string; expected ["…"]
+    settings.json:2:71: error: `notifications` should be true or false, not a number; expected true or false
+    settings.json:2:93: error: `maxAgentRetries` should be a whole number, 0 or more, not a number; expected a whole number, 0 or more
+    settings.json:3:27: error: `disabled` should be a list of strings, not a number; expected a list of strings
+    settings.json:4:29: error: `enableHooks` should be true or false, not a string; expected true or false
+    "#);
+}
+
+#[test]
+fn optional_fields_of_the_wrong_type_cost_only_themselves() {
+    let (declared, said) = odd_hook(
+        r#"{ "type": "command", "name": "odd", "command": "x", "description": 1, "env": [], "locked": "yes" }"#,
+    );
+    assert_eq!(declared.hooks[1].description, None);
+    assert_snapshot!(said, @"
+    settings.json:5:86: error: `description` should be a string, not a number; expected a string
+    settings.json:5:96: error: `env` should be an object of strings, not an array; expected an object of strings
+    settings.json:5:110: error: `locked` should be true or false, not a string; expected true or false
+    ");
+    let (declared, said) = odd_hook(
+        r#"{ "type": "command", "name": "odd", "command": "x", "env": { "A": null, "B=C": "1", "": "2", "D": "3" } }"#,
+    );
+    let crate::registry::Action::Command(action) = &declared.hooks[1].action else { panic!("a command") };
+    assert_eq!(action.env, [("D".to_owned(), "3".to_owned())]);
+    assert_snapshot!(said, @"
+    settings.json:5:85: error: `env.A` should be a string, not null; expected a string
+    settings.json:5:91: error: `B=C` can't be an environment variable
+    settings.json:5:103: error: `` can't be an environment variable
+    ");
+}
+
+#[test]
+fn only_system_hooks_can_be_locked() {
+    let text = r#"{ "hooks": { "BeforeTool": [ { "hooks": [
+  { "type": "command", "name": "guard", "command": "x", "locked": true } ] } ] } }"#;
+    let declared = declare_as(Source::System, text);
+    assert_eq!((lines(&declared).as_str(), declared.hooks[0].locked), ("", true));
+    let others = [Source::Project, Source::User, Source::Extension("e".into())];
+    let declared = others.map(|source| declare_as(source, text));
+    assert!(declared.iter().all(|declared| !declared.hooks[0].locked));
+    assert_eq!(lines(&declared[0]), lines(&declared[1]));
+    assert_snapshot!(lines(&declared[2]), @"settings.json:2:67: warning: only hooks of the system settings can be locked; this has no effect");
+}
+
+#[test]
+fn on_error_in_all_its_forms() {
+    let on_error = |value: &str| {
+        let (declared, said) =
+            odd_hook(&format!(r#"{{ "type": "command", "name": "odd", "command": "x", "onError": {value} }}"#));
+        (declared.hooks[1].on_error, said)
+    };
+    use FailureAction::{Allow, Ask, Block};
+    for (word, action) in [("allow", Allow), ("block", Block), ("ask", Ask)] {
+        assert_eq!(on_error(&format!("\"{word}\"")), (OnError::all(action), String::new()));
+    }
+    let (policy, said) = on_error(r#"{ "timeout": "block", "exit": "ask", "spawn": "allow", "output": "block" }"#);
+    let expected = OnError { timeout: Some(Block), exit: Some(Ask), spawn: Some(Allow), output: Some(Block) };
+    assert_eq!((policy, said.as_str()), (expected, ""));
+    let (policy, said) = on_error(r#""deny""#);
+    assert_eq!(policy, OnError::default());
+    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause"#);
+    let (policy, said) = on_error("true");
+    assert_eq!(policy, OnError::default());
+    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause"#);
+    let (policy, said) = on_error(r#"{ "timeout": "block", "exit": 1, "timeot": "ask", "crash": "ask" }"#);
+    assert_eq!(policy, OnError { timeout: Some(Block), ..OnError::default() });
+    assert_snapshot!(said, @r#"
+    settings.json:5:112: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause
+    settings.json:5:115: warning: onError has no `timeot`; it is ignored (did you mean `timeout`?)
+    settings.json:5:132: warning: onError has no `crash`; it is ignored (it knows timeout, exit, spawn, output)
+    "#);
+    assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "onError": "blok" } }"#)), @r#"settings.json:1:31: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause"#);
+}
+
+#[test]
+fn on_error_where_nothing_can_be_denied() {
+    let text = r#"{ "hooks": { "SessionStart": [ { "hooks": [
+  { "type": "command", "command": "x", "onError": "block" } ] } ] } }"#;
+    assert_snapshot!(lines(&declare_text(text)), @"settings.json:2:51: warning: SessionStart can't be denied, so `onError` has no effect here (remove `onError`)");
+}
+
+#[test]
+fn a_file_that_is_not_json() {
+    assert_snapshot!(lines(&declare_text("hooks: yes")), @"settings.json:1:1: error: this file is not valid JSON: unexpected word (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("{ \"hooks\": {\n  \"BeforeTool\": [\n")), @"settings.json:2:17: error: this file is not valid JSON: unterminated array (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("{ \"a\": 1\n  \"b\": 2 }")), @"settings.json:1:9: error: this file is not valid JSON: expected comma (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("{ \"a\": \"unfinished\n}")), @"settings.json:1:8: error: this file is not valid JSON: unterminated string literal (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("{ 'a': 1 }")), @"settings.json:1:3: error: this file is not valid JSON: single-quoted strings are not allowed (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("{} {}")), @"settings.json:1:4: error: this file is not valid JSON: text cannot contain more than one JSON value (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("\0\0\0")), @"settings.json:1:1: error: this file is not valid JSON: unexpected token (nothing in this file counts until it parses; comments and trailing commas are fine)");
+}
+
+#[test]
+fn fifty_megabytes_of_nesting_are_refused_without_a_crash() {
+    let declared = declare_text(&"{\"a\":".repeat(10 << 20));
+    assert_snapshot!(lines(&declared), @"settings.json:1:1282: error: this file is not valid JSON: maximum nesting depth exceeded (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    let balanced = format!("{{\"hooks\": {}{}}}", "[".repeat(25 << 20), "]".repeat(25 << 20));
+    assert_snapshot!(lines(&declare_text(&balanced)), @"settings.json:1:521: error: this file is not valid JSON: maximum nesting depth exceeded (nothing in this file counts until it parses; comments and trailing commas are fine)");
+}
+
+#[test]
+fn nesting_in_a_part_that_is_not_ours_is_nobodys_business() {
+    let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
+    let text = format!(
+        r#"{{"other": {deep}, "hooks": {{"BeforeAgent": [{{"hooks": [{{"type": "command", "command": "x"}}]}}]}}}}"#
+    );
+    assert_eq!(loaded(&declare_text(&text)), ["x"]);
+}
+
+#[test]
+fn columns_count_characters_and_not_bytes() {
+    let text = "{ \"hooks\": { \"BeforeAgent\": [{ \"hooks\": [{ \"name\": \"äöü😀\", \"type\": \"x\" }] }] } }";
+    assert_snapshot!(lines(&declare_text(text)), @r#"settings.json:1:68: error: unknown hook type `x`; this hook never runs; expected "command" ("command" is the only type there is)"#);
+}
+
+#[test]
+fn diagnostics_come_in_the_order_of_the_file() {
+    let text = "{\n\"hooksConfig\": { \"enabled\": 1 },\n\"hooks\": {\n\"X\": [],\n\"BeforeTool\": 1\n},\n\"tools\": { \"enableHooks\": 2 } }";
+    let at: Vec<_> = declare_text(text).diagnostics.iter().filter_map(|one| Some(one.span.as_ref()?.line)).collect();
+    assert_eq!(at, [2, 4, 5, 7]);
 }

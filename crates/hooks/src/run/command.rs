@@ -11,8 +11,11 @@ use super::words::{Invocation, SESSION_VARIABLES};
 use super::{Finished, Runner, lookup};
 use crate::answer::{Captured, End};
 use crate::input::{HookInput, Session};
-use crate::ready::{self, NotReady};
+use crate::ready::{self, NotReady, Places};
 use crate::registry::CommandAction;
+
+/// Where programs are looked for if the environment does not say.
+pub(super) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 impl Runner {
     /// Runs a command to its end.
@@ -29,7 +32,7 @@ impl Runner {
         if cancel.is_cancelled() {
             return not_run(End::Cancelled);
         }
-        let (mut process, in_shell) = match self.start(action, input, session) {
+        let mut process = match self.start(action, input, session) {
             Ok(started) => started,
             Err(end) => return not_run(end),
         };
@@ -46,27 +49,30 @@ impl Runner {
             }
         };
         let (stdout, stderr, left_behind) = process.finish();
-        if in_shell && matches!(end, End::Exited(126 | 127)) {
-            end = self.explain(end, action, session);
+        // A 126 or 127 may be about the hook's own program, or about something that the hook called.
+        if matches!(end, End::Exited(126 | 127))
+            && let Err(reason) = self.check_command(action, session)
+        {
+            end = not_started(reason);
         }
         Finished { end, stdout, stderr, duration: Duration::ZERO, left_behind, answer: None }
     }
 
-    /// Starts the command; whether a shell stands between.
-    fn start(&self, action: &CommandAction, input: &HookInput, session: &Session) -> Result<(Process, bool), End> {
+    /// Starts the command, without a shell in between where it needs none.
+    fn start(&self, action: &CommandAction, input: &HookInput, session: &Session) -> Result<Process, End> {
         if let Invocation::Direct { words, .. } = &action.invocation
             && self.direct_is_faithful
         {
             let words: Vec<OsString> =
                 words.iter().map(|word| word.resolve(|name| self.variable(name, action, session))).collect();
             if let Some(process) = self.start_directly(&words, action, input, session)? {
-                return Ok((process, false));
+                return Ok(process);
             }
         }
         let args = [OsString::from("-c"), OsString::from(action.invocation.shell_text())];
         let name = self.shell.file_name().unwrap_or(OsStr::new("sh"));
         let spawned = self.spawn(&self.shell, name, &args, action, input, session);
-        spawned.map(|process| (process, true)).map_err(|error| cannot_start(&self.shell, &error, session))
+        spawned.map_err(|error| cannot_start(&self.shell, &error, session))
     }
 
     /// Starts a program without a shell; `None` if it is a script that only a shell can read.
@@ -78,18 +84,16 @@ impl Runner {
         session: &Session,
     ) -> Result<Option<Process>, End> {
         let [name, args @ ..] = words else { return Ok(None) };
-        let program = ready::find_program(name, &self.places(&session.cwd)).map_err(not_started)?;
+        let program = ready::find_program(name, &self.places(action, session)).map_err(not_started)?;
         // A script sees the path it was started by: a relative one must stay relative, as a shell leaves it.
         let path = if name.as_encoded_bytes().contains(&b'/') { Path::new(name) } else { program.as_path() };
         match self.spawn(path, name, args, action, input, session) {
             Ok(process) => Ok(Some(process)),
             Err(error) if is_exec_format(&error) => Ok(None),
-            Err(error) => {
-                match ready::check(action, &self.places(&session.cwd), |name| self.variable(name, action, session)) {
-                    Err(reason) => Err(not_started(reason)),
-                    Ok(()) => Err(cannot_start(&program, &error, session)),
-                }
-            }
+            Err(error) => match self.check_command(action, session) {
+                Err(reason) => Err(not_started(reason)),
+                Ok(()) => Err(cannot_start(&program, &error, session)),
+            },
         }
     }
 
@@ -105,7 +109,10 @@ impl Runner {
         let session_env = session_environment(session);
         let base = self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let own = action.env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-        let mut env = base.chain(session_env.iter().map(|(name, value)| (OsStr::new(*name), *value))).chain(own);
+        // A shell would say where it is.
+        let place = session.cwd.is_absolute().then_some((OsStr::new("PWD"), session.cwd.as_os_str()));
+        let of_session = session_env.iter().map(|(name, value)| (OsStr::new(*name), *value));
+        let mut env = base.chain(place).chain(of_session).chain(own);
         let mut program = Program { path, name, args, cwd: &session.cwd, env: &mut env };
         Process::spawn(&mut program, input, self.limits.output, &self.groups)
     }
@@ -120,12 +127,16 @@ impl Runner {
         own.or_else(of_session).or_else(|| lookup(&self.env, name).map(OsStr::to_owned))
     }
 
-    /// A shell's 126 or 127 may be about the hook's own program, or about something the hook called.
-    fn explain(&self, end: End, action: &CommandAction, session: &Session) -> End {
-        match ready::check(action, &self.places(&session.cwd), |name| self.variable(name, action, session)) {
-            Err(reason) => not_started(reason),
-            Ok(()) => end,
-        }
+    /// Whether the command could start.
+    pub(super) fn check_command(&self, action: &CommandAction, session: &Session) -> Result<(), NotReady> {
+        ready::check(action, &self.places(action, session), |name| self.variable(name, action, session))
+    }
+
+    /// Where its program is looked for; a hook may bring its own search path.
+    fn places<'a>(&'a self, action: &'a CommandAction, session: &'a Session) -> Places<'a> {
+        let own = action.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| OsStr::new(path));
+        let path = own.or_else(|| lookup(&self.env, "PATH")).unwrap_or(OsStr::new(DEFAULT_PATH));
+        Places { path, cwd: &session.cwd }
     }
 }
 

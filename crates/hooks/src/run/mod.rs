@@ -57,8 +57,8 @@ pub(crate) struct Finished {
 
 impl Runner {
     pub(crate) fn new(env: Vec<(OsString, OsString)>, limits: Limits) -> Self {
-        let path = lookup(&env, "PATH").map(OsString::from);
-        let places = Places { path: path.as_deref(), cwd: Path::new("/") };
+        let path = lookup(&env, "PATH").unwrap_or(OsStr::new(command::DEFAULT_PATH));
+        let places = Places { path, cwd: Path::new("/") };
         let shell = ["bash", "sh"].iter().find_map(|name| ready::find_program(OsStr::new(name), &places).ok());
         let direct_is_faithful =
             !env.iter().any(|(name, _)| name == "BASH_ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_"));
@@ -87,20 +87,13 @@ impl Runner {
     pub(crate) fn check(&self, hook: &Hook, session: &Session) -> Result<(), NotReady> {
         match &hook.action {
             Action::Function(_) => Ok(()),
-            Action::Command(action) => {
-                let places = self.places(&session.cwd);
-                ready::check(action, &places, |name| self.variable(name, action, session))
-            }
+            Action::Command(action) => self.check_command(action, session),
         }
     }
 
     /// Ends everything that hooks left running.
     pub(crate) async fn end_all(&self) {
         self.groups.end_all(self.limits.grace.min(Duration::from_millis(500))).await;
-    }
-
-    fn places<'a>(&'a self, cwd: &'a Path) -> Places<'a> {
-        Places { path: lookup(&self.env, "PATH"), cwd }
     }
 }
 
@@ -121,7 +114,8 @@ async fn run_function(
     input: &HookInput,
     cancel: &CancellationToken,
 ) -> Finished {
-    let mut task = AbortOnDrop(tokio::spawn(function.call(input.clone())));
+    let (function, input) = (function.clone(), input.clone());
+    let mut task = AbortOnDrop(tokio::spawn(async move { function.call(input).await }));
     let (end, answer, complaint) = tokio::select! {
         biased;
         () = cancel.cancelled() => (End::Cancelled, None, String::new()),

@@ -17,9 +17,12 @@ use super::{Program, Waited};
 use crate::answer::Captured;
 use crate::input::HookInput;
 
-/// What a pipe holds by default, and the most an ordinary user may ask for.
+/// What a pipe holds by default.
 const PIPE_DEFAULT: usize = 64 << 10;
-const PIPE_LARGE: usize = 1 << 20;
+/// What is quickest for large inputs: few wakings, and it still fits the processor's cache.
+const PIPE_LARGE: usize = 256 << 10;
+/// The most that an ordinary user may make a pipe hold.
+const PIPE_LARGEST: usize = 1 << 20;
 
 /// A running process.
 pub(crate) struct Process {
@@ -153,9 +156,11 @@ impl Groups {
         alive
     }
 
+    /// Ends a group that has not been seen to be empty; the number of one that has may belong to somebody else.
     fn kill(&self, group: Pid) {
-        let _ = kill_process_group(group, Signal::KILL);
-        self.lock().remove(&group);
+        if self.lock().remove(&group) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 
     /// Ends every group: asks, waits at most the grace, then forces.
@@ -303,7 +308,7 @@ impl Capture {
     fn drain(&mut self) {
         let Some(pipe) = self.pipe.take() else { return };
         self.scratch.resize(PIPE_DEFAULT, 0);
-        let mut left = PIPE_LARGE;
+        let mut left = PIPE_LARGEST;
         while left > 0 {
             // Straight from the system: the reactor may not have heard yet that there is something.
             match rustix::io::read(pipe.as_fd(), &mut self.scratch) {

@@ -1,0 +1,234 @@
+//! What is counted and timed: a table of metrics, the measurements that an event makes, and their running totals.
+
+use std::time::SystemTime;
+
+use hookwright_agent::AgentEvent;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::{Value, json};
+
+use super::file::hr_time;
+use super::record::{Fields, hook_success, millis, program, tool_type};
+
+/// Something that is counted or timed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Metric {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) unit: &'static str,
+    pub(crate) description: &'static str,
+}
+
+/// How measurements add up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Counter,
+    Histogram,
+}
+
+const fn counter(name: &'static str, description: &'static str) -> Metric {
+    Metric { name, kind: Kind::Counter, unit: "", description }
+}
+
+const fn latency(name: &'static str, description: &'static str) -> Metric {
+    Metric { name, kind: Kind::Histogram, unit: "ms", description }
+}
+
+static SESSIONS: Metric = counter("gemini_cli.session.count", "Count of CLI sessions started.");
+static TOOL_CALLS: Metric =
+    counter("gemini_cli.tool.call.count", "Counts tool calls, tagged by function name and success.");
+static TOOL_LATENCY: Metric = latency("gemini_cli.tool.call.latency", "Latency of tool calls in milliseconds.");
+static REQUESTS: Metric = counter("gemini_cli.api.request.count", "Counts API requests, tagged by model and status.");
+static REQUEST_LATENCY: Metric = latency("gemini_cli.api.request.latency", "Latency of API requests in milliseconds.");
+static TOKENS: Metric = counter("gemini_cli.token.usage", "Counts the total number of tokens used.");
+static HOOK_CALLS: Metric =
+    counter("gemini_cli.hook_call.count", "Counts hook calls, tagged by hook event name and success.");
+static HOOK_LATENCY: Metric = latency("gemini_cli.hook_call.latency", "Latency of hook calls in milliseconds.");
+static COMPRESSIONS: Metric = counter("gemini_cli.chat_compression", "Counts chat compression events.");
+
+/// All of them.
+pub(crate) static METRICS: [&Metric; 9] = [
+    &SESSIONS,
+    &TOOL_CALLS,
+    &REQUESTS,
+    &TOKENS,
+    &HOOK_CALLS,
+    &COMPRESSIONS,
+    &TOOL_LATENCY,
+    &REQUEST_LATENCY,
+    &HOOK_LATENCY,
+];
+
+/// What tells one series of a metric from another: texts, numbers and flags.
+pub(crate) type Tags = Vec<(&'static str, Value)>;
+
+/// One thing counted or timed.
+#[derive(Debug)]
+pub(crate) struct Measurement {
+    pub(crate) metric: &'static Metric,
+    pub(crate) value: u64,
+    pub(crate) tags: Tags,
+}
+
+/// A session began.
+pub(crate) fn session() -> Measurement {
+    Measurement { metric: &SESSIONS, value: 1, tags: Tags::new() }
+}
+
+/// What an event measures. Never content: of a hook's command only the program's name.
+pub(crate) fn of(event: &AgentEvent) -> Vec<Measurement> {
+    let measure = |metric, value, tags| Measurement { metric, value, tags };
+    match event {
+        AgentEvent::ToolFinished(end) => {
+            let mut tags = vec![("function_name", json!(end.name)), ("success", json!(end.error.is_none()))];
+            tags.extend(end.decision.map(|decision| ("decision", json!(decision))));
+            tags.push(("tool_type", json!(tool_type(&end.name))));
+            vec![
+                measure(&TOOL_CALLS, 1, tags),
+                measure(&TOOL_LATENCY, millis(end.duration), vec![("function_name", json!(end.name))]),
+            ]
+        }
+        AgentEvent::ModelResponse { model, usage, duration, .. } => {
+            let usage = usage.unwrap_or_default();
+            let tokens = [
+                ("input", usage.prompt),
+                ("output", usage.candidates),
+                ("cache", usage.cached),
+                ("thought", usage.thoughts),
+                ("tool", usage.tool_use),
+            ];
+            let mut measured = vec![
+                measure(&REQUESTS, 1, vec![("model", json!(model)), ("status_code", json!(200))]),
+                measure(&REQUEST_LATENCY, millis(*duration), vec![("model", json!(model))]),
+            ];
+            measured
+                .extend(tokens.map(|(kind, count)| {
+                    measure(&TOKENS, count, vec![("model", json!(model)), ("type", json!(kind))])
+                }));
+            measured
+        }
+        AgentEvent::ModelFailed { model, duration, .. } => vec![
+            measure(&REQUESTS, 1, vec![("model", json!(model)), ("status_code", json!("error"))]),
+            measure(&REQUEST_LATENCY, millis(*duration), vec![("model", json!(model))]),
+        ],
+        AgentEvent::HookFinished { report, .. } => {
+            let tags = vec![
+                ("hook_event_name", json!(report.event.name())),
+                ("hook_name", json!(program(&report.hook))),
+                ("success", json!(hook_success(report))),
+            ];
+            vec![measure(&HOOK_CALLS, 1, tags.clone()), measure(&HOOK_LATENCY, millis(report.duration), tags)]
+        }
+        AgentEvent::Compressed { before, after, .. } => {
+            vec![measure(&COMPRESSIONS, 1, vec![("tokens_before", json!(before)), ("tokens_after", json!(after))])]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Running totals since the session began.
+#[derive(Debug, Default)]
+pub(crate) struct Totals(Vec<Series>);
+
+#[derive(Debug)]
+struct Series {
+    metric: &'static Metric,
+    tags: Tags,
+    since: SystemTime,
+    count: u64,
+    sum: u64,
+    min: u64,
+    max: u64,
+    buckets: [u64; BOUNDARIES.len() + 1],
+}
+
+/// The upper bounds that OpenTelemetry proposes.
+const BOUNDARIES: [u64; 15] = [0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000];
+
+impl Totals {
+    pub(crate) fn add(&mut self, measurement: Measurement, now: SystemTime) {
+        let Measurement { metric, value, tags } = measurement;
+        let at = self.0.iter().position(|series| series.metric == metric && series.tags == tags);
+        let at = at.unwrap_or_else(|| {
+            let (min, max, buckets) = (u64::MAX, 0, [0; BOUNDARIES.len() + 1]);
+            self.0.push(Series { metric, tags, since: now, count: 0, sum: 0, min, max, buckets });
+            self.0.len() - 1
+        });
+        let series = &mut self.0[at];
+        series.count += 1;
+        series.sum += value;
+        series.min = series.min.min(value);
+        series.max = series.max.max(value);
+        series.buckets[BOUNDARIES.partition_point(|bound| *bound < value)] += 1;
+    }
+
+    /// As the `metrics` of a record, in the table's order.
+    pub(crate) fn to_json(&self, common: &Fields<'_>, now: SystemTime) -> Vec<Value> {
+        let points = |metric: &Metric| -> Vec<Value> {
+            let series = self.0.iter().filter(|series| series.metric == metric);
+            series.map(|series| series.to_json(common, now)).collect()
+        };
+        METRICS
+            .iter()
+            .map(|metric| (metric, points(metric)))
+            .filter(|(_, points)| !points.is_empty())
+            .map(|(metric, points)| metric.to_json(points))
+            .collect()
+    }
+}
+
+impl Metric {
+    fn to_json(&self, points: Vec<Value>) -> Value {
+        // The numbers are those of the OpenTelemetry SDK for JavaScript: integers, cumulative, a sum or a histogram.
+        let (kind, point_type) = match self.kind {
+            Kind::Counter => ("COUNTER", 3),
+            Kind::Histogram => ("HISTOGRAM", 0),
+        };
+        let mut json = json!({
+            "descriptor": {
+                "name": self.name, "type": kind, "description": self.description, "unit": self.unit,
+                "valueType": 0, "advice": {},
+            },
+            "aggregationTemporality": 1,
+            "dataPointType": point_type,
+            "dataPoints": points,
+        });
+        if self.kind == Kind::Counter {
+            json["isMonotonic"] = Value::Bool(true);
+        }
+        json
+    }
+}
+
+impl Series {
+    fn to_json(&self, common: &Fields<'_>, now: SystemTime) -> Value {
+        let value = match self.metric.kind {
+            Kind::Counter => json!(self.sum),
+            Kind::Histogram => json!({
+                "min": self.min, "max": self.max, "sum": self.sum,
+                "buckets": {"boundaries": BOUNDARIES, "counts": self.buckets},
+                "count": self.count,
+            }),
+        };
+        json!({
+            "attributes": Tagged { common, tags: &self.tags },
+            "startTime": hr_time(self.since),
+            "endTime": hr_time(now),
+            "value": value,
+        })
+    }
+}
+
+struct Tagged<'a> {
+    common: &'a Fields<'a>,
+    tags: &'a Tags,
+}
+
+impl Serialize for Tagged<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.common.iter().try_for_each(|(name, field)| map.serialize_entry(name, field))?;
+        self.tags.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
+        map.end()
+    }
+}

@@ -1,0 +1,366 @@
+//! What is said about an event: pure, and the only place that decides what may be said.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use hookwright_agent::{AgentEvent, ToolEnd};
+use hookwright_hooks::{Answer, HookInput, RunReport, RunStatus, Source};
+use hookwright_model::{Chunk, FinishReason, Request, Usage};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::SessionFacts;
+
+/// Whether prompts, answers, arguments and what hooks read and print are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Kept,
+    LeftOut,
+}
+
+/// One log record.
+#[derive(Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) name: &'static str,
+    /// The record in one line, for people.
+    pub(crate) body: String,
+    pub(crate) fields: Fields<'a>,
+}
+
+/// Names and values, in the order in which they are written.
+pub(crate) type Fields<'a> = Vec<(&'static str, Field<'a>)>;
+
+/// A value. Texts are borrowed where they may be long.
+#[derive(Clone, Debug)]
+pub(crate) enum Field<'a> {
+    Text(Cow<'a, str>),
+    Texts(Vec<&'a str>),
+    Number(i64),
+    Flag(bool),
+    Input(&'a HookInput),
+}
+
+impl From<String> for Field<'_> {
+    fn from(text: String) -> Self {
+        Field::Text(Cow::Owned(text))
+    }
+}
+
+impl<'a> From<&'a str> for Field<'a> {
+    fn from(text: &'a str) -> Self {
+        Field::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<u64> for Field<'_> {
+    fn from(number: u64) -> Self {
+        Field::Number(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<Duration> for Field<'_> {
+    fn from(duration: Duration) -> Self {
+        Field::from(millis(duration))
+    }
+}
+
+impl Serialize for Field<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Field::Text(text) => serializer.serialize_str(text),
+            Field::Texts(texts) => serializer.collect_seq(texts),
+            Field::Number(number) => serializer.serialize_i64(*number),
+            Field::Flag(flag) => serializer.serialize_bool(*flag),
+            // Escaped piece by piece: an input can be large and is not copied together for this.
+            Field::Input(input) => serializer.collect_str(&Joined(input)),
+        }
+    }
+}
+
+struct Joined<'a>(&'a HookInput);
+
+impl fmt::Display for Joined<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.pieces().iter().try_for_each(|piece| f.write_str(&String::from_utf8_lossy(piece)))
+    }
+}
+
+/// The record that every session begins with.
+pub(crate) fn config(facts: &SessionFacts, content: Content) -> Record<'_> {
+    let list = |names: &[String]| Field::from(names.join(","));
+    Record {
+        name: "gemini_cli.config",
+        body: "CLI configuration loaded.".to_owned(),
+        fields: vec![
+            ("model", facts.model.as_str().into()),
+            ("approval_mode", facts.approval_mode.as_str().into()),
+            ("log_user_prompts_enabled", Field::Flag(content == Content::Kept)),
+            ("debug_mode", Field::Flag(facts.debug)),
+            ("output_format", facts.output_format.as_str().into()),
+            ("mcp_servers", list(&facts.mcp_servers)),
+            ("mcp_servers_count", Field::from(facts.mcp_servers.len() as u64)),
+            ("extensions", list(&facts.extensions)),
+            ("extensions_count", Field::from(facts.extensions.len() as u64)),
+        ],
+    }
+}
+
+/// The record of an event, if it has one.
+pub(crate) fn of(event: &AgentEvent, content: Content) -> Option<Record<'_>> {
+    match event {
+        AgentEvent::PromptStarted { prompt, prompt_id } => Some(user_prompt(prompt, prompt_id, content)),
+        AgentEvent::ModelRequest { request, prompt_id } => Some(api_request(request, prompt_id, content)),
+        AgentEvent::ModelResponse { model, usage, response, duration, prompt_id } => {
+            Some(api_response(model, usage.unwrap_or_default(), response, *duration, prompt_id, content))
+        }
+        AgentEvent::ModelFailed { model, error, duration, prompt_id } => {
+            Some(api_error(model, error, *duration, prompt_id, content))
+        }
+        AgentEvent::ToolFinished(end) => Some(tool_call(end, content)),
+        AgentEvent::HookFinished { report, input } => Some(hook_call(report, input, content)),
+        AgentEvent::Compressed { trigger, before, after } => Some(Record {
+            name: "gemini_cli.chat_compression",
+            body: format!("Chat compression (Saved {} tokens)", before.saturating_sub(*after)),
+            fields: vec![
+                ("tokens_before", (*before).into()),
+                ("tokens_after", (*after).into()),
+                ("trigger", (*trigger).into()),
+            ],
+        }),
+        _ => None,
+    }
+}
+
+fn user_prompt<'a>(prompt: &'a str, prompt_id: &'a str, content: Content) -> Record<'a> {
+    let length = utf16_length(prompt);
+    let mut fields = vec![("prompt_length", Field::from(length)), ("prompt_id", prompt_id.into())];
+    if content == Content::Kept {
+        fields.push(("prompt", prompt.into()));
+    }
+    Record { name: "gemini_cli.user_prompt", body: format!("User prompt. Length: {length}."), fields }
+}
+
+fn api_request<'a>(request: &'a Request, prompt_id: &'a str, content: Content) -> Record<'a> {
+    let mut fields = vec![("model", Field::from(request.model.as_str())), ("prompt_id", prompt_id.into())];
+    if content == Content::Kept {
+        fields.push(("request_text", request.contents_json().into()));
+    }
+    fields.push(("role", "main".into()));
+    Record { name: "gemini_cli.api_request", body: format!("API request to {}.", request.model), fields }
+}
+
+fn api_response<'a>(
+    model: &'a str,
+    usage: Usage,
+    response: &'a Chunk,
+    duration: Duration,
+    prompt_id: &'a str,
+    content: Content,
+) -> Record<'a> {
+    let mut fields = vec![
+        ("model", Field::from(model)),
+        ("duration_ms", duration.into()),
+        ("input_token_count", usage.prompt.into()),
+        ("output_token_count", usage.candidates.into()),
+        ("cached_content_token_count", usage.cached.into()),
+        ("thoughts_token_count", usage.thoughts.into()),
+        ("tool_token_count", usage.tool_use.into()),
+        ("total_token_count", usage.total.into()),
+        ("prompt_id", prompt_id.into()),
+        ("status_code", Field::Number(200)),
+        ("finish_reasons", Field::Texts(response.finish_reason.as_ref().map(finish_reason).into_iter().collect())),
+        ("role", "main".into()),
+    ];
+    if content == Content::Kept
+        && let Ok(text) = serde_json::to_string(&[response])
+    {
+        fields.push(("response_text", text.into()));
+    }
+    fields.push(("http.status_code", Field::Number(200)));
+    let body = format!("API response from {model}. Status: 200. Duration: {}ms.", millis(duration));
+    Record { name: "gemini_cli.api_response", body, fields }
+}
+
+/// The names that OpenTelemetry has for it.
+fn finish_reason(reason: &FinishReason) -> &str {
+    match reason {
+        FinishReason::Stop => "stop",
+        FinishReason::MaxTokens => "length",
+        FinishReason::MalformedFunctionCall | FinishReason::UnexpectedToolCall => "error",
+        reason if reason.is_blocked() => "content_filter",
+        other => other.as_str(),
+    }
+}
+
+fn api_error<'a>(
+    model: &'a str,
+    error: &'a str,
+    duration: Duration,
+    prompt_id: &'a str,
+    content: Content,
+) -> Record<'a> {
+    // What follows the first line may quote the request.
+    let error = match content {
+        Content::Kept => error,
+        Content::LeftOut => error.lines().next().unwrap_or_default(),
+    };
+    let fields = vec![
+        ("error.message", Field::from(error)),
+        ("model_name", model.into()),
+        ("duration", duration.into()),
+        ("model", model.into()),
+        ("error", error.into()),
+        ("duration_ms", duration.into()),
+        ("prompt_id", prompt_id.into()),
+        ("role", "main".into()),
+    ];
+    let body = format!("API error for {model}. Error: {error}. Duration: {}ms.", millis(duration));
+    Record { name: "gemini_cli.api_error", body, fields }
+}
+
+fn tool_call(end: &ToolEnd, content: Content) -> Record<'_> {
+    let success = end.error.is_none();
+    let mut fields = vec![
+        ("function_name", Field::from(end.name.as_str())),
+        ("duration_ms", end.duration.into()),
+        ("success", Field::Flag(success)),
+    ];
+    fields.extend(end.decision.map(|decision| ("decision", decision.into())));
+    fields.extend([
+        ("prompt_id", end.prompt_id.as_str().into()),
+        ("tool_type", tool_type(&end.name).into()),
+        ("content_length", utf16_length(&end.content).into()),
+    ]);
+    if content == Content::Kept
+        && let Ok(args) = serde_json::to_string(&end.args)
+    {
+        fields.push(("function_args", args.into()));
+    }
+    if let Some(error) = &end.error {
+        // The words may quote arguments and output.
+        let message = if content == Content::Kept { &error.message } else { &error.kind };
+        fields.extend([
+            ("error", Field::from(message.as_str())),
+            ("error.message", message.as_str().into()),
+            ("error_type", error.kind.as_str().into()),
+            ("error.type", error.kind.as_str().into()),
+        ]);
+    }
+    let decision = end.decision.map(|decision| format!("Decision: {decision}. ")).unwrap_or_default();
+    let body = format!("Tool call: {}. {decision}Success: {success}. Duration: {}ms.", end.name, millis(end.duration));
+    Record { name: "gemini_cli.tool_call", body, fields }
+}
+
+/// `mcp` for tools of servers, which carry the server's name in theirs.
+pub(crate) fn tool_type(name: &str) -> &'static str {
+    if name.starts_with("mcp_") || name.contains("__") { "mcp" } else { "native" }
+}
+
+fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: Content) -> Record<'a> {
+    let suppressed = report.answer.suppress_output;
+    let told = content == Content::Kept && !suppressed;
+    let name = hook_name(report, content);
+    let success = hook_success(report);
+    let mut fields = vec![
+        ("hook_event_name", Field::from(report.event.name())),
+        ("hook_type", if report.source == Source::Runtime { "runtime" } else { "command" }.into()),
+        ("hook_name", name.into()),
+        ("duration_ms", report.duration.into()),
+        ("success", Field::Flag(success)),
+    ];
+    fields.extend(report.exit_code.map(|code| ("exit_code", Field::Number(code.into()))));
+    if told {
+        fields.push(("hook_input", Field::Input(input)));
+        fields.extend(hook_output(report).map(|output| ("hook_output", Field::Text(output))));
+        fields.push(("stdout", report.stdout.text.as_str().into()));
+        fields.push(("stderr", report.stderr.text.as_str().into()));
+    }
+    if suppressed {
+        fields.push(("output_suppressed", Field::Flag(true)));
+    }
+    // The report's own words quote stderr.
+    let error = if told { report.error.as_deref().map(Cow::Borrowed) } else { failure(report) };
+    fields.extend(error.map(|error| ("error", Field::Text(error))));
+    let outcome = if success { "succeeded" } else { "failed" };
+    let body = format!("Hook call {}.{name} {outcome} in {}ms", report.event, millis(report.duration));
+    Record { name: "gemini_cli.hook_call", body, fields }
+}
+
+/// Success is exit 0 here, as readers of these records know it; a hook that said no with exit 2 did not succeed.
+pub(crate) fn hook_success(report: &RunReport) -> bool {
+    report.status == RunStatus::Ok
+}
+
+/// A hook's name. Without content only the program's, since an unnamed hook's name is its whole command.
+pub(crate) fn hook_name(report: &RunReport, content: Content) -> &str {
+    match content {
+        Content::Kept => &report.hook,
+        Content::LeftOut => program(&report.hook),
+    }
+}
+
+/// The file name of a command's first word.
+pub(crate) fn program(command: &str) -> &str {
+    let word = command.split_whitespace().next().unwrap_or_default();
+    let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
+    if name.is_empty() { "unknown-command" } else { name }
+}
+
+/// A hook's answer as JSON: what it printed if that is an object, else what was made of its end.
+fn hook_output(report: &RunReport) -> Option<Cow<'_, str>> {
+    let printed = report.stdout.text.trim_start_matches('\u{feff}').trim();
+    if report.status == RunStatus::Ok && printed.starts_with('{') && serde_json::from_str::<&RawValue>(printed).is_ok()
+    {
+        return Some(Cow::Borrowed(printed));
+    }
+    let answer = spelt(&report.answer);
+    (!answer.is_empty()).then(|| Cow::Owned(Value::Object(answer).to_string()))
+}
+
+/// An answer in the words that hooks use.
+fn spelt(answer: &Answer) -> Map<String, Value> {
+    let mut fields = Map::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        fields.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    put("decision", answer.decision.map(|decision| json!(decision)));
+    put("reason", answer.reason.as_deref().map(Value::from));
+    put("continue", answer.stop.then_some(Value::Bool(false)));
+    put("stopReason", answer.stop_reason.as_deref().map(Value::from));
+    put("systemMessage", answer.system_message.as_deref().map(Value::from));
+    let mut specific = answer.specific.clone();
+    if let Some(tools) = &answer.tool_config {
+        specific.entry("toolConfig").or_insert_with(|| json!(tools));
+    }
+    put("hookSpecificOutput", (!specific.is_empty()).then_some(Value::Object(specific)));
+    fields
+}
+
+/// How a hook failed, without a word of its own.
+fn failure(report: &RunReport) -> Option<Cow<'static, str>> {
+    match report.status {
+        RunStatus::Ok | RunStatus::Blocked => None,
+        RunStatus::Failed => Some(match report.exit_code {
+            Some(code) => format!("exited with code {code}").into(),
+            None => "failed".into(),
+        }),
+        RunStatus::Signaled => Some(match report.signal {
+            Some(signal) => format!("was ended by signal {signal}").into(),
+            None => "was ended by a signal".into(),
+        }),
+        RunStatus::TimedOut => Some("ran too long and was ended".into()),
+        RunStatus::Cancelled => Some("was ended because the turn was cancelled".into()),
+        RunStatus::NotStarted => Some("could not start".into()),
+    }
+}
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Lengths are counted as JavaScript counts them.
+fn utf16_length(text: &str) -> u64 {
+    text.encode_utf16().count() as u64
+}

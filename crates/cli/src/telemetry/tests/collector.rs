@@ -1,0 +1,288 @@
+//! A collector that keeps what it is sent, one that is not there, and one that does not answer.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::Instant;
+
+use hookwright_settings::OtlpProtocol;
+
+use super::*;
+
+/// What was sent: path and body.
+type Received = Arc<Mutex<Vec<(String, Value)>>>;
+
+/// Answers everything with 200.
+fn serve() -> (String, Received) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let received = Received::default();
+    let keep = Arc::clone(&received);
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let keep = Arc::clone(&keep);
+            thread::spawn(move || while answer(&stream, &keep).is_some() {});
+        }
+    });
+    (endpoint, received)
+}
+
+/// Takes one request off a connection.
+fn answer(stream: &TcpStream, received: &Received) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let mut first = String::new();
+    reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
+    let path = first.split(' ').nth(1)?.to_owned();
+    let (mut length, mut kind) = (0, String::new());
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        match line.trim_end().to_lowercase().split_once(": ") {
+            Some(("content-length", value)) => length = value.parse().ok()?,
+            Some(("content-type", value)) => kind = value.to_owned(),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    assert_eq!(kind, "application/json");
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    received.lock().unwrap().push((path, serde_json::from_slice(&body).unwrap()));
+    let mut stream = stream;
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}").ok()
+}
+
+fn config(endpoint: &str) -> Config {
+    Config {
+        enabled: true,
+        otlp_endpoint: Some(endpoint.to_owned()),
+        otlp_protocol: OtlpProtocol::Http,
+        ..Config::default()
+    }
+}
+
+/// Everything of one kind that was sent, with the resource's attributes of the first.
+fn items(received: &Received, path: &str, keys: [&str; 3]) -> (Value, Vec<Value>) {
+    let (mut items, mut resource) = (Vec::new(), Value::Null);
+    for (_, body) in received.lock().unwrap().iter().filter(|(to, _)| to == path) {
+        for of_resource in body[keys[0]].as_array().unwrap() {
+            resource = attributes(&of_resource["resource"]);
+            for of_scope in of_resource[keys[1]].as_array().unwrap() {
+                items.extend(of_scope[keys[2]].as_array().unwrap().clone());
+            }
+        }
+    }
+    (resource, items)
+}
+
+/// OTLP's list of attributes as an object.
+fn attributes(item: &Value) -> Value {
+    let value = |value: &Value| match value.as_object().and_then(|value| value.iter().next()) {
+        Some((kind, number)) if kind == "intValue" => {
+            number.as_str().map_or(number.clone(), |text| json!(text.parse::<i64>().unwrap()))
+        }
+        Some((_, value)) => value.clone(),
+        None => Value::Null,
+    };
+    let list = item["attributes"].as_array().unwrap();
+    list.iter().map(|pair| (pair["key"].as_str().unwrap().to_owned(), value(&pair["value"]))).collect()
+}
+
+fn spans(received: &Received) -> Vec<Value> {
+    items(received, "/v1/traces", ["resourceSpans", "scopeSpans", "spans"]).1
+}
+
+fn send(config: &Config, events: &[AgentEvent]) -> Vec<String> {
+    let (mut telemetry, warnings) = Telemetry::start(config, &facts());
+    assert_eq!(warnings, [""; 0]);
+    events.iter().for_each(|event| telemetry.record(event));
+    telemetry.shutdown()
+}
+
+#[test]
+fn a_turn_arrives_as_logs_metrics_and_spans() {
+    let (endpoint, received) = serve();
+    assert_eq!(send(&config(&format!("{endpoint}/")), &turn()), [""; 0]);
+
+    let (resource, logs) = items(&received, "/v1/logs", ["resourceLogs", "scopeLogs", "logRecords"]);
+    assert_eq!((&resource["service.name"], &resource["session.id"]), (&json!("hookwright"), &json!("s1")));
+    let names: Vec<_> = logs.iter().map(|log| attributes(log)["event.name"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(names.len(), 12, "{names:?}");
+    assert_eq!(names[..3], ["gemini_cli.config", "gemini_cli.user_prompt", "gemini_cli.api_request"]);
+    let hook = logs.iter().find(|log| attributes(log)["event.name"] == "gemini_cli.hook_call").unwrap();
+    let fields = attributes(hook);
+    assert_eq!(
+        (&fields["session.id"], &fields["exit_code"], &fields["success"]),
+        (&json!("s1"), &json!(0), &json!(true))
+    );
+    assert!(fields["hook_input"].as_str().unwrap().contains(SECRET));
+    assert!(hook["body"]["stringValue"].as_str().unwrap().starts_with("Hook call BeforeTool.cat"));
+    let hook_span = spans(&received).into_iter().find(|span| span["name"] == "hook_call").unwrap();
+    assert_eq!((&hook["traceId"], &hook["spanId"]), (&hook_span["traceId"], &hook_span["spanId"]));
+
+    let (_, metrics) = items(&received, "/v1/metrics", ["resourceMetrics", "scopeMetrics", "metrics"]);
+    let names: Vec<_> = metrics.iter().map(|metric| metric["name"].as_str().unwrap()).collect();
+    for name in
+        ["session.count", "tool.call.count", "api.request.count", "token.usage", "hook_call.count", "hook_call.latency"]
+    {
+        assert!(names.contains(&format!("gemini_cli.{name}").as_str()), "{name} is not in {names:?}");
+    }
+    let sessions = metrics.iter().find(|metric| metric["name"] == "gemini_cli.session.count").unwrap();
+    assert_eq!(attributes(&sessions["sum"]["dataPoints"][0])["session.id"], "s1");
+
+    let all = received
+        .lock()
+        .unwrap()
+        .iter()
+        .filter(|(path, _)| path == "/v1/traces")
+        .map(|(_, body)| body.to_string())
+        .collect::<String>();
+    assert!(!all.contains(&format!("echo {SECRET}\"")), "spans have no content");
+}
+
+#[test]
+fn every_span_is_within_what_it_happened_in() {
+    let (endpoint, received) = serve();
+    let hook = |event: EventKind, fields: Value| {
+        run_hooks(event, fields, json!([{"type": "command", "name": event.name(), "command": "true"}])).remove(0)
+    };
+    let before_tool = |command: &str| {
+        hook(EventKind::BeforeTool, json!({"tool_name": "run_shell_command", "tool_input": {"command": command}}))
+    };
+    let llm = json!({"llm_request": {"model": "m", "messages": []}, "llm_response": {"candidates": []}});
+    let events = [
+        hook(EventKind::SessionStart, json!({"source": "startup"})),
+        prompt(),
+        hook(EventKind::BeforeAgent, json!({"prompt": "x"})),
+        hook(EventKind::BeforeModel, llm.clone()),
+        request(),
+        hook(EventKind::AfterModel, llm),
+        response(),
+        tool_requested("c1", "one"),
+        tool_requested("c2", "two"),
+        before_tool("two"),
+        before_tool("one"),
+        tool_finished("c2", Some(refused())),
+        before_tool("changed"),
+        tool_finished("c1", None),
+        AgentEvent::TurnFinished(TurnEnd::Answered),
+        AgentEvent::PromptStarted { prompt: "again".into(), prompt_id: "p2".into() },
+        tool_requested("c3", "three"),
+        AgentEvent::TurnFinished(TurnEnd::Cancelled),
+    ];
+    assert_eq!(send(&config(&endpoint), &events), [""; 0]);
+
+    let spans = spans(&received);
+    let label = |span: &Value| {
+        let fields = attributes(span);
+        let detail =
+            ["hook_event_name", "gen_ai.tool.call.id", "prompt_id"].iter().find_map(|key| fields[key].as_str());
+        format!("{} {}", span["name"].as_str().unwrap(), detail.unwrap_or_default())
+    };
+    let parent = |span: &Value| {
+        let id = span["parentSpanId"].as_str().filter(|id| !id.is_empty());
+        id.map_or("nothing".to_owned(), |id| label(spans.iter().find(|span| span["spanId"] == id).unwrap()))
+    };
+    let mut tree: Vec<String> = spans.iter().map(|span| format!("{} in {}", label(span), parent(span))).collect();
+    tree.sort();
+    insta::assert_snapshot!(tree.join("\n"), @"
+    hook_call AfterModel in llm_call p1
+    hook_call BeforeAgent in user_prompt p1
+    hook_call BeforeModel in user_prompt p1
+    hook_call BeforeTool in tool_call c1
+    hook_call BeforeTool in tool_call c1
+    hook_call BeforeTool in tool_call c2
+    hook_call SessionStart in nothing
+    llm_call p1 in user_prompt p1
+    tool_call c1 in user_prompt p1
+    tool_call c2 in user_prompt p1
+    tool_call c3 in user_prompt p2
+    user_prompt p1 in nothing
+    user_prompt p2 in nothing
+    ");
+
+    let traces: std::collections::HashSet<_> = spans.iter().map(|span| span["traceId"].as_str().unwrap()).collect();
+    assert_eq!(traces.len(), 3, "one for each turn and one for the hook outside");
+    let time = |span: &Value, key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
+    assert!(spans.iter().all(|span| time(span, "startTimeUnixNano") <= time(span, "endTimeUnixNano")));
+    let refused = spans.iter().find(|span| label(span) == "tool_call c2").unwrap();
+    assert_eq!(
+        (&attributes(refused)["error.type"], &refused["status"]["code"]),
+        (&json!("policy_violation"), &json!(2))
+    );
+    let cancelled = spans.iter().find(|span| label(span) == "user_prompt p2").unwrap();
+    assert_eq!(attributes(cancelled)["outcome"], "cancelled");
+}
+
+#[test]
+fn without_prompts_none_is_sent() {
+    let (endpoint, received) = serve();
+    send(&Config { log_prompts: false, ..config(&endpoint) }, &turn());
+    let sent = format!("{:?}", received.lock().unwrap());
+    assert!(sent.contains("gemini_cli.hook_call") && !sent.contains(SECRET));
+}
+
+#[test]
+fn a_long_text_is_cut_and_says_so() {
+    let (endpoint, received) = serve();
+    let long = "é".repeat(100_000);
+    send(&config(&endpoint), &[AgentEvent::PromptStarted { prompt: long, prompt_id: "p1".into() }]);
+    let (_, logs) = items(&received, "/v1/logs", ["resourceLogs", "scopeLogs", "logRecords"]);
+    let prompt = attributes(&logs[1])["prompt"].as_str().unwrap().to_owned();
+    assert!(prompt.len() < 66_000 && prompt.ends_with("é… (200000 bytes in all)"));
+}
+
+#[test]
+fn nobody_there_is_said_and_costs_nothing() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let endpoint = format!("http://{free}");
+    let began = Instant::now();
+    let warnings = send(&config(&endpoint), &turn()[..3]);
+    assert!(began.elapsed() < Duration::from_millis(900), "{:?}", began.elapsed());
+    assert!(
+        matches!(warnings.as_slice(), [warning] if warning.starts_with(&format!("some telemetry could not be sent to {endpoint}: is a "))),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn somebody_who_does_not_answer_is_left_after_a_second() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+    let check = || {
+        let (mut telemetry, _) = Telemetry::start(&config(&endpoint), &facts());
+        telemetry.record(&prompt());
+        let began = Instant::now();
+        let warnings = telemetry.shutdown();
+        let took = began.elapsed();
+        assert!(took > Duration::from_millis(900) && took < Duration::from_millis(1500), "{took:?}");
+        assert_eq!(warnings, [format!("some telemetry could not be sent to {endpoint}: no answer within a second")]);
+    };
+    check();
+    // Nor does a runtime of one thread deadlock, or mind clients that come and go within it.
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async { check() });
+}
+
+#[test]
+fn grpc_becomes_http_aloud_and_nonsense_is_refused() {
+    let (endpoint, _) = serve();
+    let start = |endpoint: &str, otlp_protocol| {
+        let (telemetry, warnings) = Telemetry::start(&Config { otlp_protocol, ..config(endpoint) }, &facts());
+        (telemetry.0.is_some(), warnings)
+    };
+    let (on, warnings) = start(&endpoint, OtlpProtocol::Grpc);
+    assert!(on && warnings[0].contains("over HTTP, not gRPC"), "{warnings:?}");
+    for nonsense in ["localhost:4318", "not a url", "ftp://localhost"] {
+        let (on, warnings) = start(nonsense, OtlpProtocol::Http);
+        assert!(!on && warnings[0].starts_with(&format!("no telemetry is sent to {nonsense}: ")), "{warnings:?}");
+    }
+}
+
+#[test]
+fn a_file_goes_before_a_collector() {
+    let (endpoint, received) = serve();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.log");
+    send(&Config { outfile: Some(path.clone()), ..config(&endpoint) }, &[prompt()]);
+    assert!(path.exists() && received.lock().unwrap().is_empty());
+}

@@ -1,0 +1,157 @@
+//! Real hooks, real files, a real HTTP server.
+
+#[cfg(feature = "otlp")]
+mod collector;
+mod outfile;
+mod records;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hookwright_agent::{AgentEvent, CallError, ToolEnd, TurnEnd};
+use hookwright_hooks::{
+    AnyEvent, EventKind, HookEngine, HookInput, Layer, Observer, Registry, RunReport, Session, Source, declare,
+};
+use hookwright_model::{Chunk, Content as Message, FinishReason, Request, Usage};
+use hookwright_settings::{Telemetry as Config, TelemetryTarget};
+use serde_json::{Map, Value, json};
+
+use super::{SessionFacts, Telemetry};
+
+/// What must not be seen where content is left out.
+const SECRET: &str = "hunter2";
+
+fn facts() -> SessionFacts {
+    SessionFacts {
+        session_id: "s1".into(),
+        model: "gemini-2.5-flash".into(),
+        auth_type: Some("gemini-api-key".into()),
+        approval_mode: "yolo".into(),
+        output_format: "text".into(),
+        extensions: vec!["a".into(), "b".into()],
+        ..SessionFacts::default()
+    }
+}
+
+fn map(value: Value) -> Map<String, Value> {
+    serde_json::from_value(value).unwrap()
+}
+
+/// Runs commands as hooks of an event and says how they ended.
+fn run_hooks(event: EventKind, fields: Value, hooks: Value) -> Vec<AgentEvent> {
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<(RunReport, HookInput)>>);
+    impl Observer for Seen {
+        fn finished(&self, run: &RunReport, input: &HookInput) {
+            self.0.lock().unwrap().push((run.clone(), input.clone()));
+        }
+    }
+    let settings = json!({"hooks": {(event.name()): [{"sequential": true, "hooks": hooks}]}}).to_string();
+    let declared = declare(&Layer::new(Source::User, "settings.json".as_ref(), &settings));
+    assert!(declared.diagnostics.is_empty(), "{:?}", declared.diagnostics);
+    let seen = Arc::new(Seen::default());
+    let engine = HookEngine::builder(Registry::new(vec![declared]))
+        .session(Session { id: "s1".into(), cwd: std::env::temp_dir(), ..Session::default() })
+        .environment(std::env::vars_os())
+        .observer(seen.clone())
+        .build();
+    let event = AnyEvent::from_fields(event, map(fields)).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { engine.fire_any(&event, &Default::default()).await });
+    let seen = std::mem::take(&mut *seen.0.lock().unwrap());
+    seen.into_iter().map(|(report, input)| AgentEvent::HookFinished { report: Box::new(report), input }).collect()
+}
+
+/// Runs one command as a BeforeTool hook.
+fn run_hook(command: &str) -> AgentEvent {
+    let fields = json!({"tool_name": "run_shell_command", "tool_input": {"command": format!("echo {SECRET}")}});
+    let mut events =
+        run_hooks(EventKind::BeforeTool, fields, json!([{"type": "command", "command": command, "timeout": 5000}]));
+    assert_eq!(events.len(), 1);
+    events.remove(0)
+}
+
+fn prompt() -> AgentEvent {
+    AgentEvent::PromptStarted { prompt: format!("say {SECRET} 🦀"), prompt_id: "p1".into() }
+}
+
+fn request() -> AgentEvent {
+    let contents = vec![Arc::new(Message::user_text(format!("say {SECRET}")))];
+    AgentEvent::ModelRequest { request: Box::new(Request::new("m", contents)), prompt_id: "p1".into() }
+}
+
+fn response() -> AgentEvent {
+    let usage = Usage { prompt: 10, candidates: 5, total: 18, thoughts: 3, cached: 2, tool_use: 0 };
+    let mut chunk = Chunk::text_piece(SECRET);
+    chunk.finish_reason = Some(FinishReason::Stop);
+    AgentEvent::ModelResponse {
+        model: "m".into(),
+        usage: Some(usage),
+        response: Box::new(chunk),
+        duration: Duration::from_millis(41),
+        prompt_id: "p1".into(),
+    }
+}
+
+fn failure() -> AgentEvent {
+    AgentEvent::ModelFailed {
+        model: "m".into(),
+        error: format!("No more mock responses, got request:\n{SECRET}"),
+        duration: Duration::from_millis(7),
+        prompt_id: "p1".into(),
+    }
+}
+
+fn tool_requested(call_id: &str, command: &str) -> AgentEvent {
+    let args = map(json!({"command": command}));
+    AgentEvent::ToolRequested { call_id: call_id.into(), name: "run_shell_command".into(), args }
+}
+
+fn tool_finished(call_id: &str, error: Option<CallError>) -> AgentEvent {
+    AgentEvent::ToolFinished(Box::new(ToolEnd {
+        call_id: call_id.into(),
+        name: "run_shell_command".into(),
+        args: map(json!({"command": format!("echo {SECRET}")})),
+        display: hookwright_tools::Display::Text(SECRET.into()),
+        content: format!("Output: {SECRET}"),
+        decision: error.is_none().then_some("auto_accept"),
+        error,
+        duration: Duration::from_millis(82),
+        metadata: Map::new(),
+        prompt_id: "p1".into(),
+    }))
+}
+
+fn refused() -> CallError {
+    CallError { kind: "policy_violation".into(), message: format!("Tool execution blocked: {SECRET}") }
+}
+
+fn compressed() -> AgentEvent {
+    AgentEvent::Compressed { trigger: "auto", before: 900, after: 100 }
+}
+
+/// A whole turn, with everything that is recorded.
+fn turn() -> Vec<AgentEvent> {
+    vec![
+        prompt(),
+        request(),
+        response(),
+        tool_requested("c1", "echo"),
+        run_hook("cat >/dev/null; echo '{\"decision\":\"allow\"}'; echo hunter2 >&2"),
+        tool_finished("c1", None),
+        tool_requested("c2", "echo"),
+        run_hook("echo hunter2 >&2; exit 2"),
+        run_hook("echo hunter2 >&2; exit 3"),
+        tool_finished("c2", Some(refused())),
+        compressed(),
+        request(),
+        failure(),
+        AgentEvent::TurnFinished(TurnEnd::Answered),
+    ]
+}
+
+#[test]
+fn it_can_be_handed_to_another_thread() {
+    fn sendable<T: Send + 'static>() {}
+    sendable::<Telemetry>();
+}

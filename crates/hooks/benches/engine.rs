@@ -1,0 +1,366 @@
+//! The engine beside its floors: what it costs to run a hook, next to what the system alone asks for the same work.
+//!
+//! Subject and floor are sampled in turn, so that both meet the same machine; what is compared is their medians.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::hint::black_box;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hookwright_hooks::{
+    BeforeAgent, BeforeModel, BeforeTool, Event, EventKind, HookEngine, Layer, LlmMessage, LlmRequest, Planner,
+    Registry, Session, SharedJson, Source, declare,
+};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+fn main() {
+    let (options, wanted): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|word| word.starts_with('-'));
+    // `cargo test --benches` runs this too, and must not take minutes.
+    if !options.iter().any(|option| option == "--bench") {
+        return;
+    }
+    let parts: [(&str, fn(&mut Report)); 5] = [
+        ("trivial", trivial_hooks),
+        ("parent", large_parent),
+        ("parallel", parallel_hooks),
+        ("input", large_input),
+        ("plan", planning),
+    ];
+    let mut report = Report::new();
+    for (name, measure) in parts {
+        if wanted.is_empty() || wanted.iter().any(|word| word == name) {
+            measure(&mut report);
+        }
+    }
+    report.print();
+}
+
+/// A shell command that reads its input and objects to nothing.
+const TRIVIAL: &str = "cat >/dev/null; echo {}";
+/// The same without a shell: a program that copies its input, which is a JSON object, to its output.
+const PLAIN: &str = "cat";
+
+fn trivial_hooks(report: &mut Report) {
+    let bench = Bench::new();
+    let engine = bench.engine(BeforeTool::KIND, &[TRIVIAL.to_owned()]);
+    let bash = bench.shell(TRIVIAL);
+    let (subject, floor) = compare(300, || bench.fire(&engine, &call("glob")), || bench.spawn(&bash, SMALL_INPUT));
+    report.ratio("one shell hook / bare spawn of the same argv", subject, floor, 1.15);
+
+    let engine = bench.engine(BeforeTool::KIND, &[PLAIN.to_owned()]);
+    let plain = [bench.program(PLAIN)];
+    let (subject, floor) = compare(600, || bench.fire(&engine, &call("glob")), || bench.spawn(&plain, SMALL_INPUT));
+    report.ratio("one plain-words hook / bare spawn of that program", subject, floor, 1.3);
+}
+
+fn large_parent(report: &mut Report) {
+    let ballast = vec![1_u8; 1 << 30];
+    let bench = Bench::new();
+    let engine = bench.engine(BeforeTool::KIND, &[TRIVIAL.to_owned()]);
+    let bash = bench.shell(TRIVIAL);
+    let (subject, floor) = compare(100, || bench.fire(&engine, &call("glob")), || bench.spawn(&bash, SMALL_INPUT));
+    report.ratio("the shell hook, from a parent of 1 GB", subject, floor, 1.15);
+    black_box(ballast);
+}
+
+fn parallel_hooks(report: &mut Report) {
+    const HOOKS: usize = 100;
+    let bench = Bench::new();
+    let commands: Vec<_> = (0..HOOKS).map(|at| format!("{TRIVIAL} # {at}")).collect();
+    let engine = bench.engine(BeforeTool::KIND, &commands);
+    let argvs: Vec<_> = commands.iter().map(|command| bench.shell(command)).collect();
+    let floor = || {
+        // All of them started by as many threads as the engine has, and then all waited for.
+        std::thread::scope(|scope| {
+            for share in argvs.chunks(HOOKS.div_ceil(threads())) {
+                scope.spawn(|| {
+                    let started: Vec<_> = share.iter().map(|argv| bench.start(argv)).collect();
+                    started.into_iter().for_each(|child| feed(child, SMALL_INPUT));
+                });
+            }
+        });
+    };
+    let (subject, floor) = compare(15, || bench.fire(&engine, &call("glob")), floor);
+    report.ratio("100 shell hooks at once / 100 bare spawns at once", subject, floor, 1.2);
+}
+
+fn large_input(report: &mut Report) {
+    const BYTES: usize = 10_000_000;
+    const READER: &str = "cat >/dev/null";
+    let bench = Bench::new();
+    let text = "all work and no play\n".repeat(BYTES / 21);
+    let same_bytes = text.clone().into_bytes();
+    let cat = bench.shell(READER);
+
+    // The whole conversation goes to hooks on model events; it is written as JSON once, whoever reads it.
+    let engine = bench.engine(BeforeModel::KIND, &[READER.to_owned()]);
+    let messages = vec![LlmMessage { role: "user".to_owned(), content: text.clone() }];
+    let request = SharedJson::of(&LlmRequest { model: "m".to_owned(), messages, ..LlmRequest::default() });
+    let event = BeforeModel { llm_request: request };
+    let (subject, floor) = compare(100, || bench.fire(&engine, &event), || bench.spawn(&cat, &same_bytes));
+    report.ratio("10 MB request to a hook that reads it / cat of the same bytes", subject, floor, 1.3);
+
+    // Other events are written as JSON for the occasion, which is part of the floor here.
+    let engine = bench.engine(BeforeAgent::KIND, &[READER.to_owned()]);
+    let prompt = BeforeAgent { prompt: Cow::Borrowed(&text) };
+    let encode_and_spawn = || bench.spawn(&cat, &serde_json::to_vec(&prompt).unwrap());
+    let grown = memory_growth(|| bench.fire(&engine, &prompt));
+    let (subject, floor) = compare(60, || bench.fire(&engine, &prompt), encode_and_spawn);
+    report.ratio("10 MB prompt to a hook that reads it / JSON and cat of it", subject, floor, 1.3);
+    report
+        .ratio_of("its memory / its input", grown as f64, BYTES as f64, 2.0, |bytes| format!("{:.1} MB", bytes / 1e6));
+}
+
+/// Ten thousand hooks: half with names, half with patterns, no two alike.
+fn ten_thousand_hooks() -> String {
+    let definitions: Vec<_> = (0..10_000)
+        .map(|at| {
+            let matcher = match at % 4 {
+                0 => format!("mcp__names_{at}__get|mcp__names_{at}__put"),
+                1 => format!("mcp__name_{at}__get"),
+                2 => format!("^mcp__prefix_{at}__.*"),
+                _ => format!("mcp__[a-z]+_{at}__(read|write)_[a-z]+$"),
+            };
+            json!({"matcher": matcher, "hooks": [
+                {"type": "command", "name": format!("hook {at}"), "command": format!("./hooks/guard.sh --level {at}")}]})
+        })
+        .collect();
+    serde_json::to_string_pretty(&json!({"hooks": {"BeforeTool": definitions}})).unwrap()
+}
+
+fn planning(report: &mut Report) {
+    let bench = Bench::new();
+    let engine = bench.engine(EventKind::AfterTool, &[TRIVIAL.to_owned()]);
+    let event = call("glob");
+    let cost = each(100_000, |_| drop(black_box(bench.fire_once(&engine, &event))));
+    report.limit("an event with no hook registered", cost, Duration::from_micros(1));
+
+    let text = ten_thousand_hooks();
+    let load = || {
+        let declared = declare(&Layer::new(Source::Project, Path::new("settings.json"), &text));
+        assert_eq!((declared.hooks.len(), declared.diagnostics.len()), (10_000, 0));
+        Planner::new(Registry::new(vec![declared]))
+    };
+    let loads: Vec<_> = (0..15).map(|_| time(|| drop(black_box(load())))).collect();
+    report.limit("loading 10,000 hooks", median(loads), Duration::from_millis(100));
+
+    let planner = load();
+    let plan = |subject: &str| assert_eq!(planner.plan(EventKind::BeforeTool, Some(subject)).unwrap().hooks.len(), 1);
+    let first = time(|| plan("mcp__names_0__get"));
+    report.note("the very first plan of a configuration", first);
+    let subjects: Vec<_> = (0..200)
+        .map(|at| {
+            let at = at * 48;
+            [
+                format!("mcp__names_{at}__put"),
+                format!("mcp__prefix_{}__push", at + 2),
+                format!("mcp__server_{}__read_file", at + 3),
+            ]
+        })
+        .collect();
+    let kinds = ["by its name", "by a prefix", "by a pattern"];
+    for (kind, name) in kinds.iter().enumerate() {
+        let costs: Vec<_> = subjects.iter().map(|names| time(|| plan(&names[kind]))).collect();
+        report.limit(
+            &format!("a first plan for a tool among 10,000 hooks, {name}"),
+            median(costs),
+            Duration::from_micros(10),
+        );
+    }
+    let cost = each(10_000, |at| plan(&subjects[at % 200][2]));
+    report.limit("a plan made before, among 10,000 hooks", cost, Duration::from_micros(10));
+}
+
+const SMALL_INPUT: &[u8] = &[b'x'; 256];
+
+fn call(tool: &'static str) -> BeforeTool<'static> {
+    BeforeTool { tool_name: tool.into(), tool_input: Cow::default(), mcp_context: None, original_request_name: None }
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A folder, an environment and a runtime for both sides.
+struct Bench {
+    dir: tempfile::TempDir,
+    env: Vec<(OsString, OsString)>,
+    runtime: Runtime,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(threads()).enable_all().build().unwrap();
+        // An ordinary environment's size, whatever this one is.
+        let mut env: Vec<(OsString, OsString)> =
+            (0..40).map(|at| (format!("VARIABLE_{at}").into(), "some ordinary value".into())).collect();
+        env.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));
+        Bench { dir: tempfile::TempDir::new().unwrap(), env, runtime }
+    }
+
+    fn engine(&self, event: EventKind, commands: &[String]) -> HookEngine {
+        let hooks: Vec<_> = commands.iter().map(|command| json!({"type": "command", "command": command})).collect();
+        let text = json!({"hooks": {event.name(): [{"hooks": hooks}]}}).to_string();
+        let declared = declare(&Layer::new(Source::Project, Path::new("settings.json"), &text));
+        let session = Session { cwd: self.dir.path().to_owned(), ..Session::default() };
+        HookEngine::builder(Registry::new(vec![declared])).session(session).environment(self.env.clone()).build()
+    }
+
+    fn fire<E: Event>(&self, engine: &HookEngine, event: &E) {
+        let ran = self.runtime.block_on(engine.fire(event)).runs;
+        assert!(!ran.is_empty() && ran.iter().all(|run| run.exit_code == Some(0)), "{:?}", ran[0]);
+    }
+
+    /// Without a runtime: an event that nobody hooks needs none.
+    fn fire_once<E: Event>(&self, engine: &HookEngine, event: &E) -> bool {
+        let future = std::pin::pin!(engine.fire(event));
+        future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
+    }
+
+    fn program(&self, name: &str) -> OsString {
+        let places = ["/usr/local/bin", "/usr/bin", "/bin"].map(|place| PathBuf::from(place).join(name));
+        places.into_iter().find(|path| path.is_file()).unwrap().into()
+    }
+
+    fn shell(&self, command: &str) -> [OsString; 3] {
+        [self.program("bash"), "-c".into(), command.into()]
+    }
+
+    /// Starts a program as the engine does, and nothing more.
+    fn start(&self, argv: &[OsString]) -> std::process::Child {
+        Command::new(&argv[0])
+            .args(&argv[1..])
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.dir.path())
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    fn spawn(&self, argv: &[OsString], input: &[u8]) {
+        feed(self.start(argv), input);
+    }
+}
+
+/// Sees a started program to its end, in blocking code.
+fn feed(mut child: std::process::Child, input: &[u8]) {
+    let mut output = Vec::new();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.stdout.take().unwrap().read_to_end(&mut output).unwrap();
+    child.stderr.take().unwrap().read_to_end(&mut output).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+fn time(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
+
+/// What one of many quick things costs.
+fn each(count: u32, mut work: impl FnMut(usize)) -> Duration {
+    let batches: Vec<_> = (0..9).map(|_| time(|| (0..count as usize).for_each(&mut work)) / count).collect();
+    median(batches)
+}
+
+fn median(mut samples: Vec<Duration>) -> Duration {
+    samples.sort();
+    samples[samples.len() / 2]
+}
+
+/// The medians of two things done in turn.
+fn compare(samples: usize, mut subject: impl FnMut(), mut floor: impl FnMut()) -> (Duration, Duration) {
+    (0..3).for_each(|_| {
+        subject();
+        floor();
+    });
+    let pairs: Vec<_> = (0..samples).map(|_| (time(&mut subject), time(&mut floor))).collect();
+    (median(pairs.iter().map(|pair| pair.0).collect()), median(pairs.iter().map(|pair| pair.1).collect()))
+}
+
+/// How far the resident memory rises above what it was.
+fn memory_growth(work: impl FnOnce()) -> u64 {
+    let field = |name: &str| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("0").to_owned();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) << 10
+    };
+    // Forgets the highest mark so far.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    let before = field("VmRSS:");
+    work();
+    field("VmHWM:").saturating_sub(before)
+}
+
+/// The table of results.
+struct Report {
+    rows: Vec<[String; 5]>,
+}
+
+impl Report {
+    fn new() -> Self {
+        Report { rows: Vec::new() }
+    }
+
+    fn ratio(&mut self, what: &str, subject: Duration, floor: Duration, target: f64) {
+        self.ratio_of(what, subject.as_secs_f64(), floor.as_secs_f64(), target, |seconds| {
+            show(Duration::from_secs_f64(seconds))
+        });
+    }
+
+    fn ratio_of(&mut self, what: &str, subject: f64, floor: f64, target: f64, show: impl Fn(f64) -> String) {
+        let ratio = subject / floor;
+        let verdict = if ratio <= target { "met" } else { "missed" };
+        let row = [what.into(), show(subject), show(floor), format!("{ratio:.2}"), format!("≤ {target:.2}: {verdict}")];
+        self.add(row);
+    }
+
+    fn limit(&mut self, what: &str, subject: Duration, limit: Duration) {
+        let verdict = if subject < limit { "met" } else { "missed" };
+        let ratio = subject.as_secs_f64() / limit.as_secs_f64();
+        self.add([
+            what.into(),
+            show(subject),
+            "".into(),
+            format!("{ratio:.2}"),
+            format!("< {}: {verdict}", show(limit)),
+        ]);
+    }
+
+    fn note(&mut self, what: &str, subject: Duration) {
+        self.add([what.into(), show(subject), String::new(), String::new(), String::new()]);
+    }
+
+    fn add(&mut self, row: [String; 5]) {
+        println!("{}", row.join("  "));
+        self.rows.push(row);
+    }
+
+    fn print(&self) {
+        println!("\n| what | engine | floor | ratio | target |\n|---|--:|--:|--:|---|");
+        for row in &self.rows {
+            println!("| {} |", row.join(" | "));
+        }
+    }
+}
+
+fn show(duration: Duration) -> String {
+    match duration.as_nanos() {
+        0..1_000 => format!("{} ns", duration.as_nanos()),
+        1_000..1_000_000 => format!("{:.1} µs", duration.as_secs_f64() * 1e6),
+        _ => format!("{:.2} ms", duration.as_secs_f64() * 1e3),
+    }
+}

@@ -1,0 +1,6 @@
+//! The engine against real processes and real hook scripts: one binary, one file per subject.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod suite;

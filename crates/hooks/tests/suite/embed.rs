@@ -1,0 +1,19 @@
+//! The example that shows an embedder's whole use does what it shows.
+
+use hookwright_hooks::BeforeToolVerdict;
+
+use super::world::within;
+
+#[path = "../../examples/embed.rs"]
+#[expect(dead_code, reason = "its `main` is not called here")]
+mod example;
+
+#[tokio::test]
+async fn the_example_allows_and_denies() {
+    let outcome = within(example::run("ls -l")).await;
+    assert_eq!(outcome.verdict, BeforeToolVerdict::Proceed { changes: None });
+    assert_eq!(outcome.messages[0].hook, "counter");
+    let outcome = within(example::run("sudo ls -l")).await;
+    assert_eq!(outcome.verdict, BeforeToolVerdict::Deny { reason: "no sudo".into() });
+    assert_eq!(outcome.runs.len(), 2);
+}

@@ -1,0 +1,12 @@
+mod world;
+
+mod cancel;
+mod embed;
+mod endings;
+mod faults;
+mod functions;
+mod order;
+mod states;
+mod telling;
+mod verdicts;
+mod words;

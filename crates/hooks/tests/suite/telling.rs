@@ -1,0 +1,129 @@
+//! What hooks are told: the JSON on their stdin, event by event.
+
+use std::borrow::Cow;
+
+use hookwright_hooks::{
+    AfterAgent, AfterModel, AfterTool, AnyEvent, BeforeAgent, BeforeModel, BeforeToolSelection, Event, EventKind,
+    LlmMessage, LlmRequest, LlmResponse, Notification, PreCompress, SessionEnd, SessionStart, SharedJson,
+};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::world::{World, command, object, tool_call, within};
+
+/// What a hook on this event reads from its stdin.
+async fn told<E: Event>(event: &E) -> Map<String, Value> {
+    let world = World::new();
+    let engine = world.hooks(E::KIND, json!([command("h", "cat >told")])).build();
+    let outcome = within(engine.fire(event)).await;
+    let text = world.read("told");
+    assert_eq!(outcome.runs[0].input_bytes, text.len());
+    let mut told = object(serde_json::from_str(&text).unwrap());
+    let base: Vec<_> = told.keys().take(5).cloned().collect();
+    assert_eq!(base, ["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp"]);
+    assert_eq!(told["session_id"], "session-1");
+    assert_eq!(told["transcript_path"], world.path("transcript.json").to_str().unwrap());
+    assert_eq!(told["cwd"], world.dir().to_str().unwrap());
+    assert_eq!(told["hook_event_name"], E::KIND.name());
+    let stamp = told["timestamp"].as_str().unwrap();
+    assert!(stamp.len() == 24 && stamp.ends_with('Z') && stamp.as_bytes()[19] == b'.', "{stamp}");
+    base.iter().for_each(|field| drop(told.shift_remove(field)));
+    told
+}
+
+fn request() -> SharedJson {
+    SharedJson::of(&LlmRequest {
+        model: "m".into(),
+        messages: vec![LlmMessage { role: "user".into(), content: "hi \"you\" é\n".into() }],
+        ..LlmRequest::default()
+    })
+}
+
+#[tokio::test]
+async fn session_events_tell_why() {
+    assert_eq!(told(&SessionStart { source: "resume".into() }).await, object(json!({"source": "resume"})));
+    assert_eq!(told(&SessionEnd { reason: "logout".into() }).await, object(json!({"reason": "logout"})));
+    assert_eq!(told(&PreCompress { trigger: "auto".into() }).await, object(json!({"trigger": "auto"})));
+}
+
+#[tokio::test]
+async fn agent_events_tell_prompt_and_answer() {
+    let prompt = "multi\nline \u{1F600} \"quoted\"";
+    assert_eq!(told(&BeforeAgent { prompt: prompt.into() }).await, object(json!({"prompt": prompt})));
+    let after = AfterAgent { prompt: prompt.into(), prompt_response: "done".into(), stop_hook_active: true };
+    let expected = json!({"prompt": prompt, "prompt_response": "done", "stop_hook_active": true});
+    assert_eq!(told(&after).await, object(expected));
+}
+
+#[tokio::test]
+async fn model_events_tell_request_and_response() {
+    let shown = json!({"model": "m", "messages": [{"role": "user", "content": "hi \"you\" é\n"}]});
+    assert_eq!(told(&BeforeModel { llm_request: request() }).await, object(json!({"llm_request": shown})));
+    assert_eq!(told(&BeforeToolSelection { llm_request: request() }).await, object(json!({"llm_request": shown})));
+    let after = AfterModel {
+        llm_request: request(),
+        llm_response: Cow::Owned(LlmResponse::from_text("piece")),
+        content: "piece".into(),
+        full_content: "whole piece".into(),
+    };
+    let response = json!({"text": "piece", "candidates": [{"content": {"role": "model", "parts": ["piece"]}}]});
+    let expected =
+        json!({"llm_request": shown, "llm_response": response, "content": "piece", "full_content": "whole piece"});
+    assert_eq!(told(&after).await, object(expected));
+}
+
+#[tokio::test]
+async fn tool_events_tell_name_arguments_and_result() {
+    let expected = json!({"tool_name": "run_shell_command", "tool_input": {"command": "ls"}});
+    assert_eq!(told(&tool_call()).await, object(expected));
+    let after = AfterTool {
+        tool_name: "mcp__git__log".into(),
+        tool_input: Cow::Owned(object(json!({"n": 1}))),
+        tool_response: Cow::Owned(json!({"llmContent": "ok", "returnDisplay": "ok"})),
+        mcp_context: Some(Cow::Owned(json!({"server_name": "git"}))),
+        original_request_name: Some("first".into()),
+    };
+    let expected = json!({"tool_name": "mcp__git__log", "tool_input": {"n": 1},
+        "tool_response": {"llmContent": "ok", "returnDisplay": "ok"}, "mcp_context": {"server_name": "git"},
+        "original_request_name": "first"});
+    assert_eq!(told(&after).await, object(expected));
+}
+
+#[tokio::test]
+async fn notifications_tell_what_the_user_is_asked() {
+    let event = Notification {
+        notification_type: "ToolPermission".into(),
+        message: "run ls?".into(),
+        details: Cow::Owned(json!({"type": "exec"})),
+    };
+    let expected = json!({"notification_type": "ToolPermission", "message": "run ls?", "details": {"type": "exec"}});
+    assert_eq!(told(&event).await, object(expected));
+}
+
+#[tokio::test]
+async fn input_is_one_object_and_then_the_end() {
+    let world = World::new();
+    let engine = world.hooks(EventKind::BeforeAgent, json!([command("h", "cat >told; echo end")])).build();
+    let outcome = within(engine.fire(&BeforeAgent { prompt: "x".into() })).await;
+    assert_eq!(outcome.messages[0].text, "end");
+    assert_eq!(serde_json::Deserializer::from_str(&world.read("told")).into_iter::<Value>().count(), 1);
+}
+
+#[tokio::test]
+async fn an_event_named_at_run_time_fires_like_any_other() {
+    let world = World::new();
+    for kind in EventKind::all() {
+        let fields = json!({"source": "startup", "reason": "exit", "prompt": "p", "prompt_response": "r",
+            "llm_request": {"model": "m"}, "llm_response": {"text": "t"}, "tool_name": "glob", "tool_input": {},
+            "trigger": "auto", "notification_type": "ToolPermission"});
+        let event = AnyEvent::from_fields(kind, object(fields)).unwrap();
+        assert_eq!(event.kind(), kind);
+        let engine = world.hooks(kind, json!([command("h", "cat >told; echo heard")])).build();
+        let outcome = within(engine.fire_any(&event, &CancellationToken::new())).await;
+        let told: Value = serde_json::from_str(&world.read("told")).unwrap();
+        assert_eq!(told["hook_event_name"], kind.name());
+        // For this event a word is the name of a tool.
+        let expected = usize::from(kind != EventKind::BeforeToolSelection);
+        assert_eq!(outcome.messages.len(), expected, "{kind}");
+    }
+}
