@@ -49,13 +49,13 @@ fn draw_span(text: &mut String, file: &str, span: &Span, expected: Option<&str>,
     let label = expected.map(|expected| format!(" {expected}")).unwrap_or_default();
     text.push_str(&format!("{gutter}{} {file}:{}:{}\n", paint(NOTE, "-->"), span.line, span.column));
     text.push_str(&format!("{gutter} {bar}\n"));
-    text.push_str(&format!("{} {bar} {cut}{}\n", paint(NOTE, number), shown(&span.text)));
+    text.push_str(&format!("{} {bar} {cut}{}\n", paint(NOTE, number), shown(&span.text).trim_end()));
     text.push_str(&format!("{gutter} {bar} {indent}{}\n", paint(style, format!("{carets}{label}"))));
 }
 
 /// The text as it is printed, tabs and control characters included.
 fn shown(text: &str) -> String {
-    out::one_line(&text.replace('\t', "    ")).trim_end().to_owned()
+    out::one_line(&text.replace('\t', "    "))
 }
 
 /// `2 errors, 1 warning`, or nothing.

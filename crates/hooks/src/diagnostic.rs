@@ -142,7 +142,8 @@ impl<'a> SourceText<'a> {
         let column = self.text.get(line_start..start).map_or(0, |before| before.chars().count());
         let marked =
             self.text.get(start..end.min(line_start + whole.len()).max(start)).map_or(1, |text| text.chars().count());
-        let skipped = if column + CONTEXT > LONGEST { column - CONTEXT } else { 0 };
+        let long = whole.chars().nth(LONGEST).is_some();
+        let skipped = if long && column + CONTEXT > LONGEST { column - CONTEXT } else { 0 };
         let text: String = whole.chars().skip(skipped).take(LONGEST).collect();
         let room = (skipped + text.chars().count()).saturating_sub(column);
         Span { line: line + 1, column: column + 1, length: marked.min(room).max(1), text, skipped }

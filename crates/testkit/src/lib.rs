@@ -181,6 +181,13 @@ pub fn has_program(name: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
 
+/// Whether a process is running; one that has ended and waits to be reaped is not.
+pub fn is_running(pid: &str) -> bool {
+    let output = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().expect("ps runs");
+    let state = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    !state.is_empty() && !state.starts_with('Z')
+}
+
 /// Sets the execute bits.
 pub fn make_executable(path: &Path) {
     #[cfg(unix)]

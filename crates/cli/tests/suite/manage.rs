@@ -33,7 +33,7 @@ fn show_tells_everything_about_one_hook() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}}));
     let run = sandbox.run(&["hooks", "show", "p"]).exits(0);
-    for words in ["does nothing", "true", "settings.json:6:9", "60000 ms", "armed"] {
+    for words in ["does nothing", "true", "settings.json:6:11", "60000 ms", "armed"] {
         assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
     }
     sandbox.run(&["hooks", "show", "nobody"]).exits(1);
