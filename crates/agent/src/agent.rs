@@ -5,9 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_hooks::{
-    AfterAgent, AfterAgentVerdict, BeforeAgent, BeforeAgentVerdict, SessionEnd, SessionStart,
-};
+use hookwright_hooks::{AfterAgent, AfterAgentVerdict, BeforeAgent, BeforeAgentVerdict, SessionEnd, SessionStart};
 use hookwright_model::{Content, Part, ToolDeclaration};
 use tokio_util::sync::CancellationToken;
 
@@ -60,7 +58,13 @@ impl StartSource {
 
 impl Agent {
     /// A conversation with that history; an empty one is new.
-    pub fn new(services: Services, model: String, system: String, transcript: Transcript, history: Vec<Arc<Content>>) -> Agent {
+    pub fn new(
+        services: Services,
+        model: String,
+        system: String,
+        transcript: Transcript,
+        history: Vec<Arc<Content>>,
+    ) -> Agent {
         let declarations = services.declarations();
         Agent {
             services: Arc::new(services),
@@ -151,7 +155,9 @@ impl Agent {
     pub async fn prompt(&mut self, prompt: &str, cancel: &CancellationToken) -> TurnEnd {
         self.prompts += 1;
         let prompt_id = format!("{}########{}", self.services.hooks.session().id, self.prompts);
-        self.services.events.send(AgentEvent::PromptStarted { prompt: prompt.to_owned(), prompt_id: prompt_id.clone() });
+        self.services
+            .events
+            .send(AgentEvent::PromptStarted { prompt: prompt.to_owned(), prompt_id: prompt_id.clone() });
         let end = self.answer(prompt, &prompt_id, cancel).await;
         self.services.events.send(AgentEvent::TurnFinished(end.clone()));
         end
@@ -175,7 +181,8 @@ impl Agent {
             match self.after_agent(prompt, &answers, attempt > 0, cancel).await {
                 Next::End(end) => return end,
                 Next::Retry(_) if attempt >= limit => {
-                    let text = format!("hooks rejected the answer {} times in a row; the last answer stands", attempt + 1);
+                    let text =
+                        format!("hooks rejected the answer {} times in a row; the last answer stands", attempt + 1);
                     self.services.events.send(AgentEvent::Warning(text));
                     return TurnEnd::Answered;
                 }
@@ -201,7 +208,12 @@ impl Agent {
     }
 
     /// BeforeAgent; then the prompt is part of the history, or the turn is over.
-    async fn before_agent(&mut self, prompt: &str, mut parts: Vec<Part>, cancel: &CancellationToken) -> Option<TurnEnd> {
+    async fn before_agent(
+        &mut self,
+        prompt: &str,
+        mut parts: Vec<Part>,
+        cancel: &CancellationToken,
+    ) -> Option<TurnEnd> {
         let outcome = self.services.fire(&BeforeAgent { prompt: Cow::Borrowed(prompt) }, cancel).await;
         let (context, end) = match outcome.verdict {
             BeforeAgentVerdict::Proceed { context } => (context, None),

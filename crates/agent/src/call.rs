@@ -89,7 +89,8 @@ pub(crate) async fn run(
         let tail = match next.run(choice).await {
             End::Done(finished) => return next.conclude(call, *finished),
             End::Tail(tail) if depth >= TAIL_CALLS => {
-                let message = format!("more than {TAIL_CALLS} tools in a row wanted to run in its place; {} did not", tail.name);
+                let message =
+                    format!("more than {TAIL_CALLS} tools in a row wanted to run in its place; {} did not", tail.name);
                 return next.conclude(call, failure(ToolErrorKind::ExecutionFailed, message));
             }
             End::Tail(tail) => tail,
@@ -127,7 +128,8 @@ impl Call<'_> {
         let mut result = self.execute(&tool).await;
         let duration = started.elapsed();
         if !self.rewritten.is_empty() {
-            let note = format!("\n\n[hooks changed these arguments before the tool ran: {}]", self.rewritten.join(", "));
+            let note =
+                format!("\n\n[hooks changed these arguments before the tool ran: {}]", self.rewritten.join(", "));
             append(&mut result.llm_content, &note);
         }
         self.after_tool(result, duration).await
@@ -140,7 +142,10 @@ impl Call<'_> {
                 [] => "no tool may be called now".to_owned(),
                 names => format!("only {} may be called now", names.join(", ")),
             };
-            return Err(Box::new(failure(ToolErrorKind::PolicyViolation, format!("{} was not called: {which}", self.name))));
+            return Err(Box::new(failure(
+                ToolErrorKind::PolicyViolation,
+                format!("{} was not called: {which}", self.name),
+            )));
         }
         match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
             Ok(tool) => Ok(tool.clone()),
@@ -159,10 +164,15 @@ impl Call<'_> {
         let outcome = self.services.fire(&event, self.cancel).await;
         let (asked_by, changes) = match outcome.verdict {
             BeforeToolVerdict::Proceed { changes } => (None, changes),
-            BeforeToolVerdict::Ask { reason, changes } => (Some(AskedBy { hooks: outcome.merged.decided_by, reason }), changes),
+            BeforeToolVerdict::Ask { reason, changes } => {
+                (Some(AskedBy { hooks: outcome.merged.decided_by, reason }), changes)
+            }
             BeforeToolVerdict::Deny { reason } => {
                 self.decision = Some("reject");
-                return Err(Box::new(failure(ToolErrorKind::PolicyViolation, format!("Tool execution blocked: {reason}"))));
+                return Err(Box::new(failure(
+                    ToolErrorKind::PolicyViolation,
+                    format!("Tool execution blocked: {reason}"),
+                )));
             }
             BeforeToolVerdict::Stop { reason } => return Err(Box::new(stopped(&reason))),
         };
@@ -300,7 +310,8 @@ impl Call<'_> {
             original_request_name: self.original.as_deref().map(Cow::Borrowed),
         };
         let outcome = self.services.fire(&event, self.cancel).await;
-        let metadata = metadata(&outcome.merged.specific, outcome.messages.iter().map(|said| said.text.clone()).collect());
+        let metadata =
+            metadata(&outcome.merged.specific, outcome.messages.iter().map(|said| said.text.clone()).collect());
         let then = if self.cancel.is_cancelled() { Then::Cancel } else { Then::GoOn };
         let finished = match outcome.verdict {
             AfterToolVerdict::Keep { tail_call: Some(tail), .. } if !self.cancel.is_cancelled() => {
@@ -331,10 +342,10 @@ impl Call<'_> {
             args: self.args.clone(),
             display: result.return_display.clone(),
             content: result.llm_content.to_text(),
-            error: result.error.as_ref().map(|failure| CallError {
-                kind: failure.kind.as_str().to_owned(),
-                message: failure.message.clone(),
-            }),
+            error: result
+                .error
+                .as_ref()
+                .map(|failure| CallError { kind: failure.kind.as_str().to_owned(), message: failure.message.clone() }),
             duration: finished.duration,
             decision: self.decision,
             metadata: finished.metadata.clone(),
@@ -362,7 +373,10 @@ impl Call<'_> {
 fn nobody_to_ask(tool: &str, asked_by: Option<&AskedBy>) -> String {
     match asked_by {
         Some(AskedBy { hooks, reason }) => {
-            format!("Tool execution blocked: {reason} (hook {} wants the user asked, and nobody is there)", hooks.join(", "))
+            format!(
+                "Tool execution blocked: {reason} (hook {} wants the user asked, and nobody is there)",
+                hooks.join(", ")
+            )
         }
         None => format!(
             "Tool execution blocked: {tool} needs approval and nobody is there to give it; \
@@ -411,12 +425,7 @@ fn append(content: &mut Content, text: &str) {
 }
 
 fn nothing() -> Finished {
-    Finished {
-        result: ToolResult::text("", ""),
-        metadata: Map::new(),
-        duration: Duration::ZERO,
-        then: Then::GoOn,
-    }
+    Finished { result: ToolResult::text("", ""), metadata: Map::new(), duration: Duration::ZERO, then: Then::GoOn }
 }
 
 /// A call that did not do what it should.

@@ -70,7 +70,10 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, cancel: &Cance
         }
     };
     if summary.trim().is_empty() {
-        agent.services.events.send(AgentEvent::Warning("the model gave an empty summary; the history stays".to_owned()));
+        agent
+            .services
+            .events
+            .send(AgentEvent::Warning("the model gave an empty summary; the history stays".to_owned()));
         return Ok(());
     }
     let mut history = vec![

@@ -23,8 +23,6 @@ mod turn;
 
 pub use agent::{Agent, StartSource};
 pub use approval::{ApprovalMode, Approvals};
-pub use event::{
-    AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallError, Events, ToolEnd, ToolStart, TurnEnd,
-};
+pub use event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallError, Events, ToolEnd, ToolStart, TurnEnd};
 pub use policy::{Policy, PolicyError};
 pub use services::{HookEvents, Interaction, Services};

@@ -115,8 +115,7 @@ impl Policy {
 }
 
 fn parse(file: &Path) -> Result<Vec<Rule>, PolicyError> {
-    let text =
-        std::fs::read_to_string(file).map_err(|cause| PolicyError::Read { file: file.to_owned(), cause })?;
+    let text = std::fs::read_to_string(file).map_err(|cause| PolicyError::Read { file: file.to_owned(), cause })?;
     let parsed: File =
         toml::from_str(&text).map_err(|cause| PolicyError::Parse { file: file.to_owned(), cause: Box::new(cause) })?;
     Ok(parsed.rule)
@@ -148,7 +147,7 @@ mod tests {
                     [[rule]]\ntoolName = [\"write_file\", \"EditTool\"]\ndecision = \"deny\"\npriority = 10\ndenyMessage = \"no\"\n\
                     [[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"git\"\ndecision = \"allow\"\npriority = 5\n";
         std::fs::write(&file, text).unwrap();
-        let policy = Policy::load(&[file.clone()]).unwrap();
+        let policy = Policy::load(std::slice::from_ref(&file)).unwrap();
         assert_eq!(policy.decide("replace", &Map::new()), Some(PolicyDecision::Deny(Some("no".into()))));
         assert_eq!(policy.decide("glob", &Map::new()), Some(PolicyDecision::AskUser));
         let command = Map::from_iter([("command".to_owned(), Value::from("git log"))]);

@@ -60,11 +60,14 @@ pub(crate) async fn ask(
     services.events.send(match &answer {
         Answer::Failed(error, _) => AgentEvent::ModelFailed { model, error: error.to_string(), duration, prompt_id },
         Answer::Denied(reason) => AgentEvent::ModelFailed { model, error: reason.clone(), duration, prompt_id },
-        Answer::Complete(chunk, _)
-        | Answer::Stopped(_, chunk)
-        | Answer::Cancelled(chunk)
-        | Answer::Loop(_, chunk) => {
-            AgentEvent::ModelResponse { model, usage: chunk.usage, response: Box::new(chunk.clone()), duration, prompt_id }
+        Answer::Complete(chunk, _) | Answer::Stopped(_, chunk) | Answer::Cancelled(chunk) | Answer::Loop(_, chunk) => {
+            AgentEvent::ModelResponse {
+                model,
+                usage: chunk.usage,
+                response: Box::new(chunk.clone()),
+                duration,
+                prompt_id,
+            }
         }
     });
     answer
@@ -80,7 +83,9 @@ async fn before_model(services: &Services, request: &mut Request, cancel: &Cance
         BeforeModelVerdict::Proceed { changes: None } => None,
         BeforeModelVerdict::Proceed { changes: Some(patch) } => {
             for trouble in translate::apply_patch(request, &patch) {
-                services.events.send(AgentEvent::Warning(format!("a BeforeModel hook was heard only in part: {trouble}")));
+                services
+                    .events
+                    .send(AgentEvent::Warning(format!("a BeforeModel hook was heard only in part: {trouble}")));
             }
             None
         }
@@ -129,7 +134,8 @@ async fn receive(
     cancel: &CancellationToken,
 ) -> Answer {
     let mut whole = Chunk::default();
-    let mut watcher = view.map(|llm_request| Watcher { services, llm_request, text: String::new(), said: HashSet::new() });
+    let mut watcher =
+        view.map(|llm_request| Watcher { services, llm_request, text: String::new(), said: HashSet::new() });
     while let Some(piece) = stream.next().await {
         let mut chunk = match piece {
             Ok(chunk) => chunk,

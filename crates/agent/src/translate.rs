@@ -88,9 +88,8 @@ fn parts_with_text(parts: &[Part], text: &str) -> Vec<Part> {
     let mut result: Vec<Part> = Vec::with_capacity(parts.len());
     for part in parts {
         match &part.kind {
-            PartKind::Text(_) => result.extend(
-                replacement.take().map(|text| Part { kind: PartKind::Text(text.to_owned()), ..part.clone() }),
-            ),
+            PartKind::Text(_) => result
+                .extend(replacement.take().map(|text| Part { kind: PartKind::Text(text.to_owned()), ..part.clone() })),
             _ => result.push(part.clone()),
         }
     }

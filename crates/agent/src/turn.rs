@@ -115,7 +115,7 @@ impl Agent {
         for batch in self.batches(calls) {
             if end.is_some() {
                 // Every call needs an answer, or the provider will not take the history.
-                parts.extend(batch.iter().map(|call| not_run(call)));
+                parts.extend(batch.iter().map(not_run));
                 continue;
             }
             for result in self.run_batch(batch, choice, prompt_id, cancel).await {
@@ -133,7 +133,12 @@ impl Agent {
 
     /// Calls that only look run side by side; others run alone and in order.
     fn batches<'c>(&self, calls: &'c [FunctionCall]) -> Vec<&'c [FunctionCall]> {
-        let harmless = |call: &FunctionCall| self.services.tools.get(&call.name).is_some_and(|tool| tool.kind().is_harmless() && tool.kind() != ToolKind::Think);
+        let harmless = |call: &FunctionCall| {
+            self.services
+                .tools
+                .get(&call.name)
+                .is_some_and(|tool| tool.kind().is_harmless() && tool.kind() != ToolKind::Think)
+        };
         calls.chunk_by(|one, next| harmless(one) && harmless(next)).collect()
     }
 
@@ -159,9 +164,9 @@ impl Agent {
         for (at, (call, id)) in batch.iter().zip(ids).enumerate() {
             let (services, call, choice) = (Arc::clone(&self.services), call.clone(), choice.cloned());
             let (prompt_id, cancel) = (prompt_id.to_owned(), cancel.clone());
-            tasks.spawn(async move {
-                (at, call::run(&services, &call, &id, choice.as_ref(), &prompt_id, &cancel).await)
-            });
+            tasks.spawn(
+                async move { (at, call::run(&services, &call, &id, choice.as_ref(), &prompt_id, &cancel).await) },
+            );
         }
         let mut results = tasks.join_all().await;
         results.sort_by_key(|(at, _)| *at);

@@ -207,7 +207,9 @@ pub(crate) enum HooksCommand {
     )]
     Fire(Fire),
     /// Run hook tests: `*.hooktest.toml` files, by default those under `.gemini/`.
-    #[command(after_help = "Examples:\n  hookwright hooks test\n  hookwright hooks test .gemini/hooks/guard.hooktest.toml --json")]
+    #[command(
+        after_help = "Examples:\n  hookwright hooks test\n  hookwright hooks test .gemini/hooks/guard.hooktest.toml --json"
+    )]
     Test {
         /// Test files, or directories to look for them in.
         paths: Vec<PathBuf>,
@@ -251,7 +253,9 @@ pub(crate) enum HooksCommand {
     #[command(after_help = "Example:\n  hookwright hooks migrate --from-claude --dry-run")]
     Migrate(Migrate),
     /// Write a new hook: a working script, its settings entry and its hook test.
-    #[command(after_help = "Example:\n  hookwright hooks new guard --event BeforeTool --matcher run_shell_command --lang python")]
+    #[command(
+        after_help = "Example:\n  hookwright hooks new guard --event BeforeTool --matcher run_shell_command --lang python"
+    )]
     New(New),
 }
 

@@ -121,7 +121,7 @@ mod tests {
         table.row(vec![(PLAIN, "abcde".into()), (PLAIN, "yy\n".into()), (PLAIN, String::new())]);
         let mut text = Vec::new();
         table.print(&mut text).unwrap();
-        let text = anstream::adapter::strip_bytes(&text).to_string();
+        let text = anstream::adapter::strip_str(&String::from_utf8(text).unwrap()).to_string();
         assert_eq!(text, "A      B    C\n日本   x    end\nabcde  yy\n");
     }
 

@@ -83,14 +83,30 @@ pub(crate) fn prepare(
         plans_dir: loaded.paths.plans_dir(&root, &session_id),
     };
     let hooks = engine(args, &loaded, session, &events);
-    let mut warnings = Vec::new();
     let mode = approval_mode(args, &loaded)?;
     let context = tool_context(args, &loaded)?;
-    let (system, memory_warnings) = system(&loaded, &context, mode, interaction);
-    warnings.extend(memory_warnings);
-    let services = services(args, &loaded, Arc::new(model), hooks, context, mode, interaction, events)?;
+    let (system, warnings) = system(&loaded, &context, mode, interaction);
+    let model = Arc::new(model);
+    let services = Services {
+        tools: tools(&loaded, &model),
+        tool_context: context,
+        hooks,
+        approvals: approvals(args, &loaded, mode)?,
+        events,
+        interaction,
+        generation: GenerationConfig::default(),
+        max_turns: loaded.settings.model.max_session_turns,
+        compression_threshold: loaded.settings.model.compression_threshold,
+        model,
+    };
     let resumed = !history.is_empty();
-    Ok(Ready { agent: Agent::new(services, model_name, system, transcript, history), loaded, resumed, session_id, warnings })
+    Ok(Ready {
+        agent: Agent::new(services, model_name, system, transcript, history),
+        loaded,
+        resumed,
+        session_id,
+        warnings,
+    })
 }
 
 fn resume(chats: &Path, which: &str) -> anyhow::Result<(PathBuf, transcript::LoadedTranscript)> {
@@ -125,36 +141,19 @@ fn approval_mode(args: &AgentArgs, loaded: &Loaded) -> anyhow::Result<ApprovalMo
     Ok(mode)
 }
 
-fn services(
-    args: &AgentArgs,
-    loaded: &Loaded,
-    model: Arc<AnyModel>,
-    hooks: HookEngine,
-    tool_context: ToolContext,
-    mode: ApprovalMode,
-    interaction: Interaction,
-    events: Events,
-) -> anyhow::Result<Services> {
-    let settings = &loaded.settings;
+/// The tools of this project, without those that settings and extensions take away.
+fn tools(loaded: &Loaded, model: &Arc<AnyModel>) -> hookwright_tools::Registry {
     let search = model.provider().can_search().then(|| Arc::new(Search(model.clone())) as Arc<dyn WebSearch>);
     let mut tools = hookwright_tools::Registry::builtin(search);
-    let mut exclude = settings.tools.exclude.clone();
+    let mut exclude = loaded.settings.tools.exclude.clone();
     exclude.extend(loaded.extensions.iter().filter(|one| one.active).flat_map(|one| one.exclude_tools.clone()));
-    tools.select(&Selection { allowed: settings.tools.core.clone(), exclude });
-    let mut allowed = args.allowed_tools.clone();
-    allowed.extend(settings.tools.allowed.clone());
-    Ok(Services {
-        tools,
-        tool_context,
-        hooks,
-        approvals: Approvals::new(mode, allowed, Policy::load(&args.policy)?),
-        events,
-        interaction,
-        generation: GenerationConfig::default(),
-        max_turns: settings.model.max_session_turns,
-        compression_threshold: settings.model.compression_threshold,
-        model,
-    })
+    tools.select(&Selection { allowed: loaded.settings.tools.core.clone(), exclude });
+    tools
+}
+
+fn approvals(args: &AgentArgs, loaded: &Loaded, mode: ApprovalMode) -> anyhow::Result<Approvals> {
+    let allowed = args.allowed_tools.iter().chain(&loaded.settings.tools.allowed).cloned().collect();
+    Ok(Approvals::new(mode, allowed, Policy::load(&args.policy)?))
 }
 
 fn tool_context(args: &AgentArgs, loaded: &Loaded) -> anyhow::Result<ToolContext> {
@@ -164,7 +163,8 @@ fn tool_context(args: &AgentArgs, loaded: &Loaded) -> anyhow::Result<ToolContext
     let more = args.include_directories.iter().cloned().chain(from_settings).map(|path| root.join(path));
     let workspace = Workspace::new(root, more.collect::<Vec<_>>())?;
     let mut context = ToolContext::new(workspace);
-    context.filter = FileFilter { git_ignore: settings.respect_git_ignore, gemini_ignore: settings.respect_gemini_ignore };
+    context.filter =
+        FileFilter { git_ignore: settings.respect_git_ignore, gemini_ignore: settings.respect_gemini_ignore };
     context.environment = loaded.world.env.clone().into();
     context.memory_file = Some(loaded.paths.user_dir.join("GEMINI.md"));
     let proxy = proxy(&loaded.world).map(|(url, _)| url);
@@ -172,7 +172,12 @@ fn tool_context(args: &AgentArgs, loaded: &Loaded) -> anyhow::Result<ToolContext
     Ok(context)
 }
 
-fn system(loaded: &Loaded, context: &ToolContext, mode: ApprovalMode, interaction: Interaction) -> (String, Vec<String>) {
+fn system(
+    loaded: &Loaded,
+    context: &ToolContext,
+    mode: ApprovalMode,
+    interaction: Interaction,
+) -> (String, Vec<String>) {
     let root = &loaded.project.root;
     let active = loaded.extensions.iter().filter(|extension| extension.active);
     let memory = load_memory(&MemoryOptions {
@@ -184,6 +189,8 @@ fn system(loaded: &Loaded, context: &ToolContext, mode: ApprovalMode, interactio
         trusted: loaded.project.trust.is_trusted(),
         extension_files: active.flat_map(|extension| extension.context_files.clone()).collect(),
     });
+    let own_rules = own_rules(loaded);
+    let warnings = memory.warnings.into_iter().chain(own_rules.as_ref().err().cloned()).collect();
     let facts = Facts {
         cwd: root,
         more_directories: context.workspace.roots().get(1..).unwrap_or_default(),
@@ -193,16 +200,34 @@ fn system(loaded: &Loaded, context: &ToolContext, mode: ApprovalMode, interactio
         interaction,
         approval_mode: mode,
         memory: &memory.text,
-        override_text: None,
+        override_text: own_rules.unwrap_or_default(),
     };
-    (system_prompt(&facts), memory.warnings)
+    (system_prompt(&facts), warnings)
+}
+
+/// The user's own rules in place of ours: `GEMINI_SYSTEM_MD` names a file, or is true for `.gemini/system.md`.
+fn own_rules(loaded: &Loaded) -> Result<Option<String>, String> {
+    let root = &loaded.project.root;
+    let file = match loaded.world.var("GEMINI_SYSTEM_MD").map(str::trim) {
+        None | Some("" | "0" | "false") => return Ok(None),
+        Some("1" | "true") => root.join(".gemini/system.md"),
+        Some(file) => root.join(file),
+    };
+    match std::fs::read_to_string(&file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => Err(format!("GEMINI_SYSTEM_MD names {}, which can't be read: {error}", file.display())),
+    }
 }
 
 /// The model that the flags, the keys in the environment, or nothing at all ask for; and the name to ask it by.
 fn model(args: &AgentArgs, loaded: &Loaded, events: &Events) -> anyhow::Result<(AnyModel, String)> {
     const DEFAULT_GEMINI: &str = "gemini-2.5-pro";
     let var = |name: &str| loaded.world.var(name).filter(|value| !value.trim().is_empty());
-    let wanted = args.model.clone().or_else(|| var("GEMINI_MODEL").map(str::to_owned)).or_else(|| loaded.settings.model.name.clone());
+    let wanted = args
+        .model
+        .clone()
+        .or_else(|| var("GEMINI_MODEL").map(str::to_owned))
+        .or_else(|| loaded.settings.model.name.clone());
     let fake = args.fake_responses.as_ref().map(|file| (file, ReplayOrder::Strict));
     let fake = fake.or(args.fake_responses_non_strict.as_ref().map(|file| (file, ReplayOrder::ByMethod)));
     let gemini_name = || wanted.clone().unwrap_or_else(|| DEFAULT_GEMINI.to_owned());
@@ -223,7 +248,9 @@ fn model(args: &AgentArgs, loaded: &Loaded, events: &Events) -> anyhow::Result<(
         (model.into(), name)
     };
     let events = events.clone();
-    model.set_retry_observer(Arc::new(move |notice: &RetryNotice| events.send(AgentEvent::ModelRetry(notice.to_string()))));
+    model.set_retry_observer(Arc::new(move |notice: &RetryNotice| {
+        events.send(AgentEvent::ModelRetry(notice.to_string()))
+    }));
     match &args.record_responses {
         Some(file) => Ok((Recording::new(model, file)?.into(), name)),
         None => Ok((model, name)),
@@ -248,8 +275,13 @@ struct Search(Arc<AnyModel>);
 impl WebSearch for Search {
     fn search<'a>(&'a self, query: &'a str, cancel: &'a Cancel) -> BoxFuture<'a, Result<SearchAnswer, SearchError>> {
         Box::pin(async move {
-            let found = web_search(&*self.0, query, cancel).await.map_err(|error| SearchError { message: error.to_string() })?;
-            let sources = found.sources.into_iter().map(|source| hookwright_tools::Source { title: Some(source.title), uri: Some(source.uri) });
+            let found = web_search(&*self.0, query, cancel)
+                .await
+                .map_err(|error| SearchError { message: error.to_string() })?;
+            let sources = found
+                .sources
+                .into_iter()
+                .map(|source| hookwright_tools::Source { title: Some(source.title), uri: Some(source.uri) });
             Ok(SearchAnswer { text: found.text, sources: sources.collect(), citations: Vec::new() })
         })
     }

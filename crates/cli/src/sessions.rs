@@ -6,8 +6,8 @@ use anyhow::Context;
 use hookwright_agent::transcript;
 use hookwright_settings::{Paths, World};
 
-use crate::out::{self, BOLD, DIM, PLAIN, Table};
 use crate::exit;
+use crate::out::{self, BOLD, DIM, PLAIN, Table};
 
 fn sessions(world: &World) -> anyhow::Result<Vec<transcript::SessionInfo>> {
     let project = world.cwd.canonicalize().context("the working directory is gone")?;

@@ -17,7 +17,9 @@ pub(crate) fn deed(report: &RunReport) -> String {
     };
     let mut deeds = Vec::new();
     match answer.decision {
-        _ if answer.stop => deeds.push(format!("stopped the agent: {}", answer.stop_reason.as_deref().unwrap_or("no reason given"))),
+        _ if answer.stop => {
+            deeds.push(format!("stopped the agent: {}", answer.stop_reason.as_deref().unwrap_or("no reason given")))
+        }
         Some(Decision::Deny) if report.event == EventKind::AfterAgent => deeds.push(reason("demanded a retry")),
         Some(Decision::Deny) => deeds.push(reason("denied")),
         Some(Decision::Ask) => deeds.push(reason("wants the user asked")),
@@ -31,7 +33,8 @@ pub(crate) fn deed(report: &RunReport) -> String {
         deeds.push("changed the request".to_owned());
     }
     if let Some(response) = &answer.llm_response {
-        let verb = if report.event == EventKind::BeforeModel { "answered for the model" } else { "replaced the text by" };
+        let verb =
+            if report.event == EventKind::BeforeModel { "answered for the model" } else { "replaced the text by" };
         deeds.push(format!("{verb} \"{}\"", out::shorten(&response.text(), 40)));
     }
     if let Some(config) = &answer.tool_config {
@@ -39,7 +42,9 @@ pub(crate) fn deed(report: &RunReport) -> String {
         deeds.push(format!("limited the tools to{names}"));
     }
     deeds.extend(answer.tail_call.as_ref().map(|call| format!("ran {} next", call.name)));
-    deeds.extend(answer.additional_context.as_ref().map(|text| format!("told the model \"{}\"", out::shorten(text, 40))));
+    deeds.extend(
+        answer.additional_context.as_ref().map(|text| format!("told the model \"{}\"", out::shorten(text, 40))),
+    );
     deeds.extend(answer.system_message.as_ref().map(|text| format!("said \"{}\"", out::shorten(text, 50))));
     if answer.clear_context {
         deeds.push("emptied the model's memory".to_owned());
@@ -55,9 +60,15 @@ pub(crate) fn lines(event: &AgentEvent) -> Vec<String> {
             std::iter::once(format!("\n{}", paint(BOLD, "prompt"))).chain(shown).collect()
         }
         AgentEvent::HookFinished { report, .. } => vec![hook_line(report)],
-        AgentEvent::ToolStarted(start) => vec![format!("  {} {}", paint(NOTE, &start.name), out::shorten(&start.description, 70))],
+        AgentEvent::ToolStarted(start) => {
+            vec![format!("  {} {}", paint(NOTE, &start.name), out::shorten(&start.description, 70))]
+        }
         AgentEvent::ToolFinished(end) => match &end.error {
-            Some(error) => vec![format!("  {} {}", paint(BAD, format!("{} did not run:", end.name)), out::shorten(&error.message, 80))],
+            Some(error) => vec![format!(
+                "  {} {}",
+                paint(BAD, format!("{} did not run:", end.name)),
+                out::shorten(&error.message, 80)
+            )],
             None if end.display.summary().is_empty() => Vec::new(),
             None => vec![format!("  {}", paint(DIM, format!("→ {}", out::shorten(&end.display.summary(), 80))))],
         },
@@ -85,7 +96,12 @@ fn hook_line(report: &RunReport) -> String {
         _ => GOOD,
     };
     let time = paint(DIM, format!("{:>6.1} ms", report.duration.as_secs_f64() * 1e3));
-    format!("  {} {time}  {:<16} {}", paint(NOTE, format!("{:<19}", report.event)), out::shorten(&report.hook, 16), paint(style, out::shorten(&deed, 100)))
+    format!(
+        "  {} {time}  {:<16} {}",
+        paint(NOTE, format!("{:<19}", report.event)),
+        out::shorten(&report.hook, 16),
+        paint(style, out::shorten(&deed, 100))
+    )
 }
 
 fn end_line(end: &TurnEnd) -> Option<String> {

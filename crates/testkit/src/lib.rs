@@ -4,6 +4,8 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot set up its box has failed")]
 
+pub mod replay;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,11 +13,14 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use replay::Replay;
+
 /// A home and a project that nobody else uses.
 pub struct Sandbox {
     folder: TempDir,
     binary: PathBuf,
     env: Vec<(String, String)>,
+    project: String,
 }
 
 /// How a program ended.
@@ -53,7 +58,7 @@ impl Sandbox {
     /// An empty box around a binary; the project's folder is trusted.
     pub fn new(binary: impl Into<PathBuf>) -> Sandbox {
         let folder = tempfile::Builder::new().prefix("hw").tempdir().expect("a temporary folder");
-        let sandbox = Sandbox { folder, binary: binary.into(), env: Vec::new() };
+        let sandbox = Sandbox { folder, binary: binary.into(), env: Vec::new(), project: "project".to_owned() };
         std::fs::create_dir_all(sandbox.home()).expect("a home");
         std::fs::create_dir_all(sandbox.project()).expect("a project");
         sandbox.env("GEMINI_CLI_TRUST_WORKSPACE", "true")
@@ -74,6 +79,14 @@ impl Sandbox {
         self
     }
 
+    /// The box, with an empty project of another name.
+    #[must_use]
+    pub fn project_named(mut self, name: &str) -> Self {
+        self.project = name.to_owned();
+        std::fs::create_dir_all(self.project()).expect("a project");
+        self
+    }
+
     /// The home.
     pub fn home(&self) -> PathBuf {
         self.root().join("home")
@@ -81,7 +94,19 @@ impl Sandbox {
 
     /// The project.
     pub fn project(&self) -> PathBuf {
-        self.root().join("project")
+        self.root().join(&self.project)
+    }
+
+    /// A place beside home and project.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    /// Writes a replay file and gives back its path.
+    pub fn replay(&self, replay: &Replay) -> String {
+        let path = self.beside("replay.jsonl");
+        std::fs::write(&path, replay.text()).expect("a file");
+        path.to_string_lossy().into_owned()
     }
 
     fn root(&self) -> PathBuf {
@@ -172,6 +197,16 @@ pub fn finish(child: Child) -> Run {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Waits until something is so; a minute is long enough for anything that will ever be.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let since = std::time::Instant::now();
+    while !is_so() {
+        assert!(since.elapsed().as_secs() < 60, "waited in vain: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
 

@@ -108,7 +108,8 @@ impl Tally {
                 self.hooks += 1;
                 self.in_hooks += report.duration;
                 self.rewritten += u32::from(report.answer.tool_input.is_some());
-                self.redacted += u32::from(report.event == EventKind::AfterModel && report.answer.llm_response.is_some());
+                self.redacted +=
+                    u32::from(report.event == EventKind::AfterModel && report.answer.llm_response.is_some());
                 let refused = report.event == EventKind::BeforeTool && report.decision() == Some(Decision::Deny);
                 self.denied += u32::from(refused);
             }

@@ -4,12 +4,12 @@ use std::io::{IsTerminal, Read};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 use crate::args::AgentArgs;
 
 /// The most that is read from a pipe.
-const LARGEST: u64 = 8 << 20;
+const LARGEST: u64 = 64 << 20;
 
 /// The whole prompt; nothing if there is none.
 pub(crate) fn prompt(args: &AgentArgs) -> anyhow::Result<Option<String>> {
@@ -33,7 +33,7 @@ fn piped(has_prompt: bool) -> anyhow::Result<Option<String>> {
         let read = stdin.read(&mut first).and_then(|read| {
             let _ = sender.send(None);
             bytes.extend_from_slice(&first[..read]);
-            if read == 0 { Ok(0) } else { stdin.take(LARGEST).read_to_end(&mut bytes) }
+            if read == 0 { Ok(0) } else { stdin.take(LARGEST + 1).read_to_end(&mut bytes) }
         });
         let _ = sender.send(Some(read.map(|_| bytes)));
     });
@@ -42,6 +42,7 @@ fn piped(has_prompt: bool) -> anyhow::Result<Option<String>> {
         return Ok(None);
     }
     let bytes = receiver.into_iter().flatten().next().transpose().context("can't read stdin")?.unwrap_or_default();
+    ensure!(bytes.len() as u64 <= LARGEST, "what is piped in is larger than {} MB", LARGEST >> 20);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Ok((!text.trim().is_empty()).then_some(text))
 }

@@ -59,9 +59,8 @@ impl Printer for Text {
                 Some(error) => self.aside(&format!("Error executing tool {}: {}", end.name, error.message)),
                 None => Ok(()),
             },
-            AgentEvent::AgentRetry { reason, attempt } => {
-                self.aside(&format!("{} hooks rejected the answer (retry {attempt}): {reason}", paint(WARN, "[WARNING]")))
-            }
+            AgentEvent::AgentRetry { reason, attempt } => self
+                .aside(&format!("{} hooks rejected the answer (retry {attempt}): {reason}", paint(WARN, "[WARNING]"))),
             AgentEvent::Compressed { before, after, .. } => {
                 self.aside(&paint(DIM, format!("history compressed from {before} to {after} tokens")))
             }

@@ -5,10 +5,10 @@ use std::io::Write;
 use hookwright_hooks::Severity;
 use serde_json::json;
 
-use super::state::{self, State};
 use super::Toolbox;
-use crate::out::{self, BAD, BOLD, GOOD, NOTE, WARN, paint};
+use super::state::{self, State};
 use crate::exit;
+use crate::out::{self, BAD, BOLD, GOOD, NOTE, WARN, paint};
 
 pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     let entries = state::entries(toolbox);
@@ -31,7 +31,14 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
             State::Inert(_) => (BAD, "FAIL"),
         };
         let hook = &entry.hook;
-        writeln!(stdout, "{} {} {} ({})", paint(style, format!("{word:>4}")), hook.event, paint(BOLD, out::shorten(hook.id(), 60)), hook.source)?;
+        writeln!(
+            stdout,
+            "{} {} {} ({})",
+            paint(style, format!("{word:>4}")),
+            hook.event,
+            paint(BOLD, out::shorten(hook.id(), 60)),
+            hook.source
+        )?;
         if let Some(reason) = entry.state.reason() {
             writeln!(stdout, "       {reason}")?;
         }
@@ -48,7 +55,9 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
 fn advice(state: &State) -> Option<String> {
     match state {
         State::Inert(problem) => Some(problem.advice()),
-        State::Untrusted(_) => Some("look at it, then `hookwright hooks trust NAME`, or `--folder` for the whole folder".to_owned()),
+        State::Untrusted(_) => {
+            Some("look at it, then `hookwright hooks trust NAME`, or `--folder` for the whole folder".to_owned())
+        }
         State::Armed | State::Disabled(_) => None,
     }
 }

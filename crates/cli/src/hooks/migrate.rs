@@ -47,7 +47,8 @@ fn apply(migration: &Migration, target: &Path, dry_run: bool) -> anyhow::Result<
     if migration.entries.is_empty() {
         return Ok(());
     }
-    let before = read_settings_file(target).with_context(|| format!("can't read {}", target.display()))?.unwrap_or_default();
+    let before =
+        read_settings_file(target).with_context(|| format!("can't read {}", target.display()))?.unwrap_or_default();
     let after = claude::merged_text(target, &before, migration)?;
     if before == after {
         out::note(format!("{} has these hooks already", target.display()))?;

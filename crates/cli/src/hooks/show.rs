@@ -5,8 +5,8 @@ use std::io::Write;
 use anyhow::bail;
 use serde_json::Value;
 
-use super::state::{self, Entry};
 use super::Toolbox;
+use super::state::{self, Entry};
 use crate::exit;
 use crate::out::{self, BOLD, paint};
 

@@ -17,7 +17,8 @@ pub(crate) fn enable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8
 
 pub(crate) fn disable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8> {
     let names = names(toolbox, name)?;
-    let locked = |wanted: &String| state::entries(toolbox).iter().any(|entry| entry.hook.locked && entry.hook.id() == wanted);
+    let locked =
+        |wanted: &String| state::entries(toolbox).iter().any(|entry| entry.hook.locked && entry.hook.id() == wanted);
     let (kept, names): (Vec<String>, Vec<String>) = names.into_iter().partition(locked);
     if let (Some(_), [kept, ..]) = (name, kept.as_slice()) {
         bail!("hook `{kept}` is locked by the system settings and can't be switched off");
@@ -63,7 +64,9 @@ fn report(verb: &str, name: Option<&str>, names: &[String], file: Option<std::pa
 fn warn_if_still_off(toolbox: &Toolbox, names: &[String]) -> anyhow::Result<()> {
     let file = which_settings_file(&toolbox.loaded.world, &toolbox.loaded.project.root);
     let own = if file == toolbox.loaded.paths.user_settings { Source::User } else { Source::Project };
-    for (hook, state) in toolbox.loaded.registry.entries().filter(|(hook, _)| names.iter().any(|name| name == hook.id())) {
+    for (hook, state) in
+        toolbox.loaded.registry.entries().filter(|(hook, _)| names.iter().any(|name| name == hook.id()))
+    {
         let others: Vec<String> = match state {
             HookState::Disabled { by } => by.iter().filter(|source| **source != own).map(Source::to_string).collect(),
             HookState::SwitchedOff { by } => vec![by.to_string()],

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use crate::args::Place;
+use crate::exit;
 use crate::hooktest::{self, CaseResult, Failure, FileResult};
 use crate::out::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
-use crate::exit;
 
 pub(crate) fn run(
     place: &Place,

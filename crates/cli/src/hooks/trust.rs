@@ -7,8 +7,8 @@ use hookwright_settings::trust::{FolderRule, set_folder_trust, trust_hooks};
 use hookwright_settings::{FileState, Finding, Review};
 
 use super::Toolbox;
-use crate::out::{self, BOLD, paint};
 use crate::exit;
+use crate::out::{self, BOLD, paint};
 
 pub(crate) fn run(toolbox: &Toolbox, name: Option<&str>, all: bool, folder: bool) -> anyhow::Result<u8> {
     let root = &toolbox.loaded.project.root;

@@ -51,7 +51,8 @@ pub(crate) fn check(expect: &Expect, kind: EventKind, outcome: &Outcome<()>, pro
 
 /// Expectations about a process only make sense where one hook ran.
 fn check_single_run(expect: &Expect, outcome: &Outcome<()>, failures: &mut Failures) {
-    let about_one = expect.exit_code.is_some() || !expect.stdout_contains.0.is_empty() || !expect.stderr_contains.0.is_empty();
+    let about_one =
+        expect.exit_code.is_some() || !expect.stdout_contains.0.is_empty() || !expect.stderr_contains.0.is_empty();
     if !about_one {
         return;
     }

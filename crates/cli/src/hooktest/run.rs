@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use hookwright_hooks::{AnyEvent, Diagnostic, HookEngine, Layer, Registry, Session, Severity, Source, Subject, declare};
+use hookwright_hooks::{
+    AnyEvent, Diagnostic, HookEngine, Layer, Registry, Session, Severity, Source, Subject, declare,
+};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -44,9 +46,9 @@ pub(crate) async fn run_file(
     }
     for case in file.cases.iter().filter(|case| filter.is_none_or(|text| case.name.contains(text))) {
         let started = Instant::now();
-        let (failures, warnings) = run_case(&file, case, path, project, env).await.with_context(|| {
-            format!("{}: case `{}` could not be run", path.display(), case.name)
-        })?;
+        let (failures, warnings) = run_case(&file, case, path, project, env)
+            .await
+            .with_context(|| format!("{}: case `{}` could not be run", path.display(), case.name))?;
         result.cases.push(CaseResult { name: case.name.clone(), duration: started.elapsed(), failures, warnings });
     }
     Ok(result)
@@ -128,7 +130,8 @@ fn copy_tree(source: &Path, target: &Path) -> anyhow::Result<()> {
 
 fn make_repository(project: &Path) -> anyhow::Result<()> {
     let git = |args: &[&str]| -> anyhow::Result<()> {
-        let identity = ["-c", "user.name=hooktest", "-c", "user.email=hooktest@localhost", "-c", "init.defaultBranch=main"];
+        let identity =
+            ["-c", "user.name=hooktest", "-c", "user.email=hooktest@localhost", "-c", "init.defaultBranch=main"];
         let output = std::process::Command::new("git")
             .args(identity)
             .args(args)

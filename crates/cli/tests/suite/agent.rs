@@ -1,1 +1,141 @@
-//! The agent, headless.
+//! The agent without a screen: the built binary, real hook scripts, replayed models.
+
+mod after_agent;
+mod after_model;
+mod after_tool;
+mod answers;
+mod before_agent;
+mod before_model;
+mod before_tool;
+mod configuration;
+mod demo;
+mod formats;
+mod order;
+mod sessions;
+mod signals;
+mod telemetry;
+
+use hookwright_testkit::{Replay, Run, Sandbox};
+use serde_json::{Map, Value, json};
+
+/// Every event, in the order of the table.
+const EVENTS: [&str; 11] = [
+    "SessionStart",
+    "SessionEnd",
+    "BeforeAgent",
+    "AfterAgent",
+    "BeforeModel",
+    "BeforeToolSelection",
+    "AfterModel",
+    "BeforeTool",
+    "AfterTool",
+    "PreCompress",
+    "Notification",
+];
+
+/// A project with hooks: for each its event, its matcher and its script. The first one is called `hook1`. Telemetry is
+/// written, so that requests can be looked at.
+fn project(hooks: &[(&str, &str, &str)]) -> Sandbox {
+    project_in(crate::sandbox(), hooks, json!({}))
+}
+
+/// The same with more settings.
+fn project_with(hooks: &[(&str, &str, &str)], settings: Value) -> Sandbox {
+    project_in(crate::sandbox(), hooks, settings)
+}
+
+fn project_in(sandbox: Sandbox, hooks: &[(&str, &str, &str)], mut settings: Value) -> Sandbox {
+    let mut events = settings.get("hooks").and_then(Value::as_object).cloned().unwrap_or_else(Map::new);
+    for (at, (event, matcher, script)) in hooks.iter().enumerate() {
+        let name = format!("hook{}", at + 1);
+        let command = sandbox.script(&format!("{name}.sh"), script);
+        let definition = json!({"matcher": matcher, "hooks": [{"type": "command", "name": name, "command": command}]});
+        let list = events.entry(*event).or_insert_with(|| json!([]));
+        list.as_array_mut().unwrap().push(definition);
+    }
+    settings["hooks"] = Value::Object(events);
+    sandbox.settings(&settings);
+    let outfile = sandbox.beside("telemetry.log");
+    sandbox.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_OUTFILE", outfile.to_str().unwrap())
+}
+
+/// A hook that keeps what it is told.
+const LOG: &str = r#"{ cat; echo; } >> "$GEMINI_PROJECT_DIR/log.jsonl""#;
+
+/// A hook on every event that keeps what it is told.
+fn watched() -> Vec<(&'static str, &'static str, &'static str)> {
+    EVENTS.map(|event| (event, "*", LOG)).to_vec()
+}
+
+/// What the logging hooks were told.
+fn log(sandbox: &Sandbox) -> Vec<Value> {
+    if !sandbox.has("log.jsonl") {
+        return Vec::new();
+    }
+    sandbox.read("log.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The events that the logging hooks saw.
+fn logged_events(sandbox: &Sandbox) -> Vec<String> {
+    log(sandbox).iter().map(|input| input["hook_event_name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What the logging hooks were told of one event.
+fn logged(sandbox: &Sandbox, event: &str) -> Vec<Value> {
+    log(sandbox).into_iter().filter(|input| input["hook_event_name"] == event).collect()
+}
+
+/// One prompt with recorded answers; every tool may run.
+fn run(sandbox: &Sandbox, replay: &Replay, more: &[&str]) -> Run {
+    prompt(sandbox, "hello", replay, more)
+}
+
+fn prompt(sandbox: &Sandbox, prompt: &str, replay: &Replay, more: &[&str]) -> Run {
+    let file = sandbox.replay(replay);
+    let args = ["-p", prompt, "--fake-responses", file.as_str(), "--approval-mode=yolo"];
+    sandbox.run(&[&args, more].concat())
+}
+
+/// The telemetry records of one kind: their attributes.
+fn records(sandbox: &Sandbox, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(sandbox.beside("telemetry.log")).unwrap();
+    let all = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    all.map(|record| record.unwrap()["attributes"].clone())
+        .filter(|attributes| attributes["event.name"] == format!("gemini_cli.{name}"))
+        .collect()
+}
+
+/// The conversations that were sent to the model, one per request.
+fn requests(sandbox: &Sandbox) -> Vec<Value> {
+    let text = |record: &Value| serde_json::from_str(record["request_text"].as_str().unwrap()).unwrap();
+    records(sandbox, "api_request").iter().map(text).collect()
+}
+
+/// The session's transcript; the only one.
+fn transcript(sandbox: &Sandbox) -> String {
+    let files: Vec<_> = files_under(&sandbox.home()).into_iter().filter(|path| path.ends_with(".jsonl")).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    std::fs::read_to_string(&files[0]).unwrap()
+}
+
+fn files_under(folder: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { files_under(&path) } else { vec![path.to_str().unwrap().to_owned()] })
+        .collect()
+}
+
+/// A script that prints a JSON answer.
+fn answer(answer: &Value) -> String {
+    format!("cat > /dev/null\ncat <<'END'\n{answer}\nEND")
+}
+
+#[track_caller]
+fn has(text: &str, words: &str) {
+    assert!(text.contains(words), "no `{words}` in:\n{text}");
+}
+
+#[track_caller]
+fn lacks(text: &str, words: &str) {
+    assert!(!text.contains(words), "`{words}` in:\n{text}");
+}

@@ -47,7 +47,9 @@ fn every_way_to_be_inert_is_found_and_explained() {
 
 #[test]
 fn what_the_doctor_says_is_what_running_shows() {
-    for (command, code) in [("no-such-program", 127), ("./plain.sh", 126), ("./folder", 126), ("no-such-program | cat; exit 127", 127)] {
+    for (command, code) in
+        [("no-such-program", 127), ("./plain.sh", 126), ("./folder", 126), ("no-such-program | cat; exit 127", 127)]
+    {
         let sandbox = sandbox();
         sandbox.write("plain.sh", "#!/bin/sh\n");
         std::fs::create_dir(sandbox.project().join("folder")).unwrap();

@@ -13,7 +13,8 @@ fn with_hook(event: &str, matcher: &str, script: &str) -> Sandbox {
 }
 
 fn fire_tool(sandbox: &Sandbox, more: &[&str]) -> hookwright_testkit::Run {
-    let args = ["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", r#"{"file_path": "a", "content": "b"}"#];
+    let args =
+        ["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", r#"{"file_path": "a", "content": "b"}"#];
     sandbox.run(&[&args, more].concat())
 }
 
@@ -75,7 +76,8 @@ fn every_event_can_be_fired() {
         ("Notification", json!({"notification_type": "ToolPermission", "message": "m", "details": {}})),
     ];
     for (event, input) in inputs {
-        let sandbox = with_hook(event, "", "grep -q '\"hook_event_name\":\"'\"$1\"'\"' && echo '{\"systemMessage\": \"seen\"}'");
+        let sandbox =
+            with_hook(event, "", "grep -q '\"hook_event_name\":\"'\"$1\"'\"' && echo '{\"systemMessage\": \"seen\"}'");
         let text = sandbox.read(".gemini/settings.json").replace("hook.sh", &format!("hook.sh {event}"));
         sandbox.write(".gemini/settings.json", text);
         let run = sandbox.run_with_input(&["hooks", "fire", event, "--input", "-", "--json"], &input.to_string());

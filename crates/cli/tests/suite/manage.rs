@@ -19,7 +19,10 @@ fn list_shows_every_layer_in_order() {
     ");
     let only = sandbox.run(&["hooks", "list", "--event", "AfterAgent", "--json"]).exits(0).json();
     assert_eq!(only.as_array().unwrap().len(), 1);
-    assert_eq!((&only[0]["name"], &only[0]["state"], &only[0]["timeout_ms"]), (&json!("u"), &json!("armed"), &json!(60000)));
+    assert_eq!(
+        (&only[0]["name"], &only[0]["state"], &only[0]["timeout_ms"]),
+        (&json!("u"), &json!("armed"), &json!(60000))
+    );
 }
 
 #[test]

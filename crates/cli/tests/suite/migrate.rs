@@ -22,9 +22,12 @@ fn hooks_are_taken_over_once() {
     let after = sandbox.read(".gemini/settings.json");
     assert!(after.contains("// keep me"), "{after}");
     let hooks = sandbox.run(&["hooks", "list", "--json"]).json();
-    let found: Vec<_> = hooks.as_array().unwrap().iter().map(|hook| {
-        (hook["event"].as_str().unwrap().to_owned(), hook["matcher"].clone(), hook["timeout_ms"].clone())
-    }).collect();
+    let found: Vec<_> = hooks
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hook| (hook["event"].as_str().unwrap().to_owned(), hook["matcher"].clone(), hook["timeout_ms"].clone()))
+        .collect();
     assert!(found.contains(&("BeforeTool".into(), json!("run_shell_command|replace"), json!(30000))), "{found:?}");
     assert!(found.iter().any(|(event, _, _)| event == "AfterAgent"), "{found:?}");
     let again = sandbox.run(&["hooks", "migrate", "--from-claude"]).exits(0);

@@ -52,9 +52,12 @@ fn files_that_cannot_be_read_say_why() {
     sandbox.write("latin1.json", b"{\"hooks\": \"\xe9\"}");
     sandbox.write("cut.json", "{\"hooks\": {");
     std::fs::create_dir(sandbox.project().join("folder.json")).unwrap();
-    for (file, words) in
-        [("latin1.json", "UTF-8"), ("cut.json", "not valid JSON"), ("folder.json", "directory"), ("gone.json", "no such file")]
-    {
+    for (file, words) in [
+        ("latin1.json", "UTF-8"),
+        ("cut.json", "not valid JSON"),
+        ("folder.json", "directory"),
+        ("gone.json", "no such file"),
+    ] {
         let run = sandbox.run(&["hooks", "validate", file]).exits(1);
         assert!(run.stderr.contains(words), "{file}: {}", run.stderr);
     }
@@ -65,7 +68,11 @@ fn fifty_megabytes_of_nesting_are_refused_quickly() {
     let sandbox = sandbox();
     sandbox.write("deep.json", "[".repeat(50 << 20));
     let run = sandbox.run(&["hooks", "validate", "deep.json"]).exits(1);
-    assert!(run.stderr.contains("deep.json") && run.stderr.len() < 2000, "{}", &run.stderr[..run.stderr.len().min(2000)]);
+    assert!(
+        run.stderr.contains("deep.json") && run.stderr.len() < 2000,
+        "{}",
+        &run.stderr[..run.stderr.len().min(2000)]
+    );
 }
 
 #[test]

@@ -28,17 +28,28 @@ fn powers(event: EventKind) -> Vec<String> {
     add(Power::Stop, r#"{"continue": false, "stopReason": "…"}: ends the agent's loop"#);
     add(Power::Context, r#"{"hookSpecificOutput": {"additionalContext": "…"}}: tells the model something"#);
     add(Power::RewriteInput, r#"{"hookSpecificOutput": {"tool_input": {…}}}: changes the tool's arguments"#);
-    add(Power::TailCall, r#"{"hookSpecificOutput": {"tailToolCallRequest": {"name": "…", "args": {…}}}}: runs a tool next"#);
+    add(
+        Power::TailCall,
+        r#"{"hookSpecificOutput": {"tailToolCallRequest": {"name": "…", "args": {…}}}}: runs a tool next"#,
+    );
     add(Power::RewriteRequest, r#"{"hookSpecificOutput": {"llm_request": {…}}}: changes the request"#);
-    add(Power::AnswerForModel, r#"{"hookSpecificOutput": {"llm_response": {"text": "…"}}}: answers in the model's place"#);
+    add(
+        Power::AnswerForModel,
+        r#"{"hookSpecificOutput": {"llm_response": {"text": "…"}}}: answers in the model's place"#,
+    );
     add(Power::ReplaceResponse, r#"{"hookSpecificOutput": {"llm_response": {"text": "…"}}}: replaces this piece"#);
-    add(Power::SelectTools, r#"{"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["…"]}}}"#);
+    add(
+        Power::SelectTools,
+        r#"{"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["…"]}}}"#,
+    );
     add(Power::ClearContext, r#"{"hookSpecificOutput": {"clearContext": true}}: empties the model's memory"#);
     lines
 }
 
 fn comment(sign: &str, about: &str, powers: &[String]) -> String {
-    let mut text = format!("{sign} {about}\n{sign}\n{sign} One JSON object comes in on stdin; print one on stdout, or nothing for \"no objection\":\n");
+    let mut text = format!(
+        "{sign} {about}\n{sign}\n{sign} One JSON object comes in on stdin; print one on stdout, or nothing for \"no objection\":\n"
+    );
     powers.iter().for_each(|line| text.push_str(&format!("{sign}   {line}\n")));
     text
 }
@@ -115,9 +126,14 @@ pub(super) fn test(new: &New) -> String {
         "message_contains = \"the example\""
     };
     let case = |title: &str, input: String, expected: &str| {
-        format!("[[case]]\nname = \"{title}\"\nevent = \"{event}\"\nhook = \"{name}\"\n{input}\n[case.expect]\nexit_code = 0\n{expected}\n")
+        format!(
+            "[[case]]\nname = \"{title}\"\nevent = \"{event}\"\nhook = \"{name}\"\n{input}\n[case.expect]\nexit_code = 0\n{expected}\n"
+        )
     };
-    let mut text = format!("# Run with: hookwright hooks test\n{requires}{}", case("finds what it looks for", input(new, TRIGGER), expected));
+    let mut text = format!(
+        "# Run with: hookwright hooks test\n{requires}{}",
+        case("finds what it looks for", input(new, TRIGGER), expected)
+    );
     if is_selective(*event) {
         text.push('\n');
         text.push_str(&case("has no objection to anything else", input(new, "something else"), "decision = \"allow\""));
@@ -135,10 +151,14 @@ fn input(new: &New, text: &str) -> String {
         EventKind::BeforeAgent => format!("prompt = \"{text}\"\n"),
         EventKind::AfterAgent => format!("prompt = \"hello\"\ninput = {{ prompt_response = \"{text}\" }}\n"),
         EventKind::BeforeModel | EventKind::BeforeToolSelection => {
-            format!("input = {{ llm_request = {{ model = \"m\", messages = [{{ role = \"user\", content = \"{text}\" }}] }} }}\n")
+            format!(
+                "input = {{ llm_request = {{ model = \"m\", messages = [{{ role = \"user\", content = \"{text}\" }}] }} }}\n"
+            )
         }
         EventKind::AfterModel => {
-            format!("input = {{ llm_request = {{ model = \"m\" }}, llm_response = {{ text = \"{text}\" }}, content = \"{text}\" }}\n")
+            format!(
+                "input = {{ llm_request = {{ model = \"m\" }}, llm_response = {{ text = \"{text}\" }}, content = \"{text}\" }}\n"
+            )
         }
         event => match event.info().subject {
             Subject::Field { name, values } => {
@@ -153,6 +173,7 @@ fn input(new: &New, text: &str) -> String {
 /// A tool that the matcher matches, as far as can be told.
 fn tool(new: &New) -> &str {
     let first = new.matcher.as_deref().unwrap_or_default().split('|').next().unwrap_or_default();
-    let plain = !first.is_empty() && first.chars().all(|char| char.is_ascii_alphanumeric() || char == '_' || char == '-');
+    let plain =
+        !first.is_empty() && first.chars().all(|char| char.is_ascii_alphanumeric() || char == '_' || char == '-');
     if plain { first } else { "write_file" }
 }

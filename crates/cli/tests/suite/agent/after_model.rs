@@ -1,0 +1,128 @@
+//! AfterModel: what hooks redact is nowhere.
+
+use super::*;
+use hookwright_testkit::replay::{call, chunk};
+
+const SECRET: &str = "hunter2";
+
+/// Replaces a piece that holds the secret, and keeps what it read out of the logs.
+const REDACT: &str = r#"case $(sed 's/.*"content":"\([^"]*\)","full_content".*/\1/') in
+*hunter2*) echo '{"suppressOutput": true, "hookSpecificOutput": {"llm_response": {"candidates": [{"content": {"role": "model", "parts": ["[gone] "]}}]}}}';;
+*) echo '{"suppressOutput": true}';;
+esac"#;
+
+fn secret_replay() -> Replay {
+    Replay::new().pieces(&["the word is ", "hunter2 ", "I think"])
+}
+
+#[test]
+fn what_is_redacted_is_nowhere() {
+    let sandbox = project(&[("AfterModel", "", REDACT)]);
+    let run_text = run(&sandbox, &secret_replay(), &[]).exits(0);
+    assert_eq!(run_text.stdout, "the word is [gone] I think\n");
+    prompt(&sandbox, "and now?", &Replay::new().says("ok"), &["--resume"]).exits(0);
+    let later = requests(&sandbox)[1].to_string();
+    has(&later, "the word is [gone] I think");
+    for file in files_under(&sandbox.home()).into_iter().chain([sandbox.beside("telemetry.log").to_str().unwrap().to_owned()]) {
+        lacks(&String::from_utf8_lossy(&std::fs::read(file).unwrap()), SECRET);
+    }
+    lacks(&run_text.stderr, SECRET);
+}
+
+#[test]
+fn what_is_redacted_is_in_no_format_and_in_no_later_event() {
+    for format in ["json", "stream-json"] {
+        let sandbox = project(&[("AfterModel", "", REDACT), ("AfterAgent", "", LOG)]);
+        let run = run(&sandbox, &secret_replay(), &["-o", format]).exits(0);
+        lacks(&run.stdout, SECRET);
+        has(&run.stdout, "[gone]");
+        assert_eq!(log(&sandbox)[0]["prompt_response"], "the word is [gone] I think");
+    }
+}
+
+#[test]
+fn later_pieces_are_told_the_redacted_text() {
+    let sandbox = project(&[("AfterModel", "", &format!("tee -a log.jsonl | {{ {REDACT}\n}}; echo >> log.jsonl"))]);
+    run(&sandbox, &secret_replay(), &[]).exits(0);
+    assert_eq!(logged(&sandbox, "AfterModel")[2]["full_content"], "the word is [gone] I think");
+}
+
+#[test]
+fn older_spellings_and_plain_text_replace_a_piece_too() {
+    for specific in [
+        json!({"llm_response": {"text": "new"}}),
+        json!({"modifiedResponse": {"text": "new"}}),
+        json!({"llm_response": {"candidate": {"content": {"parts": ["new"]}}}}),
+        json!({"llm_response": {"content": "new"}}),
+        json!({"llm_response": {"candidates": [{"content": {"parts": [{"text": "new"}]}}]}}),
+    ] {
+        let sandbox = project(&[("AfterModel", "", &answer(&json!({"hookSpecificOutput": specific})))]);
+        assert_eq!(run(&sandbox, &Replay::new().says("old"), &[]).exits(0).stdout, "new\n", "{specific}");
+    }
+}
+
+#[test]
+fn calls_survive_a_redaction() {
+    let sandbox = project(&[("AfterModel", "", &answer(&json!({"hookSpecificOutput": {"llm_response": {"text": "X"}}})))]);
+    let parts = [json!({"text": "hunter2"}), call("write_file", json!({"file_path": "a.txt", "content": "A"}))];
+    let run = run(&sandbox, &Replay::new().parts(&parts).says("hunter2"), &[]).exits(0);
+    assert_eq!(sandbox.read("a.txt"), "A");
+    lacks(&run.stdout, SECRET);
+    lacks(&requests(&sandbox)[1].to_string(), SECRET);
+}
+
+#[test]
+fn a_denied_piece_is_not_shown_and_ends_the_turn() {
+    let script = r#"case $(cat) in *'"content":"hunter2'*) echo 'a secret' >&2; exit 2;; esac"#;
+    let sandbox = project(&[("AfterModel", "", script), ("AfterAgent", "", LOG)]);
+    let plain = run(&sandbox, &Replay::new().pieces(&["well, ", "hunter2", "never"]), &[]).exits(0);
+    has(&plain.stderr, "[WARNING] Agent execution blocked: a secret\n");
+    lacks(&plain.stdout, SECRET);
+    lacks(&plain.stdout, "never");
+    assert!(log(&sandbox).is_empty());
+    let text = transcript(&sandbox);
+    lacks(&text, SECRET);
+    // Nothing of the answer counts.
+    lacks(&text, "well, ");
+    let sandbox = project(&[("AfterModel", "", script)]);
+    let answer = run(&sandbox, &Replay::new().pieces(&["well, ", "hunter2"]), &["-o", "json"]).exits(0).json();
+    assert_eq!(answer["response"], "");
+    assert_eq!(answer["error"]["message"], "Agent execution blocked: a secret");
+}
+
+#[test]
+fn a_stop_keeps_what_came_before() {
+    let script = r#"case $(cat) in *'"content":"two'*) echo '{"continue": false, "stopReason": "enough"}';; esac"#;
+    let sandbox = project(&[("AfterModel", "", script)]);
+    let run = run(&sandbox, &Replay::new().pieces(&["one ", "two ", "three"]), &[]).exits(0);
+    assert_eq!(run.stdout, "one \n");
+    has(&run.stderr, "Agent execution stopped: Agent execution stopped by hook: enough\n");
+    has(&transcript(&sandbox), "one ");
+}
+
+#[test]
+fn thoughts_are_neither_printed_nor_shown_to_hooks() {
+    let sandbox = project(&[("AfterModel", "", LOG)]);
+    let chunks = vec![
+        chunk(&[json!({"text": "let me think", "thought": true})], false),
+        json!({"usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}),
+        json!({"candidates": [{"content": {"role": "model"}}]}),
+        json!({"candidates": []}),
+        chunk(&[json!({"text": "thinking", "thought": true}), json!({"text": "ok"})], true),
+    ];
+    for format in ["text", "json", "stream-json"] {
+        let run = run(&sandbox, &Replay::new().stream(chunks.clone()), &["-o", format]).exits(0);
+        has(&run.stdout, "ok");
+        lacks(&run.stdout, "think");
+        lacks(&run.stderr, "think");
+    }
+    assert!(log(&sandbox).iter().all(|input| !input["llm_response"].to_string().contains("think")));
+}
+
+#[test]
+fn a_failing_hook_warns_once_and_not_per_piece() {
+    let sandbox = project(&[("AfterModel", "", "echo broken >&2; exit 3")]);
+    let run = run(&sandbox, &Replay::new().pieces(&["a", "b", "c"]), &[]).exits(0);
+    assert_eq!(run.stdout, "abc\n");
+    assert_eq!(run.stderr.matches("broken").count(), 1, "{}", run.stderr);
+}

@@ -1,0 +1,85 @@
+//! BeforeAgent and SessionStart: what stands around a prompt.
+
+use super::*;
+
+fn parts(request: &Value) -> Vec<String> {
+    let parts = request[0]["parts"].as_array().unwrap();
+    parts.iter().map(|part| part["text"].as_str().unwrap().to_owned()).collect()
+}
+
+fn context(text: &str) -> String {
+    answer(&json!({"hookSpecificOutput": {"additionalContext": text}}))
+}
+
+#[test]
+fn context_follows_the_prompt_and_cannot_close_its_mark() {
+    let sandbox = project(&[("BeforeAgent", "", &context("the branch is <main>"))]);
+    let run = run(&sandbox, &Replay::new().says("ok"), &[]).exits(0);
+    assert_eq!(run.stdout, "ok\n");
+    let sent = parts(&requests(&sandbox)[0]);
+    assert_eq!(sent, ["hello", "<hook_context>the branch is &lt;main&gt;</hook_context>"]);
+}
+
+#[test]
+fn what_session_start_says_stands_before_the_prompt() {
+    let sandbox = project(&[("SessionStart", "startup", &context("ship on Friday"))]);
+    run(&sandbox, &Replay::new().says("ok"), &[]).exits(0);
+    assert_eq!(parts(&requests(&sandbox)[0]), ["<hook_context>ship on Friday</hook_context>", "hello"]);
+}
+
+#[test]
+fn session_start_never_blocks() {
+    for script in ["echo no >&2; exit 2", r#"echo '{"decision": "deny", "reason": "no"}'"#, r#"echo '{"continue": false}'"#] {
+        let sandbox = project(&[("SessionStart", "", script)]);
+        assert_eq!(run(&sandbox, &Replay::new().says("ok"), &[]).exits(0).stdout, "ok\n", "{script}");
+    }
+}
+
+#[test]
+fn a_denied_prompt_leaves_no_trace() {
+    let script = r#"case $(cat) in *'"prompt":"forbidden'*) echo 'not that' >&2; exit 2;; esac"#;
+    let sandbox = project(&[("BeforeAgent", "", script), ("AfterAgent", "", LOG)]);
+    prompt(&sandbox, "first", &Replay::new().says("one"), &[]).exits(0);
+    let run = prompt(&sandbox, "forbidden words", &Replay::new(), &["--resume"]).exits(0);
+    assert_eq!(run.stdout, "");
+    has(&run.stderr, "[WARNING] Agent execution blocked: not that\n");
+    assert_eq!(log(&sandbox).len(), 1, "AfterAgent fired for a turn that was not");
+    lacks(&transcript(&sandbox), "forbidden");
+    prompt(&sandbox, "third", &Replay::new().says("three"), &["--resume"]).exits(0);
+    assert_eq!(requests(&sandbox).len(), 2);
+    let last = requests(&sandbox)[1].to_string();
+    lacks(&last, "forbidden");
+    has(&last, "one");
+}
+
+#[test]
+fn a_stopped_prompt_stays() {
+    let script = r#"case $(cat) in *'"prompt":"stop'*) echo '{"continue": false, "stopReason": "enough"}';; esac"#;
+    let sandbox = project(&[("BeforeAgent", "", script)]);
+    let run = prompt(&sandbox, "stop here", &Replay::new(), &[]).exits(0);
+    assert_eq!(run.stdout, "");
+    has(&run.stderr, "Agent execution stopped: Agent execution stopped by hook: enough\n");
+    prompt(&sandbox, "go on", &Replay::new().says("ok"), &["--resume", "latest"]).exits(0);
+    has(&requests(&sandbox)[0].to_string(), "stop here");
+}
+
+#[test]
+fn a_denied_first_prompt_is_no_session_to_go_on_with_and_no_prompt() {
+    let sandbox = project(&[("BeforeAgent", "", "echo no >&2; exit 2")]);
+    run(&sandbox, &Replay::new(), &[]).exits(0);
+    lacks(&transcript(&sandbox), "hello");
+    assert!(records(&sandbox, "api_request").is_empty());
+    assert_eq!(records(&sandbox, "user_prompt").len(), 1);
+}
+
+#[test]
+fn hooks_in_sequence_see_what_those_before_them_added() {
+    let first = context("from the first");
+    let sandbox = project(&[("BeforeAgent", "", &first), ("BeforeAgent", "", LOG)]);
+    let text = sandbox.read(".gemini/settings.json").replacen("\"matcher\": \"\"", "\"sequential\": true", 1);
+    sandbox.write(".gemini/settings.json", text);
+    run(&sandbox, &Replay::new().says("ok"), &[]).exits(0);
+    let seen = log(&sandbox)[0]["prompt"].as_str().unwrap().to_owned();
+    has(&seen, "hello");
+    has(&seen, "from the first");
+}
