@@ -14,10 +14,11 @@ use jsonc_parser::common::Ranged;
 
 use crate::diagnostic::{Diagnostic, Severity, SourceText};
 use crate::event::{EVENTS, EventKind, Subject};
+use crate::jsonc::{self, last, lowercase_first};
 use crate::matcher::Matcher;
 use crate::registry::{Hook, OnError, Source};
 use crate::tool_names::{canonical_tool_name, known_tools};
-use node::{Reader, last, lowercase_first};
+use node::Reader;
 
 /// A settings file's text and where it stands.
 #[derive(Clone, Debug)]
@@ -86,7 +87,7 @@ pub fn declare(layer: &Layer<'_>) -> Declared {
     let text = layer.text.trim_start_matches('\u{feff}');
     let source = SourceText::new(layer.file, text);
     let mut declared = Declared::empty(layer.source.clone(), Vec::new());
-    match node::parse(text, &source) {
+    match jsonc::parse(text, &source) {
         Ok(Some(Value::Object(root))) => Declarer::new(layer, &source, &mut declared).root(&root),
         Ok(Some(other)) => {
             let range = other.range();

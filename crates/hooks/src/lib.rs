@@ -46,6 +46,7 @@ mod diagnostic;
 mod engine;
 mod event;
 mod input;
+pub mod jsonc;
 mod matcher;
 pub mod merge;
 mod model_api;

@@ -65,7 +65,9 @@ impl Matcher {
 
 impl Pattern {
     fn new(text: &str) -> Result<Pattern, String> {
-        let regex = regress::Regex::new(text).map_err(|error| error.to_string())?;
+        // Names are short: optimising a pattern for them costs more than it ever saves.
+        let flags = regress::Flags { no_opt: true, ..regress::Flags::default() };
+        let regex = regress::Regex::with_flags(text, flags).map_err(|error| error.to_string())?;
         let negative = text.contains("(?!") || text.contains("(?<!") || text.contains("[^");
         Ok(Pattern { text: text.to_owned(), regex, negative })
     }

@@ -3,52 +3,27 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use hookwright_hooks::jsonc;
 use hookwright_hooks::{Diagnostic, Severity, SourceText};
-use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::ast::{Object, Value as Node};
 use serde_json::{Map, Number, Value};
+
+pub(crate) use hookwright_hooks::jsonc::{PARSE_OPTIONS, broken, kind_of, last};
 
 use crate::world::World;
 
-/// Comments and trailing commas are welcome; other liberties would be read differently by other programs.
-pub(crate) const PARSE_OPTIONS: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
-
 /// The object that a file holds, and nothing for an empty file. A leading byte order mark must be off already.
 pub(crate) fn parse_object<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Object<'t>>, Box<Diagnostic>> {
-    match parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS) {
-        Ok(parsed) => match parsed.value {
-            Some(Node::Object(object)) => Ok(Some(object)),
-            None => Ok(None),
-            Some(other) => {
-                let range = jsonc_parser::common::Ranged::range(&other);
-                let wrong =
-                    source.diagnose(Severity::Error, range.start, range.end, "this file does not hold a JSON object");
-                Err(Box::new(wrong.expected("expected an object: `{ … }`")))
-            }
-        },
-        Err(error) => Err(Box::new(broken(source, &error))),
+    match jsonc::parse(text, source)? {
+        Some(Node::Object(object)) => Ok(Some(object)),
+        None => Ok(None),
+        Some(other) => {
+            let range = jsonc_parser::common::Ranged::range(&other);
+            let wrong =
+                source.diagnose(Severity::Error, range.start, range.end, "this file does not hold a JSON object");
+            Err(Box::new(wrong.expected("expected an object: `{ … }`")))
+        }
     }
-}
-
-/// What a file that is not JSON deserves to be told.
-pub(crate) fn broken(source: &SourceText<'_>, error: &jsonc_parser::errors::ParseError) -> Diagnostic {
-    let range = error.range();
-    let reason = error.kind().to_string();
-    let mut chars = reason.chars();
-    let reason: String = chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect();
-    let text = format!("this file is not valid JSON: {reason}");
-    source.diagnose(Severity::Error, range.start, range.end, text).help("comments and trailing commas are fine")
 }
 
 /// A whole file as a plain map, for formats whose mistakes need no finer place.
@@ -77,23 +52,6 @@ fn plain_object(object: &Object<'_>, fill: &dyn for<'s> Fn(&'s str) -> Cow<'s, s
 
 fn plain_number(text: &str) -> Value {
     serde_json::from_str::<Number>(text).map_or(Value::Null, Value::Number)
-}
-
-/// The property that counts: of several with one name, the last.
-pub(crate) fn last<'o, 't>(object: &'o Object<'t>, name: &str) -> Option<&'o ObjectProp<'t>> {
-    object.properties.iter().rev().find(|property| property.name.as_str() == name)
-}
-
-/// What a value is, in words.
-pub(crate) fn kind_of(node: &Node<'_>) -> &'static str {
-    match node {
-        Node::StringLit(_) => "a string",
-        Node::NumberLit(_) => "a number",
-        Node::BooleanLit(_) => "a boolean",
-        Node::Object(_) => "an object",
-        Node::Array(_) => "an array",
-        Node::NullKeyword(_) => "null",
-    }
 }
 
 /// `$NAME`, `${NAME}` and `${NAME:-default}` filled in; a variable that is not set stays as it was written.

@@ -7,7 +7,7 @@ use serde_json::json;
 fn header(id: &str, started: &str) -> Header {
     Header {
         session_id: id.to_owned(),
-        project: PathBuf::from("/work/p"),
+        project: PathBuf::from("/projects/p"),
         model: "m".to_owned(),
         version: "0.1.0".to_owned(),
         started: started.parse().unwrap(),

@@ -100,10 +100,9 @@ async fn listen(
             end = how;
         }
     }
-    // It may wait a second for a collector; this is the last thing that this task does.
-    let troubles = telemetry.shutdown();
     printer.finish(&end, &stats)?;
-    troubles.iter().try_for_each(out::warn)
+    // It may wait a second for a collector, so it comes after everything that the user waits for.
+    telemetry.shutdown().iter().try_for_each(out::warn)
 }
 
 fn exit_code(end: &TurnEnd) -> u8 {

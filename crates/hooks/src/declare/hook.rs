@@ -5,9 +5,10 @@ use std::time::Duration;
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
-use super::node::{Reader, kind_of, last};
+use super::node::Reader;
 use super::{Common, Layer};
 use crate::event::{EventKind, Power};
+use crate::jsonc::{kind_of, last};
 use crate::registry::{Action, CommandAction, FailureAction, Hook, OnError, Source};
 use crate::run::words::Invocation;
 

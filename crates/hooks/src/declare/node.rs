@@ -2,48 +2,9 @@
 
 use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged};
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use crate::diagnostic::{Diagnostic, Severity, SourceText};
-
-/// Comments and trailing commas are welcome; other liberties would be read differently by other programs.
-pub(crate) const PARSE_OPTIONS: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
-
-/// Parses a file; the error says where and why it does not parse.
-pub(super) fn parse<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Value<'t>>, Box<Diagnostic>> {
-    match parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS) {
-        Ok(result) => Ok(result.value),
-        Err(error) => {
-            let range = error.range();
-            let reason = lowercase_first(&error.kind().to_string());
-            let wrong = source.diagnose(
-                Severity::Error,
-                range.start,
-                range.end,
-                format!("this file is not valid JSON: {reason}"),
-            );
-            Err(Box::new(
-                wrong.help("nothing in this file counts until it parses; comments and trailing commas are fine"),
-            ))
-        }
-    }
-}
-
-pub(super) fn lowercase_first(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
-}
+use crate::jsonc::{kind_of, last};
 
 /// Gathers diagnostics while values are read.
 pub(super) struct Reader<'a> {
@@ -178,21 +139,5 @@ impl Reader<'_> {
 
     pub(super) fn is_last(&self, object: &Object<'_>, property: &ObjectProp<'_>) -> bool {
         last(object, property.name.as_str()).is_some_and(|last| last.range == property.range)
-    }
-}
-
-/// The property that counts: of several with one name, the last.
-pub(super) fn last<'o, 't>(object: &'o Object<'t>, name: &str) -> Option<&'o ObjectProp<'t>> {
-    object.properties.iter().rev().find(|property| property.name.as_str() == name)
-}
-
-pub(super) fn kind_of(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::StringLit(_) => "a string",
-        Value::NumberLit(_) => "a number",
-        Value::BooleanLit(_) => "a boolean",
-        Value::Object(_) => "an object",
-        Value::Array(_) => "an array",
-        Value::NullKeyword(_) => "null",
     }
 }

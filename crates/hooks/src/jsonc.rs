@@ -1,0 +1,65 @@
+//! Commented JSON as this program reads it: one set of liberties, one way to say what is wrong with a file.
+//!
+//! Public for those who read other parts of the same files; what the values mean is `declare.rs`.
+
+use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::errors::ParseError;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use crate::diagnostic::{Diagnostic, Severity, SourceText};
+
+/// Comments and trailing commas are welcome; other liberties would be read differently by other programs.
+pub const PARSE_OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Parses a text without a byte order mark; nothing for an empty one.
+///
+/// # Errors
+/// If it is not JSON, with where and why.
+pub fn parse<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Value<'t>>, Box<Diagnostic>> {
+    match parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS) {
+        Ok(result) => Ok(result.value),
+        Err(error) => Err(Box::new(broken(source, &error))),
+    }
+}
+
+/// What a file that is not JSON deserves to be told.
+pub fn broken(source: &SourceText<'_>, error: &ParseError) -> Diagnostic {
+    let range = error.range();
+    let text = format!("this file is not valid JSON: {}", lowercase_first(&error.kind().to_string()));
+    source
+        .diagnose(Severity::Error, range.start, range.end, text)
+        .help("nothing in this file counts until it parses; comments and trailing commas are fine")
+}
+
+pub(crate) fn lowercase_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// The property that counts: of several with one name, the last.
+pub fn last<'o, 't>(object: &'o Object<'t>, name: &str) -> Option<&'o ObjectProp<'t>> {
+    object.properties.iter().rev().find(|property| property.name.as_str() == name)
+}
+
+/// What a value is, in words.
+pub fn kind_of(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::StringLit(_) => "a string",
+        Value::NumberLit(_) => "a number",
+        Value::BooleanLit(_) => "a boolean",
+        Value::Object(_) => "an object",
+        Value::Array(_) => "an array",
+        Value::NullKeyword(_) => "null",
+    }
+}
