@@ -151,25 +151,35 @@ impl Agent {
         compress::compress(self, Trigger::Manual, cancel).await
     }
 
-    /// Answers a prompt, retries demanded by AfterAgent hooks included.
+    /// Answers a prompt, retries demanded by AfterAgent hooks included. Files that it mentions go along.
     pub async fn prompt(&mut self, prompt: &str, cancel: &CancellationToken) -> TurnEnd {
+        let expanded = context::expand_prompt(prompt, &self.services.tool_context).await;
+        for warning in expanded.warnings {
+            self.services.events.send(AgentEvent::Warning(warning));
+        }
+        self.prompt_with(prompt, expanded.parts, cancel).await
+    }
+
+    /// Answers a prompt that is made of these parts, as a custom command's is; `prompt` is its text.
+    pub async fn prompt_with(&mut self, prompt: &str, parts: Vec<Part>, cancel: &CancellationToken) -> TurnEnd {
         self.prompts += 1;
         let prompt_id = format!("{}########{}", self.services.hooks.session().id, self.prompts);
         self.services
             .events
             .send(AgentEvent::PromptStarted { prompt: prompt.to_owned(), prompt_id: prompt_id.clone() });
-        let end = self.answer(prompt, &prompt_id, cancel).await;
+        let end = self.answer(prompt, parts, &prompt_id, cancel).await;
         self.services.events.send(AgentEvent::TurnFinished(end.clone()));
         end
     }
 
-    async fn answer(&mut self, prompt: &str, prompt_id: &str, cancel: &CancellationToken) -> TurnEnd {
-        let limit = self.services.hooks.registry().max_agent_retries();
+    async fn answer(&mut self, prompt: &str, parts: Vec<Part>, prompt_id: &str, cancel: &CancellationToken) -> TurnEnd {
+        let limit = self.services.hooks.max_agent_retries();
         let mut current = prompt.to_owned();
+        let mut parts = parts;
         let mut answers = String::new();
-        for attempt in 0.. {
-            let parts = self.expand(&current, attempt == 0).await;
-            if let Some(end) = self.before_agent(&current, parts, cancel).await {
+        let mut attempt = 0;
+        loop {
+            if let Some(end) = self.before_agent(&current, std::mem::take(&mut parts), cancel).await {
                 return end;
             }
             let (text, end) = self.run_turn(prompt_id, cancel).await;
@@ -181,30 +191,20 @@ impl Agent {
             match self.after_agent(prompt, &answers, attempt > 0, cancel).await {
                 Next::End(end) => return end,
                 Next::Retry(_) if attempt >= limit => {
-                    let text =
-                        format!("hooks rejected the answer {} times in a row; the last answer stands", attempt + 1);
+                    let times = attempt + 1;
+                    let text = format!("hooks rejected the answer {times} times in a row; the last answer stands");
                     self.services.events.send(AgentEvent::Warning(text));
                     return TurnEnd::Answered;
                 }
                 Next::Retry(reason) => {
-                    self.services.events.send(AgentEvent::AgentRetry { reason: reason.clone(), attempt: attempt + 1 });
+                    attempt += 1;
+                    self.services.events.send(AgentEvent::AgentRetry { reason: reason.clone(), attempt });
+                    // A hook's words are taken as they are: what looks like a path in them is none.
+                    parts = vec![Part::text(&reason)];
                     current = reason;
                 }
             }
         }
-        TurnEnd::Answered
-    }
-
-    /// The prompt's parts, with the files that it mentions; a hook's words are taken as they are.
-    async fn expand(&mut self, prompt: &str, by_user: bool) -> Vec<Part> {
-        if !by_user {
-            return vec![Part::text(prompt)];
-        }
-        let expanded = context::expand_prompt(prompt, &self.services.tool_context).await;
-        for warning in expanded.warnings {
-            self.services.events.send(AgentEvent::Warning(warning));
-        }
-        expanded.parts
     }
 
     /// BeforeAgent; then the prompt is part of the history, or the turn is over.

@@ -83,7 +83,8 @@ pub(crate) async fn run(
         prompt_id,
         cancel,
     };
-    for depth in 0.. {
+    let mut depth = 0;
+    loop {
         // What a hook chose is not the model's choice any more.
         let choice = choice.filter(|_| depth == 0);
         let tail = match next.run(choice).await {
@@ -95,8 +96,9 @@ pub(crate) async fn run(
             }
             End::Tail(tail) => tail,
         };
+        depth += 1;
         next = Call {
-            id: format!("{call_id}-tail{}", depth + 1),
+            id: format!("{call_id}-tail{depth}"),
             name: hookwright_tools::canonical_name(&tail.name).to_owned(),
             args: tail.args,
             original: Some(call.name.clone()),
@@ -105,7 +107,6 @@ pub(crate) async fn run(
             ..next
         };
     }
-    unreachable!("the loop above only ends by returning")
 }
 
 impl Call<'_> {

@@ -37,6 +37,8 @@ pub struct Services {
     pub interaction: Interaction,
     /// How the model is to answer.
     pub generation: GenerationConfig,
+    /// Whether a model that repeats itself is stopped.
+    pub loop_detection: bool,
     /// The most requests in one session.
     pub max_turns: Option<u32>,
     /// The share of the context window at which history is compressed.

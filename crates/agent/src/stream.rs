@@ -154,7 +154,7 @@ async fn receive(
             }
         }
         show(services, &chunk);
-        let repeated = guard.saw_text(&chunk.text());
+        let repeated = guard.saw_text(&chunk.text()).filter(|_| services.loop_detection);
         whole.merge(chunk);
         if let Some(reason) = repeated {
             return Answer::Loop(reason, whole);

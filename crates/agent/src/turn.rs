@@ -110,6 +110,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Option<TurnEnd> {
         let repeated = calls.iter().find_map(|call| guard.saw_call(&call.name, &call.args));
+        let repeated = repeated.filter(|_| self.services.loop_detection);
         let mut parts = Vec::new();
         let mut end = repeated.map(TurnEnd::Loop);
         for batch in self.batches(calls) {

@@ -95,6 +95,7 @@ pub(crate) fn prepare(
         events,
         interaction,
         generation: GenerationConfig::default(),
+        loop_detection: loaded.settings.model.loop_detection,
         max_turns: loaded.settings.model.max_session_turns,
         compression_threshold: loaded.settings.model.compression_threshold,
         model,

@@ -141,6 +141,16 @@ impl HookEngine {
         self.planner().registry().clone()
     }
 
+    /// How often in a row AfterAgent hooks may demand a retry.
+    pub fn max_agent_retries(&self) -> u32 {
+        self.planner().registry().max_agent_retries()
+    }
+
+    /// Whether running hooks are shown to the user.
+    pub fn notifications(&self) -> bool {
+        self.planner().registry().notifications()
+    }
+
     /// Replaces the configuration; events under way finish with the old one.
     pub fn reload(&self, registry: Registry) {
         *self.shared.planner.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Planner::new(registry));

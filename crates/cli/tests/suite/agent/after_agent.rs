@@ -91,7 +91,9 @@ fn it_fires_once_however_many_tools_run() {
 fn an_answer_without_words_is_an_answer() {
     let sandbox = project(&[("AfterAgent", "", LOG)]);
     sandbox.write("a.txt", "A");
-    let replay = Replay::new().calls("read_file", json!({"file_path": "a.txt"})).stream(vec![json!({"candidates": [{"finishReason": "STOP"}]})]);
+    let replay = Replay::new()
+        .calls("read_file", json!({"file_path": "a.txt"}))
+        .stream(vec![json!({"candidates": [{"finishReason": "STOP"}]})]);
     let run = run(&sandbox, &replay, &[]).exits(0);
     assert_eq!(run.stdout, "");
     lacks(&run.stderr, "empty answer");

@@ -23,7 +23,9 @@ fn what_is_redacted_is_nowhere() {
     prompt(&sandbox, "and now?", &Replay::new().says("ok"), &["--resume"]).exits(0);
     let later = requests(&sandbox)[1].to_string();
     has(&later, "the word is [gone] I think");
-    for file in files_under(&sandbox.home()).into_iter().chain([sandbox.beside("telemetry.log").to_str().unwrap().to_owned()]) {
+    for file in
+        files_under(&sandbox.home()).into_iter().chain([sandbox.beside("telemetry.log").to_str().unwrap().to_owned()])
+    {
         lacks(&String::from_utf8_lossy(&std::fs::read(file).unwrap()), SECRET);
     }
     lacks(&run_text.stderr, SECRET);
@@ -63,7 +65,8 @@ fn older_spellings_and_plain_text_replace_a_piece_too() {
 
 #[test]
 fn calls_survive_a_redaction() {
-    let sandbox = project(&[("AfterModel", "", &answer(&json!({"hookSpecificOutput": {"llm_response": {"text": "X"}}})))]);
+    let sandbox =
+        project(&[("AfterModel", "", &answer(&json!({"hookSpecificOutput": {"llm_response": {"text": "X"}}})))]);
     let parts = [json!({"text": "hunter2"}), call("write_file", json!({"file_path": "a.txt", "content": "A"}))];
     let run = run(&sandbox, &Replay::new().parts(&parts).says("hunter2"), &[]).exits(0);
     assert_eq!(sandbox.read("a.txt"), "A");

@@ -29,7 +29,9 @@ fn what_session_start_says_stands_before_the_prompt() {
 
 #[test]
 fn session_start_never_blocks() {
-    for script in ["echo no >&2; exit 2", r#"echo '{"decision": "deny", "reason": "no"}'"#, r#"echo '{"continue": false}'"#] {
+    for script in
+        ["echo no >&2; exit 2", r#"echo '{"decision": "deny", "reason": "no"}'"#, r#"echo '{"continue": false}'"#]
+    {
         let sandbox = project(&[("SessionStart", "", script)]);
         assert_eq!(run(&sandbox, &Replay::new().says("ok"), &[]).exits(0).stdout, "ok\n", "{script}");
     }

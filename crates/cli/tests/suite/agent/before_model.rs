@@ -35,7 +35,8 @@ fn settings_of_two_hooks_in_sequence_stand_beside_each_other() {
 
 #[test]
 fn messages_go_back_by_position_and_calls_and_results_survive() {
-    let sandbox = project(&[("BeforeModel", "", &changes(json!({"messages": [{"role": "user", "content": "changed"}]})))]);
+    let sandbox =
+        project(&[("BeforeModel", "", &changes(json!({"messages": [{"role": "user", "content": "changed"}]})))]);
     sandbox.write("a.txt", "the content");
     let replay = Replay::new().calls("read_file", json!({"file_path": "a.txt"})).says("done");
     prompt(&sandbox, "original", &replay, &[]).exits(0);
@@ -56,7 +57,8 @@ fn a_hook_can_answer_in_the_models_place() {
         if let Some(decision) = decision {
             said["decision"] = json!(decision);
         }
-        let sandbox = project(&[("BeforeModel", "", &answer(&said)), ("AfterAgent", "", LOG), ("BeforeToolSelection", "", LOG)]);
+        let sandbox =
+            project(&[("BeforeModel", "", &answer(&said)), ("AfterAgent", "", LOG), ("BeforeToolSelection", "", LOG)]);
         let run = run(&sandbox, &Replay::new(), &[]).exits(0);
         assert_eq!(run.stdout, "from the hook\n", "{decision:?}");
         assert_eq!(logged_events(&sandbox), ["AfterAgent"]);
@@ -85,8 +87,10 @@ fn a_stopped_request_is_not_made() {
 
 #[test]
 fn a_selection_goes_along_and_a_call_outside_it_is_refused() {
-    let script = answer(&json!({"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["read_file"]}}}));
-    let hooks = [("BeforeToolSelection", "", script.as_str()), ("AfterModel", "", LOG), ("BeforeTool", "", "touch asked")];
+    let script =
+        answer(&json!({"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["read_file"]}}}));
+    let hooks =
+        [("BeforeToolSelection", "", script.as_str()), ("AfterModel", "", LOG), ("BeforeTool", "", "touch asked")];
     let sandbox = project(&hooks);
     let replay = Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done");
     let run = run(&sandbox, &replay, &[]).exits(0);
@@ -99,7 +103,11 @@ fn a_selection_goes_along_and_a_call_outside_it_is_refused() {
 
 #[test]
 fn none_means_no_tool_and_a_plain_list_means_these() {
-    let sandbox = project(&[("BeforeToolSelection", "", &answer(&json!({"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}})))]);
+    let sandbox = project(&[(
+        "BeforeToolSelection",
+        "",
+        &answer(&json!({"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}})),
+    )]);
     sandbox.write("a.txt", "A");
     let read = || call("read_file", json!({"file_path": "a.txt"}));
     let replay = Replay::new().parts(&[read()]).says("done");
@@ -111,5 +119,8 @@ fn none_means_no_tool_and_a_plain_list_means_these() {
     let run = run(&sandbox, &replay, &[]).exits(0);
     has(&run.stderr, "list_directory was not called");
     lacks(&run.stderr, "read_file was not called");
-    assert_eq!(log(&sandbox)[0]["llm_request"]["toolConfig"], json!({"mode": "ANY", "allowedFunctionNames": ["glob", "read_file"]}));
+    assert_eq!(
+        log(&sandbox)[0]["llm_request"]["toolConfig"],
+        json!({"mode": "ANY", "allowedFunctionNames": ["glob", "read_file"]})
+    );
 }

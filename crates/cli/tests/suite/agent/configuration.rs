@@ -1,0 +1,133 @@
+//! Which hooks run at all, and in what surroundings.
+
+use super::*;
+
+const MARK: &str = "cat > /dev/null; touch ran";
+
+fn hello() -> Replay {
+    Replay::new().says("ok")
+}
+
+#[test]
+fn hooks_can_be_switched_off() {
+    for settings in [
+        json!({"hooksConfig": {"enabled": false}}),
+        json!({"tools": {"enableHooks": false}}),
+        json!({"hooks": {"enabled": false}}),
+        json!({"hooks": {"disabled": ["hook1"]}}),
+        json!({"hooksConfig": {"disabled": ["hook1"]}}),
+    ] {
+        let sandbox = project_with(&[("BeforeAgent", "", MARK)], settings.clone());
+        assert_eq!(run(&sandbox, &hello(), &[]).exits(0).stdout, "ok\n");
+        assert!(!sandbox.has("ran"), "{settings}");
+    }
+    let sandbox = project(&[("BeforeAgent", "", MARK)]);
+    run(&sandbox, &hello(), &["--no-hooks"]).exits(0);
+    assert!(!sandbox.has("ran"));
+    run(&sandbox, &hello(), &[]).exits(0);
+    assert!(sandbox.has("ran"));
+}
+
+#[test]
+fn an_untrusted_folder_loads_nothing_and_says_so() {
+    let sandbox = project(&[("BeforeAgent", "", MARK)]).untrusted();
+    let first = run(&sandbox, &hello(), &[]).exits(0);
+    assert_eq!(first.stdout, "ok\n");
+    has(&first.stderr, "this folder is not trusted, so .gemini/settings.json is not loaded");
+    assert!(!sandbox.has("ran"));
+    run(&sandbox, &hello(), &["--skip-trust"]).exits(0);
+    assert!(sandbox.has("ran"));
+}
+
+#[test]
+fn a_user_can_switch_folder_trust_off() {
+    let sandbox = project(&[("BeforeAgent", "", MARK)]).untrusted();
+    sandbox.user_settings(&json!({"security": {"folderTrust": {"enabled": false}}}));
+    run(&sandbox, &hello(), &[]).exits(0);
+    assert!(sandbox.has("ran"));
+}
+
+#[test]
+fn a_new_project_hook_is_announced_once() {
+    let sandbox = project(&[("BeforeAgent", "", MARK)]);
+    has(&run(&sandbox, &hello(), &[]).stderr, "new project hook `hook1`");
+    lacks(&run(&sandbox, &hello(), &[]).stderr, "new project hook");
+}
+
+#[test]
+fn a_project_that_switches_off_a_users_hook_is_announced() {
+    let sandbox = project_with(&[], json!({"hooks": {"disabled": ["mine"]}}));
+    let hook = json!({"type": "command", "name": "mine", "command": "touch mine-ran"});
+    sandbox.user_settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}}));
+    let run = run(&sandbox, &hello(), &[]).exits(0);
+    has(&run.stderr, "this project's settings disable `mine` (user)");
+    assert!(!sandbox.has("mine-ran"));
+}
+
+#[test]
+fn all_layers_run_and_doubles_run_once() {
+    let hook = |name: &str| json!({"type": "command", "name": name, "command": "echo x >> count"});
+    let sandbox = project_with(&[], json!({"hooks": {"BeforeAgent": [{"hooks": [hook("same"), hook("project")]}]}}));
+    sandbox.user_settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [hook("same"), hook("user")]}]}}));
+    run(&sandbox, &hello(), &[]).exits(0);
+    assert_eq!(sandbox.read("count").lines().count(), 3);
+}
+
+#[test]
+fn a_bad_hook_is_reported_with_its_place_and_the_others_run() {
+    let sandbox = project_with(&[("BeforeAgent", "", MARK)], json!({"hooks": {"PreToolUse": []}}));
+    let run = run(&sandbox, &hello(), &[]).exits(0);
+    has(&run.stderr, "PreToolUse");
+    has(&run.stderr, "BeforeTool");
+    has(&run.stderr, "settings.json:");
+    assert!(sandbox.has("ran"));
+}
+
+#[test]
+fn paths_with_spaces_and_quotes_work_quoted_and_unquoted() {
+    let sandbox = crate::sandbox().project_named("my \"big\" project's $HOME");
+    let script = sandbox.script("mark.sh", "cat > /dev/null; echo \"$1\" >> ran");
+    let hook = |name: &str, command: &str| json!({"type": "command", "name": name, "command": command});
+    let quoted = script
+        .replace("$GEMINI_PROJECT_DIR/.gemini/hooks/mark.sh", "\"$GEMINI_PROJECT_DIR\"/.gemini/hooks/mark.sh quoted");
+    let whole = format!("\"{script}\" whole; true");
+    let hooks = [
+        hook("a", &quoted),
+        hook("b", &format!("{script} bare")),
+        hook("c", &whole),
+        hook("d", &format!("{script} bare-in-shell && true")),
+    ];
+    sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"sequential": true, "hooks": hooks}]}}));
+    let run = run(&sandbox, &hello(), &[]).exits(0);
+    assert_eq!(sandbox.read("ran"), "quoted\nbare\nwhole\nbare-in-shell\n", "{}", run.stderr);
+}
+
+#[test]
+fn hooks_run_in_the_project_with_its_variables() {
+    let sandbox = project(&[("BeforeAgent", "", "cat > /dev/null; env > env.txt; pwd > pwd.txt")]);
+    run(&sandbox, &hello(), &["--session-id", "s-1"]).exits(0);
+    let project = sandbox.project().to_str().unwrap().to_owned();
+    let env = sandbox.read("env.txt");
+    for line in [
+        format!("GEMINI_PROJECT_DIR={project}"),
+        format!("CLAUDE_PROJECT_DIR={project}"),
+        format!("GEMINI_CWD={project}"),
+        "GEMINI_SESSION_ID=s-1".to_owned(),
+    ] {
+        assert!(env.lines().any(|one| one == line), "{line}:\n{env}");
+    }
+    has(&env, "GEMINI_PLANS_DIR=");
+    assert_eq!(sandbox.read("pwd.txt").trim(), project);
+}
+
+#[test]
+fn a_hook_has_its_own_variables_and_no_secrets_if_they_are_redacted() {
+    let hook = json!({"type": "command", "name": "x", "command": "env > env.txt", "env": {"MINE": "yes"}});
+    let settings = json!({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}, "security": {"environmentVariableRedaction": {"enabled": true}}});
+    let sandbox = project_with(&[], settings).env("SERVICE_TOKEN", "t0ken").env("HARMLESS", "fine");
+    run(&sandbox, &hello(), &[]).exits(0);
+    let env = sandbox.read("env.txt");
+    has(&env, "MINE=yes");
+    has(&env, "HARMLESS=fine");
+    lacks(&env, "t0ken");
+}

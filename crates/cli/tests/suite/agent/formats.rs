@@ -1,0 +1,163 @@
+//! Input, the three output formats, exit codes.
+
+use super::*;
+
+fn read_a() -> Replay {
+    Replay::new().calls("read_file", json!({"file_path": "a.txt"})).pieces(&["one ", "two"])
+}
+
+#[test]
+fn text_is_the_answer_and_nothing_else() {
+    let sandbox = project(&[("BeforeTool", "", r#"echo '{"systemMessage": "hey"}'"#)]);
+    sandbox.write("a.txt", "A");
+    let run = run(&sandbox, &read_a(), &[]).exits(0);
+    assert_eq!(run.stdout, "one two\n");
+    has(&run.stderr, "Hook system message: hey\n");
+    has(&run.stderr, "read_file");
+}
+
+#[test]
+fn json_is_one_object() {
+    let sandbox = project(&[("BeforeTool", "", r#"echo '{"systemMessage": "hey"}'"#)]);
+    sandbox.write("a.txt", "A");
+    let run = run(&sandbox, &read_a(), &["-o", "json", "--session-id", "s-1"]).exits(0);
+    let answer = run.json();
+    assert_eq!((&answer["session_id"], &answer["response"]), (&json!("s-1"), &json!("one two")));
+    assert!(answer["stats"].is_object() && answer.get("error").is_none());
+    has(&run.stderr, "Hook system message: hey\n");
+}
+
+#[test]
+fn stream_json_tells_everything_as_it_happens() {
+    let sandbox = project(&[("BeforeTool", "", "exit 0"), ("AfterTool", "", "exit 3")]);
+    sandbox.write("a.txt", "A");
+    let lines = run(&sandbox, &read_a(), &["-o", "stream-json"]).exits(0).json_lines();
+    let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(
+        kinds,
+        ["init", "message", "tool_use", "hook", "hook", "error", "tool_result", "message", "message", "result"]
+    );
+    assert!(lines.iter().all(|line| line["timestamp"].is_string()));
+    assert_eq!((&lines[1]["role"], &lines[1]["content"]), (&json!("user"), &json!("hello")));
+    assert_eq!(
+        (&lines[2]["tool_name"], &lines[2]["parameters"]),
+        (&json!("read_file"), &json!({"file_path": "a.txt"}))
+    );
+    let hook = &lines[3];
+    assert_eq!((&hook["name"], &hook["event"], &hook["exit_code"]), (&json!("hook1"), &json!("BeforeTool"), &json!(0)));
+    assert!(hook["duration_ms"].as_f64().unwrap() > 0.0);
+    assert_eq!((&lines[6]["tool_id"], &lines[6]["status"]), (&lines[2]["tool_id"], &json!("success")));
+    assert_eq!(
+        (&lines[8]["role"], &lines[8]["content"], &lines[8]["delta"]),
+        (&json!("assistant"), &json!("two"), &json!(true))
+    );
+    assert_eq!(lines[9]["status"], "success");
+}
+
+#[test]
+fn a_blocked_and_a_stopped_turn_say_so_in_every_format_and_exit_0() {
+    for (script, words) in [
+        ("echo no >&2; exit 2", "Agent execution blocked: no"),
+        (r#"echo '{"continue": false, "stopReason": "no"}'"#, "Agent execution stopped by hook: no"),
+    ] {
+        let sandbox = project(&[("BeforeAgent", "", script)]);
+        let answer = run(&sandbox, &Replay::new(), &["-o", "json"]).exits(0).json();
+        assert_eq!((&answer["response"], &answer["error"]["message"]), (&json!(""), &json!(words)));
+        let lines = run(&sandbox, &Replay::new(), &["-o", "stream-json"]).exits(0).json_lines();
+        let result = lines.last().unwrap();
+        assert_eq!(
+            (&result["type"], &result["status"], &result["error"]["message"]),
+            (&json!("result"), &json!("success"), &json!(words))
+        );
+    }
+}
+
+#[test]
+fn replay_that_runs_out_is_an_error_with_the_known_words() {
+    let sandbox = project(&[]);
+    let words = "No more mock responses for generateContentStream, got request:";
+    let plain = run(&sandbox, &Replay::new(), &[]).exits(1);
+    has(&plain.stderr, words);
+    let answer = run(&sandbox, &Replay::new(), &["-o", "json"]).exits(1).json();
+    has(answer["error"]["message"].as_str().unwrap(), words);
+    let lines = run(&sandbox, &Replay::new(), &["-o", "stream-json"]).exits(1).json_lines();
+    assert_eq!(lines.last().unwrap()["status"], "error");
+}
+
+#[test]
+fn a_replay_file_that_is_not_there_is_named() {
+    let run = project(&[]).run(&["-p", "x", "--fake-responses", "absent.jsonl"]).exits(1);
+    has(&run.stderr, "absent.jsonl");
+}
+
+#[test]
+fn bad_input_exits_42() {
+    let sandbox = project(&[]);
+    has(&sandbox.run(&[]).exits(42).stderr, "there is no prompt");
+    sandbox.run(&["-p", ""]).exits(42);
+    sandbox.run(&["--no-such-flag"]).exits(42);
+    sandbox.run(&["-p", "x", "--approval-mode=sometimes"]).exits(42);
+}
+
+#[test]
+fn used_up_turns_exit_53() {
+    let sandbox = project_with(&[], json!({"model": {"maxSessionTurns": 1}}));
+    sandbox.write("a.txt", "A");
+    let run = run(&sandbox, &read_a(), &[]).exits(53);
+    has(&run.stderr, "model.maxSessionTurns");
+}
+
+#[test]
+fn a_model_that_repeats_a_call_is_stopped() {
+    let sandbox = project(&[]);
+    sandbox.write("a.txt", "A");
+    let replay = (0..6).fold(Replay::new(), |replay, _| replay.calls("read_file", json!({"file_path": "a.txt"})));
+    has(&run(&sandbox, &replay, &[]).exits(1).stderr, "5 times in a row");
+}
+
+#[test]
+fn piped_input_goes_ahead_of_the_prompt() {
+    let sandbox = project(&[("BeforeAgent", "", LOG)]);
+    let file = sandbox.replay(&Replay::new().says("ok"));
+    sandbox.run_with_input(&["-p", "review this", "--fake-responses", &file], "the diff\n").exits(0);
+    let said = log(&sandbox)[0]["prompt"].as_str().unwrap().to_owned();
+    assert!(said.starts_with("the diff\n") && said.ends_with("review this"), "{said}");
+    sandbox.run_with_input(&["--fake-responses", &file], "only piped").exits(0);
+    assert_eq!(log(&sandbox)[1]["prompt"], "only piped");
+    sandbox.run(&["--fake-responses", &file, "a", "positional", "prompt"]).exits(0);
+    assert_eq!(log(&sandbox)[2]["prompt"], "a positional prompt");
+}
+
+#[test]
+fn without_any_model_the_offline_one_runs_a_whole_loop() {
+    let sandbox = project(&[("BeforeTool", "", LOG), ("AfterTool", "", LOG)]);
+    let run = sandbox
+        .run(&["-y", "-p", "call write_file {\"file_path\": \"a.txt\", \"content\": \"A\"}\nsay Done."])
+        .exits(0);
+    assert_eq!(run.stdout, "Done.\n");
+    assert_eq!(sandbox.read("a.txt"), "A");
+    assert_eq!(logged_events(&sandbox), ["BeforeTool", "AfterTool"]);
+}
+
+#[test]
+fn non_strict_replay_takes_what_fits() {
+    let sandbox = project(&[]);
+    let file = sandbox.replay(&Replay::new().whole("unused").says("ok"));
+    assert_eq!(sandbox.run(&["-p", "x", "--fake-responses-non-strict", &file]).exits(0).stdout, "ok\n");
+    sandbox.run(&["-p", "x", "--fake-responses", &file]).exits(1);
+}
+
+#[test]
+fn recorded_answers_can_be_replayed() {
+    let sandbox = project(&[]);
+    let first = sandbox.run(&["-p", "say hello there, you", "--record-responses", "../recorded.jsonl"]).exits(0);
+    let again = sandbox.run(&["-p", "anything", "--fake-responses", "../recorded.jsonl"]).exits(0);
+    assert_eq!((first.stdout.as_str(), again.stdout.as_str()), ("hello there, you\n", "hello there, you\n"));
+}
+
+#[test]
+fn version_and_help_are_no_errors() {
+    let sandbox = project(&[]);
+    has(&sandbox.run(&["--version"]).exits(0).stdout, "hookwright");
+    has(&sandbox.run(&["--help"]).exits(0).stdout, "--fake-responses");
+}

@@ -1,0 +1,82 @@
+//! Ctrl-C and the like: children die, the transcript is whole, the exit code says it.
+
+use super::*;
+use hookwright_testkit::{finish, wait_until};
+use std::process::Command;
+
+pub(super) fn send(signal: &str, pid: &str) {
+    Command::new("kill").args([signal, pid]).status().unwrap();
+}
+
+/// Waits until a process is gone; one that nobody has taken leave of yet counts as gone.
+#[track_caller]
+pub(super) fn assert_gone(pid: &str) {
+    wait_until(&format!("process {pid} is gone"), || {
+        let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap().stdout;
+        state.is_empty() || state.starts_with(b"Z")
+    });
+}
+
+fn interrupt_when_started(sandbox: &Sandbox, replay: &Replay, signal: &str, more: &[&str]) -> Run {
+    let file = sandbox.replay(replay);
+    let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
+    let child = sandbox.command(&[&args, more].concat()).spawn().unwrap();
+    wait_until("it runs", || sandbox.has("pid"));
+    send(signal, &child.id().to_string());
+    finish(child)
+}
+
+const SLEEPER: &str = "sleep 60 & echo $! > pid.tmp; mv pid.tmp pid; wait";
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_running_tool() {
+    let sandbox = project(&[("SessionEnd", "", LOG), ("AfterAgent", "", LOG)]);
+    let replay = Replay::new().calls("run_shell_command", json!({"command": SLEEPER})).says("never");
+    let run = interrupt_when_started(&sandbox, &replay, "-INT", &[]).exits(130);
+    assert_gone(sandbox.read("pid").trim());
+    assert_eq!(run.stdout, "");
+    has(&run.stderr, "Cancelled");
+    assert_eq!(logged_events(&sandbox), ["SessionEnd"]);
+    let text = transcript(&sandbox);
+    assert!(text.ends_with('\n'));
+    assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+    prompt(&sandbox, "go on", &Replay::new().says("ok"), &["--resume"]).exits(0);
+    let sent = requests(&sandbox).pop().unwrap();
+    assert_eq!(sent[2]["parts"][0]["functionResponse"]["name"], "run_shell_command");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_running_hook() {
+    for event in ["SessionStart", "BeforeAgent", "BeforeModel", "BeforeTool", "AfterTool", "AfterModel", "AfterAgent"] {
+        let sandbox = project(&[(event, "", SLEEPER)]);
+        sandbox.write("a.txt", "A");
+        let replay = Replay::new().calls("read_file", json!({"file_path": "a.txt"})).says("done");
+        interrupt_when_started(&sandbox, &replay, "-INT", &[]).exits(130);
+        assert_gone(sandbox.read("pid").trim());
+        let text = transcript(&sandbox);
+        assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{event}: {text}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn term_and_hup_end_it_too() {
+    for (signal, code) in [("-TERM", 143), ("-HUP", 129)] {
+        let sandbox = project(&[("BeforeTool", "", SLEEPER)]);
+        sandbox.write("a.txt", "A");
+        let replay = Replay::new().calls("read_file", json!({"file_path": "a.txt"}));
+        interrupt_when_started(&sandbox, &replay, signal, &[]).exits(code);
+        assert_gone(sandbox.read("pid").trim());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_cancelled_turn_says_so_to_machines() {
+    let sandbox = project(&[("BeforeAgent", "", SLEEPER)]);
+    let answer = interrupt_when_started(&sandbox, &Replay::new(), "-INT", &["-o", "json"]).exits(130).json();
+    assert_eq!(answer["error"]["code"], 130);
+    assert_eq!(answer["response"], "");
+}
