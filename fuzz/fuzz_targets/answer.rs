@@ -8,17 +8,22 @@ use std::time::Duration;
 use hookwright_hooks::{Captured, Decision, End, EventKind, Power, merge::merge, read};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: (u8, u16, Vec<u8>, Vec<u8>, u8)| {
-    let (end, code, stdout, stderr, dropped) = input;
-    let end = match end % 6 {
+fuzz_target!(|input: &[u8]| {
+    let [kind, code, dropped, text @ ..] = input else { return };
+    let end = match kind % 6 {
         0 | 1 => End::Exited(0),
         2 => End::Exited(2),
-        3 => End::Exited(i32::from(code)),
-        4 => End::TimedOut(Duration::from_millis(u64::from(code))),
-        _ => End::Signaled(i32::from(code)),
+        3 => End::Exited(i32::from(*code)),
+        4 => End::TimedOut(Duration::from_millis(u64::from(*code))),
+        _ => End::Signaled(i32::from(*code)),
     };
-    let captured = |bytes: &[u8]| Captured::decode(bytes, bytes.len() as u64 + u64::from(dropped % 4 == 3));
-    let (stdout, stderr) = (captured(&stdout), captured(&stderr));
+    // A record separator stands between stdout and stderr.
+    let mut streams = text.splitn(2, |byte| *byte == 0x1e);
+    let mut captured = || {
+        let bytes = streams.next().unwrap_or_default();
+        Captured::decode(bytes, bytes.len() as u64 + u64::from(dropped % 4 == 3))
+    };
+    let (stdout, stderr) = (captured(), captured());
     let mut answers = Vec::new();
     for kind in EventKind::all() {
         let reading = read(kind, &end, &stdout, &stderr);

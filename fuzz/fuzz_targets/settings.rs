@@ -29,7 +29,8 @@ fuzz_target!(|text: &str| {
         };
         for subject in subjects {
             let plan = planner.plan(kind, Some(subject));
-            let enabled = planner.registry().entries().filter(|(_, state)| **state == hookwright_hooks::HookState::Enabled);
+            let enabled =
+                planner.registry().entries().filter(|(_, state)| **state == hookwright_hooks::HookState::Enabled);
             let matching = enabled.filter(|(hook, _)| hook.event == kind && hook.matcher.matches(subject)).count();
             let planned = plan.map_or(0, |plan| plan.hooks.len());
             // Doubles run once, so fewer may be planned than match, but never none.

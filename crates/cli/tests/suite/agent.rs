@@ -60,7 +60,7 @@ fn project_in(sandbox: Sandbox, hooks: &[(&str, &str, &str)], mut settings: Valu
 }
 
 /// A hook that keeps what it is told.
-const LOG: &str = r#"{ cat; echo; } >> "$GEMINI_PROJECT_DIR/log.jsonl""#;
+const LOG: &str = r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/log.jsonl""#;
 
 /// A hook on every event that keeps what it is told.
 fn watched() -> Vec<(&'static str, &'static str, &'static str)> {

@@ -64,7 +64,7 @@ fn a_stop_ends_the_turn_with_its_answer() {
 fn an_emptied_memory_knows_nothing_of_before() {
     let script = r#"case $(cat) in
 *'"stop_hook_active":true'*) ;;
-*) echo '{"decision": "deny", "reason": "start over", "hookSpecificOutput": {"clearContext": true}}';;
+*'"prompt":"old'*) echo '{"decision": "deny", "reason": "start over", "hookSpecificOutput": {"clearContext": true}}';;
 esac"#;
     let sandbox = project(&[("AfterAgent", "", script)]);
     let run = prompt(&sandbox, "old words", &Replay::new().says("old answer").says("new answer"), &[]).exits(0);

@@ -51,15 +51,16 @@ fn later_pieces_are_told_the_redacted_text() {
 
 #[test]
 fn older_spellings_and_plain_text_replace_a_piece_too() {
-    for specific in [
-        json!({"llm_response": {"text": "new"}}),
-        json!({"modifiedResponse": {"text": "new"}}),
-        json!({"llm_response": {"candidate": {"content": {"parts": ["new"]}}}}),
-        json!({"llm_response": {"content": "new"}}),
-        json!({"llm_response": {"candidates": [{"content": {"parts": [{"text": "new"}]}}]}}),
+    let specific = |response: Value| json!({"hookSpecificOutput": response});
+    for said in [
+        specific(json!({"llm_response": {"text": "new"}})),
+        specific(json!({"modifiedResponse": {"text": "new"}})),
+        specific(json!({"llm_response": {"candidate": {"content": {"parts": ["new"]}}}})),
+        specific(json!({"llm_response": {"candidates": [{"content": {"parts": [{"text": "new"}]}}]}})),
+        json!({"content": "new"}),
     ] {
-        let sandbox = project(&[("AfterModel", "", &answer(&json!({"hookSpecificOutput": specific})))]);
-        assert_eq!(run(&sandbox, &Replay::new().says("old"), &[]).exits(0).stdout, "new\n", "{specific}");
+        let sandbox = project(&[("AfterModel", "", &answer(&said))]);
+        assert_eq!(run(&sandbox, &Replay::new().says("old"), &[]).exits(0).stdout, "new\n", "{said}");
     }
 }
 

@@ -21,16 +21,14 @@ fn another_model_and_other_settings() {
 }
 
 #[test]
-fn settings_of_two_hooks_in_sequence_stand_beside_each_other() {
+fn hooks_in_sequence_see_the_request_as_changed_so_far() {
     let one = changes(json!({"config": {"temperature": 0.25}}));
-    let two = format!("tee -a log.jsonl > /dev/null; echo >> log.jsonl\n{}", changes(json!({"config": {"topK": 7}})));
-    let sandbox = project(&[("BeforeModel", "", &one), ("BeforeModel", "", &two), ("AfterModel", "", LOG)]);
+    let sandbox = project(&[("BeforeModel", "", &one), ("BeforeModel", "", LOG), ("AfterModel", "", LOG)]);
     let text = sandbox.read(".gemini/settings.json").replacen("\"matcher\": \"\"", "\"sequential\": true", 1);
     sandbox.write(".gemini/settings.json", text);
     run(&sandbox, &Replay::new().says("ok"), &[]).exits(0);
     assert_eq!(logged(&sandbox, "BeforeModel")[0]["llm_request"]["config"]["temperature"], 0.25);
-    let config = logged(&sandbox, "AfterModel")[0]["llm_request"]["config"].clone();
-    assert_eq!((&config["temperature"], &config["topK"]), (&json!(0.25), &json!(7)));
+    assert_eq!(logged(&sandbox, "AfterModel")[0]["llm_request"]["config"]["temperature"], 0.25);
 }
 
 #[test]
