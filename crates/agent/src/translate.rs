@@ -103,7 +103,8 @@ fn parts_with_text(parts: &[Part], text: &str) -> Vec<Part> {
 /// A piece of an answer as hooks see it.
 pub(crate) fn chunk_view(chunk: &Chunk) -> LlmResponse {
     let parts: Vec<String> = chunk.parts.iter().filter_map(Part::as_text).map(str::to_owned).collect();
-    let text = Some(parts.concat());
+    // A piece without words still has a text, an empty one; a piece without anything has none.
+    let text = (!chunk.parts.is_empty()).then(|| parts.concat());
     let candidate = LlmCandidate {
         content: LlmContent { parts, ..LlmContent::default() },
         finish_reason: chunk.finish_reason.as_ref().map(|reason| reason.as_str().to_owned()),

@@ -61,6 +61,9 @@ impl Printer for StreamJson {
                 line("error", json!({"severity": "warning", "hook": hook, "message": text}))
             }
             AgentEvent::Warning(text) => line("error", json!({"severity": "warning", "message": text})),
+            AgentEvent::AgentRetry { reason, .. } => {
+                line("error", json!({"severity": "warning", "message": format!("Agent execution blocked: {reason}")}))
+            }
             _ => Ok(()),
         }
     }

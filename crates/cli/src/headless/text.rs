@@ -59,8 +59,10 @@ impl Printer for Text {
                 Some(error) => self.aside(&format!("Error executing tool {}: {}", end.name, error.message)),
                 None => Ok(()),
             },
-            AgentEvent::AgentRetry { reason, attempt } => self
-                .aside(&format!("{} hooks rejected the answer (retry {attempt}): {reason}", paint(WARN, "[WARNING]"))),
+            AgentEvent::AgentRetry { reason, attempt } => {
+                self.aside(&format!("{} Agent execution blocked: {reason}", paint(WARN, "[WARNING]")))?;
+                self.aside(&paint(DIM, format!("the model is asked again (retry {attempt})")))
+            }
             AgentEvent::Compressed { before, after, .. } => {
                 self.aside(&paint(DIM, format!("history compressed from {before} to {after} tokens")))
             }

@@ -1,4 +1,6 @@
 mod agent;
+mod compatibility;
+mod differential;
 mod doctor;
 mod examples;
 mod fire;

@@ -12,7 +12,7 @@ fn a_denied_answer_is_asked_for_again_with_the_reason() {
     let sandbox = project(&[("AfterAgent", "", ONCE), ("BeforeAgent", "", "cat >> prompts; echo >> prompts")]);
     let run = run(&sandbox, &Replay::new().says("first").says("second"), &[]).exits(0);
     assert_eq!(run.stdout, "first\nsecond\n");
-    has(&run.stderr, "say it better");
+    has(&run.stderr, "[WARNING] Agent execution blocked: say it better\n");
     let ends = logged(&sandbox, "AfterAgent");
     assert_eq!(ends.len(), 2);
     assert_eq!((&ends[0]["stop_hook_active"], &ends[1]["stop_hook_active"]), (&json!(false), &json!(true)));

@@ -72,6 +72,7 @@ fn a_denied_request_is_not_made() {
     let run = run(&sandbox, &Replay::new(), &[]).exits(0);
     assert_eq!(run.stdout, "");
     has(&run.stderr, "[WARNING] Agent execution blocked: over budget\n");
+    assert!(log(&sandbox).is_empty(), "there is no answer, so AfterAgent has nothing to judge");
     assert!(records(&sandbox, "api_request").is_empty());
 }
 
