@@ -1,21 +1,22 @@
-//! Fires events: plan, run, read, apply the failure policy, merge, and hand back one typed outcome.
+//! The engine: holds a session's configuration, fires its events, and hands back one typed outcome for each.
+//!
+//! How the hooks of one event are run is `firing.rs`.
 
 use std::ffi::OsString;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::{self, Answer, Decision, End, Reading, Trouble};
-use crate::event::{EventKind, Power};
-use crate::input::{AnyEvent, Event, HookInput, Session, with_event};
-use crate::merge::{Merged, merge};
-use crate::observe::{Observer, RunReport, RunStart, RunStatus};
+use crate::event::EventKind;
+use crate::firing::{Firing, Ran};
+use crate::input::{AnyEvent, Event, Session, with_event};
+use crate::merge::merge;
+use crate::observe::{Observer, RunReport};
 use crate::outcome::{Outcome, Said};
 use crate::plan::{Plan, Planner};
 use crate::ready::NotReady;
-use crate::registry::{FailureAction, Hook, Registry, SwitchError};
-use crate::run::{Finished, Limits, Runner};
+use crate::registry::{Hook, Registry, SwitchError};
+use crate::run::{Limits, Runner};
 
 /// The hook engine of one session. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -26,8 +27,8 @@ pub struct HookEngine {
 struct Shared {
     planner: RwLock<Arc<Planner>>,
     session: RwLock<Arc<Session>>,
-    runner: Runner,
-    observers: Vec<Arc<dyn Observer>>,
+    runner: Arc<Runner>,
+    observers: Arc<[Arc<dyn Observer>]>,
 }
 
 /// Puts an engine together.
@@ -74,8 +75,8 @@ impl Builder {
             shared: Arc::new(Shared {
                 planner: RwLock::new(Arc::new(Planner::new(self.registry))),
                 session: RwLock::new(Arc::new(self.session)),
-                runner: Runner::new(self.env, self.limits),
-                observers: self.observers,
+                runner: Arc::new(Runner::new(self.env, self.limits)),
+                observers: self.observers.into(),
             }),
         }
     }
@@ -101,14 +102,17 @@ impl HookEngine {
     /// Fires an event; cancelling the token ends its hooks.
     pub async fn fire_until<E: Event>(&self, event: &E, cancel: &CancellationToken) -> Outcome<E::Verdict> {
         let planner = self.planner();
-        let Some(plan) = planner.plan(E::KIND, event.subject()) else { return nothing_ran::<E>() };
-        let session = self.session();
-        let ran = if plan.sequential && plan.hooks.len() > 1 {
-            self.run_in_turn(&planner, &plan, event, &session, cancel).await
-        } else {
-            self.run_at_once(&planner, &plan, event, &session, cancel).await
+        let Some(plan) = planner.plan(E::KIND, event.subject()) else { return conclude::<E>(Vec::new()) };
+        let firing = Firing {
+            kind: E::KIND,
+            plan,
+            planner,
+            session: self.session(),
+            runner: self.shared.runner.clone(),
+            observers: self.shared.observers.clone(),
+            cancel: cancel.clone(),
         };
-        self.conclude::<E>(ran)
+        conclude::<E>(firing.run(event).await)
     }
 
     /// Fires an event whose kind is only known at run time; the verdict is in the merged answer.
@@ -199,246 +203,30 @@ impl HookEngine {
     fn planner(&self) -> Arc<Planner> {
         self.shared.planner.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
-
-    /// One after another: each sees the input as changed by those before it, and a no ends the row.
-    async fn run_in_turn<E: Event>(
-        &self,
-        planner: &Arc<Planner>,
-        plan: &Plan,
-        event: &E,
-        session: &Arc<Session>,
-        cancel: &CancellationToken,
-    ) -> Vec<Ran> {
-        let mut event = event.clone();
-        let mut ran: Vec<Ran> = Vec::with_capacity(plan.hooks.len());
-        for (at, hook) in plan.hooks.iter().enumerate() {
-            let position = Position { at, total: plan.hooks.len() };
-            let one = match HookInput::encode(&event, session) {
-                Ok(input) => {
-                    let mut task = JoinSet::new();
-                    self.start_one(&mut task, planner, hook, E::KIND, position, input, session, cancel);
-                    task.join_all().await.pop()
-                }
-                Err(error) => Some(Ran::not_encoded(hook, E::KIND, position, &error)),
-            };
-            let Some(one) = one else { break };
-            event.advance(&one.report.answer);
-            let over = one.report.answer.ends_plan() || cancel.is_cancelled();
-            ran.push(one);
-            if over {
-                break;
-            }
-        }
-        ran
-    }
-
-    /// All at once, on the same input.
-    async fn run_at_once<E: Event>(
-        &self,
-        planner: &Arc<Planner>,
-        plan: &Plan,
-        event: &E,
-        session: &Arc<Session>,
-        cancel: &CancellationToken,
-    ) -> Vec<Ran> {
-        let total = plan.hooks.len();
-        let input = match HookInput::encode(event, session) {
-            Ok(input) => input,
-            Err(error) => {
-                let failed =
-                    |(at, hook): (usize, &Arc<Hook>)| Ran::not_encoded(hook, E::KIND, Position { at, total }, &error);
-                return plan.hooks.iter().enumerate().map(failed).collect();
-            }
-        };
-        let mut tasks = JoinSet::new();
-        for (at, hook) in plan.hooks.iter().enumerate() {
-            self.start_one(&mut tasks, planner, hook, E::KIND, Position { at, total }, input.clone(), session, cancel);
-        }
-        let mut ran = tasks.join_all().await;
-        ran.sort_by_key(|one| one.report.position);
-        ran
-    }
-
-    /// Starts one run as a task of its own: the worker that hears of a hook's pipes then goes on with them itself,
-    /// which is much quicker than waking whoever waits for the outcome every time.
-    #[expect(clippy::too_many_arguments, reason = "everything that one run is about, gathered at its only two callers")]
-    fn start_one(
-        &self,
-        tasks: &mut JoinSet<Ran>,
-        planner: &Arc<Planner>,
-        hook: &Arc<Hook>,
-        kind: EventKind,
-        position: Position,
-        input: HookInput,
-        session: &Arc<Session>,
-        cancel: &CancellationToken,
-    ) {
-        let (shared, planner, hook) = (self.shared.clone(), planner.clone(), hook.clone());
-        let (session, cancel) = (session.clone(), cancel.clone());
-        tasks.spawn(async move { shared.run_one(&planner, &hook, kind, position, &input, &session, &cancel).await });
-    }
-
-    /// Merges what ran into the event's outcome.
-    fn conclude<E: Event>(&self, ran: Vec<Ran>) -> Outcome<E::Verdict> {
-        let (merged, conflicts) = merge(ran.iter().map(|one| (one.report.hook.as_str(), &one.report.answer)));
-        let said = |report: &RunReport, text: &str| Said {
-            hook: report.hook.clone(),
-            source: report.source.clone(),
-            text: text.to_owned(),
-        };
-        let messages = ran
-            .iter()
-            .filter_map(|one| Some(said(&one.report, one.report.answer.system_message.as_deref()?)))
-            .collect();
-        let mut warnings: Vec<Said> =
-            ran.iter().flat_map(|one| one.troubles.iter().map(|trouble| said(&one.report, &trouble.text))).collect();
-        for conflict in conflicts {
-            let owner = ran.iter().find(|one| one.report.hook == conflict.later);
-            warnings.extend(owner.map(|one| said(&one.report, &conflict.to_string())));
-        }
-        Outcome {
-            verdict: E::verdict(&merged),
-            messages,
-            warnings,
-            suppress_output: merged.suppress_output,
-            merged,
-            runs: ran.into_iter().map(|one| one.report).collect(),
-        }
-    }
 }
 
-fn nothing_ran<E: Event>() -> Outcome<E::Verdict> {
-    let merged = Merged::default();
+/// Merges what ran into the event's outcome.
+fn conclude<E: Event>(ran: Vec<Ran>) -> Outcome<E::Verdict> {
+    let (merged, conflicts) = merge(ran.iter().map(|one| (one.report.hook.as_str(), &one.report.answer)));
+    let said = |report: &RunReport, text: &str| Said {
+        hook: report.hook.clone(),
+        source: report.source.clone(),
+        text: text.to_owned(),
+    };
+    let messages =
+        ran.iter().filter_map(|one| Some(said(&one.report, one.report.answer.system_message.as_deref()?))).collect();
+    let mut warnings: Vec<Said> =
+        ran.iter().flat_map(|one| one.troubles.iter().map(|trouble| said(&one.report, &trouble.text))).collect();
+    for conflict in conflicts {
+        let owner = ran.iter().find(|one| one.report.hook == conflict.later);
+        warnings.extend(owner.map(|one| said(&one.report, &conflict.to_string())));
+    }
     Outcome {
         verdict: E::verdict(&merged),
-        messages: Vec::new(),
-        warnings: Vec::new(),
-        suppress_output: false,
+        messages,
+        warnings,
+        suppress_output: merged.suppress_output,
         merged,
-        runs: Vec::new(),
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Position {
-    at: usize,
-    total: usize,
-}
-
-/// One hook's run: the report for everybody, and its troubles for the user.
-struct Ran {
-    report: RunReport,
-    troubles: Vec<Trouble>,
-}
-
-impl Ran {
-    fn not_encoded(hook: &Hook, kind: EventKind, position: Position, error: &serde_json::Error) -> Self {
-        let message = format!("its input could not be written as JSON: {error}");
-        let finished = Finished {
-            end: End::NotStarted { code: 126, message: message.clone() },
-            stdout: answer::Captured::default(),
-            stderr: answer::Captured::default(),
-            duration: std::time::Duration::ZERO,
-            left_behind: false,
-            answer: None,
-        };
-        let reading = Reading { answer: Answer::default(), troubles: vec![Trouble { cause: None, text: message }] };
-        Ran::new(hook, kind, position, 0, finished, reading)
-    }
-
-    fn new(
-        hook: &Hook,
-        event: EventKind,
-        position: Position,
-        input_bytes: usize,
-        finished: Finished,
-        reading: Reading,
-    ) -> Self {
-        let (exit_code, signal) = match finished.end {
-            End::Exited(code) | End::NotStarted { code, .. } => (Some(code), None),
-            End::Signaled(signal) => (None, Some(signal)),
-            End::TimedOut(_) | End::Cancelled => (None, None),
-        };
-        let error = reading.troubles.first().map(|trouble| trouble.text.clone());
-        let report = RunReport {
-            event,
-            hook: hook.id().to_owned(),
-            source: hook.source.clone(),
-            position: position.at + 1,
-            total: position.total,
-            status: RunStatus::of(&finished.end),
-            exit_code,
-            signal,
-            duration: finished.duration,
-            input_bytes,
-            stdout: finished.stdout,
-            stderr: finished.stderr,
-            answer: reading.answer,
-            error,
-            left_behind: finished.left_behind,
-        };
-        Ran { report, troubles: reading.troubles }
-    }
-}
-
-impl Shared {
-    #[expect(clippy::too_many_arguments, reason = "everything that one run is about, gathered at its only caller")]
-    async fn run_one(
-        &self,
-        planner: &Planner,
-        hook: &Hook,
-        kind: EventKind,
-        position: Position,
-        input: &HookInput,
-        session: &Session,
-        cancel: &CancellationToken,
-    ) -> Ran {
-        let start = RunStart {
-            event: kind,
-            hook: hook.id(),
-            source: &hook.source,
-            position: position.at + 1,
-            total: position.total,
-        };
-        self.observers.iter().for_each(|observer| observer.started(&start));
-        let mut finished = self.runner.run(hook, input, session, cancel).await;
-        let mut reading = match finished.answer.take() {
-            Some(answer) => answer::read_answer(kind, answer),
-            None => answer::read(kind, &finished.end, &finished.stdout, &finished.stderr),
-        };
-        apply_failure_policy(kind, hook, planner.registry(), &mut reading);
-        note_dropped_output(&finished, &mut reading);
-        let ran = Ran::new(hook, kind, position, input.len(), finished, reading);
-        self.observers.iter().for_each(|observer| observer.finished(&ran.report, input));
-        ran
-    }
-}
-
-/// A failed hook counts as its `onError` says, where the event can be denied at all.
-fn apply_failure_policy(kind: EventKind, hook: &Hook, registry: &Registry, reading: &mut Reading) {
-    let Some((cause, text)) = reading.troubles.iter().find_map(|trouble| Some((trouble.cause?, trouble.text.clone())))
-    else {
-        return;
-    };
-    if !kind.can(Power::Deny) || reading.answer.ends_plan() {
-        return;
-    }
-    let decision = match registry.failure_action(hook, cause) {
-        FailureAction::Allow => return,
-        FailureAction::Ask if kind.can(Power::Ask) => Decision::Ask,
-        FailureAction::Ask | FailureAction::Block => Decision::Deny,
-    };
-    reading.answer.decision = Some(decision);
-    reading.answer.reason = Some(format!("hook {} {text}", hook.id()));
-}
-
-/// Output over the bound is never dropped silently.
-fn note_dropped_output(finished: &Finished, reading: &mut Reading) {
-    for (name, stream) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
-        if stream.truncated {
-            let kept = stream.text.len();
-            let text = format!("wrote {} bytes to {name}; all but the first {kept} were dropped", stream.bytes);
-            reading.troubles.push(Trouble { cause: None, text });
-        }
+        runs: ran.into_iter().map(|one| one.report).collect(),
     }
 }

@@ -376,7 +376,11 @@ pub struct HookInput {
 
 impl HookInput {
     /// Encodes an event of a session.
-    pub(crate) fn encode<E: Event>(event: &E, session: &Session) -> Result<Self, serde_json::Error> {
+    pub(crate) fn encode<E: Event>(event: &E, session: &Session) -> Result<Self, String> {
+        Self::try_encode(event, session).map_err(|error| format!("its input could not be written as JSON: {error}"))
+    }
+
+    fn try_encode<E: Event>(event: &E, session: &Session) -> Result<Self, serde_json::Error> {
         let base = Base {
             session_id: &session.id,
             transcript_path: session.transcript_path.to_string_lossy(),

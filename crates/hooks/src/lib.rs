@@ -45,6 +45,7 @@ pub mod declare;
 mod diagnostic;
 mod engine;
 mod event;
+mod firing;
 mod input;
 pub mod jsonc;
 mod matcher;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::process::{Process, Program, Waited};
 use super::words::{Invocation, SESSION_VARIABLES};
 use super::{Finished, Runner, lookup};
-use crate::answer::{Captured, End};
+use crate::answer::End;
 use crate::input::{HookInput, Session};
 use crate::ready::{self, NotReady, Places};
 use crate::registry::CommandAction;
@@ -30,11 +30,11 @@ impl Runner {
         // The clock runs from before the start, so that nothing a hook does to its start can stop it.
         let deadline = tokio::time::Instant::now() + timeout;
         if cancel.is_cancelled() {
-            return not_run(End::Cancelled);
+            return Finished::not_run(End::Cancelled);
         }
         let mut process = match self.start(action, input, session) {
             Ok(started) => started,
-            Err(end) => return not_run(end),
+            Err(end) => return Finished::not_run(end),
         };
         let mut end = tokio::select! {
             biased;
@@ -194,15 +194,4 @@ fn cannot_start(program: &Path, error: &std::io::Error, session: &Session) -> En
         format!("the working directory {} does not exist", session.cwd.display())
     };
     End::NotStarted { code: 126, message }
-}
-
-fn not_run(end: End) -> Finished {
-    Finished {
-        end,
-        stdout: Captured::default(),
-        stderr: Captured::default(),
-        duration: Duration::ZERO,
-        left_behind: false,
-        answer: None,
-    }
 }

@@ -55,6 +55,20 @@ pub(crate) struct Finished {
     pub(crate) answer: Option<Answer>,
 }
 
+impl Finished {
+    /// A hook that was never started.
+    pub(crate) fn not_run(end: End) -> Self {
+        Finished {
+            end,
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            duration: Duration::ZERO,
+            left_behind: false,
+            answer: None,
+        }
+    }
+}
+
 impl Runner {
     pub(crate) fn new(env: Vec<(OsString, OsString)>, limits: Limits) -> Self {
         let path = lookup(&env, "PATH").unwrap_or(OsStr::new(command::DEFAULT_PATH));
