@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeTool, BeforeToolVerdict, Notification, TailCall};
+use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeTool, BeforeToolVerdict, TailCall};
 use hookwright_model::{FunctionCall, Part, ToolChoice};
-use hookwright_tools::{Content, Display, OutputSink, Tool, ToolErrorKind, ToolFailure, ToolResult};
-use serde_json::{Map, Value, json};
-use tokio::sync::oneshot;
+use hookwright_tools::{Content, Display, OutputSink, Tool, ToolErrorKind, ToolFailure, ToolKind, ToolResult};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::Permission;
+use crate::ask::ask;
 use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallError, ToolEnd, ToolStart};
 use crate::services::{Interaction, Services};
 use crate::translate::hook_context;
@@ -220,7 +220,10 @@ impl Call<'_> {
             }
             Permission::Ask if services.interaction == Interaction::Headless => {
                 self.decision = Some("reject");
-                Err(Box::new(failure(ToolErrorKind::PolicyViolation, nobody_to_ask(&self.name, asked_by.as_ref()))))
+                Err(Box::new(failure(
+                    ToolErrorKind::PolicyViolation,
+                    nobody_to_ask(&self.name, tool.kind(), asked_by.as_ref()),
+                )))
             }
             Permission::Ask => self.ask(tool, asked_by).await,
         }
@@ -239,18 +242,7 @@ impl Call<'_> {
             rewritten: self.rewritten.clone(),
             asked_by,
         };
-        let event = notification(&request);
-        let (sender, receiver) = oneshot::channel();
-        // Hooks that notify run beside the question: the user need not wait for them.
-        let notify = self.services.fire(&event, self.cancel);
-        let wait = async {
-            self.services.events.send(AgentEvent::Approval(Box::new(request), sender));
-            tokio::select! {
-                () = self.cancel.cancelled() => ApprovalReply::Cancel,
-                reply = receiver => reply.unwrap_or(ApprovalReply::Cancel),
-            }
-        };
-        let (_, reply) = tokio::join!(notify, wait);
+        let reply = ask(self.services, request, self.cancel).await;
         self.take_reply(reply)
     }
 
@@ -371,7 +363,7 @@ impl Call<'_> {
     }
 }
 
-fn nobody_to_ask(tool: &str, asked_by: Option<&AskedBy>) -> String {
+fn nobody_to_ask(tool: &str, kind: ToolKind, asked_by: Option<&AskedBy>) -> String {
     match asked_by {
         Some(AskedBy { hooks, reason }) => {
             format!(
@@ -379,25 +371,13 @@ fn nobody_to_ask(tool: &str, asked_by: Option<&AskedBy>) -> String {
                 hooks.join(", ")
             )
         }
-        None => format!(
-            "Tool execution blocked: {tool} needs approval and nobody is there to give it; \
-             allow it with --allowed-tools {tool}, --approval-mode=auto_edit or --approval-mode=yolo"
-        ),
-    }
-}
-
-fn notification(request: &ApprovalRequest) -> Notification<'static> {
-    let details = json!({
-        "type": request.kind.as_str(),
-        "title": request.title,
-        "tool_name": request.name,
-        "tool_input": request.args,
-        "description": request.description,
-    });
-    Notification {
-        notification_type: Cow::Borrowed("ToolPermission"),
-        message: Cow::Owned(format!("{} wants to run: {}", request.title, request.description)),
-        details: Cow::Owned(details),
+        None => {
+            let mode = if kind == ToolKind::Edit { "--approval-mode=auto_edit or " } else { "" };
+            format!(
+                "Tool execution blocked: {tool} needs approval and nobody is there to give it; \
+                 allow it with --allowed-tools {tool}, {mode}--approval-mode=yolo"
+            )
+        }
     }
 }
 

@@ -8,7 +8,9 @@
 
 mod agent;
 mod approval;
+mod ask;
 mod call;
+pub mod commands;
 mod compress;
 pub mod context;
 mod event;

@@ -35,7 +35,7 @@ pub(crate) enum Command {
 }
 
 /// The options of a session.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct AgentArgs {
     /// The prompt.
     #[arg(value_name = "PROMPT")]
@@ -97,6 +97,9 @@ pub(crate) struct AgentArgs {
     /// Record the model's answers into a file for --fake-responses.
     #[arg(long, value_name = "FILE")]
     pub(crate) record_responses: Option<PathBuf>,
+    /// A session in plain lines: nothing is drawn over.
+    #[arg(long)]
+    pub(crate) screen_reader: bool,
     /// Say more about what happens, on stderr.
     #[arg(short, long)]
     pub(crate) debug: bool,

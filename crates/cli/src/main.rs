@@ -14,6 +14,7 @@ mod signals;
 mod stats;
 mod telemetry;
 mod trace;
+mod tui;
 
 use std::process::ExitCode;
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         None if cli.agent.list_sessions => sessions::list(&world),
         None => match &cli.agent.delete_session {
             Some(which) => sessions::delete(which, &world),
+            None if tui::wanted(&cli.agent) => tui::run(&cli.agent, &world),
             None => headless::run(&cli.agent, &world),
         },
     };

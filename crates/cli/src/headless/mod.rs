@@ -7,8 +7,11 @@ mod text;
 
 use std::io;
 
-use hookwright_agent::{AgentEvent, Events, Interaction, StartSource, TurnEnd};
-use hookwright_settings::{Notice, World};
+use hookwright_agent::commands::{CommandError, expand, parse_invocation};
+use hookwright_agent::{Agent, AgentEvent, Events, Interaction, StartSource, TurnEnd};
+use hookwright_model::Content;
+use hookwright_settings::commands::discover;
+use hookwright_settings::{Loaded, Notice, World};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
@@ -74,7 +77,7 @@ async fn converse(
     });
     let source = if resumed { StartSource::Resume } else { StartSource::Startup };
     agent.start(source, &cancel).await;
-    let end = agent.prompt(&prompt, &cancel).await;
+    let end = answer(&mut agent, &loaded, &prompt, &cancel).await;
     agent.end("exit").await;
     agent.shutdown().await;
     // The screen ends when the last sender of events is gone.
@@ -82,6 +85,22 @@ async fn converse(
     screen.await??;
     let signalled = if cancel.is_cancelled() { watcher.await.ok() } else { None };
     Ok(signalled.unwrap_or_else(|| exit_code(&end)))
+}
+
+/// Answers the prompt, which may be a custom command.
+async fn answer(agent: &mut Agent, loaded: &Loaded, prompt: &str, cancel: &CancellationToken) -> TurnEnd {
+    let commands = discover(&loaded.paths, &loaded.project, &loaded.extensions);
+    let Some((command, args)) = parse_invocation(prompt, &commands) else { return agent.prompt(prompt, cancel).await };
+    match expand(agent.services(), command, prompt, args, cancel).await {
+        // Hooks see what the model will see, files and output included.
+        Ok(parts) => agent.prompt_with(&Content::user(parts.clone()).text(), parts, cancel).await,
+        Err(CommandError::Cancelled) => TurnEnd::Cancelled,
+        Err(error) => {
+            let end = TurnEnd::Failed { message: error.to_string(), hint: error.hint() };
+            agent.services().events.send(AgentEvent::TurnFinished(end.clone()));
+            end
+        }
+    }
 }
 
 /// Prints and records events until there are no more.

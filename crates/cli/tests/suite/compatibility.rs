@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 fn every_row_names_a_test_that_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join("docs/compatibility.md")).unwrap();
-    let sources: String = sources(&root.join("crates")).iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let sources: String =
+        sources(&root.join("crates")).iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
     let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| what"));
     let mut count = 0;
     for row in rows {

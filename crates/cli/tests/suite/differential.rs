@@ -94,7 +94,12 @@ fn scenarios() -> Vec<Scenario> {
         ),
         hooked("denied tool", "BeforeTool", "echo nope >&2; exit 2", write().says("done")),
         hooked("stopped tool", "BeforeTool", r#"echo '{"continue": false, "stopReason": "halt"}'"#, write().says("x")),
-        hooked("hidden result", "AfterTool", r#"echo '{"decision": "deny", "reason": "hidden"}'"#, write().says("done")),
+        hooked(
+            "hidden result",
+            "AfterTool",
+            r#"echo '{"decision": "deny", "reason": "hidden"}'"#,
+            write().says("done"),
+        ),
         hooked(
             "context for the prompt",
             "BeforeAgent",
@@ -121,7 +126,9 @@ fn scenarios() -> Vec<Scenario> {
 #[test]
 fn hooks_are_told_what_gemini_cli_tells_them() {
     let Some(gemini) = gemini() else {
-        eprintln!("skipped: Gemini CLI is not installed (npm install @google/gemini-cli, HOOKWRIGHT_GEMINI=…/bundle/gemini.js)");
+        eprintln!(
+            "skipped: Gemini CLI is not installed (npm install @google/gemini-cli, HOOKWRIGHT_GEMINI=…/bundle/gemini.js)"
+        );
         return;
     };
     let scenarios = scenarios();
@@ -168,7 +175,8 @@ fn run(scenario: &Scenario, program: Option<&[OsString]>) -> (Vec<Value>, Option
     }));
     sandbox.write("seed.txt", "seed");
     let log = sandbox.script("log.sh", r#"input=$(cat); printf '%s\n' "$input" >> "$GEMINI_PROJECT_DIR/log.jsonl""#);
-    let definition = |name: &str, command: &str| json!({"hooks": [{"type": "command", "name": name, "command": command}]});
+    let definition =
+        |name: &str, command: &str| json!({"hooks": [{"type": "command", "name": name, "command": command}]});
     let mut hooks = json!({});
     for event in EVENTS {
         hooks[event] = json!([definition("log", &log)]);
@@ -193,7 +201,10 @@ fn command(sandbox: &Sandbox, replay: &Replay, program: Option<&[OsString]>) -> 
         command.args(first).args(ours.get_args()).env_clear();
         command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.current_dir(sandbox.project());
-        command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
     }
     command.env("GEMINI_CLI_HOME", sandbox.home()).env("GEMINI_API_KEY", "fake");
     command
@@ -217,7 +228,9 @@ fn comparable(mut log: Vec<Value>, scenario: &Scenario, side: Side) -> Vec<Value
         let gone = |event: &'static str| move |input: &Value| input["hook_event_name"] != event;
         match (what, side) {
             (What::NotFired(event), Side::GeminiCli) => log.retain(gone(event)),
-            (What::NotFiredIn(event, names), Side::GeminiCli) if names.contains(&scenario.name) => log.retain(gone(event)),
+            (What::NotFiredIn(event, names), Side::GeminiCli) if names.contains(&scenario.name) => {
+                log.retain(gone(event))
+            }
             (What::Added(event, field), Side::Hookwright) => {
                 for input in log.iter_mut().filter(|input| input["hook_event_name"] == *event) {
                     assert!(input.as_object_mut().unwrap().shift_remove(*field).is_some(), "{event} has no {field}");

@@ -1,0 +1,42 @@
+//! Asks the user whether something may run; Notification hooks run beside the question.
+
+use std::borrow::Cow;
+
+use hookwright_hooks::Notification;
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest};
+use crate::services::Services;
+
+/// The user's word. A screen that is gone, and a cancelled turn, count as a cancel.
+pub(crate) async fn ask(services: &Services, request: ApprovalRequest, cancel: &CancellationToken) -> ApprovalReply {
+    let event = notification(&request);
+    let (sender, receiver) = oneshot::channel();
+    let wait = async {
+        services.events.send(AgentEvent::Approval(Box::new(request), sender));
+        tokio::select! {
+            () = cancel.cancelled() => ApprovalReply::Cancel,
+            reply = receiver => reply.unwrap_or(ApprovalReply::Cancel),
+        }
+    };
+    // The user need not wait for hooks that notify.
+    let (_, reply) = tokio::join!(services.fire(&event, cancel), wait);
+    reply
+}
+
+fn notification(request: &ApprovalRequest) -> Notification<'static> {
+    let details = json!({
+        "type": request.kind.as_str(),
+        "title": request.title,
+        "tool_name": request.name,
+        "tool_input": request.args,
+        "description": request.description,
+    });
+    Notification {
+        notification_type: Cow::Borrowed("ToolPermission"),
+        message: Cow::Owned(format!("{} wants to run: {}", request.title, request.description)),
+        details: Cow::Owned(details),
+    }
+}

@@ -1,0 +1,190 @@
+//! `!{…}` in a command's prompt: resolved, approved like the model's `run_shell_command`, all of them before any runs,
+//! then run by that tool. BeforeTool and AfterTool are for the model's calls and do not fire: the user asked for this.
+
+use std::sync::Arc;
+
+use hookwright_settings::commands::Command;
+use hookwright_tools::{Display, Tool, ToolResult};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::error::{CommandError, place};
+use super::escape::{self, Unsafe};
+use super::template::Segment;
+use crate::approval::Permission;
+use crate::ask::ask;
+use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest};
+use crate::services::{Interaction, Services};
+
+const TOOL: &str = "run_shell_command";
+
+/// A shell command with the user's arguments in it.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// As it is asked about.
+    shell: String,
+    /// What the tool is given; the user may have edited it.
+    args: Map<String, Value>,
+}
+
+/// The shell commands of a prompt, in order, as they would run.
+pub(super) fn resolve(command: &Command, segments: &[Segment<'_>], args: &str) -> Result<Vec<Block>, CommandError> {
+    let blocks = segments.iter().filter_map(|segment| match segment {
+        Segment::Shell { command, at } => Some((*command, *at)),
+        _ => None,
+    });
+    blocks
+        .map(|(written, start)| {
+            let shell = escape::fill(written, args)
+                .map_err(|Unsafe { at, why }| CommandError::Unescapable { place: place(command, start + at), why })?;
+            let args = Map::from_iter([("command".to_owned(), Value::String(shell.clone()))]);
+            Ok(Block { shell, args })
+        })
+        .collect()
+}
+
+/// Approves all blocks, then runs them one after another; what stands in their places.
+pub(super) async fn run_all(
+    services: &Services,
+    name: &str,
+    mut blocks: Vec<Block>,
+    cancel: &CancellationToken,
+) -> Result<Vec<String>, CommandError> {
+    let Some(first) = blocks.first() else { return Ok(Vec::new()) };
+    let Some(tool) = services.tools.get(TOOL) else {
+        return Err(refused(name, first, format!("{TOOL} is switched off")));
+    };
+    let runner = Runner { services, name, tool, cancel };
+    runner.approve(&mut blocks).await?;
+    let mut outputs = Vec::new();
+    for block in &blocks {
+        outputs.push(runner.run(block).await?);
+    }
+    Ok(outputs)
+}
+
+struct Runner<'a> {
+    services: &'a Services,
+    name: &'a str,
+    tool: &'a Arc<dyn Tool>,
+    cancel: &'a CancellationToken,
+}
+
+impl Runner<'_> {
+    fn decide(&self, block: &Block) -> Permission {
+        self.services.approvals.decide(TOOL, self.tool.kind(), &block.args)
+    }
+
+    async fn approve(&self, blocks: &mut [Block]) -> Result<(), CommandError> {
+        // Nobody is asked about the half of a command whose other half will not run.
+        for block in blocks.iter() {
+            match self.decide(block) {
+                Permission::Refused(reason) => return Err(refused(self.name, block, reason)),
+                Permission::Ask if self.services.interaction == Interaction::Headless => {
+                    return Err(CommandError::NobodyToAsk { name: self.name.to_owned(), shell: block.shell.clone() });
+                }
+                Permission::Ask | Permission::Granted => {}
+            }
+        }
+        let mut answered: Vec<(String, Map<String, Value>)> = Vec::new();
+        for (number, block) in blocks.iter_mut().enumerate() {
+            // Decided anew: a yes for the session may have covered this one too.
+            if self.decide(block) == Permission::Granted {
+                continue;
+            }
+            block.args = match answered.iter().find(|(shell, _)| *shell == block.shell) {
+                Some((_, args)) => args.clone(),
+                None => self.ask(block, number + 1).await?,
+            };
+            answered.push((block.shell.clone(), block.args.clone()));
+        }
+        Ok(())
+    }
+
+    /// Asks the user; what the tool is to be given.
+    async fn ask(&self, block: &Block, number: usize) -> Result<Map<String, Value>, CommandError> {
+        let request = self.request(block, number).await;
+        match ask(self.services, request, self.cancel).await {
+            ApprovalReply::Once => Ok(block.args.clone()),
+            ApprovalReply::Session => {
+                self.services.approvals.grant(TOOL, &block.args);
+                Ok(block.args.clone())
+            }
+            ApprovalReply::Edited(args) => match self.services.tools.check(TOOL, &Value::Object(args.clone())) {
+                Ok(_) => Ok(args),
+                Err(problem) => Err(self.not_run(block, problem.message)),
+            },
+            ApprovalReply::Deny(word) => {
+                Err(CommandError::Denied { name: self.name.to_owned(), shell: block.shell.clone(), word })
+            }
+            ApprovalReply::Cancel => Err(CommandError::Cancelled),
+        }
+    }
+
+    async fn request(&self, block: &Block, number: usize) -> ApprovalRequest {
+        let args = Value::Object(block.args.clone());
+        ApprovalRequest {
+            call_id: format!("/{}-{number}", self.name),
+            name: TOOL.to_owned(),
+            title: format!("{} for /{}", self.tool.display_name(), self.name),
+            kind: self.tool.kind(),
+            args: block.args.clone(),
+            description: self.tool.describe(&args),
+            preview: self.tool.preview(&args, &self.services.tool_context).await,
+            rewritten: Vec::new(),
+            asked_by: None,
+        }
+    }
+
+    async fn run(&self, block: &Block) -> Result<String, CommandError> {
+        let args = Value::Object(block.args.clone());
+        let told = format!("/{} runs {}", self.name, self.tool.describe(&args));
+        self.services.events.send(AgentEvent::Note(told));
+        let mut context = self.services.tool_context.clone();
+        context.cancel = self.cancel.clone();
+        let result = self.tool.run(&args, &context).await;
+        if self.cancel.is_cancelled() {
+            return Err(CommandError::Cancelled);
+        }
+        match result.error {
+            Some(failure) => Err(self.not_run(block, failure.message)),
+            None => Ok(injected(&result)),
+        }
+    }
+
+    fn not_run(&self, block: &Block, reason: String) -> CommandError {
+        CommandError::NotRun { name: self.name.to_owned(), shell: block.shell.clone(), reason }
+    }
+}
+
+fn refused(name: &str, block: &Block, reason: String) -> CommandError {
+    CommandError::Refused { name: name.to_owned(), shell: block.shell.clone(), reason }
+}
+
+/// What stands in a block's place: the command's output, and how it ended if not well.
+///
+/// The tool tells the end only in words for the model, in lines behind the output. The output itself is known from what
+/// is shown, so no output can pass for an ending.
+fn injected(result: &ToolResult) -> String {
+    let told = result.llm_content.to_text();
+    let Display::Text(shown) = &result.return_display else { return told };
+    let printed = shown.trim_end();
+    if !told.starts_with("<untrusted_context>\nCommand: ") {
+        // It ran too long, or was left running: what is shown says so.
+        return printed.to_owned();
+    }
+    let ending_after = |output: &str| told.rsplit_once(&format!("\nOutput: {output}\n")).map(|(_, ending)| ending);
+    let as_told = printed.replace("</untrusted_context>", "&lt;/untrusted_context&gt;");
+    let (output, ending) = match (ending_after(&as_told), ending_after("(empty)")) {
+        (Some(ending), _) => (printed, ending),
+        (None, Some(ending)) => ("", ending),
+        (None, None) => return printed.to_owned(),
+    };
+    let value = |key: &str| ending.lines().find_map(|line| line.strip_prefix(key));
+    let status = match (value("Exit Code: "), value("Signal: ")) {
+        (Some(code), _) => format!("[Shell command exited with code {code}]"),
+        (None, Some(signal)) => format!("[Shell command terminated by signal {signal}]"),
+        (None, None) => return output.to_owned(),
+    };
+    if output.is_empty() { status } else { format!("{output}\n{status}") }
+}

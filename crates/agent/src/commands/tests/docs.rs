@@ -1,0 +1,61 @@
+//! The examples of `docs/commands.md` are commands that load, are well-formed, and do what the text says.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_model::Content;
+use hookwright_settings::commands::{Commands, discover};
+use hookwright_settings::{FolderTrust, Paths, Project, World};
+use tokio_util::sync::CancellationToken;
+
+use super::{Case, check, expand, parse_invocation, yolo};
+
+/// The example files: each begins with a comment that names it.
+fn examples() -> Vec<(String, String)> {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
+    let text = std::fs::read_to_string(docs).unwrap();
+    let blocks = text.split("\n```toml\n").skip(1).map(|rest| rest.split_once("\n```\n").unwrap().0.to_owned());
+    let name = |block: &String| block.lines().next().unwrap().strip_prefix("# .gemini/commands/").unwrap().to_owned();
+    blocks.map(|block| (name(&block), block)).collect()
+}
+
+/// A home with all examples in it.
+fn home(case: &Case) -> Commands {
+    for (name, text) in examples() {
+        case.write(&format!(".gemini/commands/{name}"), text.as_bytes());
+    }
+    let home = PathBuf::from(case.dir.path());
+    let world = World { env: Vec::new(), home: Some(home), cwd: "/nowhere".into() };
+    discover(&Paths::new(&world), &Project { root: "/nowhere".into(), trust: FolderTrust::Unknown }, &[])
+}
+
+#[test]
+fn every_example_loads_and_is_well_formed() {
+    let case = yolo(&[]);
+    let commands = home(&case);
+    assert!(commands.diagnostics.is_empty(), "{:?}", commands.diagnostics);
+    assert!(examples().len() >= 5);
+    assert_eq!(commands.list.len(), examples().len());
+    for command in &commands.list {
+        check(command).unwrap();
+        assert!(command.description.is_some(), "{}", command.name);
+    }
+}
+
+#[tokio::test]
+async fn examples_expand_as_told() {
+    let case = yolo(&[("docs/style.md", "Tabs, not blanks."), ("src/a.rs", "// it's complicated\n")]);
+    let commands = home(&case);
+    let (services, _events) = case.services();
+    for (typed, expected) in [
+        ("/explain the parser", "\n\n/explain the parser"),
+        ("/review src/a.rs", "Tabs, not blanks."),
+        ("/review src/a.rs", "Review src/a.rs"),
+        ("/find it's complicated", "src/a.rs:1:// it's complicated"),
+        ("/find nothing like this", "[Shell command exited with code 1]"),
+    ] {
+        let (command, args) = parse_invocation(typed, &commands).unwrap();
+        let parts = expand(&services, command, typed, args, &CancellationToken::new()).await.unwrap();
+        let text = Content::user(parts).text();
+        assert!(text.contains(expected), "{typed}: {text}");
+    }
+}

@@ -1,0 +1,216 @@
+//! Custom commands in a project in a box: real files, a real shell, a scripted user.
+
+mod docs;
+mod files;
+mod shell;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use hookwright_hooks::{HookEngine, Registry as Hooks, Source};
+use hookwright_model::{AnyModel, Content, GenerationConfig, Offline, Part};
+use hookwright_settings::commands::{Command, Commands};
+use hookwright_tools::{Registry, ShellSettings, ToolContext, Workspace};
+use tokio_util::sync::CancellationToken;
+
+use super::{CommandError, check, expand, parse_invocation};
+use crate::{AgentEvent, ApprovalMode, ApprovalReply, Approvals, Events, Interaction, Policy, Services};
+
+/// A project, what is allowed in it, and what the user will say.
+struct Case {
+    dir: tempfile::TempDir,
+    mode: ApprovalMode,
+    allowed: Vec<String>,
+    policy: Policy,
+    replies: Option<Vec<ApprovalReply>>,
+    tools: Registry,
+    limits: ShellSettings,
+    hooks: HookEngine,
+    more_roots: Vec<std::path::PathBuf>,
+    cancel: CancellationToken,
+}
+
+/// What came of an expansion.
+struct Ran {
+    result: Result<Vec<Part>, CommandError>,
+    /// Commands that the user was asked about.
+    asked: Vec<String>,
+    notes: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Ran {
+    fn text(&self) -> String {
+        Content::user(self.result.clone().unwrap()).text()
+    }
+
+    fn error(&self) -> CommandError {
+        self.result.clone().unwrap_err()
+    }
+}
+
+/// Everything runs, nobody is asked.
+fn yolo(files: &[(&str, &str)]) -> Case {
+    let dir = tempfile::tempdir().unwrap();
+    let case = Case {
+        dir,
+        mode: ApprovalMode::Yolo,
+        allowed: Vec::new(),
+        policy: Policy::default(),
+        replies: None,
+        tools: Registry::builtin(None),
+        limits: ShellSettings::default(),
+        hooks: HookEngine::builder(Hooks::default()).build(),
+        more_roots: Vec::new(),
+        cancel: CancellationToken::new(),
+    };
+    for (path, text) in files {
+        case.write(path, text.as_bytes());
+    }
+    case
+}
+
+/// Nothing runs unasked, and nobody is there.
+fn headless(files: &[(&str, &str)]) -> Case {
+    Case { mode: ApprovalMode::Default, ..yolo(files) }
+}
+
+/// Nothing runs unasked, and the user gives these answers; after the last one the question is left open.
+fn interactive(replies: &[ApprovalReply]) -> Case {
+    Case { replies: Some(replies.to_vec()), ..headless(&[]) }
+}
+
+impl Case {
+    fn write(&self, path: &str, bytes: &[u8]) {
+        let path = self.dir.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.dir.path().join(path).exists()
+    }
+
+    /// Expands `/test ARGS`.
+    async fn run(&self, prompt: &str, args: &str) -> Ran {
+        let command = command("test", prompt, Path::new("/nowhere/test.toml"));
+        let (services, mut events) = self.services();
+        let mut replies = self.replies.clone().unwrap_or_default().into_iter();
+        let screen = tokio::spawn(async move {
+            let (mut asked, mut notes, mut warnings, mut open) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            while let Some(event) = events.recv().await {
+                match event {
+                    AgentEvent::Approval(request, reply) => {
+                        asked.push(request.description.clone());
+                        match replies.next() {
+                            Some(word) => drop(reply.send(word)),
+                            None => open.push(reply),
+                        }
+                    }
+                    AgentEvent::Note(text) => notes.push(text),
+                    AgentEvent::Warning(text) => warnings.push(text),
+                    _ => {}
+                }
+            }
+            (asked, notes, warnings)
+        });
+        let result = expand(&services, &command, &format!("/test {args}"), args, &self.cancel).await;
+        drop(services);
+        let (asked, notes, warnings) = screen.await.unwrap();
+        Ran { result, asked, notes, warnings }
+    }
+
+    fn services(&self) -> (Services, tokio::sync::mpsc::UnboundedReceiver<AgentEvent>) {
+        let (events, receiver) = Events::channel();
+        let mut tool_context = ToolContext::new(Workspace::new(self.dir.path(), self.more_roots.clone()).unwrap());
+        tool_context.environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
+        tool_context.shell = self.limits.clone();
+        let services = Services {
+            model: Arc::new(AnyModel::from(Offline::new())),
+            tools: self.tools.clone(),
+            tool_context,
+            hooks: self.hooks.clone(),
+            approvals: Approvals::new(self.mode, self.allowed.clone(), self.policy.clone()),
+            events,
+            interaction: if self.replies.is_some() { Interaction::Interactive } else { Interaction::Headless },
+            generation: GenerationConfig::default(),
+            loop_detection: true,
+            max_turns: None,
+            compression_threshold: 0.5,
+        };
+        (services, receiver)
+    }
+}
+
+fn command(name: &str, prompt: &str, path: &Path) -> Command {
+    let (name, prompt, path) = (name.to_owned(), prompt.to_owned(), path.to_owned());
+    Command { name, description: None, prompt, source: Source::User, path }
+}
+
+#[test]
+fn invocations() {
+    let named = |name: &str| command(name, "", Path::new(""));
+    let names = ["git", "git:commit", "ext.git:commit", "git:commit:all"];
+    let commands = Commands { list: names.map(named).into(), ..Commands::default() };
+    let parse = |text| parse_invocation(text, &commands).map(|(command, args)| (command.name.as_str(), args));
+    assert_eq!(parse("/git"), Some(("git", "")));
+    assert_eq!(parse(" /git:commit  fix  it \n"), Some(("git:commit", "fix  it")));
+    assert_eq!(parse("/git:commit:all\nline one\nline two"), Some(("git:commit:all", "line one\nline two")));
+    assert_eq!(parse("/ext.git:commit x"), Some(("ext.git:commit", "x")));
+    for text in ["", "/", "git", "/Git", "/gi", "/git:", "/git:commitx", "/ git", "//git", "/usr/bin/env", "say /git"] {
+        assert_eq!(parse(text), None, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_stand_where_they_are_wanted_or_at_the_end() {
+    let case = headless(&[]);
+    assert_eq!(case.run("Fix {{args}}, {{args}}!", "it's $x").await.text(), "Fix it's $x, it's $x!");
+    assert_eq!(case.run("Fix {{args}}.", "").await.text(), "Fix .");
+    assert_eq!(case.run("Do it.\n", "1.2 added").await.text(), "Do it.\n\n\n/test 1.2 added");
+    assert_eq!(case.run("Do it.\n", "").await.text(), "Do it.\n");
+    assert_eq!(case.run("{{args}}", "").await.result, Ok(Vec::new()));
+}
+
+#[tokio::test]
+async fn arguments_are_no_template() {
+    let case = yolo(&[("secret", "S")]);
+    let args = "!{touch pwned} @{secret} {{args}}";
+    assert_eq!(case.run("Look: {{args}}", args).await.text(), format!("Look: {args}"));
+    assert_eq!(case.run("Look", args).await.text(), format!("Look\n\n/test {args}"));
+    assert_eq!(case.run("!{echo {{args}}}", args).await.text(), args);
+    assert!(!case.has("pwned"));
+}
+
+#[test]
+fn what_is_not_well_formed_is_found_in_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("bad.toml");
+    let parse = |text: &str| {
+        fs::write(&path, text).unwrap();
+        let table: toml::Table = toml::from_str(text).unwrap();
+        check(&command("bad", table["prompt"].as_str().unwrap(), &path)).unwrap_err()
+    };
+    let at = |line_and_column: &str| format!("{}{line_and_column}", path.display());
+    let error = parse("description = \"é\"\nprompt = '''\nfirst\nsécond !{ls {x}\n'''\n");
+    assert_eq!(error.to_string(), format!("{}: !{{ is never closed", at(":4:8")));
+    assert!(error.hint().unwrap().contains("balanced"));
+    let error = parse("prompt = 'read @{a'");
+    assert_eq!(error.to_string(), format!("{}: @{{ is never closed", at(":1:16")));
+    let error = parse("prompt = \"a \\\"b\\\"\\n  !{c\"");
+    assert_eq!(error.to_string(), format!("{}: !{{ is never closed", at(": line 2, column 3 of the prompt")));
+    let error = parse("prompt = '''\nx !{ cat <<E\n{{args}}\nE\n}'''");
+    let expected = "{{args}} after the start of a here-document can't be made safe for the shell";
+    assert_eq!(error.to_string(), format!("{}: {expected}", at(":3:1")));
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_well_formed_does_nothing() {
+    let case = yolo(&[("a", "A")]);
+    let ran = case.run("@{a} !{touch ran} !{", "").await;
+    assert!(matches!(ran.error(), CommandError::Unclosed { .. }));
+    let ran = case.run("!{touch ran} !{echo `{{args}}`}", "x").await;
+    assert!(matches!(ran.error(), CommandError::Unescapable { .. }));
+    assert!(!case.has("ran"));
+}

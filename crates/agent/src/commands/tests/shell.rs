@@ -1,0 +1,203 @@
+//! `!{…}`: what runs, who is asked, and what stands in its place.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use hookwright_hooks::{Answer, EventKind, Hook, HookEngine, Registry as Hooks};
+use hookwright_tools::Selection;
+use serde_json::{Map, Value};
+
+use super::{Case, headless, interactive, yolo};
+use crate::commands::CommandError;
+use crate::{ApprovalMode, ApprovalReply, Policy};
+
+fn edited(command: &str) -> ApprovalReply {
+    ApprovalReply::Edited(Map::from_iter([("command".to_owned(), Value::from(command))]))
+}
+
+#[tokio::test]
+async fn output_stands_in_the_blocks_place() {
+    let case = yolo(&[("b", "")]);
+    let ran = case.run("a\n!{ printf ' x\\ny\\n\\n' }\nb !{ls b}!{true}.", "").await;
+    assert_eq!(ran.text(), "a\n x\ny\nb b.");
+    assert_eq!(ran.notes, ["/test runs printf ' x\\ny\\n\\n'", "/test runs ls b", "/test runs true"]);
+    assert_eq!(case.run("!{echo '{\"a\": {}}' | cat}", "").await.text(), "{\"a\": {}}");
+    assert_eq!(case.run("!{}!{ }x", "").await.text(), "x");
+}
+
+#[tokio::test]
+async fn failures_are_told_with_what_was_said() {
+    let case = yolo(&[]);
+    let ran = case.run("!{echo out; echo err >&2; exit 3}", "").await;
+    assert_eq!(ran.text(), "out\nerr\n[Shell command exited with code 3]");
+    assert_eq!(case.run("<!{false}>", "").await.text(), "<[Shell command exited with code 1]>");
+    assert!(case.run("!{no-such-program-here}", "").await.text().ends_with("\n[Shell command exited with code 127]"));
+    let killed = "!{echo x; kill -9 $$}";
+    assert_eq!(case.run(killed, "").await.text(), "x\n[Shell command terminated by signal SIGKILL]");
+}
+
+#[tokio::test]
+async fn no_output_passes_for_an_ending() {
+    let case = yolo(&[]);
+    for output in
+        ["Exit Code: 7", "(empty)", "(empty)\nExit Code: 7", "x\nOutput: x\nSignal: SIGKILL", "</untrusted_context>"]
+    {
+        case.write("out", output.as_bytes());
+        assert_eq!(case.run("!{cat out}", "").await.text(), output);
+        let failing = case.run("!{cat out; exit 2}", "").await;
+        assert_eq!(failing.text(), format!("{output}\n[Shell command exited with code 2]"));
+    }
+}
+
+#[tokio::test]
+async fn what_takes_too_long_is_ended_and_said() {
+    let mut case = yolo(&[]);
+    case.limits.timeout = Some(Duration::from_millis(300));
+    let ran = case.run("!{echo 'Output: (empty)'; echo x; sleep 60}", "").await;
+    let expected = "Command was ended because it ran longer than 0.3 seconds.";
+    assert!(ran.text().starts_with(expected) && ran.text().ends_with("\nOutput: (empty)\nx"), "{}", ran.text());
+}
+
+#[tokio::test]
+async fn output_is_no_template() {
+    let hostile = "!{touch pwned} @{out} {{args}}";
+    let case = yolo(&[("out", hostile)]);
+    assert_eq!(case.run("!{cat out} {{args}}", "X").await.text(), format!("{hostile} X"));
+    assert!(!case.has("pwned"));
+}
+
+#[tokio::test]
+async fn arguments_are_one_word_and_nothing_more() {
+    let case = yolo(&[]);
+    for args in
+        ["a b", "\"; touch pwned; \"", "'; touch pwned; '", "$(touch pwned)", "`touch pwned`", "} > pwned", "'}'"]
+    {
+        let ran = case.run("!{printf '[%s]' {{args}} \"{{args}}\" '{{args}}'} {{args}}", args).await;
+        assert_eq!(ran.text(), format!("[{args}][{args}][{args}] {args}"));
+        assert!(!case.has("pwned"), "{args}");
+    }
+    assert_eq!(case.run("!{printf '[%s]' a {{args}}}", "").await.text(), "[a]");
+}
+
+#[tokio::test]
+async fn without_anybody_to_ask_it_does_not_run() {
+    let case = headless(&[]);
+    let ran = case.run("@{x} !{touch ran}", "").await;
+    let expected = "/test wants to run `touch ran`, which needs approval, and nobody is there to give it";
+    assert_eq!(ran.error().to_string(), expected);
+    let hint = "allow it with --allowed-tools 'run_shell_command(touch)' or --approval-mode=yolo";
+    assert_eq!(ran.error().hint().as_deref(), Some(hint));
+    let piped = case.run("!{ls | wc}", "").await.error();
+    assert_eq!(piped.hint().unwrap(), "allow it with --allowed-tools run_shell_command or --approval-mode=yolo");
+    let odd = case.run("!{'my prog' x}", "").await.error();
+    assert_eq!(odd.hint(), piped.hint());
+    assert!(!case.has("ran"));
+}
+
+#[tokio::test]
+async fn the_rules_judge_the_resolved_command() {
+    let mut case = headless(&[]);
+    case.allowed = vec!["run_shell_command(echo)".to_owned()];
+    assert_eq!(case.run("!{echo {{args}}}", "hi there").await.text(), "hi there");
+    let ran = case.run("!{echo a} !{touch ran}", "").await;
+    assert!(matches!(ran.error(), CommandError::NobodyToAsk { shell, .. } if shell == "touch ran"));
+    assert!(ran.notes.is_empty(), "all are approved before any runs");
+    // Quoted it would be harmless; that a rule for plain commands does not cover it is the careful side.
+    assert!(matches!(case.run("!{echo {{args}}}", "; x").await.error(), CommandError::NobodyToAsk { .. }));
+}
+
+#[tokio::test]
+async fn what_is_forbidden_is_not_asked_about() {
+    let case = Case { mode: ApprovalMode::Plan, ..interactive(&[ApprovalReply::Once]) };
+    let ran = case.run("!{touch ran}", "").await;
+    let expected = "/test may not run `touch ran`: run_shell_command changes things, and plan mode only looks";
+    assert_eq!((ran.error().to_string().as_str(), ran.asked.len()), (expected, 0));
+
+    let case = interactive(&[ApprovalReply::Once, ApprovalReply::Once]);
+    let rule = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"touch\"\ndecision = \"deny\"\n";
+    case.write("p.toml", rule.as_bytes());
+    let policy = Policy::load(&[case.dir.path().join("p.toml")]).unwrap();
+    let ran = Case { policy, ..case }.run("!{echo a} !{touch ran}", "").await;
+    assert!(matches!(ran.error(), CommandError::Refused { shell, .. } if shell == "touch ran"));
+    assert!(ran.asked.is_empty());
+
+    let mut case = yolo(&[]);
+    case.tools.select(&Selection { exclude: vec!["run_shell_command".to_owned()], ..Selection::default() });
+    assert_eq!(
+        case.run("!{ls}", "").await.error().to_string(),
+        "/test may not run `ls`: run_shell_command is switched off"
+    );
+}
+
+#[tokio::test]
+async fn the_user_is_asked_about_all_before_any_runs() {
+    let case = interactive(&[ApprovalReply::Once, ApprovalReply::Deny(Some("not that".to_owned()))]);
+    let ran = case.run("!{touch one} !{touch two} {{args}}", "x").await;
+    assert_eq!(ran.asked, ["touch one", "touch two"]);
+    assert_eq!(ran.error().to_string(), "/test was not allowed to run `touch two`: not that");
+    assert!(!case.has("one") && !case.has("two"));
+
+    let case = interactive(&[ApprovalReply::Once, ApprovalReply::Once]);
+    let ran = case.run("!{echo {{args}}} !{echo b} !{echo b}", "it's").await;
+    assert_eq!(ran.asked, ["echo 'it'\\''s'", "echo b"], "the exact command, and each once");
+    assert_eq!(ran.text(), "it's b b");
+}
+
+#[tokio::test]
+async fn a_yes_for_the_session_covers_the_program() {
+    let ran = interactive(&[ApprovalReply::Session]).run("!{echo a} !{echo b}", "").await;
+    assert_eq!((ran.asked.len(), ran.text().as_str()), (1, "a b"));
+}
+
+#[tokio::test]
+async fn the_user_may_edit_the_command() {
+    let ran = interactive(&[edited("echo other")]).run("!{touch ran} !{touch ran}", "").await;
+    assert_eq!((ran.text().as_str(), ran.asked.len()), ("other other", 1));
+    let wrong = ApprovalReply::Edited(Map::from_iter([("command".to_owned(), Value::from(3))]));
+    assert!(matches!(interactive(&[wrong]).run("!{ls}", "").await.error(), CommandError::NotRun { .. }));
+}
+
+#[tokio::test]
+async fn cancelling_is_no_answer() {
+    let case = interactive(&[ApprovalReply::Cancel]);
+    assert_eq!(case.run("!{touch ran}", "").await.error(), CommandError::Cancelled);
+    // Nobody answers; the token does.
+    let case = interactive(&[]);
+    let (cancel, stop) = (case.cancel.clone(), Duration::from_millis(50));
+    let later = async move {
+        tokio::time::sleep(stop).await;
+        cancel.cancel();
+    };
+    let (ran, ()) = tokio::join!(case.run("!{touch ran}", ""), later);
+    assert_eq!((ran.error(), ran.asked.len(), case.has("ran")), (CommandError::Cancelled, 1, false));
+}
+
+#[tokio::test]
+async fn cancelling_ends_what_runs() {
+    let case = yolo(&[]);
+    let cancel = case.cancel.clone();
+    let later = async move {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        cancel.cancel();
+    };
+    let started = Instant::now();
+    let (ran, ()) = tokio::join!(case.run("!{sleep 60; touch ran} !{touch ran}", ""), later);
+    assert_eq!((ran.error(), case.has("ran")), (CommandError::Cancelled, false));
+    assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+#[tokio::test]
+async fn only_notification_hooks_hear_of_it() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let mut hooks = Hooks::default();
+    for event in [EventKind::BeforeTool, EventKind::AfterTool, EventKind::Notification] {
+        let heard = Arc::clone(&heard);
+        hooks.add(Hook::in_code(event, "listener", move |_| {
+            heard.lock().unwrap().push(event);
+            async { Ok(Answer::allow()) }
+        }));
+    }
+    let case = Case { hooks: HookEngine::builder(hooks).build(), ..interactive(&[ApprovalReply::Once]) };
+    assert_eq!(case.run("!{echo a}", "").await.text(), "a");
+    assert_eq!(*heard.lock().unwrap(), [EventKind::Notification]);
+}

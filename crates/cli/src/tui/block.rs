@@ -1,0 +1,62 @@
+//! What stands in the scrollback: finished pieces, kept as what they mean so that they can be drawn again at another width.
+
+use super::highlight;
+use super::markdown;
+use super::text::{DIM, Line};
+
+/// A finished piece.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Block {
+    /// Lines, wrapped where they are too long.
+    Lines(Vec<Line>),
+    /// Markdown.
+    Markdown(String),
+    /// Lines of a code block.
+    Code { language: String, lines: Vec<String>, indent: usize },
+    /// An empty line, unless there is one already.
+    Gap,
+}
+
+impl Block {
+    pub(crate) fn line(line: Line) -> Self {
+        Block::Lines(vec![line])
+    }
+
+    /// The piece in so many columns.
+    pub(crate) fn render(&self, columns: usize) -> Vec<Line> {
+        match self {
+            Block::Lines(lines) => lines.iter().flat_map(|line| line.wrap(columns)).collect(),
+            Block::Markdown(text) => markdown::render(text, columns),
+            Block::Code { language, lines, indent } => {
+                let margin = " ".repeat(indent + 2);
+                let draw = |text: &String| {
+                    let mut line = Line::of(DIM, &margin).hanging(indent + 2);
+                    line.spans.extend(highlight::line(language, text).spans);
+                    line.wrap(columns)
+                };
+                lines.iter().flat_map(draw).collect()
+            }
+            Block::Gap => vec![Line::new()],
+        }
+    }
+}
+
+/// Pieces in so many columns, never two empty lines in a row.
+pub(crate) fn render_all<'a>(
+    blocks: impl IntoIterator<Item = &'a Block>,
+    columns: usize,
+    after_gap: &mut bool,
+) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for block in blocks {
+        if *block == Block::Gap && *after_gap {
+            continue;
+        }
+        let drawn = block.render(columns);
+        if let Some(last) = drawn.last() {
+            *after_gap = last.spans.is_empty();
+        }
+        lines.extend(drawn);
+    }
+    lines
+}

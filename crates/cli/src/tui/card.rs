@@ -1,0 +1,170 @@
+//! Tool calls as cards: name, arguments in short, live output, diff, duration, result.
+
+use std::time::{Duration, Instant};
+
+use hookwright_agent::{ToolEnd, ToolStart};
+use hookwright_tools::{Display, FileDiff, TodoStatus};
+
+use super::block::Block;
+use super::highlight::diff_line;
+use super::text::{BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN, elapsed};
+
+/// So much of a running command's output is kept for the screen.
+const MOST_OUTPUT: usize = 16 * 1024;
+const LIVE_LINES: usize = 6;
+const RESULT_LINES: usize = 12;
+const DIFF_LINES: usize = 60;
+
+/// A call that is under way.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) call_id: String,
+    name: String,
+    description: String,
+    rewritten: Vec<String>,
+    output: String,
+    started: Instant,
+}
+
+impl Running {
+    pub(crate) fn new(start: ToolStart, now: Instant) -> Self {
+        let ToolStart { call_id, name, description, rewritten, .. } = start;
+        Running { call_id, name, description, rewritten, output: String::new(), started: now }
+    }
+
+    /// Takes output; only its end is of interest.
+    pub(crate) fn output(&mut self, text: &str) {
+        self.output.push_str(text);
+        if self.output.len() > 2 * MOST_OUTPUT {
+            let mut cut = self.output.len() - MOST_OUTPUT;
+            while !self.output.is_char_boundary(cut) {
+                cut += 1;
+            }
+            self.output.drain(..cut);
+        }
+    }
+
+    /// The card while it runs.
+    pub(crate) fn live(&self, now: Instant) -> Vec<Line> {
+        let time = now.saturating_duration_since(self.started);
+        let mut lines = vec![title(NOTE, "…", &self.name, &self.description, &self.rewritten, Some(time))];
+        let tail: Vec<&str> =
+            self.output.lines().rev().filter(|line| !line.trim().is_empty()).take(LIVE_LINES).collect();
+        lines.extend(tail.into_iter().rev().map(|line| Line::of(DIM, format!("  {line}"))));
+        lines
+    }
+
+    /// The card when it is over.
+    pub(crate) fn finish(self, end: &ToolEnd) -> Block {
+        finished(end, &self.description, &self.rewritten)
+    }
+}
+
+fn title(
+    style: anstyle::Style,
+    mark: &str,
+    name: &str,
+    description: &str,
+    rewritten: &[String],
+    time: Option<Duration>,
+) -> Line {
+    let mut line = Line::of(style, format!("{mark} ")).with(BOLD, name).hanging(2);
+    if !description.is_empty() {
+        line.push(PLAIN, " ");
+        line.push(PLAIN, description);
+    }
+    if !rewritten.is_empty() {
+        line.push(WARN, &format!(" (hooks changed {})", rewritten.join(", ")));
+    }
+    if let Some(time) = time.filter(|time| *time >= Duration::from_millis(50)) {
+        line.push(DIM, &format!("  {}", elapsed(time)));
+    }
+    line
+}
+
+/// A call that is over, also one that never ran.
+pub(crate) fn finished(end: &ToolEnd, description: &str, rewritten: &[String]) -> Block {
+    let (style, mark) = match &end.error {
+        None => (GOOD, "✓"),
+        Some(error) if error.kind == "cancelled" => (WARN, "−"),
+        Some(_) => (BAD, "✗"),
+    };
+    let description = if description.is_empty() { short_args(end) } else { description.to_owned() };
+    let mut lines = vec![title(style, mark, &end.name, &description, rewritten, Some(end.duration))];
+    match &end.error {
+        Some(error) if is_cancelled(&error.kind, &error.message) => lines.push(Line::of(WARN, "  Cancelled")),
+        Some(error) => lines.extend(indented(BAD, &error.message, RESULT_LINES)),
+        None => lines.extend(result(&end.display)),
+    }
+    Block::Lines(lines)
+}
+
+fn is_cancelled(kind: &str, message: &str) -> bool {
+    kind == "cancelled" || message.to_lowercase().contains("cancelled")
+}
+
+/// The arguments of a call that nobody described.
+fn short_args(end: &ToolEnd) -> String {
+    let first = ["command", "file_path", "path", "pattern", "query", "url", "prompt"];
+    let value = first.iter().find_map(|key| end.args.get(*key)).or_else(|| end.args.values().next());
+    match value {
+        Some(serde_json::Value::String(text)) => crate::out::shorten(text, 80),
+        Some(value) => crate::out::shorten(&value.to_string(), 80),
+        None => String::new(),
+    }
+}
+
+fn result(display: &Display) -> Vec<Line> {
+    match display {
+        Display::Diff(file) => diff(file, DIFF_LINES),
+        Display::Todos(todos) => todos
+            .iter()
+            .map(|todo| {
+                let (mark, style) = match todo.status {
+                    TodoStatus::Completed => ("[x]", DIM),
+                    TodoStatus::InProgress => ("[>]", BOLD),
+                    TodoStatus::Cancelled => ("[-]", DIM),
+                    TodoStatus::Blocked => ("[!]", WARN),
+                    TodoStatus::Pending => ("[ ]", PLAIN),
+                };
+                Line::of(style, format!("  {mark} {}", todo.description)).hanging(6)
+            })
+            .collect(),
+        Display::Text(text) => indented(DIM, text, RESULT_LINES),
+        Display::Files { summary, .. } | Display::Matches { summary, .. } => indented(DIM, summary, 2),
+    }
+}
+
+/// The end of a text, indented, saying how much of it is not shown.
+fn indented(style: anstyle::Style, text: &str, most: usize) -> Vec<Line> {
+    let all: Vec<&str> = text.lines().collect();
+    let hidden = all.len().saturating_sub(most);
+    let mut lines = Vec::new();
+    if hidden > 0 {
+        lines.push(Line::of(DIM, format!("  … {hidden} lines before")));
+    }
+    lines.extend(all[hidden..].iter().map(|line| Line::of(style, format!("  {line}")).hanging(2)));
+    lines
+}
+
+/// A diff in colours, without its heading.
+pub(crate) fn diff(file: &FileDiff, most: usize) -> Vec<Line> {
+    let what = if file.is_new_file() { "new file" } else { "changed" };
+    let mut lines = vec![
+        Line::of(DIM, format!("  {} {what} ", file.file_name))
+            .with(GOOD, format!("+{}", file.stat.added_lines))
+            .with(PLAIN, " ")
+            .with(BAD, format!("-{}", file.stat.removed_lines)),
+    ];
+    let body: Vec<&str> = file.unified.lines().skip_while(|line| !line.starts_with("@@")).collect();
+    let shown = body.iter().take(most).map(|text| {
+        let mut line = Line::of(PLAIN, "  ").hanging(4);
+        line.spans.extend(diff_line(&super::text::clean(text)).spans);
+        line
+    });
+    lines.extend(shown);
+    if body.len() > most {
+        lines.push(Line::of(DIM, format!("  … {} more lines", body.len() - most)));
+    }
+    lines
+}

@@ -1,0 +1,426 @@
+//! Slash commands: one table for help and completion, and what each of them does.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context;
+use hookwright_agent::{ApprovalMode, Interaction, transcript};
+
+use super::block::Block;
+use super::driver::{Driver, place};
+use super::text::{BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN};
+use super::worker::Task;
+use crate::args::AgentArgs;
+use crate::exit;
+
+/// Every command, and what it is for; subcommands stand behind the command they belong to.
+pub(crate) const COMMANDS: &[(&str, &str)] = &[
+    ("help", "what there is, and which keys do what"),
+    ("hooks", "the hooks panel"),
+    ("hooks panel", "every hook, its state and what it did"),
+    ("hooks list", "every hook and its state"),
+    ("hooks enable", "NAME: switch a hook on"),
+    ("hooks disable", "NAME: switch a hook off"),
+    ("hooks enable-all", "switch every hook on"),
+    ("hooks disable-all", "switch every hook off"),
+    ("hooks trust", "[NAME]: trust new and changed hooks"),
+    ("hooks trace", "the last turn: events, hooks, decisions, times"),
+    ("clear", "begin a new conversation"),
+    ("compress", "replace the history by a summary"),
+    ("model", "[NAME]: show or change the model"),
+    ("tools", "what the model can call"),
+    ("tools desc", "the same, with descriptions"),
+    ("memory show", "what the model is told from GEMINI.md files"),
+    ("memory add", "TEXT: add to your GEMINI.md"),
+    ("memory reload", "read GEMINI.md files again"),
+    ("commands list", "custom commands"),
+    ("commands reload", "read custom commands again"),
+    ("stats", "what the session did and cost"),
+    ("resume", "[NUMBER]: go on with an earlier session"),
+    ("chat save", "NAME: keep the conversation under a name"),
+    ("chat resume", "NAME: go on with a kept conversation"),
+    ("chat list", "kept conversations"),
+    ("chat delete", "NAME: delete a kept conversation"),
+    ("copy", "copy the last answer"),
+    ("about", "version, model, folder"),
+    ("quit", "leave"),
+];
+
+const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send; Alt+Enter, Ctrl+J or a trailing \\ begin a new line"),
+    ("@path", "mention a file; !command runs a shell command"),
+    ("Esc", "cancel the turn"),
+    ("Shift+Tab", "next approval mode"),
+    ("Ctrl+R", "search earlier prompts; ↑ ↓ step through them"),
+    ("Ctrl+X", "write in your editor"),
+    ("Ctrl+Z", "undo; Alt+Z redo; Ctrl+W, Ctrl+U, Ctrl+K delete; Ctrl+Y puts back"),
+    ("Ctrl+L", "draw the screen again"),
+    ("Ctrl+C", "twice: leave; Ctrl+D leaves too"),
+];
+
+impl Driver<'_> {
+    /// Runs a command, given without its slash.
+    pub(crate) fn slash(&mut self, line: &str) -> anyhow::Result<()> {
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let rest = rest.trim();
+        match word {
+            "help" | "?" => self.help(),
+            "hooks" => self.hooks(rest),
+            "clear" => self.begin("Clearing", |driver| Task::Clear(driver.chats(), driver.cancel.clone())),
+            "compress" | "summarize" => self.begin("Compressing", |driver| Task::Compress(driver.cancel.clone())),
+            "model" => self.model(rest),
+            "tools" => self.tools(rest),
+            "memory" => self.memory(rest),
+            "commands" => self.custom(rest),
+            "stats" => self.show_stats(),
+            "resume" => self.resume(rest)?,
+            "chat" => self.chat(rest),
+            "copy" => self.copy()?,
+            "about" | "version" => self.about(),
+            "quit" | "exit" => self.leave = Some(exit::OK),
+            _ => self.other(word, rest),
+        }
+        self.app.say(Block::Gap);
+        Ok(())
+    }
+
+    /// Gives the agent a task that takes a while, unless it is busy.
+    fn begin(&mut self, what: &'static str, task: impl FnOnce(&mut Self) -> Task) {
+        if self.app.busy.is_some() {
+            return self.app.tell(WARN, "not while the agent works; Esc cancels the turn");
+        }
+        self.app.begin(what, Instant::now());
+        self.fresh_cancel();
+        let task = task(self);
+        if matches!(task, Task::Clear(..)) {
+            self.app.status.tokens = 0;
+            self.app.tell(DIM, "the conversation is cleared");
+        }
+        self.task(task);
+    }
+
+    fn chats(&self) -> PathBuf {
+        self.loaded.paths.chats_dir(&self.loaded.project.root)
+    }
+
+    /// Rows of a name and what it stands for.
+    fn rows<'r>(&mut self, rows: impl IntoIterator<Item = (&'r str, &'r str)>) {
+        let rows: Vec<_> = rows.into_iter().collect();
+        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(24);
+        let draw = |(name, text): &(&str, &str)| {
+            Line::of(NOTE, format!("  {name:<width$}  ")).with(PLAIN, text).hanging(width + 4)
+        };
+        self.app.say(Block::Lines(rows.iter().map(draw).collect()));
+    }
+
+    fn help(&mut self) {
+        let names: Vec<String> = COMMANDS.iter().map(|(name, _)| format!("/{name}")).collect();
+        self.app.say(Block::line(Line::of(BOLD, "Commands")));
+        self.rows(names.iter().map(String::as_str).zip(COMMANDS.iter().map(|(_, text)| *text)));
+        self.app.say(Block::Gap);
+        self.app.say(Block::line(Line::of(BOLD, "Keys")));
+        self.rows(KEYS.iter().copied());
+    }
+
+    fn model(&mut self, name: &str) {
+        if name.is_empty() {
+            let model = self.app.status.model.clone();
+            return self.app.tell(PLAIN, format!("the model is {model}; `/model NAME` changes it"));
+        }
+        self.app.begin("Changing the model", Instant::now());
+        self.task(Task::Model(name.to_owned()));
+        self.app.tell(PLAIN, format!("the model is {name} from now on"));
+    }
+
+    fn tools(&mut self, how: &str) {
+        let services = self.services.clone();
+        let tools: Vec<(String, String)> = services
+            .tools
+            .declarations()
+            .map(|tool| {
+                let first = tool.description.lines().next().unwrap_or_default().to_owned();
+                (tool.name.clone(), if how == "desc" { tool.description.clone() } else { first })
+            })
+            .collect();
+        self.rows(tools.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+    }
+
+    fn show_stats(&mut self) {
+        let stats = self.app.stats.to_json();
+        let number = |path: &str| stats.pointer(path).map(ToString::to_string).unwrap_or_default();
+        let mut lines = vec![
+            Line::of(BOLD, "Tools  ")
+                .with(PLAIN, format!("{} calls, {} failed", number("/tools/totalCalls"), number("/tools/totalFail"))),
+            Line::of(BOLD, "Hooks  ").with(
+                PLAIN,
+                format!(
+                    "{} runs, {} failed, {} denials, {} ms",
+                    number("/hooks/runs"),
+                    number("/hooks/failures"),
+                    number("/hooks/denials"),
+                    number("/hooks/totalDurationMs")
+                ),
+            ),
+        ];
+        for (name, model) in stats.get("models").and_then(serde_json::Value::as_object).into_iter().flatten() {
+            let number = |path: &str| model.pointer(path).map(ToString::to_string).unwrap_or_default();
+            lines.push(Line::of(BOLD, "Model  ").with(
+                PLAIN,
+                format!(
+                    "{name}: {} requests, {} errors, {} tokens in, {} out",
+                    number("/api/totalRequests"),
+                    number("/api/totalErrors"),
+                    number("/tokens/prompt"),
+                    number("/tokens/candidates")
+                ),
+            ));
+        }
+        self.app.say(Block::Lines(lines));
+    }
+
+    fn about(&mut self) {
+        let rows = [
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("model", self.app.status.model.clone()),
+            ("folder", self.loaded.project.root.display().to_string()),
+            ("session", self.services.hooks.session().id.clone()),
+            ("transcript", self.services.hooks.session().transcript_path.display().to_string()),
+            ("settings", self.loaded.settings_file().display().to_string()),
+        ];
+        self.rows(rows.iter().map(|(name, text)| (*name, text.as_str())));
+    }
+
+    /// Copies through the terminal (OSC 52), which works over ssh too.
+    fn copy(&mut self) -> anyhow::Result<()> {
+        use base64::Engine as _;
+        if self.app.answer.is_empty() {
+            self.app.tell(WARN, "there is no answer to copy yet");
+            return Ok(());
+        }
+        let text = base64::engine::general_purpose::STANDARD.encode(&self.app.answer);
+        self.screen.write(&format!("\x1b]52;c;{text}\x07"))?;
+        self.app.tell(DIM, "copied the last answer, if your terminal lets programs copy");
+        Ok(())
+    }
+
+    /// Another approval mode, unless the settings forbid it.
+    pub(crate) fn set_mode(&mut self, mode: ApprovalMode) {
+        let forbidden = mode == ApprovalMode::Yolo && self.loaded.settings.security.disable_yolo_mode;
+        let mode = if forbidden { ApprovalMode::Default } else { mode };
+        self.services.approvals.set_mode(mode);
+        self.app.status.mode = mode;
+    }
+
+    fn resume(&mut self, which: &str) -> anyhow::Result<()> {
+        let sessions = match transcript::list(&self.chats()) {
+            Ok(sessions) => sessions,
+            Err(error) => {
+                self.app.tell(BAD, format!("error: {error}"));
+                return Ok(());
+            }
+        };
+        let own = self.services.hooks.session().transcript_path.clone();
+        let others: Vec<_> = sessions.iter().filter(|one| one.path != own).cloned().collect();
+        if which.is_empty() {
+            if others.is_empty() {
+                self.app.tell(DIM, "there are no earlier sessions of this project");
+            }
+            let lines = others.iter().map(|one| {
+                let prompt = crate::out::shorten(one.first_prompt.as_deref().unwrap_or(""), 60);
+                let time = one.updated.strftime("%Y-%m-%d %H:%M");
+                Line::of(NOTE, format!("{:>4}  ", one.index)).with(DIM, format!("{time}  ")).with(PLAIN, prompt)
+            });
+            self.app.say(Block::Lines(lines.collect()));
+            if !others.is_empty() {
+                self.app.tell(DIM, "go on with one: /resume NUMBER");
+            }
+            return Ok(());
+        }
+        match transcript::find(&others, which) {
+            Ok(found) => {
+                let id = found.id.clone();
+                self.go_on_with(&id);
+            }
+            Err(error) => self.app.tell(BAD, format!("error: {error}")),
+        }
+        Ok(())
+    }
+
+    /// Another conversation in this one's place.
+    fn go_on_with(&mut self, id: &str) {
+        if self.app.busy.is_some() {
+            return self.app.tell(WARN, "not while the agent works; Esc cancels the turn");
+        }
+        let args = AgentArgs { resume: Some(id.to_owned()), session_id: None, ..self.args.clone() };
+        let prepared =
+            crate::session::prepare(&args, self.loaded.clone(), Interaction::Interactive, self.events.clone());
+        match prepared {
+            Err(error) => self.app.tell(BAD, format!("error: {error:#}")),
+            Ok(ready) => {
+                self.services = ready.agent.services().clone();
+                self.services.approvals.set_mode(self.app.status.mode);
+                let history = ready.agent.history().to_vec();
+                self.app.status = super::app::Status {
+                    model: ready.agent.model().to_owned(),
+                    mode: self.app.status.mode,
+                    hidden: self.app.status.hidden,
+                    window: self.app.status.window,
+                    ..place(&self.loaded)
+                };
+                self.app.begin("Resuming", Instant::now());
+                let cancel = self.fresh_cancel();
+                self.task(Task::Replace(Box::new(ready.agent), cancel));
+                self.show_history(&history);
+            }
+        }
+    }
+
+    fn checkpoints(&self) -> PathBuf {
+        self.loaded.paths.project_temp_dir(&self.loaded.project.root).join("checkpoints")
+    }
+
+    fn chat(&mut self, line: &str) {
+        let (word, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let name = name.trim();
+        let plain = !name.is_empty()
+            && name.chars().all(|char| char.is_alphanumeric() || "-_.".contains(char))
+            && !name.starts_with('.');
+        if !matches!(word, "list" | "") && !plain {
+            return self.app.tell(WARN, format!("/chat {word} NAME: a name of letters, digits, `-`, `_` and `.`"));
+        }
+        let file = self.checkpoints().join(format!("{name}.jsonl"));
+        let result = match word {
+            "save" => self.save_chat(&file, name),
+            "resume" | "load" => self.resume_chat(&file, name),
+            "delete" => std::fs::remove_file(&file)
+                .with_context(|| format!("there is no conversation `{name}`"))
+                .map(|()| format!("deleted `{name}`")),
+            "list" | "" => Ok(self.list_chats()),
+            _ => Ok("/chat save|resume|delete NAME, or /chat list".to_owned()),
+        };
+        match result {
+            Ok(text) => self.app.tell(PLAIN, text),
+            Err(error) => self.app.tell(BAD, format!("error: {error:#}")),
+        }
+    }
+
+    fn save_chat(&mut self, file: &std::path::Path, name: &str) -> anyhow::Result<String> {
+        std::fs::create_dir_all(self.checkpoints())?;
+        std::fs::copy(&self.services.hooks.session().transcript_path, file)
+            .context("the conversation could not be copied")?;
+        Ok(format!("kept this conversation as `{name}`"))
+    }
+
+    /// A copy under an id of its own, so that the kept one stays as it is.
+    fn resume_chat(&mut self, file: &std::path::Path, name: &str) -> anyhow::Result<String> {
+        let text = std::fs::read_to_string(file).with_context(|| format!("there is no conversation `{name}`"))?;
+        let (first, rest) = text.split_once('\n').context("it is empty")?;
+        let mut header: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(first).context("it is damaged")?;
+        let id = uuid::Uuid::new_v4().to_string();
+        header.insert("sessionId".to_owned(), id.clone().into());
+        let path = self.chats().join(format!(
+            "session-{}-{}.jsonl",
+            jiff::Timestamp::now().strftime("%Y-%m-%dT%H-%M"),
+            &id[..8]
+        ));
+        std::fs::create_dir_all(self.chats())?;
+        std::fs::write(&path, format!("{}\n{rest}", serde_json::Value::Object(header)))?;
+        self.go_on_with(&id);
+        Ok(format!("going on with `{name}`"))
+    }
+
+    fn list_chats(&self) -> String {
+        let entries = std::fs::read_dir(self.checkpoints()).into_iter().flatten().flatten();
+        let name = |entry: std::fs::DirEntry| entry.path().file_stem().map(|name| name.to_string_lossy().into_owned());
+        let mut names: Vec<String> = entries.filter_map(name).collect();
+        names.sort();
+        if names.is_empty() {
+            "no conversation is kept; /chat save NAME keeps this one".to_owned()
+        } else {
+            names.join("\n")
+        }
+    }
+
+    /// A custom command, or a slip of the finger.
+    fn other(&mut self, word: &str, rest: &str) {
+        match self.custom_commands().list.into_iter().find(|command| command.name == word) {
+            Some(command) => self.run_custom(&command, rest),
+            None => {
+                let mut known: Vec<&str> =
+                    COMMANDS.iter().map(|(name, _)| name.split(' ').next().unwrap_or(name)).collect();
+                known.dedup();
+                let near = known.into_iter().find(|name| name.starts_with(word) || word.starts_with(name));
+                let hint = near
+                    .map_or_else(|| "/help shows what there is".to_owned(), |name| format!("did you mean /{name}?"));
+                self.app.tell(WARN, format!("there is no command /{word}; {hint}"));
+            }
+        }
+    }
+
+    fn custom_commands(&self) -> hookwright_settings::commands::Commands {
+        hookwright_settings::commands::discover(&self.loaded.paths, &self.loaded.project, &self.loaded.extensions)
+    }
+
+    /// The seam for custom commands: their prompt is expanded and asked as if it had been typed.
+    fn run_custom(&mut self, command: &hookwright_settings::commands::Command, arguments: &str) {
+        let prompt = if command.prompt.contains("{{args}}") {
+            command.prompt.replace("{{args}}", arguments)
+        } else if arguments.is_empty() {
+            command.prompt.clone()
+        } else {
+            format!("{}\n\n{arguments}", command.prompt)
+        };
+        if self.app.busy.is_some() {
+            return self.app.queue.push_back(prompt);
+        }
+        self.app.begin("Working", Instant::now());
+        let cancel = self.fresh_cancel();
+        self.task(Task::Prompt(prompt, cancel));
+    }
+
+    fn custom(&mut self, word: &str) {
+        let commands = self.custom_commands();
+        for diagnostic in &commands.diagnostics {
+            self.app.tell(WARN, crate::report::draw(diagnostic));
+        }
+        let names: Vec<(String, String)> = commands
+            .list
+            .iter()
+            .map(|command| {
+                (
+                    format!("/{}", command.name),
+                    format!("{} ({})", command.description.as_deref().unwrap_or(""), command.source),
+                )
+            })
+            .collect();
+        if names.is_empty() {
+            self.app.tell(DIM, "there are no custom commands; write one as .gemini/commands/NAME.toml");
+        }
+        self.rows(names.iter().map(|(name, text)| (name.as_str(), text.as_str())));
+        if word == "reload" {
+            self.refresh_names();
+            self.app.tell(GOOD, format!("{} custom commands", names.len()));
+        }
+    }
+
+    /// Everything completion knows.
+    pub(crate) fn refresh_names(&mut self) {
+        let mut names: Vec<(String, String)> =
+            COMMANDS.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let groups = ["memory", "chat", "commands"].map(|group| (group.to_owned(), "…".to_owned()));
+        names.extend(groups);
+        for command in self.custom_commands().list {
+            names.push((command.name, command.description.unwrap_or_default()));
+        }
+        let mut hooks: Vec<String> = self.loaded.registry.hooks().iter().map(|hook| hook.id().to_owned()).collect();
+        hooks.sort();
+        hooks.dedup();
+        for hook in hooks {
+            for verb in ["enable", "disable", "trust"] {
+                names.push((format!("hooks {verb} {hook}"), String::new()));
+            }
+        }
+        self.app.names.commands = names;
+    }
+}

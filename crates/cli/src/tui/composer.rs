@@ -1,0 +1,248 @@
+//! The text being written: cursor, word and line keys, undo. Knows nothing of the terminal or of what the text is for.
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// How many steps back there are.
+const UNDO_STEPS: usize = 200;
+
+/// A text with a cursor.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Composer {
+    text: String,
+    /// The cursor, as a byte offset between two graphemes.
+    cursor: usize,
+    undo: Vec<(String, usize)>,
+    redo: Vec<(String, usize)>,
+    /// Whether the last change was typing, which is undone a word at a time.
+    typing: bool,
+    killed: String,
+}
+
+/// Where to move, or what to delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Motion {
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    LineStart,
+    LineEnd,
+    Start,
+    End,
+}
+
+impl Composer {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    pub(crate) fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    /// Replaces everything; the cursor stands at the end.
+    pub(crate) fn set(&mut self, text: impl Into<String>) {
+        self.remember();
+        self.text = text.into();
+        self.cursor = self.text.len();
+    }
+
+    /// Takes the text and leaves nothing, not even something to undo.
+    pub(crate) fn take(&mut self) -> String {
+        let killed = std::mem::take(&mut self.killed);
+        let text = std::mem::take(self).text;
+        self.killed = killed;
+        text
+    }
+
+    /// Types text at the cursor.
+    pub(crate) fn insert(&mut self, text: &str) {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let goes_on = self.typing && text.chars().all(|char| !char.is_whitespace());
+        if !goes_on {
+            self.remember();
+        }
+        self.typing = true;
+        self.text.insert_str(self.cursor, &text);
+        self.cursor += text.len();
+    }
+
+    /// Replaces a range of bytes, and puts the cursor behind it.
+    pub(crate) fn replace(&mut self, range: std::ops::Range<usize>, with: &str) {
+        self.remember();
+        self.text.replace_range(range.clone(), with);
+        self.cursor = range.start + with.len();
+    }
+
+    pub(crate) fn go(&mut self, motion: Motion) {
+        self.typing = false;
+        self.cursor = self.target(motion);
+    }
+
+    /// Deletes from the cursor to where the motion leads. Whole words and lines can be put back elsewhere.
+    pub(crate) fn delete(&mut self, motion: Motion) {
+        let mut target = self.target(motion);
+        // At a line's end, deleting the line's rest joins it with the next.
+        if target == self.cursor && motion == Motion::LineEnd {
+            target = self.target(Motion::Right);
+        }
+        let range = target.min(self.cursor)..target.max(self.cursor);
+        if range.is_empty() {
+            return;
+        }
+        self.remember();
+        if !matches!(motion, Motion::Left | Motion::Right) {
+            self.killed = self.text[range.clone()].to_owned();
+        }
+        self.cursor = range.start;
+        self.text.replace_range(range, "");
+    }
+
+    /// Puts back what was last deleted as a word or a line.
+    pub(crate) fn yank(&mut self) {
+        let killed = self.killed.clone();
+        self.insert(&killed);
+    }
+
+    pub(crate) fn undo(&mut self) {
+        if let Some(before) = self.undo.pop() {
+            let now = std::mem::replace(&mut self.text, before.0);
+            self.redo.push((now, self.cursor));
+            self.cursor = before.1;
+        }
+        self.typing = false;
+    }
+
+    pub(crate) fn redo(&mut self) {
+        if let Some(after) = self.redo.pop() {
+            let now = std::mem::replace(&mut self.text, after.0);
+            self.undo.push((now, self.cursor));
+            self.cursor = after.1;
+        }
+        self.typing = false;
+    }
+
+    /// One line up; false if there is none.
+    pub(crate) fn up(&mut self) -> bool {
+        let start = self.target(Motion::LineStart);
+        if start == 0 {
+            return false;
+        }
+        let above = self.text[..start - 1].rfind('\n').map_or(0, |at| at + 1);
+        self.to_column(above, start - 1);
+        true
+    }
+
+    /// One line down; false if there is none.
+    pub(crate) fn down(&mut self) -> bool {
+        let end = self.target(Motion::LineEnd);
+        if end == self.text.len() {
+            return false;
+        }
+        let below_end = self.text[end + 1..].find('\n').map_or(self.text.len(), |at| end + 1 + at);
+        self.to_column(end + 1, below_end);
+        true
+    }
+
+    /// The cursor's column, kept on the line between two offsets.
+    fn to_column(&mut self, start: usize, end: usize) {
+        let wanted = self.text[self.target(Motion::LineStart)..self.cursor].width();
+        self.typing = false;
+        let mut column = 0;
+        let mut at = start;
+        for grapheme in self.text[start..end].graphemes(true) {
+            if column >= wanted {
+                break;
+            }
+            column += grapheme.width();
+            at += grapheme.len();
+        }
+        self.cursor = at;
+    }
+
+    fn remember(&mut self) {
+        self.typing = false;
+        self.redo.clear();
+        self.undo.push((self.text.clone(), self.cursor));
+        if self.undo.len() > UNDO_STEPS {
+            self.undo.remove(0);
+        }
+    }
+
+    fn target(&self, motion: Motion) -> usize {
+        let (before, after) = self.text.split_at(self.cursor);
+        let word =
+            |text: &str| !text.trim().is_empty() && text.chars().any(|char| char.is_alphanumeric() || char == '_');
+        match motion {
+            Motion::Start => 0,
+            Motion::End => self.text.len(),
+            Motion::LineStart => before.rfind('\n').map_or(0, |at| at + 1),
+            Motion::LineEnd => after.find('\n').map_or(self.text.len(), |at| self.cursor + at),
+            Motion::Left => before.grapheme_indices(true).next_back().map_or(0, |(at, _)| at),
+            Motion::Right => self.cursor + after.graphemes(true).next().map_or(0, str::len),
+            Motion::WordLeft => before.split_word_bound_indices().rfind(|(_, text)| word(text)).map_or(0, |(at, _)| at),
+            Motion::WordRight => after
+                .split_word_bound_indices()
+                .find(|(_, text)| word(text))
+                .map_or(self.text.len(), |(at, text)| self.cursor + at + text.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn composer(text: &str) -> Composer {
+        let mut composer = Composer::default();
+        composer.insert(text);
+        composer
+    }
+
+    #[test]
+    fn words_lines_and_graphemes() {
+        let mut one = composer("git commit --amend 👩‍👩‍👧");
+        one.delete(Motion::Left);
+        assert_eq!(one.text(), "git commit --amend ");
+        one.delete(Motion::WordLeft);
+        assert_eq!(one.text(), "git commit --");
+        one.go(Motion::LineStart);
+        one.go(Motion::WordRight);
+        one.insert("!");
+        assert_eq!(one.text(), "git! commit --");
+        one.delete(Motion::LineEnd);
+        one.go(Motion::Start);
+        one.yank();
+        assert_eq!(one.text(), " commit --git!");
+    }
+
+    #[test]
+    fn undo_takes_back_words_and_redo_brings_them_again() {
+        let mut one = Composer::default();
+        for char in ["h", "i", " ", "y", "o", "u"] {
+            one.insert(char);
+        }
+        one.undo();
+        assert_eq!(one.text(), "hi");
+        one.undo();
+        assert_eq!(one.text(), "");
+        one.redo();
+        assert_eq!(one.text(), "hi");
+    }
+
+    #[test]
+    fn up_and_down_keep_the_column() {
+        let mut one = composer("first line\nab\nthird line");
+        one.go(Motion::Start);
+        (0..5).for_each(|_| one.go(Motion::Right));
+        assert!(one.down());
+        assert_eq!(one.cursor(), 13);
+        assert!(one.down() && !one.down());
+        assert!(one.up() && one.up() && !one.up());
+    }
+}

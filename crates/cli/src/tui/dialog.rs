@@ -1,0 +1,256 @@
+//! The permission dialog: what exactly would run, who wants it asked and why, and the user's word.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use hookwright_agent::{ApprovalReply, ApprovalRequest};
+use hookwright_tools::{Display, ToolKind};
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+
+use super::card;
+use super::composer::Composer;
+use super::keys::edit;
+use super::text::{ACCENT, BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN};
+
+/// A question that waits for an answer.
+pub(crate) struct Dialog {
+    request: Box<ApprovalRequest>,
+    reply: Option<oneshot::Sender<ApprovalReply>>,
+    selected: usize,
+    scroll: usize,
+    writing: Option<Writing>,
+    problem: Option<String>,
+}
+
+/// What the user is writing instead of choosing.
+struct Writing {
+    what: Written,
+    text: Composer,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    /// Other arguments.
+    Arguments,
+    /// A word to the model.
+    Word,
+}
+
+/// What became of a key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The question stands.
+    Open,
+    /// It was answered; what to say about it.
+    Given(&'static str),
+}
+
+const CHOICES: usize = 5;
+
+impl Dialog {
+    pub(crate) fn new(request: Box<ApprovalRequest>, reply: oneshot::Sender<ApprovalReply>) -> Self {
+        Dialog { request, reply: Some(reply), selected: 0, scroll: 0, writing: None, problem: None }
+    }
+
+    /// Whether nobody waits for the answer any more.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+
+    fn choices(&self) -> [String; CHOICES] {
+        let command = self.command().and_then(|command| command.split_whitespace().next());
+        let session = match command {
+            Some(program) => format!("Allow `{program}` for this session"),
+            None => format!("Allow {} for this session", self.request.title),
+        };
+        [
+            "Allow once".to_owned(),
+            session,
+            "Edit before it runs".to_owned(),
+            "Deny, and say why".to_owned(),
+            "Cancel the turn (esc)".to_owned(),
+        ]
+    }
+
+    fn command(&self) -> Option<&str> {
+        let is_command = self.request.kind == ToolKind::Execute;
+        is_command.then(|| self.request.args.get("command").and_then(Value::as_str)).flatten()
+    }
+
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Some(writing) = &mut self.writing {
+            writing.text.insert(text);
+        }
+    }
+
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Answer {
+        if self.writing.is_some() {
+            return self.write(key);
+        }
+        match key.code {
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => self.choose(CHOICES - 1),
+            KeyCode::Esc => self.choose(CHOICES - 1),
+            KeyCode::Enter => self.choose(self.selected),
+            KeyCode::Char('y') => self.choose(0),
+            KeyCode::Char('n') => self.answer(ApprovalReply::Deny(None), "Denied"),
+            KeyCode::Char('e') => self.choose(2),
+            KeyCode::Char(digit @ '1'..='5') => self.choose(digit as usize - '1' as usize),
+            KeyCode::Up | KeyCode::Char('k') => self.select(self.selected + CHOICES - 1),
+            KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab => self.select(self.selected + 1),
+            KeyCode::PageDown => self.scroll_by(10),
+            KeyCode::PageUp => self.scroll_by(-10),
+            _ => Answer::Open,
+        }
+    }
+
+    fn select(&mut self, choice: usize) -> Answer {
+        self.selected = choice % CHOICES;
+        Answer::Open
+    }
+
+    fn scroll_by(&mut self, lines: isize) -> Answer {
+        self.scroll = self.scroll.saturating_add_signed(lines).min(self.subject().len().saturating_sub(1));
+        Answer::Open
+    }
+
+    fn choose(&mut self, choice: usize) -> Answer {
+        self.selected = choice;
+        match choice {
+            0 => self.answer(ApprovalReply::Once, "Allowed once"),
+            1 => self.answer(ApprovalReply::Session, "Allowed for this session"),
+            2 => {
+                let text = self
+                    .command()
+                    .map_or_else(|| format!("{:#}", Value::Object(self.request.args.clone())), str::to_owned);
+                self.begin(Written::Arguments, &text)
+            }
+            3 => self.begin(Written::Word, ""),
+            _ => self.answer(ApprovalReply::Cancel, "Cancelled"),
+        }
+    }
+
+    fn begin(&mut self, what: Written, text: &str) -> Answer {
+        let mut composer = Composer::default();
+        composer.set(text);
+        self.writing = Some(Writing { what, text: composer });
+        Answer::Open
+    }
+
+    fn write(&mut self, key: KeyEvent) -> Answer {
+        let Some(writing) = &mut self.writing else { return Answer::Open };
+        let plain_enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
+        if key.code == KeyCode::Esc || key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            self.writing = None;
+            self.problem = None;
+            return Answer::Open;
+        }
+        if !plain_enter {
+            edit(&mut writing.text, key);
+            return Answer::Open;
+        }
+        let text = writing.text.text().to_owned();
+        match writing.what {
+            Written::Word => {
+                let word = Some(text.trim().to_owned()).filter(|word| !word.is_empty());
+                self.answer(ApprovalReply::Deny(word), "Denied")
+            }
+            Written::Arguments => match self.arguments(&text) {
+                Ok(args) => self.answer(ApprovalReply::Edited(args), "Allowed, as edited"),
+                Err(problem) => {
+                    self.problem = Some(problem);
+                    Answer::Open
+                }
+            },
+        }
+    }
+
+    fn arguments(&self, text: &str) -> Result<Map<String, Value>, String> {
+        if self.command().is_none() {
+            return serde_json::from_str(text).map_err(|error| format!("this is no JSON object: {error}"));
+        }
+        let mut args = self.request.args.clone();
+        args.insert("command".to_owned(), Value::String(text.to_owned()));
+        Ok(args)
+    }
+
+    fn answer(&mut self, reply: ApprovalReply, word: &'static str) -> Answer {
+        if let Some(sender) = self.reply.take() {
+            // Nobody waits where the turn was cancelled meanwhile.
+            let _ = sender.send(reply);
+        }
+        Answer::Given(word)
+    }
+
+    /// What would run: the command, the diff, or the arguments.
+    fn subject(&self) -> Vec<Line> {
+        match (&self.request.preview, self.command()) {
+            (Some(Display::Diff(file)), _) => card::diff(file, usize::MAX),
+            (_, Some(command)) => {
+                let directory =
+                    self.request.args.get("directory").or(self.request.args.get("dir_path")).and_then(Value::as_str);
+                let mut lines: Vec<Line> =
+                    command.lines().map(|line| Line::of(PLAIN, "  ").with(BOLD, line).hanging(4)).collect();
+                lines.extend(directory.map(|directory| Line::of(DIM, format!("  in {directory}"))));
+                lines
+            }
+            _ => {
+                let args = format!("{:#}", Value::Object(self.request.args.clone()));
+                args.lines().map(|line| Line::of(PLAIN, format!("  {line}")).hanging(4)).collect()
+            }
+        }
+    }
+
+    /// The dialog, in so many columns and rows, and where the cursor is.
+    pub(crate) fn view(&self, columns: usize, rows: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+        let request = &self.request;
+        let mut head = vec![
+            Line::of(ACCENT.bold(), "? ")
+                .with(BOLD, format!("Allow {}?", request.title))
+                .with(DIM, format!("  {}", request.name)),
+        ];
+        if let Some(asked) = &request.asked_by {
+            let who =
+                if asked.hooks.is_empty() { "a hook".to_owned() } else { format!("hook {}", asked.hooks.join(", ")) };
+            head.push(Line::of(WARN, format!("  {who} wants you to decide: ")).with(PLAIN, &asked.reason).hanging(4));
+        }
+        if !request.rewritten.is_empty() {
+            head.push(
+                Line::of(WARN, format!("  hooks changed {}; this is what will run:", request.rewritten.join(", ")))
+                    .hanging(4),
+            );
+        }
+        let (foot, cursor) = self.foot(columns);
+        let wrap = |lines: Vec<Line>| lines.iter().flat_map(|line| line.wrap(columns)).collect::<Vec<_>>();
+        let mut lines = wrap(head);
+        let subject = wrap(self.subject());
+        let room = rows.saturating_sub(lines.len() + foot.len() + 1).max(3);
+        let from = self.scroll.min(subject.len().saturating_sub(room));
+        lines.extend(subject.iter().skip(from).take(room).cloned());
+        if subject.len() > room {
+            let left = subject.len().saturating_sub(from + room);
+            lines.push(Line::of(DIM, format!("  … {left} more lines (page down)")));
+        }
+        let cursor = cursor.map(|(row, column)| (row + lines.len(), column));
+        lines.extend(foot);
+        (lines, cursor)
+    }
+
+    fn foot(&self, columns: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+        let Some(writing) = &self.writing else {
+            let draw = |(at, text): (usize, &String)| {
+                let (mark, style) = if at == self.selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
+                Line::of(style, format!("{mark}{}. {text}", at + 1)).clip(columns)
+            };
+            return (self.choices().iter().enumerate().map(draw).collect(), None);
+        };
+        let what = match writing.what {
+            Written::Word => "A word to the model, then Enter (Esc goes back):",
+            Written::Arguments => "Edit, then Enter to run it (Esc goes back):",
+        };
+        let mut lines = Line::of(NOTE, what).wrap(columns);
+        lines.extend(self.problem.iter().map(|problem| Line::of(BAD, problem).clip(columns)));
+        let (text, (row, column)) = super::view::layout(&writing.text, "", columns, 10);
+        let cursor = Some((lines.len() + row, column));
+        lines.extend(text);
+        (lines, cursor)
+    }
+}

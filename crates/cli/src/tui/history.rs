@@ -1,0 +1,109 @@
+//! The prompts of this and earlier sessions: stepped through, searched, and kept in a file of the user's own.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// How many prompts are kept.
+const MOST: usize = 1000;
+
+/// Earlier prompts, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    file: Option<PathBuf>,
+    prompts: Vec<String>,
+    /// Which one is shown, and what was being written before.
+    at: Option<(usize, String)>,
+}
+
+impl History {
+    /// Reads the file; a missing or damaged one is a short history. Each line is a JSON string.
+    pub(crate) fn open(file: PathBuf) -> Self {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let mut prompts: Vec<String> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        if prompts.len() > MOST * 2 {
+            prompts.drain(..prompts.len() - MOST);
+            let kept: String = prompts.iter().map(|prompt| format!("{}\n", serde_json::json!(prompt))).collect();
+            // Only a matter of size; the next start tries again.
+            let _ = fs::write(&file, kept);
+        }
+        History { file: Some(file), prompts, at: None }
+    }
+
+    /// Adds a prompt, unless it repeats the last one.
+    pub(crate) fn add(&mut self, prompt: &str) {
+        self.at = None;
+        if prompt.trim().is_empty() || self.prompts.last().is_some_and(|last| last == prompt) {
+            return;
+        }
+        self.prompts.push(prompt.to_owned());
+        // A history that cannot be written is no reason to bother anybody.
+        let _ = self.append(prompt);
+    }
+
+    fn append(&self, prompt: &str) -> std::io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut options = fs::OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(file)?.write_all(format!("{}\n", serde_json::json!(prompt)).as_bytes())
+    }
+
+    /// The prompt before the one that is shown; `now` comes back at the other end.
+    pub(crate) fn older(&mut self, now: &str) -> Option<String> {
+        let (at, draft) = match self.at.take() {
+            Some((at, draft)) => (at, draft),
+            None => (self.prompts.len(), now.to_owned()),
+        };
+        let older = at.checked_sub(1);
+        self.at = Some((older.unwrap_or(at), draft)).filter(|(at, _)| *at < self.prompts.len());
+        older.and_then(|older| self.prompts.get(older).cloned())
+    }
+
+    /// The prompt after the one that is shown, and at the end what was being written.
+    pub(crate) fn newer(&mut self) -> Option<String> {
+        let (at, draft) = self.at.take()?;
+        match self.prompts.get(at + 1) {
+            Some(prompt) => {
+                self.at = Some((at + 1, draft));
+                Some(prompt.clone())
+            }
+            None => Some(draft),
+        }
+    }
+
+    /// The prompt that holds this text: the `skip`-th from the end.
+    pub(crate) fn find(&self, text: &str, skip: usize) -> Option<&str> {
+        let wanted = text.to_lowercase();
+        let found = self.prompts.iter().rev().filter(|prompt| prompt.to_lowercase().contains(&wanted));
+        found.map(String::as_str).nth(skip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_back_and_forth_and_keeps_the_draft() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("deep/history");
+        let mut history = History::open(file.clone());
+        for prompt in ["one", "two\nlines", "two\nlines", " "] {
+            history.add(prompt);
+        }
+        let mut history = History::open(file);
+        assert_eq!(history.older("draft").as_deref(), Some("two\nlines"));
+        assert_eq!(history.older("").as_deref(), Some("one"));
+        assert_eq!(history.older(""), None);
+        assert_eq!(history.newer().as_deref(), Some("two\nlines"));
+        assert_eq!(history.newer().as_deref(), Some("draft"));
+        assert_eq!(history.newer(), None);
+        assert_eq!(history.find("LINES", 0), Some("two\nlines"));
+        assert_eq!(history.find("o", 1), Some("one"));
+    }
+}

@@ -1,0 +1,189 @@
+//! What hooks did in this session: counts and times for the panel, the last turn's timeline for `/hooks trace`.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use hookwright_agent::AgentEvent;
+use hookwright_hooks::{EventKind, RunReport, Source};
+
+use super::text::{BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN};
+use crate::trace;
+
+/// So many durations are kept for the median, and so many lines of a timeline.
+const MOST_TIMES: usize = 512;
+const MOST_LINES: usize = 2000;
+
+/// What a hook did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    pub(crate) runs: u64,
+    pub(crate) failures: u64,
+    times: Vec<Duration>,
+    pub(crate) last_input: String,
+    pub(crate) last_output: String,
+    pub(crate) last_end: String,
+}
+
+impl Record {
+    pub(crate) fn last(&self) -> Option<Duration> {
+        self.times.last().copied()
+    }
+
+    pub(crate) fn median(&self) -> Option<Duration> {
+        let mut times = self.times.clone();
+        times.sort();
+        times.get(times.len() / 2).copied()
+    }
+}
+
+/// A hook that runs now.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    event: EventKind,
+    hook: String,
+    source: Source,
+    position: usize,
+    total: usize,
+    started: Instant,
+}
+
+/// Everything hooks did.
+#[derive(Debug, Default)]
+pub(crate) struct HookLog {
+    records: HashMap<(EventKind, String), Record>,
+    running: Vec<Running>,
+    timeline: Vec<String>,
+}
+
+impl HookLog {
+    pub(crate) fn record(&self, event: EventKind, hook: &str) -> Option<&Record> {
+        self.records.get(&(event, hook.to_owned()))
+    }
+
+    /// The last turn, line by line.
+    pub(crate) fn timeline(&self) -> &[String] {
+        &self.timeline
+    }
+
+    /// Notes an event.
+    pub(crate) fn note(&mut self, event: &AgentEvent, now: Instant) {
+        if matches!(event, AgentEvent::PromptStarted { .. }) {
+            self.timeline.clear();
+        }
+        if self.timeline.len() < MOST_LINES {
+            self.timeline.extend(trace::lines(event));
+        }
+        match event {
+            AgentEvent::HookStarted { event, hook, source, position, total } => {
+                let (hook, source) = (hook.clone(), source.clone());
+                self.running.push(Running {
+                    event: *event,
+                    hook,
+                    source,
+                    position: *position,
+                    total: *total,
+                    started: now,
+                });
+            }
+            AgentEvent::HookFinished { report, input } => {
+                let this = |run: &Running| {
+                    run.event == report.event && run.hook == report.hook && run.position == report.position
+                };
+                if let Some(at) = self.running.iter().position(this) {
+                    self.running.remove(at);
+                }
+                self.count(report, || input.to_json());
+            }
+            AgentEvent::TurnFinished(_) => self.running.clear(),
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, report: &RunReport, input: impl FnOnce() -> String) {
+        let record = self.records.entry((report.event, report.hook.clone())).or_default();
+        record.runs += 1;
+        record.failures += u64::from(!report.succeeded());
+        if record.times.len() >= MOST_TIMES {
+            record.times.remove(0);
+        }
+        record.times.push(report.duration);
+        record.last_end = trace::deed(report);
+        // What a hook wants kept out of logs is kept out of the panel too.
+        if report.answer.suppress_output {
+            (record.last_input, record.last_output) = (String::new(), String::new());
+            return;
+        }
+        record.last_input = shorten(input());
+        let stderr = if report.stderr.text.trim().is_empty() {
+            String::new()
+        } else {
+            format!("\nstderr: {}", report.stderr.text)
+        };
+        record.last_output = shorten(format!("{}{stderr}", report.stdout.text));
+    }
+
+    /// The lines for hooks that have been running for a while.
+    pub(crate) fn live(&self, now: Instant) -> Vec<Line> {
+        const PATIENCE: Duration = Duration::from_millis(300);
+        let draw = |run: &Running| {
+            let time = now.saturating_duration_since(run.started);
+            let mut line = Line::of(NOTE, "hook ")
+                .with(BOLD, &run.hook)
+                .with(PLAIN, format!(" ({}/{}) …", run.position, run.total));
+            if time >= PATIENCE {
+                line.push(DIM, &format!(" {}  {}, {}", super::text::elapsed(time), run.event, run.source));
+            }
+            line
+        };
+        self.running.iter().map(draw).collect()
+    }
+
+    pub(crate) fn any_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    pub(crate) fn names(&self) -> String {
+        self.running.iter().map(|run| run.hook.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn shorten(mut text: String) -> String {
+    const MOST: usize = 8 * 1024;
+    if text.len() > MOST {
+        let mut cut = MOST;
+        while !text.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        text.truncate(cut);
+        text.push('…');
+    }
+    text
+}
+
+/// The line that a finished hook leaves; none if it changed nothing, said nothing and did not fail. What it says and what
+/// went wrong is told by events of their own.
+pub(crate) fn line(report: &RunReport) -> Option<Line> {
+    use hookwright_hooks::Decision;
+    let answer = &report.answer;
+    let decided = answer.stop || matches!(answer.decision, Some(Decision::Deny | Decision::Ask));
+    let changed = answer.tool_input.is_some()
+        || answer.llm_request.is_some()
+        || answer.llm_response.is_some()
+        || answer.tool_config.is_some()
+        || answer.tail_call.is_some()
+        || answer.additional_context.is_some()
+        || answer.clear_context;
+    if !report.succeeded() || !(decided || changed) {
+        return None;
+    }
+    let style = match answer.decision {
+        _ if answer.stop => BAD,
+        Some(Decision::Deny) => BAD,
+        Some(Decision::Ask) => WARN,
+        _ => GOOD,
+    };
+    let line = Line::of(style, "• hook ")
+        .with(BOLD, &report.hook)
+        .with(DIM, format!(" ({}, {}) ", report.source, report.event));
+    Some(line.with(PLAIN, trace::deed(report)).hanging(4))
+}

@@ -1,0 +1,215 @@
+//! What keys do, apart from dialogs and the panel.
+
+use std::time::Instant;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use hookwright_agent::ApprovalMode;
+
+use super::app::{App, Effect, Search};
+use super::complete::Completion;
+use super::composer::{Composer, Motion};
+use super::dialog::Answer;
+
+impl App {
+    /// A key was pressed.
+    pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> Vec<Effect> {
+        let control = |letter| key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char(letter);
+        if let Some(dialog) = self.dialogs.front_mut() {
+            if let Answer::Given(_) = dialog.key(key) {
+                self.dialogs.pop_front();
+            }
+            return Vec::new();
+        }
+        if !control('c') {
+            self.leaving = None;
+        }
+        if self.search.is_some() && self.search_key(key) {
+            return Vec::new();
+        }
+        if self.completion.is_some() && self.completion_key(key) {
+            return Vec::new();
+        }
+        let effects = match key.code {
+            KeyCode::Char('c') if control('c') => self.interrupt(now),
+            KeyCode::Char('d') if control('d') && self.composer.is_empty() => vec![Effect::Quit],
+            KeyCode::Char('l') if control('l') => vec![Effect::Redraw],
+            KeyCode::Char('x') if control('x') => vec![Effect::Editor],
+            KeyCode::Char('r') if control('r') => {
+                self.search = Some(Search { before: self.composer.text().to_owned(), ..Search::default() });
+                Vec::new()
+            }
+            KeyCode::Esc if self.busy.is_some() => vec![Effect::Cancel],
+            KeyCode::Esc => {
+                self.composer.set("");
+                Vec::new()
+            }
+            KeyCode::BackTab => self.next_mode(),
+            KeyCode::Enter if key.modifiers.is_empty() => self.enter(now),
+            KeyCode::Up if !self.composer.up() => self.recall(Recall::Older),
+            KeyCode::Down if !self.composer.down() => self.recall(Recall::Newer),
+            KeyCode::Up | KeyCode::Down => Vec::new(),
+            KeyCode::Char('p') if control('p') => self.recall(Recall::Older),
+            KeyCode::Char('n') if control('n') => self.recall(Recall::Newer),
+            _ => {
+                edit(&mut self.composer, key);
+                Vec::new()
+            }
+        };
+        self.suggest(key);
+        effects
+    }
+
+    /// Text was pasted: never a command to run, whatever line ends it has.
+    pub(crate) fn paste(&mut self, text: &str) {
+        match (self.dialogs.front_mut(), &mut self.search) {
+            (Some(dialog), _) => dialog.paste(text),
+            (None, Some(search)) => search.text.push_str(text.lines().next().unwrap_or_default()),
+            (None, None) => self.composer.insert(text),
+        }
+    }
+
+    fn enter(&mut self, now: Instant) -> Vec<Effect> {
+        // A backslash at the end asks for another line.
+        if self.composer.text().ends_with('\\') && self.composer.cursor() == self.composer.text().len() {
+            self.composer.delete(Motion::Left);
+            self.composer.insert("\n");
+            return Vec::new();
+        }
+        let text = self.composer.take();
+        self.history.add(&text);
+        self.submit(text, now)
+    }
+
+    fn next_mode(&mut self) -> Vec<Effect> {
+        let modes = ApprovalMode::ALL;
+        let at = modes.iter().position(|mode| *mode == self.status.mode).unwrap_or(0);
+        vec![Effect::Mode(modes[(at + 1) % modes.len()])]
+    }
+
+    fn recall(&mut self, which: Recall) -> Vec<Effect> {
+        let text = match which {
+            // A prompt that still waits comes back first.
+            Recall::Older if self.composer.is_empty() && !self.queue.is_empty() => self.queue.pop_back(),
+            Recall::Older => self.history.older(self.composer.text()),
+            Recall::Newer => self.history.newer(),
+        };
+        if let Some(text) = text {
+            self.composer.set(text);
+        }
+        Vec::new()
+    }
+
+    /// Suggestions follow what is typed; walking through the history does not call them up.
+    fn suggest(&mut self, key: KeyEvent) {
+        let typed = matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace | KeyCode::Delete | KeyCode::Tab);
+        self.completion = if typed { Completion::find(&self.composer, &self.names) } else { None };
+    }
+
+    fn completion_key(&mut self, key: KeyEvent) -> bool {
+        let Some(completion) = &mut self.completion else { return false };
+        match key.code {
+            KeyCode::Up => completion.step(-1),
+            KeyCode::Down => completion.step(1),
+            KeyCode::Esc => self.completion = None,
+            KeyCode::Enter if !key.modifiers.is_empty() => return false,
+            // What is complete as it is goes off; a suggestion would only be in the way.
+            KeyCode::Enter if completion.selected == 0 && completion.is_exact(&self.composer) => return false,
+            KeyCode::Tab | KeyCode::Enter => {
+                if let Some(completion) = self.completion.take() {
+                    completion.accept(&mut self.composer);
+                }
+                self.completion = Completion::find(&self.composer, &self.names);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Ctrl-R: each letter narrows the search, Ctrl-R goes on to an older one. Any other key takes what was found.
+    fn search_key(&mut self, key: KeyEvent) -> bool {
+        let Some(search) = &mut self.search else { return false };
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('r') if control => search.skip += 1,
+            KeyCode::Char('c' | 'g') if control => return self.end_search(),
+            KeyCode::Esc => return self.end_search(),
+            KeyCode::Char(char) if !control => {
+                search.text.push(char);
+                search.skip = 0;
+            }
+            KeyCode::Backspace => {
+                search.text.pop();
+                search.skip = 0;
+            }
+            _ => {
+                self.search = None;
+                // Enter only takes what was found; it is sent by the next one.
+                return key.code == KeyCode::Enter;
+            }
+        }
+        match self.history.find(&search.text, search.skip) {
+            Some(found) if !search.text.is_empty() => self.composer.set(found.to_owned()),
+            Some(_) => {}
+            None => search.skip = search.skip.saturating_sub(1),
+        }
+        true
+    }
+
+    fn end_search(&mut self) -> bool {
+        if let Some(search) = self.search.take() {
+            self.composer.set(search.before);
+        }
+        true
+    }
+}
+
+enum Recall {
+    Older,
+    Newer,
+}
+
+/// The keys that every text field knows.
+pub(crate) fn edit(composer: &mut Composer, key: KeyEvent) {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let alt = key.modifiers.contains(KeyModifiers::ALT);
+    match key.code {
+        KeyCode::Enter => composer.insert("\n"),
+        KeyCode::Char('j') if control => composer.insert("\n"),
+        KeyCode::Char('a') if control => composer.go(Motion::LineStart),
+        KeyCode::Char('e') if control => composer.go(Motion::LineEnd),
+        KeyCode::Char('b') if control => composer.go(Motion::Left),
+        KeyCode::Char('f') if control => composer.go(Motion::Right),
+        KeyCode::Char('b') if alt => composer.go(Motion::WordLeft),
+        KeyCode::Char('f') if alt => composer.go(Motion::WordRight),
+        KeyCode::Char('d') if control => composer.delete(Motion::Right),
+        KeyCode::Char('d') if alt => composer.delete(Motion::WordRight),
+        KeyCode::Char('h') if control => composer.delete(Motion::Left),
+        KeyCode::Char('w') if control => composer.delete(Motion::WordLeft),
+        KeyCode::Char('u') if control => composer.delete(Motion::LineStart),
+        KeyCode::Char('k') if control => composer.delete(Motion::LineEnd),
+        KeyCode::Char('y') if control => composer.yank(),
+        // Terminals send Ctrl-_ as Ctrl-7.
+        KeyCode::Char('z' | '_' | '7') if control && !key.modifiers.contains(KeyModifiers::SHIFT) => composer.undo(),
+        KeyCode::Char('z' | 'Z') if alt || control => composer.redo(),
+        KeyCode::Char(char) if !control && !alt => composer.insert(char.encode_utf8(&mut [0; 4])),
+        KeyCode::Backspace if control || alt => composer.delete(Motion::WordLeft),
+        KeyCode::Backspace => composer.delete(Motion::Left),
+        KeyCode::Delete if control || alt => composer.delete(Motion::WordRight),
+        KeyCode::Delete => composer.delete(Motion::Right),
+        KeyCode::Left if control || alt => composer.go(Motion::WordLeft),
+        KeyCode::Right if control || alt => composer.go(Motion::WordRight),
+        KeyCode::Left => composer.go(Motion::Left),
+        KeyCode::Right => composer.go(Motion::Right),
+        KeyCode::Home if control => composer.go(Motion::Start),
+        KeyCode::End if control => composer.go(Motion::End),
+        KeyCode::Home => composer.go(Motion::LineStart),
+        KeyCode::End => composer.go(Motion::LineEnd),
+        KeyCode::Up => {
+            composer.up();
+        }
+        KeyCode::Down => {
+            composer.down();
+        }
+        _ => {}
+    }
+}

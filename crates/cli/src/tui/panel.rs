@@ -1,0 +1,285 @@
+//! `/hooks panel`: every hook with its state and what it did, details of one of them, and keys to change it.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use hookwright_hooks::{AnyEvent, EventKind, Hook, HookEngine, Matcher, Registry};
+use hookwright_settings::edit::Switch;
+use serde_json::{Map, Value, json};
+
+use super::driver::Driver;
+use super::hooklog::HookLog;
+use super::hooks::Entry;
+use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, lines_of};
+
+/// The panel.
+pub(crate) struct Panel {
+    entries: Vec<Entry>,
+    selected: usize,
+    filter: String,
+    filtering: bool,
+    event: Option<EventKind>,
+    /// What was done last.
+    said: Vec<Line>,
+}
+
+impl Panel {
+    pub(crate) fn new(entries: Vec<Entry>) -> Self {
+        Panel { entries, selected: 0, filter: String::new(), filtering: false, event: None, said: Vec::new() }
+    }
+
+    /// The same panel over newer entries.
+    pub(crate) fn with(mut self, entries: Vec<Entry>) -> Self {
+        self.entries = entries;
+        self
+    }
+
+    fn shown(&self) -> Vec<&Entry> {
+        let wanted = self.filter.to_lowercase();
+        let fits = |entry: &&Entry| {
+            let hook = &entry.hook;
+            let text = format!(
+                "{} {} {} {} {}",
+                hook.id(),
+                hook.event,
+                hook.source,
+                entry.state,
+                hook.command().unwrap_or_default()
+            );
+            self.event.is_none_or(|event| hook.event == event) && text.to_lowercase().contains(&wanted)
+        };
+        self.entries.iter().filter(fits).collect()
+    }
+
+    fn current(&self) -> Option<Entry> {
+        self.shown().get(self.selected).map(|entry| (*entry).clone())
+    }
+
+    fn step(&mut self, by: isize) {
+        let last = self.shown().len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(by).min(last);
+    }
+
+    /// The next event that has hooks, then all of them again.
+    fn next_event(&mut self) {
+        let mut events: Vec<EventKind> =
+            EventKind::all().filter(|kind| self.entries.iter().any(|entry| entry.hook.event == *kind)).collect();
+        let at = self.event.and_then(|event| events.iter().position(|one| *one == event)).map_or(0, |at| at + 1);
+        self.event = (at < events.len()).then(|| events.swap_remove(at));
+        self.selected = 0;
+    }
+
+    /// The page.
+    pub(crate) fn view(&self, log: &HookLog, columns: usize, rows: usize) -> Vec<Line> {
+        let shown = self.shown();
+        let selected = self.selected.min(shown.len().saturating_sub(1));
+        let filter = match (&self.event, self.filtering, self.filter.is_empty()) {
+            (_, true, _) => format!("filter: {}▏", self.filter),
+            (Some(event), _, true) => format!("only {event}"),
+            (Some(event), _, false) => format!("only {event}, with `{}`", self.filter),
+            (None, _, false) => format!("with `{}`", self.filter),
+            (None, ..) => String::new(),
+        };
+        let mut lines = vec![
+            Line::of(BOLD, format!("Hooks {}/{}  ", shown.len(), self.entries.len())).with(NOTE, filter).clip(columns),
+            Line::of(DIM, heading(columns)).clip(columns),
+        ];
+        let details = self.details(shown.get(selected).copied(), log, columns);
+        let list_rows = rows.saturating_sub(lines.len() + 2).min(shown.len().max(1)).min((rows / 2).max(3));
+        let from = (selected + 1).saturating_sub(list_rows);
+        for (at, entry) in shown.iter().enumerate().skip(from).take(list_rows) {
+            lines.push(row(entry, log, at == selected, columns));
+        }
+        if shown.is_empty() {
+            lines.push(Line::of(DIM, "  no hook fits"));
+        }
+        lines.push(Line::of(DIM, "─".repeat(columns)));
+        let room = rows.saturating_sub(lines.len() + 1);
+        lines.extend(details.into_iter().take(room));
+        lines.resize(rows.saturating_sub(1), Line::new());
+        lines.push(
+            Line::of(NOTE, "e enable  d disable  t trust  c canary  / filter  v event  ↑↓ choose  esc close")
+                .clip(columns),
+        );
+        lines
+    }
+
+    fn details(&self, entry: Option<&Entry>, log: &HookLog, columns: usize) -> Vec<Line> {
+        let Some(Entry { hook, .. }) = entry else { return Vec::new() };
+        let mut lines: Vec<Line> = self.said.clone();
+        let fact = |name: &str, text: String| Line::of(DIM, format!("{name:<9}")).with(PLAIN, text).hanging(9);
+        lines.push(
+            Line::of(BOLD, hook.id()).with(
+                entry.map_or(PLAIN, Entry::style),
+                format!("  {}", entry.map(Entry::describe).unwrap_or_default()),
+            ),
+        );
+        lines.extend(hook.description.as_ref().map(|text| fact("what", text.clone())));
+        lines.extend(hook.command().map(|command| fact("command", command.to_owned())));
+        lines.extend(
+            hook.place
+                .as_ref()
+                .map(|place| fact("declared", format!("{}:{}:{}", place.file.display(), place.line, place.column))),
+        );
+        lines.push(fact("timeout", format!("{} ms", hook.timeout.as_millis())));
+        match log.record(hook.event, hook.id()) {
+            None => lines.push(Line::of(DIM, "has not run in this session")),
+            Some(record) => {
+                lines.push(fact("last end", record.last_end.clone()));
+                lines.push(fact("input", record.last_input.clone()));
+                lines.push(fact("output", record.last_output.trim_end().replace('\n', " ⏎ ")));
+            }
+        }
+        lines.iter().flat_map(|line| line.wrap(columns)).collect()
+    }
+}
+
+/// The columns that there is room for.
+fn widths(columns: usize) -> (usize, bool) {
+    if columns >= 90 { (24, true) } else { (columns.saturating_sub(24).clamp(8, 24), false) }
+}
+
+fn heading(columns: usize) -> String {
+    let (name, wide) = widths(columns);
+    let more = if wide { format!("{:<20}{:<18}{:<12}", "EVENT", "MATCHER", "SOURCE") } else { String::new() };
+    format!("  {:<name$} {more}{:<10}{:>5}{:>5}{:>10}{:>10}", "HOOK", "STATE", "RUNS", "BAD", "LAST", "MEDIAN")
+}
+
+fn row(entry: &Entry, log: &HookLog, selected: bool, columns: usize) -> Line {
+    let (name, wide) = widths(columns);
+    let hook = &entry.hook;
+    let pad = |text: &str, width: usize| {
+        let text = crate::out::shorten(text, width.saturating_sub(1));
+        let gap = width.saturating_sub(unicode_width::UnicodeWidthStr::width(text.as_str()));
+        format!("{text}{}", " ".repeat(gap))
+    };
+    let record = log.record(hook.event, hook.id()).cloned().unwrap_or_default();
+    let time = |time: Option<std::time::Duration>| {
+        time.map_or_else(|| "–".to_owned(), |time| format!("{:.1} ms", time.as_secs_f64() * 1e3))
+    };
+    let style = if selected { NOTE.bold() } else { PLAIN };
+    let mut line = Line::of(style, if selected { "› " } else { "  " }).with(style, pad(hook.id(), name + 1));
+    if wide {
+        let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
+        line.push(PLAIN, &format!("{}{}", pad(hook.event.name(), 20), pad(matcher, 18)));
+        line.push(DIM, &pad(&hook.source.to_string(), 12));
+    }
+    line.push(entry.style(), &pad(entry.state, 10));
+    line.push(PLAIN, &format!("{:>5}", record.runs));
+    line.push(if record.failures > 0 { BAD } else { PLAIN }, &format!("{:>5}", record.failures));
+    line.push(DIM, &format!("{:>10}{:>10}", time(record.last()), time(record.median())));
+    line.clip(columns)
+}
+
+impl Driver<'_> {
+    /// A key while the panel is open.
+    pub(crate) fn panel_key(&mut self, key: KeyEvent) {
+        let Some(panel) = &mut self.panel else { return };
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if panel.filtering {
+            match key.code {
+                KeyCode::Esc | KeyCode::Enter => panel.filtering = false,
+                KeyCode::Backspace => {
+                    panel.filter.pop();
+                }
+                KeyCode::Char(char) if !control => panel.filter.push(char),
+                _ => {}
+            }
+            panel.selected = 0;
+            return;
+        }
+        match key.code {
+            KeyCode::Esc | KeyCode::Char('q') => self.close_panel(),
+            KeyCode::Char('c') if control => self.close_panel(),
+            KeyCode::Up | KeyCode::Char('k') => panel.step(-1),
+            KeyCode::Down | KeyCode::Char('j') => panel.step(1),
+            KeyCode::PageUp => panel.step(-10),
+            KeyCode::PageDown => panel.step(10),
+            KeyCode::Char('/') => panel.filtering = true,
+            KeyCode::Char('v') => panel.next_event(),
+            KeyCode::Char(key @ ('e' | 'd' | 't' | 'c')) => {
+                if let Some(entry) = panel.current() {
+                    self.panel_action(key, &entry);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn close_panel(&mut self) {
+        self.panel = None;
+    }
+
+    fn panel_action(&mut self, key: char, entry: &Entry) {
+        let name = entry.hook.id().to_owned();
+        let before = self.app.take_out();
+        match key {
+            'e' => self.switch(&[name], Switch::Enable),
+            'd' => self.switch(&[name], Switch::Disable),
+            't' => self.trust(Some(&name)),
+            _ => self.canary(&entry.hook),
+        }
+        // What was said is shown in the panel, and stays in the scrollback behind it.
+        let said = self.app.take_out();
+        let entries = self.entries();
+        if let Some(panel) = &mut self.panel {
+            panel.entries = entries;
+            panel.said = said.iter().flat_map(|block| block.render(200)).collect();
+        }
+        before.into_iter().chain(said).for_each(|block| self.app.say(block));
+    }
+
+    /// Fires one hook alone, on an input that asks for nothing.
+    fn canary(&mut self, hook: &Hook) {
+        let event = match AnyEvent::from_fields(hook.event, harmless(hook)) {
+            Ok(event) => event,
+            Err(error) => return self.app.tell(BAD, format!("error: {error}")),
+        };
+        let mut alone = Registry::default();
+        alone.add(Hook { matcher: Matcher::All, ..hook.clone() });
+        let env = self.loaded.world.env.clone();
+        let env = match &self.loaded.redaction {
+            Some(redaction) => redaction.apply(env),
+            None => env,
+        };
+        let observer = std::sync::Arc::new(hookwright_agent::HookEvents(self.events.clone()));
+        let session = (*self.services.hooks.session()).clone();
+        let engine = HookEngine::builder(alone).session(session).environment(env).observer(observer).build();
+        self.app.say(super::block::Block::Lines(lines_of(
+            WARN,
+            &format!("canary: {} was fired alone on a harmless {}", hook.id(), hook.event),
+        )));
+        tokio::spawn(async move {
+            engine.fire_any(&event, &tokio_util::sync::CancellationToken::new()).await;
+            engine.shutdown().await;
+        });
+    }
+}
+
+/// The fields of an event that asks for nothing.
+fn harmless(hook: &Hook) -> Map<String, Value> {
+    let subject = hook.matcher_text.as_deref().unwrap_or_default();
+    let first = subject
+        .split('|')
+        .next()
+        .filter(|name| !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || char == '_'));
+    let request = json!({"model": "canary", "messages": [{"role": "user", "content": "canary"}]});
+    let fields = match hook.event {
+        EventKind::BeforeTool => json!({"tool_name": first.unwrap_or("read_file"), "tool_input": {}}),
+        EventKind::AfterTool => {
+            json!({"tool_name": first.unwrap_or("read_file"), "tool_input": {}, "tool_response": {"llmContent": "canary", "returnDisplay": "canary"}})
+        }
+        EventKind::BeforeAgent => json!({"prompt": "canary"}),
+        EventKind::AfterAgent => json!({"prompt": "canary", "prompt_response": "canary", "stop_hook_active": false}),
+        EventKind::SessionStart => json!({"source": first.unwrap_or("startup")}),
+        EventKind::SessionEnd => json!({"reason": first.unwrap_or("exit")}),
+        EventKind::PreCompress => json!({"trigger": first.unwrap_or("manual")}),
+        EventKind::Notification => json!({"notification_type": "ToolPermission", "message": "canary", "details": {}}),
+        EventKind::BeforeModel | EventKind::BeforeToolSelection => json!({"llm_request": request}),
+        EventKind::AfterModel => {
+            json!({"llm_request": request, "llm_response": {"text": "canary", "candidates": []}, "content": "canary", "full_content": "canary"})
+        }
+    };
+    match fields {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,96 @@
+//! Tables of a Markdown answer: columns as wide as their cells where there is room, narrower and wrapped where not.
+
+use super::text::{BOLD, DIM, Line, PLAIN};
+
+/// The narrowest a column gets.
+const NARROWEST: usize = 4;
+
+/// Rows of cells; the first row is the heading.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Vec<Line>>,
+}
+
+impl Table {
+    /// Begins a row.
+    pub(crate) fn row(&mut self) {
+        self.rows.push(Vec::new());
+    }
+
+    /// Adds a cell to the row.
+    pub(crate) fn cell(&mut self, cell: Line) {
+        if let Some(row) = self.rows.last_mut() {
+            row.push(cell);
+        }
+    }
+
+    /// The table in so many columns.
+    pub(crate) fn render(&self, columns: usize) -> Vec<Line> {
+        let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widths = widths(&self.rows, count, columns);
+        if widths.iter().sum::<usize>() + 3 * count.saturating_sub(1) > columns {
+            return self.as_list(columns);
+        }
+        let mut lines = Vec::new();
+        for (at, row) in self.rows.iter().enumerate() {
+            lines.extend(draw_row(row, &widths, at == 0));
+            if at == 0 {
+                let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+                lines.push(Line::of(DIM, rule.join("─┼─")));
+            }
+        }
+        lines
+    }
+
+    /// With no room for columns, each row is a list of `heading: cell`.
+    fn as_list(&self, columns: usize) -> Vec<Line> {
+        let Some((heading, rows)) = self.rows.split_first() else { return Vec::new() };
+        let mut lines = Vec::new();
+        for row in rows {
+            for (name, cell) in heading.iter().zip(row) {
+                let mut line = Line::new().hanging(2);
+                name.spans.iter().for_each(|span| line.push(BOLD, &span.text));
+                line.push(PLAIN, ": ");
+                line.spans.extend(cell.spans.clone());
+                lines.extend(line.wrap(columns));
+            }
+            lines.push(Line::of(DIM, "─"));
+        }
+        lines
+    }
+}
+
+/// The widths; too wide a table takes from its widest columns.
+fn widths(rows: &[Vec<Line>], count: usize, columns: usize) -> Vec<usize> {
+    let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(Line::width).max().unwrap_or(0).max(1);
+    let mut widths: Vec<usize> = (0..count).map(widest).collect();
+    let room = columns.saturating_sub(3 * count.saturating_sub(1));
+    let mut over = widths.iter().sum::<usize>().saturating_sub(room);
+    while over > 0 {
+        let Some(widest) = widths.iter_mut().max().filter(|width| **width > NARROWEST) else { break };
+        *widest -= 1;
+        over -= 1;
+    }
+    widths
+}
+
+fn draw_row(row: &[Line], widths: &[usize], heading: bool) -> Vec<Line> {
+    let cells: Vec<Vec<Line>> = row.iter().zip(widths).map(|(cell, width)| cell.wrap(*width)).collect();
+    let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+    let draw = |at: usize| {
+        let mut line = Line::new();
+        for (column, width) in widths.iter().enumerate() {
+            let empty = Line::new();
+            let cell = cells.get(column).and_then(|lines| lines.get(at)).unwrap_or(&empty);
+            for span in &cell.spans {
+                line.push(if heading { span.style.bold() } else { span.style }, &span.text);
+            }
+            if column + 1 < widths.len() {
+                line.push(PLAIN, &" ".repeat(width.saturating_sub(cell.width())));
+                line.push(DIM, " │ ");
+            }
+        }
+        line
+    };
+    (0..height).map(draw).collect()
+}

@@ -1,0 +1,243 @@
+//! Styled text as values: spans, lines, wrapping by columns. Everything that is drawn passes through here, so nothing a
+//! model, a tool or a hook says can steer the terminal.
+
+use anstyle::{AnsiColor, Style};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+// The terminal's own sixteen colours, so that light and dark backgrounds both stay readable.
+pub(crate) const PLAIN: Style = Style::new();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default();
+pub(crate) const ACCENT: Style = AnsiColor::Blue.on_default();
+pub(crate) const CODE: Style = AnsiColor::Magenta.on_default();
+
+/// Text in one style.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) style: Style,
+    pub(crate) text: String,
+}
+
+/// A line of text. Where it is too long, the rest goes on below, indented.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) spans: Vec<Span>,
+    pub(crate) indent: usize,
+}
+
+impl Line {
+    /// An empty line.
+    pub(crate) fn new() -> Self {
+        Line::default()
+    }
+
+    /// A line in one style.
+    pub(crate) fn of(style: Style, text: impl AsRef<str>) -> Self {
+        Line::new().with(style, text)
+    }
+
+    /// The line with more behind it.
+    #[must_use]
+    pub(crate) fn with(mut self, style: Style, text: impl AsRef<str>) -> Self {
+        self.push(style, text.as_ref());
+        self
+    }
+
+    /// The line, whose continuation is indented by so much.
+    #[must_use]
+    pub(crate) fn hanging(mut self, indent: usize) -> Self {
+        self.indent = indent;
+        self
+    }
+
+    /// Adds text; what could steer a terminal is taken out.
+    pub(crate) fn push(&mut self, style: Style, text: &str) {
+        let text = clean(text);
+        if text.is_empty() {
+            return;
+        }
+        match self.spans.last_mut() {
+            Some(last) if last.style == style => last.text.push_str(&text),
+            _ => self.spans.push(Span { style, text }),
+        }
+    }
+
+    /// How many columns it takes.
+    pub(crate) fn width(&self) -> usize {
+        self.spans.iter().map(|span| span.text.width()).sum()
+    }
+
+    /// The text without styles.
+    #[cfg(test)]
+    pub(crate) fn plain(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// The line in so many columns: one or more lines, broken between words where possible.
+    pub(crate) fn wrap(&self, columns: usize) -> Vec<Line> {
+        let columns = columns.max(2);
+        if self.width() <= columns {
+            return vec![self.clone()];
+        }
+        let indent = if self.indent * 2 > columns { 0 } else { self.indent };
+        let cells: Vec<Cell<'_>> = self
+            .spans
+            .iter()
+            .flat_map(|span| {
+                span.text.graphemes(true).map(|text| Cell { text, style: span.style, width: text.width().min(columns) })
+            })
+            .collect();
+        let mut lines = Vec::new();
+        let mut start = 0;
+        while start < cells.len() {
+            let room = if lines.is_empty() { columns } else { columns - indent };
+            let (end, next) = break_at(&cells, start, room);
+            let mut line = Line::new();
+            if !lines.is_empty() {
+                line.push(PLAIN, &" ".repeat(indent));
+            }
+            cells[start..end].iter().for_each(|cell| line.push(cell.style, cell.text));
+            lines.push(line);
+            start = next;
+        }
+        lines
+    }
+
+    /// The line cut to so many columns, with a mark where something is missing.
+    pub(crate) fn clip(&self, columns: usize) -> Line {
+        if self.width() <= columns {
+            return self.clone();
+        }
+        let mut line = Line::new();
+        let mut used = 1;
+        'spans: for span in &self.spans {
+            for text in span.text.graphemes(true) {
+                used += text.width();
+                if used > columns {
+                    break 'spans;
+                }
+                line.push(span.style, text);
+            }
+        }
+        line.with(DIM, "…")
+    }
+
+    /// The line as a terminal takes it.
+    pub(crate) fn encode(&self, colour: bool) -> String {
+        let mut text = String::new();
+        for span in &self.spans {
+            let style = if colour { span.style } else { span.style.fg_color(None).bg_color(None) };
+            text.push_str(&format!("{style}{}{style:#}", span.text));
+        }
+        text
+    }
+}
+
+struct Cell<'a> {
+    text: &'a str,
+    style: Style,
+    width: usize,
+}
+
+/// Where the line that begins at `start` ends, and where the next one begins.
+fn break_at(cells: &[Cell<'_>], start: usize, room: usize) -> (usize, usize) {
+    let mut used = 0;
+    let mut space = None;
+    for (at, cell) in cells.iter().enumerate().skip(start) {
+        used += cell.width;
+        if used > room {
+            return match space {
+                _ if cell.text == " " => (at, at + 1),
+                // A space at the very beginning is an indent, not a place to break.
+                Some(space) if cells[start..space].iter().any(|cell| cell.text != " ") => (space, space + 1),
+                _ => (at.max(start + 1), at.max(start + 1)),
+            };
+        }
+        if cell.text == " " {
+            space = Some(at);
+        }
+    }
+    (cells.len(), cells.len())
+}
+
+/// Text that only shows: no escape sequences, no control characters, tabs as spaces.
+pub(crate) fn clean(text: &str) -> String {
+    if !text.contains(|char: char| char.is_control() || is_direction(char)) {
+        return text.to_owned();
+    }
+    let text = anstream::adapter::strip_str(text).to_string();
+    let mut clean = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\t' => clean.push_str("    "),
+            '\n' => clean.push(' '),
+            char if char.is_control() || is_direction(char) => {}
+            char => clean.push(char),
+        }
+    }
+    clean
+}
+
+/// Marks that reorder text can make a command look like another one.
+fn is_direction(char: char) -> bool {
+    matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+}
+
+/// Text of several lines in one style.
+pub(crate) fn lines_of(style: Style, text: &str) -> Vec<Line> {
+    text.lines().map(|line| Line::of(style, line)).collect()
+}
+
+/// `0.3 s`, `12 s`, `3 min 5 s`.
+pub(crate) fn elapsed(duration: std::time::Duration) -> String {
+    match duration.as_secs() {
+        0..10 => format!("{:.1} s", duration.as_secs_f64()),
+        seconds @ 10..60 => format!("{seconds} s"),
+        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+/// `12`, `3.4k`, `1.2M`.
+pub(crate) fn tokens(count: u64) -> String {
+    match count {
+        0..1000 => count.to_string(),
+        1000..1_000_000 => format!("{:.1}k", count as f64 / 1e3),
+        _ => format!("{:.1}M", count as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrapped(text: &str, columns: usize) -> Vec<String> {
+        Line::of(PLAIN, text).hanging(2).wrap(columns).iter().map(Line::plain).collect()
+    }
+
+    #[test]
+    fn lines_break_between_words_and_go_on_indented() {
+        assert_eq!(wrapped("one two three four", 9), ["one two", "  three", "  four"]);
+        assert_eq!(wrapped("abcdefghijkl", 5), ["abcde", "  fgh", "  ijk", "  l"]);
+        assert_eq!(wrapped("short", 80), ["short"]);
+    }
+
+    #[test]
+    fn wide_characters_count_twice_and_are_never_split() {
+        assert_eq!(wrapped("日本語テキスト", 6), ["日本語", "  テキ", "  スト"]);
+        for line in Line::of(PLAIN, "👩‍👩‍👧 family 👍🏽 ok 日本").wrap(7) {
+            assert!(line.width() <= 7, "{line:?}");
+        }
+        assert_eq!(Line::of(PLAIN, "日本語").clip(5).plain(), "日本…");
+    }
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\u{1b}]0;title\u{7}c\rd\te\u{202e}f"), "abcd    ef");
+        assert_eq!(Line::of(BAD, "x").encode(false), "x");
+    }
+}

@@ -1,0 +1,172 @@
+//! The live part of the screen as a value: what streams, what runs, the dialog or the composer, the line at the foot.
+
+use std::time::Instant;
+
+use hookwright_agent::ApprovalMode;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use super::app::{App, Status};
+use super::composer::Composer;
+use super::screen::Frame;
+use super::text::{ACCENT, BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, clean, elapsed, tokens};
+
+pub(crate) const PLACEHOLDER: &str = "Type your message or @path/to/file";
+const LEAVING: &str = "Press Ctrl+C again to exit";
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const MOST_SUGGESTIONS: usize = 8;
+
+/// The live part in so many columns and rows.
+pub(crate) fn view(app: &App, columns: usize, rows: usize, now: Instant) -> Frame {
+    let mut foot = Vec::new();
+    let cursor = match app.dialogs.front() {
+        Some(dialog) => {
+            let (lines, cursor) = dialog.view(columns, rows.saturating_sub(2));
+            foot.extend(lines);
+            cursor
+        }
+        None => Some(composer(app, columns, rows, &mut foot)),
+    };
+    if !app.status.hidden {
+        foot.push(status(app, columns));
+    }
+    foot.truncate(rows.saturating_sub(1).max(2));
+    let mut lines = activity(app, columns, now);
+    let room = rows.saturating_sub(foot.len() + 1);
+    // Its end is what changes.
+    lines.drain(..lines.len().saturating_sub(room));
+    let cursor =
+        cursor.map(|(row, column)| (row + lines.len(), column)).filter(|(row, _)| *row < lines.len() + foot.len());
+    lines.extend(foot);
+    Frame { lines, cursor }
+}
+
+/// What streams and what runs.
+fn activity(app: &App, columns: usize, now: Instant) -> Vec<Line> {
+    let mut lines = app.stream.live().map_or_else(Vec::new, |block| block.render(columns));
+    if let Some(thought) = app.thought.lines().rev().find(|line| !line.trim().is_empty()) {
+        lines.push(Line::of(DIM.italic(), thought.trim().trim_matches('*')).clip(columns));
+    }
+    for card in &app.running {
+        lines.extend(card.live(now).iter().map(|line| line.clip(columns)));
+    }
+    if app.notifications {
+        lines.extend(app.log.live(now).iter().map(|line| line.clip(columns)));
+    }
+    if let Some(busy) = app.busy.as_ref().filter(|_| app.dialogs.is_empty()) {
+        let time = now.saturating_duration_since(busy.since);
+        let spinner = SPINNER[usize::try_from(time.as_millis() / 100).unwrap_or(0) % SPINNER.len()];
+        let line = Line::of(NOTE, format!("{spinner} "))
+            .with(PLAIN, busy.what)
+            .with(DIM, format!(" {} (esc to cancel)", elapsed(time)));
+        lines.push(line.clip(columns));
+    }
+    for prompt in &app.queue {
+        lines.push(Line::of(DIM, format!("queued: {prompt}")).clip(columns));
+    }
+    lines
+}
+
+/// Adds the composer's lines; where the cursor is.
+fn composer(app: &App, columns: usize, rows: usize, lines: &mut Vec<Line>) -> (usize, usize) {
+    let rule = Line::of(if app.status.mode == ApprovalMode::Yolo { BAD } else { DIM }, "─".repeat(columns));
+    lines.push(rule.clone());
+    if let Some(search) = &app.search {
+        lines.push(Line::of(NOTE, "search: ").with(PLAIN, &search.text).clip(columns));
+    }
+    let first = lines.len();
+    let (text, (row, column)) = layout(&app.composer, PLACEHOLDER, columns, (rows / 3).max(3));
+    lines.extend(text);
+    lines.push(rule);
+    if let Some(completion) = &app.completion {
+        let from = completion.selected.saturating_sub(MOST_SUGGESTIONS - 1);
+        let width = completion.items.iter().map(|(item, _)| item.width()).max().unwrap_or(0).min(columns / 2);
+        for (at, (item, description)) in completion.items.iter().enumerate().skip(from).take(MOST_SUGGESTIONS) {
+            let style = if at == completion.selected { NOTE.bold() } else { PLAIN };
+            let mark = if at == completion.selected { "› " } else { "  " };
+            let gap = " ".repeat(width.saturating_sub(item.width()) + 2);
+            lines.push(Line::of(style, format!("{mark}{item}")).with(DIM, format!("{gap}{description}")).clip(columns));
+        }
+    }
+    (first + row, column)
+}
+
+/// A text being written, wrapped, behind a mark; at most so many rows around the cursor. And where the cursor is.
+pub(crate) fn layout(
+    composer: &Composer,
+    placeholder: &str,
+    columns: usize,
+    most: usize,
+) -> (Vec<Line>, (usize, usize)) {
+    const MARK: &str = "> ";
+    if composer.is_empty() {
+        return (vec![Line::of(ACCENT, MARK).with(DIM, placeholder).clip(columns)], (0, MARK.len()));
+    }
+    let room = columns.saturating_sub(MARK.len() + 1).max(1);
+    let mut rows = vec![String::new()];
+    let mut used = 0;
+    let mut cursor = (0, 0);
+    let mut offset = 0;
+    for grapheme in composer.text().graphemes(true) {
+        let shown = clean(grapheme);
+        let width = if grapheme == "\n" { 0 } else { shown.width() };
+        if used + width > room {
+            rows.push(String::new());
+            used = 0;
+        }
+        if offset == composer.cursor() {
+            cursor = (rows.len() - 1, used);
+        }
+        offset += grapheme.len();
+        if grapheme == "\n" {
+            rows.push(String::new());
+            used = 0;
+        } else if let Some(row) = rows.last_mut() {
+            row.push_str(&shown);
+            used += width;
+        }
+    }
+    if offset == composer.cursor() {
+        cursor = (rows.len() - 1, used);
+    }
+    let from = (cursor.0 + 1).saturating_sub(most);
+    let draw = |(at, row): (usize, &String)| Line::of(ACCENT, if at == 0 { MARK } else { "  " }).with(PLAIN, row);
+    let lines = rows.iter().enumerate().skip(from).take(most).map(draw).collect();
+    (lines, (cursor.0 - from, cursor.1 + MARK.len()))
+}
+
+/// The line at the foot; what does not fit is left out from the end.
+fn status(app: &App, columns: usize) -> Line {
+    if app.leaving.is_some() {
+        return Line::of(WARN.bold(), LEAVING).clip(columns);
+    }
+    let Status { model, folder, branch, mode, tokens: used, window, hooks, .. } = &app.status;
+    let (mode_style, mode_word) = match mode {
+        ApprovalMode::Default => (PLAIN, "asks first"),
+        ApprovalMode::AutoEdit => (WARN, "auto-edit"),
+        ApprovalMode::Yolo => (BAD, "yolo"),
+        ApprovalMode::Plan => (NOTE, "plan"),
+    };
+    let mut parts = vec![Line::of(BOLD, model), Line::of(mode_style, mode_word)];
+    if *used > 0 {
+        let share = used.saturating_mul(100) / (*window).max(1);
+        parts.push(Line::of(if share >= 80 { WARN } else { DIM }, format!("{} tokens ({share}%)", tokens(*used))));
+    }
+    let place = branch.as_ref().map_or_else(|| folder.clone(), |branch| format!("{folder} ({branch})"));
+    parts.push(Line::of(DIM, place));
+    match app.log.any_running() {
+        true if app.notifications => parts.push(Line::of(NOTE, format!("hook {}", app.log.names()))),
+        _ if *hooks > 0 => parts.push(Line::of(DIM, format!("{hooks} hook{}", if *hooks == 1 { "" } else { "s" }))),
+        _ => {}
+    }
+    let mut line = Line::new();
+    for (at, part) in parts.iter().enumerate() {
+        let separator = if at == 0 { "" } else { " · " };
+        if at > 0 && line.width() + separator.width() + part.width() > columns {
+            break;
+        }
+        line.push(DIM, separator);
+        line.spans.extend(part.spans.clone());
+    }
+    line.clip(columns)
+}

@@ -1,0 +1,57 @@
+//! Notices changes to settings files and hook scripts by looking at their times and sizes, once a second: a handful of
+//! files, no threads, and it works on every file system.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hookwright_settings::Loaded;
+
+type Look = Option<(SystemTime, u64)>;
+
+/// The files that count, as they were when we last looked.
+pub(crate) struct Watch {
+    files: BTreeMap<PathBuf, Look>,
+}
+
+impl Watch {
+    /// Begins to watch what a configuration was made of.
+    pub(crate) fn new(loaded: &Loaded) -> Watch {
+        let mut paths: Vec<PathBuf> = loaded.files.iter().map(|file| file.path.clone()).collect();
+        paths.push(loaded.paths.trusted_hooks.clone());
+        paths.extend(loaded.extensions.iter().filter(|one| one.active).map(hookwright_settings::Extension::hooks_file));
+        let root = &loaded.project.root;
+        let commands = loaded.registry.hooks().iter().filter_map(|hook| hook.command());
+        paths.extend(commands.flat_map(|command| scripts(command, root)));
+        Watch { files: paths.into_iter().map(|path| (path.clone(), look(&path))).collect() }
+    }
+
+    /// The files that changed since the last look.
+    pub(crate) fn changed(&mut self) -> Vec<PathBuf> {
+        let mut changed = Vec::new();
+        for (path, before) in &mut self.files {
+            let now = look(path);
+            if now != *before {
+                *before = now;
+                changed.push(path.clone());
+            }
+        }
+        changed
+    }
+}
+
+fn look(path: &Path) -> Look {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.modified().ok()?, meta.len()))
+}
+
+/// The files in the project that a command names.
+fn scripts(command: &str, root: &Path) -> Vec<PathBuf> {
+    let project = root.to_string_lossy();
+    let mut text = command.to_owned();
+    for name in ["GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "GEMINI_CWD"] {
+        text = text.replace(&format!("${{{name}}}"), &project).replace(&format!("${name}"), &project);
+    }
+    let words = text.split(|char: char| char.is_whitespace() || "\"';|&()<>".contains(char));
+    words.filter(|word| !word.is_empty()).map(|word| root.join(word)).filter(|path| path.is_file()).collect()
+}
