@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeTool, BeforeToolVerdict, TailCall};
+use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeTool, BeforeToolVerdict, EventKind, TailCall};
 use hookwright_model::{FunctionCall, Part, ToolChoice};
 use hookwright_tools::{Content, Display, OutputSink, Tool, ToolErrorKind, ToolFailure, ToolKind, ToolResult};
 use serde_json::{Map, Value};
@@ -305,6 +305,13 @@ impl Call<'_> {
         let outcome = self.services.fire(&event, self.cancel).await;
         let metadata =
             metadata(&outcome.merged.specific, outcome.messages.iter().map(|said| said.text.clone()).collect());
+        let hooks = &self.services.hooks;
+        if self.cancel.is_cancelled() && hooks.plan(EventKind::AfterTool, Some(&self.name)).is_some() {
+            // Hooks that were ended by a cancel have hidden nothing.
+            let message = "Cancelled before hooks had judged the result, so it is left out".to_owned();
+            let unseen = failure(ToolErrorKind::ExecutionFailed, message);
+            return End::Done(Box::new(Finished { duration, then: Then::Cancel, ..unseen }));
+        }
         let then = if self.cancel.is_cancelled() { Then::Cancel } else { Then::GoOn };
         let finished = match outcome.verdict {
             AfterToolVerdict::Keep { tail_call: Some(tail), .. } if !self.cancel.is_cancelled() => {

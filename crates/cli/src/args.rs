@@ -77,7 +77,7 @@ pub(crate) struct AgentArgs {
     #[arg(long)]
     pub(crate) no_hooks: bool,
     /// The new session's name.
-    #[arg(long, value_name = "ID", conflicts_with = "resume")]
+    #[arg(long, value_name = "ID", conflicts_with = "resume", value_parser = session_name)]
     pub(crate) session_id: Option<String>,
     /// Go on with an earlier session: `latest`, its number or its name.
     #[arg(short, long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "latest")]
@@ -327,6 +327,21 @@ pub(crate) enum Language {
     Sh,
     Python,
     Node,
+}
+
+/// Reads a session's name, which becomes part of file names and of hooks' environment.
+fn session_name(text: &str) -> Result<String, String> {
+    let fine = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+    match text {
+        "" => Err("it is empty".to_owned()),
+        "latest" => Err("`latest` is what --resume calls the last one".to_owned()),
+        text if text.len() > 128 => Err("it is longer than 128 characters".to_owned()),
+        text if !text.chars().all(fine) => Err("only letters, digits, `-` and `_` may be in it".to_owned()),
+        text if text.chars().all(|char| char.is_ascii_digit()) => {
+            Err("a number alone would be its place in a list".to_owned())
+        }
+        text => Ok(text.to_owned()),
+    }
 }
 
 /// Reads an event's name, with a suggestion for one that is near.

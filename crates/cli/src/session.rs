@@ -58,6 +58,9 @@ pub(crate) fn prepare(
     let (model, model_name) = model(args, &loaded, &events)?;
     let session_id = match (&earlier, &args.session_id) {
         (Some((_, loaded)), _) => loaded.header.session_id.clone(),
+        (None, Some(id)) if transcript::list(&chats)?.iter().any(|known| known.id == *id) => {
+            bail!("there is a session {id} already; go on with it by --resume {id}")
+        }
         (None, Some(id)) => id.clone(),
         (None, None) => uuid::Uuid::new_v4().to_string(),
     };
@@ -85,7 +88,8 @@ pub(crate) fn prepare(
     let hooks = engine(args, &loaded, session, &events);
     let mode = approval_mode(args, &loaded)?;
     let context = tool_context(args, &loaded)?;
-    let (system, warnings) = system(&loaded, &context, mode, interaction);
+    let (system, mut warnings) = system(&loaded, &context, mode, interaction);
+    warnings.extend(servers_left_out(&loaded));
     let model = Arc::new(model);
     let services = Services {
         tools: tools(&loaded, &model),
@@ -300,6 +304,17 @@ pub(crate) fn announce(loaded: &Loaded) -> std::io::Result<()> {
         crate::out::warn(format!("can't remember which hooks were announced: {error}"))?;
     }
     Ok(())
+}
+
+/// What is said to users who expect their MCP servers.
+fn servers_left_out(loaded: &Loaded) -> Option<String> {
+    let of_extensions = loaded.extensions.iter().filter(|one| one.active).flat_map(|one| one.mcp_servers.keys());
+    let names: Vec<&str> = loaded.settings.mcp_servers.keys().chain(of_extensions).map(String::as_str).collect();
+    match names.as_slice() {
+        [] => None,
+        [name] => Some(format!("MCP servers are not supported, so {name} is not started")),
+        names => Some(format!("MCP servers are not supported, so {} are not started", names.join(", "))),
+    }
 }
 
 /// What telemetry records about a session as a whole.

@@ -111,17 +111,22 @@ async fn listen(
 ) -> io::Result<()> {
     let mut stats = Stats::default();
     let mut end = TurnEnd::Cancelled;
+    let mut unread = None;
     while let Some(event) = receiver.recv().await {
         stats.count(&event);
         telemetry.record(&event);
-        printer.event(&event)?;
+        // Whoever stopped reading stops nothing else: what happens is still recorded.
+        if unread.is_none() {
+            unread = printer.event(&event).err();
+        }
         if let AgentEvent::TurnFinished(how) = event {
             end = how;
         }
     }
-    printer.finish(&end, &stats)?;
+    let finished = unread.map_or_else(|| printer.finish(&end, &stats), Err);
     // It may wait a second for a collector, so it comes after everything that the user waits for.
-    telemetry.shutdown().iter().try_for_each(out::warn)
+    telemetry.shutdown().iter().try_for_each(out::warn)?;
+    finished
 }
 
 fn exit_code(end: &TurnEnd) -> u8 {

@@ -162,7 +162,9 @@ impl App {
         if bare.is_empty() {
             return Vec::new();
         }
-        if let Some(command) = bare.strip_prefix('/').filter(|command| !command.starts_with(['/', '*'])) {
+        // `/usr/bin` is a path, `// …` a comment; neither is a command.
+        let is_command = |rest: &&str| !rest.split_whitespace().next().is_none_or(|word| word.contains(['/', '*']));
+        if let Some(command) = bare.strip_prefix('/').filter(is_command) {
             self.echo(bare);
             return vec![Effect::Slash(command.to_owned())];
         }
@@ -357,8 +359,15 @@ fn closes_answer(event: &AgentEvent) -> bool {
 
 /// Somebody's words behind a heading; more lines go below it.
 fn words(heading: Line, style: anstyle::Style, text: &str) -> Block {
-    let mut rest = text.trim_end().lines();
+    const MOST: usize = 800;
+    let shown: String = text.trim_end().chars().take(MOST).collect();
+    let more = if shown.len() < text.trim_end().len() { "…" } else { "" };
+    let shown = format!("{shown}{more}");
+    let mut rest = shown.lines();
     let first = heading.with(style, rest.next().unwrap_or_default()).hanging(4);
     let rest = rest.map(|line| Line::of(style, format!("    {line}")).hanging(4));
     Block::Lines(std::iter::once(first).chain(rest).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -345,7 +345,7 @@ impl Driver<'_> {
     /// A custom command, or a slip of the finger.
     fn other(&mut self, word: &str, rest: &str) {
         match self.custom_commands().list.into_iter().find(|command| command.name == word) {
-            Some(command) => self.run_custom(&command, rest),
+            Some(command) => self.run_custom(command, rest),
             None => {
                 let mut known: Vec<&str> =
                     COMMANDS.iter().map(|(name, _)| name.split(' ').next().unwrap_or(name)).collect();
@@ -362,21 +362,14 @@ impl Driver<'_> {
         hookwright_settings::commands::discover(&self.loaded.paths, &self.loaded.project, &self.loaded.extensions)
     }
 
-    /// The seam for custom commands: their prompt is expanded and asked as if it had been typed.
-    fn run_custom(&mut self, command: &hookwright_settings::commands::Command, arguments: &str) {
-        let prompt = if command.prompt.contains("{{args}}") {
-            command.prompt.replace("{{args}}", arguments)
-        } else if arguments.is_empty() {
-            command.prompt.clone()
-        } else {
-            format!("{}\n\n{arguments}", command.prompt)
-        };
+    fn run_custom(&mut self, command: hookwright_settings::commands::Command, args: &str) {
         if self.app.busy.is_some() {
-            return self.app.queue.push_back(prompt);
+            return self.app.tell(WARN, "not while the agent works; Esc cancels the turn");
         }
         self.app.begin("Working", Instant::now());
         let cancel = self.fresh_cancel();
-        self.task(Task::Prompt(prompt, cancel));
+        let typed = format!("/{} {args}", command.name).trim_end().to_owned();
+        self.task(Task::Custom(Box::new(command), typed, args.to_owned(), cancel));
     }
 
     fn custom(&mut self, word: &str) {

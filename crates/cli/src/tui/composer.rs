@@ -134,7 +134,7 @@ impl Composer {
             return false;
         }
         let above = self.text[..start - 1].rfind('\n').map_or(0, |at| at + 1);
-        self.to_column(above, start - 1);
+        self.keep_column(above, start - 1);
         true
     }
 
@@ -145,12 +145,12 @@ impl Composer {
             return false;
         }
         let below_end = self.text[end + 1..].find('\n').map_or(self.text.len(), |at| end + 1 + at);
-        self.to_column(end + 1, below_end);
+        self.keep_column(end + 1, below_end);
         true
     }
 
     /// The cursor's column, kept on the line between two offsets.
-    fn to_column(&mut self, start: usize, end: usize) {
+    fn keep_column(&mut self, start: usize, end: usize) {
         let wanted = self.text[self.target(Motion::LineStart)..self.cursor].width();
         self.typing = false;
         let mut column = 0;

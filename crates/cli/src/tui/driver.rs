@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use crossterm::event::{Event, KeyEventKind};
 use hookwright_agent::{AgentEvent, Events, Services, StartSource};
 use hookwright_settings::{Loaded, World};
@@ -28,7 +29,7 @@ use super::worker::{self, Done, Task};
 use super::{files, view};
 use crate::args::AgentArgs;
 use crate::session::Ready;
-use crate::telemetry::{SessionFacts, Telemetry};
+use crate::telemetry::Telemetry;
 use crate::{exit, signals};
 
 const FRAME: Duration = Duration::from_millis(16);
@@ -40,6 +41,8 @@ const KEPT: usize = 400;
 const FILES_AGE: Duration = Duration::from_secs(10);
 /// SessionEnd hooks and what tools left running get this long.
 const PARTING: Duration = Duration::from_secs(4);
+
+type FileList = Arc<Vec<String>>;
 
 /// What connects the session with the terminal and the agent.
 pub(crate) struct Wires {
@@ -68,7 +71,7 @@ pub(crate) struct Driver<'a> {
     receiver: UnboundedReceiver<AgentEvent>,
     done: UnboundedReceiver<Done>,
     worker: JoinHandle<()>,
-    files: (UnboundedSender<Arc<Vec<String>>>, UnboundedReceiver<Arc<Vec<String>>>),
+    files: (UnboundedSender<FileList>, UnboundedReceiver<FileList>),
     files_since: Option<Instant>,
     telemetry: Telemetry,
     kept: VecDeque<Block>,
@@ -95,16 +98,7 @@ impl<'a> Driver<'a> {
             window: hookwright_model::context_window(agent.model()),
             ..place(&loaded)
         };
-        let facts = SessionFacts {
-            session_id,
-            model: agent.model().to_owned(),
-            interactive: true,
-            approval_mode: services.approvals.mode().as_str().to_owned(),
-            output_format: "text".to_owned(),
-            debug: args.debug,
-            extensions: loaded.extensions.iter().filter(|one| one.active).map(|one| one.name.clone()).collect(),
-            ..SessionFacts::default()
-        };
+        let facts = crate::session::facts(&agent, &loaded, &session_id, args);
         let (telemetry, problems) = Telemetry::start(&loaded.settings.telemetry, &facts);
         let mut app = App::new(History::open(loaded.paths.user_dir.join("hookwright_history")), status);
         app.begin("Starting", Instant::now());
@@ -195,8 +189,8 @@ impl<'a> Driver<'a> {
                     self.agent(event);
                     dirty = true;
                 }
-                Some(done) = self.done.recv() => {
-                    self.done(done);
+                done = self.done.recv() => {
+                    self.done(done.context("the agent has stopped working; the message above says why")?);
                     dirty = true;
                 }
                 Some(files) = self.files.1.recv() => {
@@ -321,7 +315,7 @@ impl<'a> Driver<'a> {
     fn draw(&mut self) -> anyhow::Result<()> {
         let (columns, rows) = terminal::size();
         if let Some(panel) = &self.panel {
-            let page = panel.view(&self.app.log, columns, rows);
+            let page = panel.view(&self.app, columns, rows);
             return Ok(self.screen.page(&page, rows)?);
         }
         let out = self.app.take_out();

@@ -64,7 +64,7 @@ impl Stream {
 
     /// A line has been completed; it is the last one of what is pending.
     fn line_done(&mut self, done: &mut Vec<Block>) {
-        let start = self.pending.trim_end_matches('\n').rfind('\n').map_or(0, |at| at + 1);
+        let start = self.pending[..self.pending.len() - 1].rfind('\n').map_or(0, |at| at + 1);
         let line = self.pending[start..].trim_end();
         let bare = line.trim_start();
         if let Some(fence) = &self.fence {

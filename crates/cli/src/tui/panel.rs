@@ -5,6 +5,7 @@ use hookwright_hooks::{AnyEvent, EventKind, Hook, HookEngine, Matcher, Registry}
 use hookwright_settings::edit::Switch;
 use serde_json::{Map, Value, json};
 
+use super::app::App;
 use super::driver::Driver;
 use super::hooklog::HookLog;
 use super::hooks::Entry;
@@ -68,7 +69,8 @@ impl Panel {
     }
 
     /// The page.
-    pub(crate) fn view(&self, log: &HookLog, columns: usize, rows: usize) -> Vec<Line> {
+    pub(crate) fn view(&self, app: &App, columns: usize, rows: usize) -> Vec<Line> {
+        let log = &app.log;
         let shown = self.shown();
         let selected = self.selected.min(shown.len().saturating_sub(1));
         let filter = match (&self.event, self.filtering, self.filter.is_empty()) {
@@ -95,10 +97,9 @@ impl Panel {
         let room = rows.saturating_sub(lines.len() + 1);
         lines.extend(details.into_iter().take(room));
         lines.resize(rows.saturating_sub(1), Line::new());
-        lines.push(
-            Line::of(NOTE, "e enable  d disable  t trust  c canary  / filter  v event  ↑↓ choose  esc close")
-                .clip(columns),
-        );
+        let keys = Line::of(NOTE, "e enable  d disable  t trust  c canary  / filter  v event  ↑↓ choose  esc close");
+        let asked = Line::of(WARN.bold(), "the agent waits for your permission: esc shows the question");
+        lines.push(if app.dialogs.is_empty() { keys } else { asked }.clip(columns));
         lines
     }
 
@@ -134,12 +135,12 @@ impl Panel {
 
 /// The columns that there is room for.
 fn widths(columns: usize) -> (usize, bool) {
-    if columns >= 90 { (24, true) } else { (columns.saturating_sub(24).clamp(8, 24), false) }
+    if columns >= 109 { (22, true) } else { (columns.saturating_sub(24).clamp(8, 24), false) }
 }
 
 fn heading(columns: usize) -> String {
     let (name, wide) = widths(columns);
-    let more = if wide { format!("{:<20}{:<18}{:<12}", "EVENT", "MATCHER", "SOURCE") } else { String::new() };
+    let more = if wide { format!("{:<20}{:<14}{:<10}", "EVENT", "MATCHER", "SOURCE") } else { String::new() };
     format!("  {:<name$} {more}{:<10}{:>5}{:>5}{:>10}{:>10}", "HOOK", "STATE", "RUNS", "BAD", "LAST", "MEDIAN")
 }
 
@@ -159,8 +160,8 @@ fn row(entry: &Entry, log: &HookLog, selected: bool, columns: usize) -> Line {
     let mut line = Line::of(style, if selected { "› " } else { "  " }).with(style, pad(hook.id(), name + 1));
     if wide {
         let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
-        line.push(PLAIN, &format!("{}{}", pad(hook.event.name(), 20), pad(matcher, 18)));
-        line.push(DIM, &pad(&hook.source.to_string(), 12));
+        line.push(PLAIN, &format!("{}{}", pad(hook.event.name(), 20), pad(matcher, 14)));
+        line.push(DIM, &pad(&hook.source.to_string(), 10));
     }
     line.push(entry.style(), &pad(entry.state, 10));
     line.push(PLAIN, &format!("{:>5}", record.runs));

@@ -81,10 +81,16 @@ pub(crate) async fn converse(
     };
     cancel.cancel();
     drop((tasks, waiting));
-    while let Some(event) = receiver.recv().await {
+    let mut worker = std::pin::pin!(worker);
+    loop {
+        tokio::select! {
+            Some(event) = receiver.recv() => tell(&event)?,
+            ended = &mut worker => break ended?,
+        }
+    }
+    while let Ok(event) = receiver.try_recv() {
         tell(&event)?;
     }
-    worker.await?;
     Ok(code)
 }
 

@@ -73,3 +73,39 @@ pub(crate) fn size() -> (usize, usize) {
         _ => (80, 24),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+
+    /// Not a test of its own: the other one runs it in a terminal.
+    #[test]
+    #[ignore = "panics on purpose"]
+    fn panics_in_raw_mode() {
+        let _guard = Guard::new().unwrap();
+        panic!("on purpose");
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back() {
+        let pair = native_pty_system().openpty(PtySize::default()).unwrap();
+        let before = pair.master.get_termios().unwrap();
+        let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", "--nocapture", "tui::terminal::tests::panics_in_raw_mode"]);
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let mut child = pair.slave.spawn_command(command).unwrap();
+        let said = std::thread::spawn(move || {
+            let mut said = Vec::new();
+            // The end of a terminal is an error on some systems.
+            let _ = io::Read::read_to_end(&mut reader, &mut said);
+            String::from_utf8_lossy(&said).into_owned()
+        });
+        child.wait().unwrap();
+        assert_eq!(pair.master.get_termios().unwrap(), before);
+        drop(pair);
+        let said = said.join().unwrap();
+        assert!(said.find(LEAVE).unwrap() < said.find("on purpose").unwrap(), "{said}");
+        assert!(said.contains(ENTER));
+    }
+}

@@ -90,7 +90,6 @@ async fn ask_with_keys(loaded: &Loaded, input: &mut Input) -> anyhow::Result<Opt
             KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => break None,
             KeyCode::Esc => break Some(FolderRule::DoNotTrust),
             KeyCode::Enter => break Some(RULES[selected]),
-            KeyCode::Char('y') => break Some(FolderRule::TrustFolder),
             KeyCode::Char('n') => break Some(FolderRule::DoNotTrust),
             KeyCode::Char(digit @ '1'..='3') => break Some(RULES[digit as usize - '1' as usize]),
             KeyCode::Up => selected = (selected + 2) % 3,

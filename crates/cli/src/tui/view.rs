@@ -1,5 +1,6 @@
 //! The live part of the screen as a value: what streams, what runs, the dialog or the composer, the line at the foot.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use hookwright_agent::ApprovalMode;
@@ -108,8 +109,14 @@ pub(crate) fn layout(
     let mut cursor = (0, 0);
     let mut offset = 0;
     for grapheme in composer.text().graphemes(true) {
-        let shown = clean(grapheme);
-        let width = if grapheme == "\n" { 0 } else { shown.width() };
+        // Nearly all of a long text is plain letters.
+        let plain = matches!(grapheme.as_bytes(), [b' '..=b'~']);
+        let shown = if plain { Cow::Borrowed(grapheme) } else { Cow::Owned(clean(grapheme)) };
+        let width = match grapheme {
+            "\n" => 0,
+            _ if plain => 1,
+            _ => shown.width(),
+        };
         if used + width > room {
             rows.push(String::new());
             used = 0;

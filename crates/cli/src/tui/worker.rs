@@ -2,9 +2,12 @@
 
 use std::time::Instant;
 
+use hookwright_agent::commands::{CommandError, expand};
 use hookwright_agent::transcript::{Header, Transcript};
 use hookwright_agent::{Agent, AgentEvent, CallError, StartSource, ToolEnd, ToolStart, TurnEnd};
 use hookwright_hooks::Session;
+use hookwright_model::Content;
+use hookwright_settings::commands::Command;
 use hookwright_tools::{OutputSink, ToolKind};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
@@ -14,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) enum Task {
     /// Answer a prompt.
     Prompt(String, CancellationToken),
+    /// Answer what a custom command stands for: the command, what was typed, and what of it stands behind the name.
+    Custom(Box<Command>, String, String, CancellationToken),
     /// Run the user's own command.
     Shell(String, CancellationToken),
     /// Forget everything and begin a new session, written to this directory.
@@ -54,6 +59,7 @@ pub(crate) async fn work(
             Task::Prompt(prompt, cancel) => {
                 agent.prompt(&prompt, &cancel).await;
             }
+            Task::Custom(command, typed, args, cancel) => custom(&mut agent, &command, &typed, &args, &cancel).await,
             Task::Shell(command, cancel) => shell(&agent, command, cancel).await,
             Task::Clear(chats, cancel) => clear(&mut agent, &chats, &cancel).await,
             Task::Compress(cancel) => {
@@ -74,6 +80,16 @@ pub(crate) async fn work(
     }
     agent.end("exit").await;
     agent.shutdown().await;
+}
+
+async fn custom(agent: &mut Agent, command: &Command, typed: &str, args: &str, cancel: &CancellationToken) {
+    let end = match expand(agent.services(), command, typed, args, cancel).await {
+        // Hooks see what the model will see, files and output included.
+        Ok(parts) => return drop(agent.prompt_with(&Content::user(parts.clone()).text(), parts, cancel).await),
+        Err(CommandError::Cancelled) => TurnEnd::Cancelled,
+        Err(error) => TurnEnd::Failed { message: error.to_string(), hint: error.hint() },
+    };
+    agent.services().events.send(AgentEvent::TurnFinished(end));
 }
 
 async fn clear(agent: &mut Agent, chats: &std::path::Path, cancel: &CancellationToken) {

@@ -7,5 +7,6 @@ mod fire;
 mod hooktest;
 mod manage;
 mod migrate;
+mod tui;
 mod validate;
 mod workspace;

@@ -18,12 +18,65 @@ const ANSWER: &str = "# Title\nSome *text* with `code` and a [link](https://exam
 
 #[test]
 fn headings_lists_code_tables_and_quotes() {
-    insta::assert_snapshot!(drawn(ANSWER, 60), @"");
+    insta::assert_snapshot!(drawn(ANSWER, 60), @r"
+    Title
+    Some text with code and a link (https://example.org).
+
+    • one
+    • two
+      • deep
+
+    1. first
+    2. second
+
+      fn main() {
+
+          let x = 1; // one
+      }
+
+    a    │ long heading
+    ─────┼────────────────
+    1    │ some words here
+    日本 │ x
+
+    │ quoted
+
+    end
+    ");
 }
 
 #[test]
 fn forty_columns_and_less() {
-    insta::assert_snapshot!(drawn(ANSWER, 20), @"");
+    insta::assert_snapshot!(drawn(ANSWER, 20), @r"
+    Title
+    Some text with code
+    and a link
+    (https://example.org
+    ).
+
+    • one
+    • two
+      • deep
+
+    1. first
+    2. second
+
+      fn main() {
+
+          let x = 1; //
+      one
+      }
+
+    a    │ long heading
+    ─────┼──────────────
+    1    │ some words
+         │ here
+    日本 │ x
+
+    │ quoted
+
+    end
+    ");
 }
 
 #[test]

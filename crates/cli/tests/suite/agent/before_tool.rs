@@ -143,3 +143,25 @@ fn plan_mode_and_the_lists_of_allowed_tools_have_the_last_word() {
     sandbox.run(&["-p", "x", "--fake-responses", &file, "--allowed-tools", "write_file"]).exits(0);
     assert_eq!(sandbox.read("a.txt"), "A");
 }
+
+#[test]
+fn a_model_may_use_other_names_and_hooks_hear_the_canonical_one() {
+    let sandbox =
+        project(&[("BeforeTool", "grep_search", LOG), ("BeforeTool", "search_file_content", "touch canonical")]);
+    sandbox.write("a.txt", "needle");
+    run(&sandbox, &Replay::new().calls("grep_search", json!({"pattern": "needle"})).says("ok"), &[]).exits(0);
+    assert_eq!(log(&sandbox)[0]["tool_name"], "search_file_content");
+    assert!(sandbox.has("canonical"));
+    has(&told(&sandbox).to_string(), "needle");
+}
+
+#[test]
+fn command_substitution_is_for_hooks_to_judge() {
+    let shell = || Replay::new().calls("run_shell_command", json!({"command": "echo $(echo in)side"})).says("ok");
+    let sandbox = project(&[]);
+    run(&sandbox, &shell(), &[]).exits(0);
+    has(&told(&sandbox).to_string(), "inside");
+    let sandbox = project(&[("BeforeTool", "", "case $(cat) in *'$('*) echo 'no substitution' >&2; exit 2;; esac")]);
+    run(&sandbox, &shell(), &[]).exits(0);
+    assert_eq!(told(&sandbox), json!({"error": "Tool execution blocked: no substitution"}));
+}

@@ -131,3 +131,77 @@ fn a_hook_has_its_own_variables_and_no_secrets_if_they_are_redacted() {
     has(&env, "HARMLESS=fine");
     lacks(&env, "t0ken");
 }
+
+#[test]
+fn yolo_cannot_come_from_a_settings_file() {
+    let settings = json!({"general": {"defaultApprovalMode": "yolo"}});
+    let sandbox = project_with(&[], settings.clone());
+    sandbox.user_settings(&settings);
+    let file =
+        sandbox.replay(&Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("ok"));
+    let run = sandbox.run(&["-p", "x", "--fake-responses", &file]).exits(0);
+    has(&run.stderr, "write_file needs approval");
+    has(&run.stderr, "defaultApprovalMode");
+    assert!(!sandbox.has("a.txt"));
+}
+
+#[test]
+fn mcp_servers_are_not_started_and_that_is_said() {
+    let sandbox = project_with(&[], json!({"mcpServers": {"tickets": {"command": "touch", "args": ["started"]}}}));
+    let run = run(&sandbox, &hello(), &[]).exits(0);
+    has(&run.stderr, "MCP servers are not supported, so tickets is not started");
+    assert!(!sandbox.has("started"));
+}
+
+#[test]
+fn an_extensions_hooks_run_with_its_places_and_settings() {
+    let sandbox = project(&[]);
+    let extension = sandbox.home().join(".gemini/extensions/linter");
+    std::fs::create_dir_all(extension.join("hooks")).unwrap();
+    let manifest = json!({"name": "linter", "version": "1.0.0", "settings": [{"name": "Key", "envVar": "LINT_KEY"}]});
+    std::fs::write(extension.join("gemini-extension.json"), manifest.to_string()).unwrap();
+    std::fs::write(extension.join(".env"), "LINT_KEY=sesame\n").unwrap();
+    let command = "echo \"${extensionPath} ${workspacePath} $LINT_KEY\" > ran";
+    let hooks =
+        json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "lint", "command": command}]}]}});
+    std::fs::write(extension.join("hooks/hooks.json"), hooks.to_string()).unwrap();
+    let first = run(&sandbox, &hello(), &[]).exits(0);
+    has(&first.stderr, "lint");
+    let expected = format!("{} {} sesame\n", extension.display(), sandbox.project().display());
+    assert_eq!(sandbox.read("ran"), expected, "{}", first.stderr);
+    std::fs::remove_file(sandbox.project().join("ran")).unwrap();
+    run(&sandbox, &hello(), &["--extensions", "none"]).exits(0);
+    assert!(!sandbox.has("ran"));
+}
+
+#[test]
+fn a_policy_file_has_its_say_after_the_hooks() {
+    let sandbox = project(&[("BeforeTool", "", LOG)]);
+    let rule =
+        "[[rule]]\ntoolName = \"write_file\"\ndecision = \"deny\"\npriority = 100\ndenyMessage = \"not by policy\"\n";
+    sandbox.write("policy.toml", rule);
+    let replay = Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("ok");
+    let denied = run(&sandbox, &replay, &["--policy", "policy.toml"]).exits(0);
+    has(&denied.stderr, "Error executing tool write_file: Tool execution blocked: not by policy");
+    assert!(!sandbox.has("a.txt"));
+    assert_eq!(log(&sandbox).len(), 1);
+    sandbox.write("policy.toml", "rule = 7");
+    has(&run(&sandbox, &replay, &["--policy", "policy.toml"]).exits(1).stderr, "policy.toml");
+}
+
+#[test]
+fn debugging_shows_every_hook_run() {
+    let sandbox = project(&[("BeforeAgent", "", MARK)]);
+    let run = run(&sandbox, &hello(), &["--debug"]).exits(0);
+    has(&run.stderr, "hook hook1 (project, BeforeAgent) ok in ");
+    assert_eq!(run.stdout, "ok\n");
+}
+
+#[test]
+fn a_users_own_hooks_run_in_any_folder() {
+    let sandbox = project(&[("BeforeAgent", "", MARK)]).untrusted();
+    let hook = json!({"type": "command", "name": "mine", "command": "touch mine-ran"});
+    sandbox.user_settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}}));
+    run(&sandbox, &hello(), &[]).exits(0);
+    assert!(sandbox.has("mine-ran") && !sandbox.has("ran"));
+}

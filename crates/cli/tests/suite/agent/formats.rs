@@ -161,3 +161,56 @@ fn version_and_help_are_no_errors() {
     has(&sandbox.run(&["--version"]).exits(0).stdout, "hookwright");
     has(&sandbox.run(&["--help"]).exits(0).stdout, "--fake-responses");
 }
+
+#[test]
+fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+    let sandbox = project(&[]);
+    let file = sandbox.replay(&Replay::new().says("ok"));
+    let mut command = sandbox.command(&["-p", "x", "--fake-responses", &file]);
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let held_open = child.stdin.take();
+    assert_eq!(hookwright_testkit::finish(child).exits(0).stdout, "ok\n");
+    drop(held_open);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let sandbox = project(&[("SessionEnd", "", LOG)]);
+    let file = sandbox.replay(&Replay::new().pieces(&["one ", "two ", "three"]));
+    let mut child = sandbox.command(&["-p", "x", "--fake-responses", &file]).spawn().unwrap();
+    drop(child.stdout.take());
+    let run = hookwright_testkit::finish(child).exits(0);
+    lacks(&run.stderr, "panic");
+    assert_eq!(log(&sandbox).len(), 1);
+    assert_eq!(records(&sandbox, "hook_call").len(), 1, "what happened after it is recorded too");
+}
+
+#[test]
+fn files_named_in_the_prompt_go_along_and_hooks_see_it_as_typed() {
+    let sandbox = project(&[("BeforeAgent", "", LOG)]);
+    sandbox.write("notes.txt", "three bugs left");
+    prompt(&sandbox, "sum up @notes.txt", &Replay::new().says("ok"), &[]).exits(0);
+    assert_eq!(log(&sandbox)[0]["prompt"], "sum up @notes.txt");
+    has(&requests(&sandbox)[0].to_string(), "three bugs left");
+}
+
+#[test]
+fn calls_keep_their_ids_and_signatures() {
+    let sandbox = project(&[]);
+    sandbox.write("a.txt", "A");
+    let call = json!({"functionCall": {"id": "call-7", "name": "read_file", "args": {"file_path": "a.txt"}}, "thoughtSignature": "c2ln"});
+    run(&sandbox, &Replay::new().parts(std::slice::from_ref(&call)).says("ok"), &[]).exits(0);
+    let sent = &requests(&sandbox)[1];
+    assert_eq!(sent[1]["parts"][0], call);
+    assert_eq!(sent[2]["parts"][0]["functionResponse"]["id"], "call-7");
+}
+
+#[test]
+fn a_retry_is_told_to_those_who_follow_along() {
+    let script = r#"case $(cat) in *'"stop_hook_active":true'*) ;; *) echo better >&2; exit 2;; esac"#;
+    let sandbox = project(&[("AfterAgent", "", script)]);
+    let lines = run(&sandbox, &Replay::new().says("a").says("b"), &["-o", "stream-json"]).exits(0).json_lines();
+    let told = lines.iter().find(|line| line["type"] == "error").unwrap();
+    assert_eq!((&told["severity"], &told["message"]), (&json!("warning"), &json!("Agent execution blocked: better")));
+    assert_eq!(lines.last().unwrap()["status"], "success");
+}

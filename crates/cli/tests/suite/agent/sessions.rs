@@ -93,3 +93,19 @@ fn a_transcript_cut_off_in_the_middle_of_a_line_still_loads() {
     prompt(&sandbox, "third", &Replay::new().says("three"), &["--resume"]).exits(0);
     has(&requests(&sandbox)[2].to_string(), "two");
 }
+
+#[test]
+fn a_sessions_name_is_a_plain_word_and_taken_once() {
+    let sandbox = project(&[]);
+    for name in ["", "../evil", "a b", "latest", "7"] {
+        has(&run(&sandbox, &Replay::new(), &["--session-id", name]).exits(42).stderr, "--session-id");
+    }
+    run(&sandbox, &Replay::new().says("ok"), &["--session-id", "mine"]).exits(0);
+    has(&run(&sandbox, &Replay::new().says("ok"), &["--session-id", "mine"]).exits(1).stderr, "--resume mine");
+}
+
+#[test]
+fn going_on_where_there_is_nothing_says_so() {
+    let sandbox = project(&[]);
+    has(&run(&sandbox, &Replay::new(), &["--resume"]).exits(1).stderr, "there are no sessions");
+}

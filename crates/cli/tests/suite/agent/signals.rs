@@ -80,3 +80,28 @@ fn a_cancelled_turn_says_so_to_machines() {
     assert_eq!(answer["error"]["code"], 130);
     assert_eq!(answer["response"], "");
 }
+
+/// A guard that was ended has not said yes.
+#[cfg(unix)]
+#[test]
+fn nothing_happens_behind_the_back_of_a_hook_that_was_ended() {
+    let write = || Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done");
+    let sandbox = project(&[("BeforeTool", "", SLEEPER)]);
+    interrupt_when_started(&sandbox, &write(), "-INT", &[]).exits(130);
+    assert!(!sandbox.has("a.txt"), "the tool ran without its guard");
+
+    let sandbox = project(&[("AfterModel", "", SLEEPER)]);
+    let run = interrupt_when_started(&sandbox, &Replay::new().says("hunter2"), "-INT", &[]).exits(130);
+    lacks(&run.stdout, "hunter2");
+    lacks(&transcript(&sandbox), "hunter2");
+
+    let sandbox = project(&[("BeforeAgent", "", SLEEPER)]);
+    interrupt_when_started(&sandbox, &Replay::new(), "-INT", &[]).exits(130);
+    lacks(&transcript(&sandbox), "\"go\"");
+
+    let sandbox = project(&[("AfterTool", "", SLEEPER)]);
+    sandbox.write("a.txt", "hunter2");
+    let read = Replay::new().calls("read_file", json!({"file_path": "a.txt"}));
+    interrupt_when_started(&sandbox, &read, "-INT", &[]).exits(130);
+    lacks(&transcript(&sandbox), "hunter2");
+}

@@ -1,0 +1,17 @@
+//! The interactive session, in a real pseudo-terminal: what a person types goes in, what a person sees comes out.
+
+mod approvals;
+mod basics;
+mod hooks;
+mod leaving;
+mod screens;
+mod terminal;
+
+use hookwright_testkit::Sandbox;
+pub(crate) use terminal::Terminal;
+
+pub(crate) const COMPOSER: &str = "Type your message or @path/to/file";
+
+pub(crate) fn sandbox() -> Sandbox {
+    Sandbox::new(env!("CARGO_BIN_EXE_hookwright"))
+}

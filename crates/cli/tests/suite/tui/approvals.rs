@@ -1,0 +1,104 @@
+use serde_json::json;
+
+use super::{Terminal, sandbox};
+
+const CALL: &str = "call run_shell_command {\"command\": \"echo made > made.txt\"}\r";
+
+#[test]
+fn y_and_1_allow() {
+    for key in ["y", "1", "\r"] {
+        let sandbox = sandbox();
+        let mut terminal = Terminal::start(&sandbox, &[]);
+        terminal.ready().keys(CALL).sees("Allow once");
+        assert!(terminal.screen().contains("echo made > made.txt"));
+        terminal.keys(key);
+        terminal.ready();
+        assert_eq!(sandbox.read("made.txt"), "made\n", "{key:?}");
+    }
+}
+
+#[test]
+fn the_last_number_and_escape_cancel() {
+    for key in ["5", "\x1b"] {
+        let sandbox = sandbox();
+        let mut terminal = Terminal::start(&sandbox, &[]);
+        terminal.ready().keys(CALL).sees("5. Cancel");
+        terminal.keys(key);
+        terminal.sees("Cancelled");
+        terminal.ready();
+        assert!(!sandbox.has("made.txt"));
+    }
+}
+
+#[test]
+fn a_denial_takes_a_word_to_the_model() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys(CALL).sees("Allow once");
+    terminal.keys("4");
+    terminal.sees("A word to the model");
+    terminal.keys("use another file\r");
+    terminal.sees("the user did not allow this: use another file");
+    terminal.ready();
+    assert!(!sandbox.has("made.txt"));
+}
+
+#[test]
+fn a_command_is_edited_before_it_runs() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys(CALL).sees("Allow once");
+    terminal.keys("3");
+    terminal.sees("Edit, then Enter");
+    terminal.keys("\x15echo edited > made.txt\r");
+    terminal.ready();
+    assert_eq!(sandbox.read("made.txt"), "edited\n");
+}
+
+#[test]
+fn an_edit_shows_its_diff_and_a_session_is_not_asked_twice() {
+    let sandbox = sandbox();
+    sandbox.write("a.txt", "one\ntwo\n");
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal
+        .ready()
+        .keys("call write_file {\"file_path\": \"a.txt\", \"content\": \"one\\nthree\\n\"}\r")
+        .sees("Allow once");
+    let screen = terminal.screen();
+    assert!(screen.contains("-two") && screen.contains("+three"), "{screen}");
+    terminal.keys("2");
+    terminal.ready().keys("call write_file {\"file_path\": \"b.txt\", \"content\": \"new\"}\r");
+    terminal.sees("b.txt new file +1");
+    terminal.ready();
+    assert_eq!(sandbox.read("b.txt"), "new");
+}
+
+#[test]
+fn a_hook_that_asks_is_named_with_its_reason() {
+    let sandbox = sandbox();
+    let command = sandbox.script("asks.sh", r#"echo '{"decision": "ask", "reason": "this looks risky"}'"#);
+    sandbox.settings(
+        &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "doubter", "command": command}]}]}}),
+    );
+    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
+    terminal.ready().keys(CALL).sees("hook doubter wants you to decide: this looks risky");
+    terminal.keys("y");
+    terminal.ready();
+    assert!(sandbox.has("made.txt"));
+}
+
+#[test]
+fn what_hooks_rewrote_is_what_is_asked_about() {
+    let sandbox = sandbox();
+    let command = sandbox
+        .script("rewrites.sh", r#"echo '{"hookSpecificOutput": {"tool_input": {"command": "echo safe > made.txt"}}}'"#);
+    sandbox.settings(
+        &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "tamer", "command": command}]}]}}),
+    );
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys(CALL).sees("hooks changed command");
+    terminal.sees("  echo safe > made.txt\n");
+    terminal.keys("\x1b[B\x1b[A\r");
+    terminal.ready().sees("(hooks changed command)");
+    assert_eq!(sandbox.read("made.txt"), "safe\n");
+}

@@ -1,0 +1,234 @@
+use super::{COMPOSER, Terminal, sandbox};
+
+#[test]
+fn a_prompt_is_typed_and_its_answer_streams_in() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("say # A **title** and `code`\r");
+    terminal.sees("A title and code");
+    terminal.ready();
+    assert!(terminal.everything().contains("no model is connected"));
+}
+
+#[test]
+fn a_prompt_on_the_command_line_starts_the_session_with_it() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["-i", "say first words"]);
+    terminal.sees("> say first words");
+    terminal.ready().keys("say second words\r");
+    terminal.sees("> say second words");
+    let mut other = Terminal::start(&sandbox, &["say", "positional"]);
+    other.sees("> say positional");
+    other.ready();
+}
+
+#[test]
+fn several_lines_by_backslash_alt_enter_and_paste() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("say one\\\r");
+    terminal.keys("say two\x1b\r");
+    terminal.keys("\x1b[200~say three\rsay four\x1b[201~");
+    let screen = terminal.sees("say four");
+    assert!(!screen.contains("esc to cancel"), "a paste is not sent:\n{screen}");
+    terminal.keys("\r");
+    let screen = terminal.ready().sees("> say one\n  say two\n  say three\n  say four");
+    for word in ["one", "two", "three", "four"] {
+        assert!(screen.matches(word).count() >= 2, "{word} is not answered:\n{screen}");
+    }
+}
+
+#[test]
+fn undo_words_and_history() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("say alpha\r").sees("\nalpha");
+    terminal.ready().keys("some words here\x17\x17");
+    terminal.loses("words here");
+    terminal.sees("> some");
+    terminal.keys("\x1a");
+    terminal.sees("> some words");
+    terminal.keys("\x15");
+    terminal.ready().keys("\x1b[A");
+    terminal.sees("> say alpha\n─");
+    terminal.keys("\x15");
+    terminal.ready().keys("\x04");
+    terminal.ends();
+    // Across sessions, by search.
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("\x12lph");
+    terminal.sees("search: lph");
+    terminal.sees("> say alpha\n─");
+    terminal.keys("\r");
+    terminal.loses("search:");
+    terminal.keys("\r").sees("\nalpha");
+}
+
+#[test]
+fn prompts_typed_while_the_agent_works_are_queued() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
+    terminal.ready().keys("call run_shell_command {\"command\": \"sleep 2; echo slept\"}\r");
+    terminal.sees("esc to cancel");
+    terminal.keys("say the next one\r");
+    terminal.sees("queued: say the next one");
+    terminal.sees("> say the next one");
+    terminal.ready().sees("\nthe next one");
+}
+
+#[test]
+fn escape_cancels_the_turn_and_kills_the_command() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
+    terminal.ready().keys("call run_shell_command {\"command\": \"echo begun; sleep 60; echo over > done.txt\"}\r");
+    terminal.sees("begun");
+    terminal.keys("\x1b");
+    terminal.sees("Cancelled");
+    terminal.ready();
+    assert!(!sandbox.has("done.txt"));
+}
+
+#[test]
+fn clear_begins_a_new_session() {
+    let sandbox = sandbox();
+    let start = sandbox
+        .script("start.sh", "cat >> \"$GEMINI_PROJECT_DIR/starts.txt\"; echo >> \"$GEMINI_PROJECT_DIR/starts.txt\"");
+    let end = sandbox.script("end.sh", "cat >> \"$GEMINI_PROJECT_DIR/ends.txt\"");
+    sandbox.settings(&serde_json::json!({"hooks": {
+        "SessionStart": [{"hooks": [{"type": "command", "command": start}]}],
+        "SessionEnd": [{"hooks": [{"type": "command", "command": end}]}],
+    }}));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/clear\r").sees("the conversation is cleared");
+    terminal.ready().keys("say still here\r").sees("\nstill here");
+    terminal.ready();
+    let starts = sandbox.read("starts.txt");
+    assert!(starts.contains("\"source\":\"startup\"") && starts.contains("\"source\":\"clear\""), "{starts}");
+    assert!(sandbox.read("ends.txt").contains("\"reason\":\"clear\""));
+    let ids: std::collections::HashSet<&str> =
+        starts.lines().filter_map(|line| line.split("\"session_id\":\"").nth(1)?.split('"').next()).collect();
+    assert_eq!(ids.len(), 2, "a new session has an id of its own");
+}
+
+#[test]
+fn commands_complete_and_unknown_ones_are_named() {
+    let sandbox = sandbox();
+    sandbox
+        .write(".gemini/commands/git/commit.toml", "description = \"commits\"\nprompt = \"say committing {{args}}\"\n");
+    sandbox.write("src/deep/file.rs", "fn main() {}");
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/ho");
+    terminal.sees("the hooks panel");
+    terminal.keys("\t");
+    terminal.sees("> /hooks ");
+    terminal.keys("\x15").ready().keys("/nonsense\r").sees("there is no command /nonsense");
+    terminal.ready().keys("/git:commit now\r").sees("\ncommitting now");
+    terminal.ready().keys("@fil");
+    terminal.sees("src/deep/file.rs");
+    terminal.keys("\t");
+    terminal.sees("> @src/deep/file.rs");
+    terminal.keys("\x15").ready().keys("/help\r").sees("Shift+Tab");
+}
+
+#[test]
+fn a_custom_commands_shell_block_is_asked_about() {
+    let sandbox = sandbox();
+    sandbox.write(".gemini/commands/ask.toml", "prompt = \"say the shell said !{echo {{args}}}\"\n");
+    sandbox.write(".gemini/commands/bad.toml", "prompt = \n");
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/ask it's fine\r").sees("Allow once");
+    terminal.keys("y");
+    terminal.sees("the shell said it's fine");
+    terminal.ready().keys("/commands list\r").sees("bad.toml:1");
+    terminal.sees("  /ask ");
+}
+
+#[test]
+fn a_shell_command_of_the_users_own() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("!echo from-$((40 + 2))\r").sees("from-42");
+    terminal.ready();
+}
+
+#[test]
+fn plain_commands_answer() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/memory add likes tests\r").sees("added to");
+    terminal.ready().keys("/memory show\r").sees("- likes tests");
+    terminal.ready().keys("/tools\r").sees("run_shell_command");
+    terminal.ready().keys("/model other-model\r").sees("the model is other-model");
+    terminal.ready().keys("/stats\r").sees("Hooks  0 runs");
+    terminal.ready().keys("say to keep\r").sees("\nto keep");
+    terminal.ready().keys("/chat save one\r").sees("kept this conversation");
+    terminal.ready().keys("/chat list\r").sees("\none");
+    terminal.ready().keys("/chat resume one\r").sees("going on with `one`");
+    terminal.ready().keys("/copy\r").sees("copied");
+    terminal.ready().keys("/quit\r");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.raw().contains("\x1b]52;c;"));
+}
+
+#[test]
+fn a_screen_reader_gets_lines() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["--screen-reader"]);
+    terminal.sees(COMPOSER);
+    terminal.keys("call run_shell_command {\"command\": \"echo lines\"}\r");
+    terminal.sees("Allow Shell? echo lines");
+    terminal.keys("y\r");
+    terminal.sees("run_shell_command done: lines");
+    terminal.keys("/quit\r");
+    assert_eq!(terminal.ends(), 0);
+    assert!(!terminal.raw().contains('\x1b'), "{}", terminal.raw());
+}
+
+#[test]
+fn a_model_that_fails_does_not_end_the_session() {
+    let sandbox = sandbox();
+    let file = sandbox.write("replay.jsonl", "");
+    let mut terminal = Terminal::start(&sandbox, &["--fake-responses", file.to_str().unwrap()]);
+    terminal.ready().keys("anything\r").sees("No more mock responses");
+    terminal.ready();
+}
+
+#[test]
+fn a_prompt_is_written_in_an_editor() {
+    let sandbox = sandbox();
+    sandbox.script("editor", "printf 'say from the editor' > \"$1\"");
+    let editor = sandbox.project().join(".gemini/hooks/editor").display().to_string();
+    let sandbox = sandbox.env("EDITOR", &editor);
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("draft\x18");
+    terminal.sees("> say from the editor");
+    terminal.keys("\r").sees("\nfrom the editor");
+}
+
+#[test]
+fn an_earlier_session_goes_on() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("say the first session\r").sees("\nthe first session");
+    terminal.ready().keys("/quit\r");
+    terminal.ends();
+    let mut terminal = Terminal::start(&sandbox, &["--resume"]);
+    terminal.ready().sees("\nthe first session");
+    terminal.keys("/quit\r");
+    terminal.ends();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/resume\r").sees("go on with one: /resume NUMBER");
+    terminal.ready().keys("/resume 1\r").sees("\nthe first session");
+    terminal.ready().keys("/resume 77\r").sees("error:");
+}
+
+#[test]
+fn a_command_that_kills_itself_leaves_the_session_alive() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
+    terminal.ready().keys("call run_shell_command {\"command\": \"echo begun; kill -9 $$\"}\r").sees("begun");
+    terminal.ready().keys("say alive\r").sees("\nalive");
+    terminal.ready().keys("\x04");
+    assert_eq!(terminal.ends(), 0);
+    terminal.is_restored();
+}

@@ -1,0 +1,138 @@
+use serde_json::json;
+
+use super::{COMPOSER, Terminal, sandbox};
+
+#[test]
+fn a_deny_names_the_hook_and_its_source() {
+    let sandbox = sandbox();
+    let command = sandbox.script("no.sh", "echo 'not on my watch' >&2; exit 2");
+    sandbox.settings(
+        &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "guard", "command": command}]}]}}),
+    );
+    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
+    terminal.ready().keys("call run_shell_command {\"command\": \"ls\"}\r");
+    terminal.sees("hook guard (project, BeforeTool) denied: not on my watch");
+    terminal.ready().keys("/hooks trace\r").sees("run_shell_command did not run");
+}
+
+#[test]
+fn a_slow_hook_is_seen_and_a_quiet_one_leaves_no_line() {
+    let sandbox = sandbox();
+    let command = sandbox.script("slow.sh", "while [ ! -e \"$GEMINI_PROJECT_DIR/go\" ]; do sleep 0.05; done");
+    sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "secret-scan", "command": command}]}]}}));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("say done\r");
+    terminal.sees("hook secret-scan (1/1) … 0.");
+    sandbox.write("go", "");
+    let screen = terminal.ready().sees("\ndone");
+    assert!(!screen.contains("secret-scan (1/1)"), "{screen}");
+}
+
+#[test]
+fn notifications_can_be_switched_off() {
+    let sandbox = sandbox();
+    let command = sandbox.script("slow.sh", "touch \"$GEMINI_PROJECT_DIR/begun\"; while [ ! -e \"$GEMINI_PROJECT_DIR/go\" ]; do sleep 0.05; done; echo '{\"systemMessage\": \"all clean\"}'");
+    sandbox.settings(&json!({"hooksConfig": {"notifications": false}, "hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "scan", "command": command}]}]}}));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("say done\r");
+    terminal.sees("Working 1.");
+    assert!(sandbox.has("begun") && !terminal.screen().contains("hook scan"));
+    sandbox.write("go", "");
+    terminal.sees("scan (project, BeforeAgent) says: all clean");
+}
+
+#[test]
+fn the_panel_shows_switches_filters_and_fires() {
+    let sandbox = sandbox();
+    let command = sandbox.script("count.sh", "echo x >> \"$GEMINI_PROJECT_DIR/count\"");
+    sandbox.settings(&json!({"hooks": {
+        "BeforeAgent": [{"hooks": [{"type": "command", "name": "counter", "description": "counts prompts", "command": command}]}],
+        "BeforeTool": [{"matcher": "write_file", "hooks": [{"type": "command", "name": "lost", "command": "./nowhere.sh"}]}],
+    }}));
+    let mut terminal = Terminal::sized(&sandbox, &[], 110, 30);
+    terminal.ready().keys("say hi\r").sees("\nhi");
+    terminal.ready().keys("/hooks panel\r").sees("Hooks 2/2");
+    let screen = terminal.sees("counts prompts");
+    assert!(screen.contains("armed") && screen.contains("inert") && screen.contains("MEDIAN"), "{screen}");
+    terminal.keys("d");
+    terminal.sees("disabled counter in");
+    assert!(sandbox.read(".gemini/settings.json").contains("\"disabled\""));
+    terminal.keys("e");
+    terminal.sees("enabled counter in");
+    terminal.keys("c");
+    terminal.sees("canary: counter");
+    terminal.keys("/lost\r");
+    terminal.sees("Hooks 1/2");
+    terminal.keys("\x1b");
+    terminal.sees(COMPOSER);
+    let counted = || sandbox.read("count").lines().count();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while counted() < 2 && std::time::Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    assert_eq!(counted(), 2, "once for the prompt and once for the canary");
+}
+
+#[test]
+fn switching_acts_at_once() {
+    let sandbox = sandbox();
+    let command = sandbox.script("no.sh", "echo no >&2; exit 2");
+    sandbox.settings(
+        &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "wall", "command": command}]}]}}),
+    );
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("say one\r").sees("Agent execution blocked: no");
+    terminal.ready().keys("/hooks disable wall\r").sees("disabled wall in");
+    terminal.ready().keys("say two\r").sees("\ntwo");
+    terminal.ready().keys("/hooks list\r").sees("disabled");
+    terminal.ready().keys("/hooks disable nobody\r").sees("no hook is called `nobody`");
+}
+
+#[test]
+fn changed_settings_are_picked_up_and_broken_ones_are_not() {
+    let sandbox = sandbox();
+    sandbox.settings(&json!({}));
+    let command = sandbox.script("no.sh", "echo no >&2; exit 2");
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready();
+    sandbox.settings(
+        &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "late", "command": command}]}]}}),
+    );
+    terminal.sees("added late on BeforeAgent (project)");
+    terminal.ready().keys("say one\r").sees("Agent execution blocked: no");
+    sandbox.write(".gemini/settings.json", "{ \"hooks\": ");
+    terminal.sees("is broken; the hooks stay");
+    terminal.ready().keys("say two\r").sees("> say two");
+    terminal.ready();
+    assert!(terminal.everything().matches("Agent execution blocked").count() >= 2);
+    sandbox.write(".gemini/hooks/no.sh", "#!/bin/sh\nexit 0 # harmless now\n");
+    sandbox.settings(
+        &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "late", "command": command}]}]}}),
+    );
+    terminal.sees("has changed");
+    terminal.ready().keys("say three\r").sees("\nthree");
+}
+
+#[test]
+fn a_new_folder_is_asked_about_first() {
+    let sandbox = sandbox().untrusted();
+    let command = sandbox.script("no.sh", "echo no >&2; exit 2");
+    sandbox.settings(
+        &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "wall", "command": command}]}]}}),
+    );
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.sees("Do you trust this folder?");
+    terminal.keys("3");
+    terminal.ready().keys("say free\r").sees("\nfree");
+    terminal.ready().keys("\x04");
+    terminal.ends();
+    let _ = std::fs::remove_file(sandbox.home().join(".gemini/trustedFolders.json"));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.sees("Do you trust this folder?");
+    terminal.keys("1");
+    terminal.ready().keys("say caught\r").sees("Agent execution blocked: no");
+    terminal.ready().keys("\x04");
+    terminal.ends();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    assert!(!terminal.ready().screen().contains("Do you trust"));
+}

@@ -1,0 +1,62 @@
+use serde_json::json;
+
+use super::{Terminal, sandbox};
+use hookwright_testkit::Sandbox;
+
+fn with_end_hook() -> Sandbox {
+    let sandbox = sandbox();
+    let command = sandbox.script("end.sh", "cat >> \"$GEMINI_PROJECT_DIR/ended\"");
+    sandbox.settings(&json!({"hooks": {"SessionEnd": [{"hooks": [{"type": "command", "command": command}]}]}}));
+    sandbox
+}
+
+#[test]
+fn control_d_quit_and_control_c_twice_leave() {
+    for keys in ["\x04", "/quit\r", "\x03\x03"] {
+        let sandbox = with_end_hook();
+        let mut terminal = Terminal::start(&sandbox, &[]);
+        terminal.ready().keys(keys);
+        assert_eq!(terminal.ends(), 0, "{keys:?}");
+        terminal.is_restored();
+        assert_eq!(sandbox.read("ended").matches("SessionEnd").count(), 1, "{keys:?}");
+    }
+}
+
+#[test]
+fn one_control_c_only_warns() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("half a prompt\x03");
+    terminal.sees("Press Ctrl+C again to exit");
+    terminal.loses("half a prompt");
+    terminal.keys("say still here\r").sees("\nstill here");
+}
+
+#[test]
+fn signals_leave_cleanly() {
+    for (signal, code) in [("-TERM", 143), ("-HUP", 129), ("-INT", 130)] {
+        let sandbox = with_end_hook();
+        let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
+        terminal.ready().keys("call run_shell_command {\"command\": \"sleep 60\"}\r").sees("… run_shell_command");
+        terminal.signal(signal);
+        assert_eq!(terminal.ends(), code, "{signal}");
+        terminal.is_restored();
+        assert_eq!(sandbox.read("ended").matches("SessionEnd").count(), 1, "{signal}");
+    }
+}
+
+#[test]
+fn the_terminal_is_restored_from_the_panel_and_the_trust_question() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/hooks panel\r").sees("Hooks 0/0");
+    terminal.signal("-TERM");
+    assert_eq!(terminal.ends(), 143);
+    terminal.is_restored();
+    let sandbox = sandbox.untrusted();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.sees("Do you trust");
+    terminal.signal("-TERM");
+    terminal.ends();
+    terminal.is_restored();
+}

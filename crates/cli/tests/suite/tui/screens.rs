@@ -1,0 +1,84 @@
+use serde_json::json;
+
+use super::{Terminal, sandbox};
+
+const ANSWER: &str = "# Plan\n\n- first *item* with `code` and enough words to need another line somewhere\n- 日本語 and 👍\n\n\
+| a | b |\n|---|---|\n| one | two |\n\n```rust\nlet x = 1; // one\n```\n";
+
+fn replay(answers: &[serde_json::Value]) -> String {
+    let line = |parts: &serde_json::Value| {
+        let chunk = json!({"candidates": [{"content": {"role": "model", "parts": parts}}]});
+        format!("{}\n", json!({"method": "generateContentStream", "response": [chunk]}))
+    };
+    answers.iter().map(line).collect()
+}
+
+fn screen(columns: u16) -> String {
+    let sandbox = sandbox().env("NO_COLOR", "1");
+    let command = sandbox.script("says.sh", r#"echo '{"systemMessage": "looks fine"}'"#);
+    sandbox.user_settings(
+        &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "scan", "command": command}]}]}}),
+    );
+    let call = json!({"functionCall": {"name": "write_file", "args": {"file_path": "a.txt", "content": "hello\n"}}});
+    let file = sandbox.write("replay.jsonl", replay(&[json!([{"text": ANSWER}, call])]));
+    let mut terminal = Terminal::sized(&sandbox, &["--fake-responses", file.to_str().unwrap()], columns, 40);
+    terminal.ready().keys("make a plan, please, and begin with the first file\r").sees("Allow once");
+    let screen = terminal.screen();
+    let raw = terminal.raw();
+    let coloured = |code: u8| raw.contains(&format!("\x1b[{code}m"));
+    assert!(!(30..50).chain(90..108).any(coloured), "NO_COLOR: no colours");
+    // The foot names the folder, whose name is another one each time.
+    let foot = |line: &str| {
+        line.split_once(" · asks first")
+            .map_or(line.trim_end().to_owned(), |(model, _)| format!("{model} · asks first …"))
+    };
+    screen.lines().map(foot).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn forty_columns() {
+    insta::assert_snapshot!(screen(40));
+}
+
+#[test]
+fn eighty_columns() {
+    insta::assert_snapshot!(screen(80));
+}
+
+#[test]
+fn three_hundred_columns() {
+    insta::assert_snapshot!(screen(300));
+}
+
+#[test]
+fn a_resize_draws_everything_afresh() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("say some words that stay\r").sees("\nsome words that stay");
+    terminal.ready();
+    for (columns, rows) in [(40, 20), (120, 40), (20, 10)] {
+        terminal.resize(columns, rows);
+        let rule = format!("\n{}\n> ", "─".repeat(usize::from(columns)));
+        let screen = terminal.sees(&rule);
+        assert_eq!(screen.matches("> Type").count(), 1, "{screen}");
+    }
+    terminal.resize(80, 30);
+    let screen = terminal.sees(&format!("\n{}\n> Type", "─".repeat(80)));
+    assert_eq!(screen.matches("> say some words that stay").count(), 1, "{screen}");
+}
+
+#[test]
+fn ten_thousand_lines_pass_by() {
+    let sandbox = sandbox();
+    let text: String = (0..10_000).map(|number| format!("- line {number}\n")).collect();
+    let chunks: Vec<_> = text.as_bytes().chunks(4000).map(|piece| json!({"candidates": [{"content": {"role": "model", "parts": [{"text": String::from_utf8_lossy(piece)}]}}]})).collect();
+    let replay = json!({"method": "generateContentStream", "response": chunks});
+    let file = sandbox.write("replay.jsonl", format!("{replay}\n"));
+    let mut terminal = Terminal::start(&sandbox, &["--fake-responses", file.to_str().unwrap()]);
+    terminal.ready().keys("much, please\r").sees("line 9999");
+    terminal.ready();
+    let everything = terminal.everything();
+    for number in [0, 5_000, 9_998] {
+        assert!(everything.contains(&format!("• line {number}\r\n")), "line {number} is in the scrollback");
+    }
+}

@@ -1,0 +1,163 @@
+//! A pseudo-terminal with the program in it. Waits for what should appear; never sleeps and hopes.
+
+#![expect(clippy::expect_used, reason = "a test without a terminal has failed")]
+
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use hookwright_testkit::Sandbox;
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// Generous: the machine may be busy with other things.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+pub(crate) struct Terminal {
+    master: Box<dyn MasterPty + Send>,
+    writer: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+struct Seen {
+    screen: vt100::Parser,
+    raw: Vec<u8>,
+}
+
+impl Terminal {
+    /// Starts the program in a terminal of eighty by thirty.
+    pub(crate) fn start(sandbox: &Sandbox, args: &[&str]) -> Terminal {
+        Terminal::sized(sandbox, args, 80, 30)
+    }
+
+    pub(crate) fn sized(sandbox: &Sandbox, args: &[&str], columns: u16, rows: u16) -> Terminal {
+        let pair = native_pty_system().openpty(size(columns, rows)).expect("a pseudo-terminal");
+        let wanted = sandbox.command(args);
+        let mut command = CommandBuilder::new(wanted.get_program());
+        command.args(wanted.get_args());
+        command.cwd(sandbox.project());
+        command.env_clear();
+        for (name, value) in wanted.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        if command.get_env("TERM").is_none() {
+            command.env("TERM", "xterm-256color");
+        }
+        let child = pair.slave.spawn_command(command).expect("the program starts");
+        let seen = Arc::new(Mutex::new(Seen { screen: vt100::Parser::new(rows, columns, 1000), raw: Vec::new() }));
+        let mut reader = pair.master.try_clone_reader().expect("a reader");
+        let sink = seen.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut bytes) {
+                let mut seen = sink.lock().expect("nobody panicked");
+                seen.screen.process(&bytes[..count]);
+                seen.raw.extend_from_slice(&bytes[..count]);
+            }
+        });
+        let writer = pair.master.take_writer().expect("a writer");
+        Terminal { master: pair.master, writer, child, seen }
+    }
+
+    /// Types something; `\r` is Enter, `\x1b` is Esc.
+    pub(crate) fn keys(&mut self, keys: &str) -> &mut Self {
+        self.writer.write_all(keys.as_bytes()).expect("the terminal takes keys");
+        self.writer.flush().expect("the terminal takes keys");
+        self
+    }
+
+    /// What is on the screen.
+    pub(crate) fn screen(&self) -> String {
+        self.seen.lock().expect("nobody panicked").screen.screen().contents()
+    }
+
+    /// Everything that was ever written, without escape sequences.
+    pub(crate) fn everything(&self) -> String {
+        let raw = String::from_utf8_lossy(&self.seen.lock().expect("nobody panicked").raw).into_owned();
+        anstream::adapter::strip_str(&raw).to_string()
+    }
+
+    pub(crate) fn raw(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().expect("nobody panicked").raw).into_owned()
+    }
+
+    #[track_caller]
+    fn until(&mut self, what: &str, reached: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let screen = self.screen();
+            if reached(&screen) {
+                return screen;
+            }
+            assert!(Instant::now() < deadline, "waited in vain {what}; the screen:\n{screen}\n");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until the screen shows this.
+    #[track_caller]
+    pub(crate) fn sees(&mut self, text: &str) -> String {
+        self.until(&format!("for {text:?}"), |screen| screen.contains(text))
+    }
+
+    /// Waits until the screen does not show this.
+    #[track_caller]
+    pub(crate) fn loses(&mut self, text: &str) -> String {
+        self.until(&format!("for {text:?} to go"), |screen| !screen.contains(text))
+    }
+
+    /// Waits until the session takes prompts and nothing is under way.
+    #[track_caller]
+    pub(crate) fn ready(&mut self) -> &mut Self {
+        self.until("for the composer", |screen| screen.contains(super::COMPOSER) && !screen.contains("esc to cancel"));
+        self
+    }
+
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
+        // A terminal of another size starts from what the program draws into it.
+        self.seen.lock().expect("nobody panicked").screen.screen_mut().set_size(rows, columns);
+        self.master.resize(size(columns, rows)).expect("the terminal changes its size");
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let id = self.child.process_id().expect("it runs").to_string();
+        let sent = std::process::Command::new("kill").args([signal, &id]).status().expect("kill");
+        assert!(sent.success());
+    }
+
+    /// Waits until the program has ended; its exit code.
+    #[track_caller]
+    pub(crate) fn ends(&mut self) -> u32 {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                return status.exit_code();
+            }
+            assert!(Instant::now() < deadline, "it does not end; the screen:\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Whether the terminal echoes and takes lines, as a shell expects it.
+    #[track_caller]
+    pub(crate) fn is_restored(&self) {
+        const ECHO: u32 = 8;
+        let modes = self.master.get_termios().expect("the terminal's modes");
+        assert!(modes.local_flags.bits() & ECHO != 0, "the terminal does not echo");
+        let raw = self.raw();
+        let last = |on: &str, off: &str| raw.rfind(off).is_some_and(|off| raw.rfind(on).is_none_or(|on| on < off));
+        assert!(last("\x1b[?2004h", "\x1b[?2004l"), "bracketed paste is still on");
+        assert!(last("\x1b[?25l", "\x1b[?25h"), "the cursor is still hidden");
+        assert!(raw.rfind("\x1b[?1049h").is_none() || last("\x1b[?1049h", "\x1b[?1049l"), "still on the other screen");
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+fn size(columns: u16, rows: u16) -> PtySize {
+    PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }
+}
