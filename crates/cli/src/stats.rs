@@ -6,6 +6,7 @@ use std::time::Duration;
 use hookwright_agent::AgentEvent;
 use hookwright_hooks::Decision;
 use hookwright_model::Usage;
+use hookwright_tools::Display;
 use serde_json::{Value, json};
 
 /// The counts.
@@ -13,6 +14,8 @@ use serde_json::{Value, json};
 pub(crate) struct Stats {
     models: BTreeMap<String, ModelStats>,
     tools: BTreeMap<String, ToolStats>,
+    lines_added: usize,
+    lines_removed: usize,
     hooks: HookStats,
 }
 
@@ -29,7 +32,13 @@ struct ToolStats {
     calls: u64,
     failures: u64,
     duration: Duration,
+    decisions: Decisions,
 }
+
+/// How often tools were let run, by whom.
+type Decisions = BTreeMap<&'static str, u64>;
+
+const DECISIONS: [&str; 4] = ["accept", "reject", "modify", "auto_accept"];
 
 #[derive(Debug, Default)]
 struct HookStats {
@@ -62,6 +71,13 @@ impl Stats {
                 stats.calls += 1;
                 stats.failures += u64::from(end.error.is_some());
                 stats.duration += end.duration;
+                if let Some(decision) = end.decision {
+                    *stats.decisions.entry(decision).or_default() += 1;
+                }
+                if let (Display::Diff(diff), None) = (&end.display, &end.error) {
+                    self.lines_added += diff.stat.added_lines;
+                    self.lines_removed += diff.stat.removed_lines;
+                }
             }
             AgentEvent::HookFinished { report, .. } => {
                 self.hooks.runs += 1;
@@ -81,6 +97,10 @@ impl Stats {
         let calls: u64 = self.tools.values().map(|stats| stats.calls).sum();
         let failures: u64 = self.tools.values().map(|stats| stats.failures).sum();
         let duration: Duration = self.tools.values().map(|stats| stats.duration).sum();
+        let mut decisions = Decisions::new();
+        for (decision, count) in self.tools.values().flat_map(|stats| &stats.decisions) {
+            *decisions.entry(decision).or_default() += count;
+        }
         json!({
             "models": models,
             "tools": {
@@ -88,16 +108,51 @@ impl Stats {
                 "totalSuccess": calls - failures,
                 "totalFail": failures,
                 "totalDurationMs": millis(duration),
+                "totalDecisions": decisions_json(&decisions),
                 "byName": by_name,
             },
-            "hooks": {
-                "runs": self.hooks.runs,
-                "failures": self.hooks.failures,
-                "denials": self.hooks.denials,
-                "totalDurationMs": millis(self.hooks.duration),
-            },
+            "files": {"totalLinesAdded": self.lines_added, "totalLinesRemoved": self.lines_removed},
+            "hooks": self.hooks_json(),
         })
     }
+
+    /// The counts in the shorter form that ends a stream of JSON lines.
+    pub(crate) fn to_short_json(&self, elapsed: Duration) -> Value {
+        let models: BTreeMap<_, _> =
+            self.models.iter().map(|(name, stats)| (name, tokens_json(&stats.tokens))).collect();
+        let mut sum = Usage::default();
+        self.models.values().for_each(|stats| add(&mut sum, &stats.tokens));
+        let mut short = tokens_json(&sum);
+        short["duration_ms"] = json!(millis(elapsed));
+        short["tool_calls"] = json!(self.tools.values().map(|stats| stats.calls).sum::<u64>());
+        short["models"] = json!(models);
+        short["hooks"] = self.hooks_json();
+        short
+    }
+
+    fn hooks_json(&self) -> Value {
+        json!({
+            "runs": self.hooks.runs,
+            "failures": self.hooks.failures,
+            "denials": self.hooks.denials,
+            "totalDurationMs": millis(self.hooks.duration),
+        })
+    }
+}
+
+fn tokens_json(usage: &Usage) -> Value {
+    json!({
+        "total_tokens": usage.total,
+        "input_tokens": usage.prompt,
+        "output_tokens": usage.candidates,
+        "cached": usage.cached,
+        "input": usage.prompt.saturating_sub(usage.cached),
+    })
+}
+
+fn decisions_json(decisions: &Decisions) -> Value {
+    let count = |name: &'static str| (name.to_owned(), json!(decisions.get(name).copied().unwrap_or_default()));
+    Value::Object(DECISIONS.map(count).into_iter().collect())
 }
 
 fn model_json(stats: &ModelStats) -> Value {
@@ -109,6 +164,7 @@ fn model_json(stats: &ModelStats) -> Value {
             "totalLatencyMs": millis(stats.latency),
         },
         "tokens": {
+            "input": prompt.saturating_sub(cached),
             "prompt": prompt,
             "candidates": candidates,
             "total": total,
@@ -125,6 +181,7 @@ fn tool_json(stats: &ToolStats) -> Value {
         "success": stats.calls - stats.failures,
         "fail": stats.failures,
         "durationMs": millis(stats.duration),
+        "decisions": decisions_json(&stats.decisions),
     })
 }
 

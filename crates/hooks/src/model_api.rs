@@ -168,7 +168,10 @@ impl LlmRequestPatch {
     pub(crate) fn overlay(&mut self, later: LlmRequestPatch) {
         self.model = later.model.or(self.model.take());
         self.messages = later.messages.or(self.messages.take());
-        self.config = later.config.or(self.config.take());
+        // Setting by setting: a later hook has seen the earlier one's settings and need not repeat them.
+        if let Some(config) = later.config {
+            self.config.get_or_insert_default().extend(config);
+        }
         self.tool_config = later.tool_config.or(self.tool_config.take());
     }
 
@@ -255,6 +258,14 @@ mod tests {
         patch.apply(&mut request);
         assert_eq!(request.model, "a");
         assert_eq!(Value::Object(request.config), serde_json::json!({"temperature": 0, "topK": 3}));
+    }
+
+    #[test]
+    fn a_later_patch_adds_to_an_earlier_one() {
+        let config = |text: &str| LlmRequestPatch { config: serde_json::from_str(text).unwrap(), ..Default::default() };
+        let mut patch = config(r#"{"temperature": 0, "topK": 1}"#);
+        patch.overlay(config(r#"{"topK": 2}"#));
+        assert_eq!(patch, config(r#"{"temperature": 0, "topK": 2}"#));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use hookwright_agent::{AgentEvent, TurnEnd};
 use serde_json::json;
 
 use super::{Printer, error_of, exit_code};
-use crate::out;
 use crate::stats::Stats;
+use crate::{exit, out};
 
 pub(crate) struct Json {
     session_id: String,
@@ -26,8 +26,10 @@ impl Printer for Json {
         match event {
             AgentEvent::Text(text) => self.response.push_str(text),
             // The response is what comes after the last tool, or after the last rejected answer.
-            AgentEvent::ToolRequested { .. } | AgentEvent::AnswerDropped { .. } | AgentEvent::AgentRetry { .. } => {
+            AgentEvent::ToolRequested { .. } | AgentEvent::AnswerDropped { .. } => self.response.clear(),
+            AgentEvent::AgentRetry { reason, .. } => {
                 self.response.clear();
+                self.warnings.push(format!("Agent execution blocked: {reason}"));
             }
             AgentEvent::HookMessage { text, .. } => return out::stderr_line(&format!("Hook system message: {text}")),
             AgentEvent::HookWarning { event, hook, source, text } => {
@@ -46,8 +48,11 @@ impl Printer for Json {
 
     fn finish(&mut self, end: &TurnEnd, stats: &Stats) -> io::Result<()> {
         let mut object = json!({"session_id": self.session_id, "response": self.response, "stats": stats.to_json()});
-        if let Some((kind, message)) = error_of(end) {
-            object["error"] = json!({"type": kind, "message": message, "code": exit_code(end)});
+        match (error_of(end), exit_code(end)) {
+            (None, _) => {}
+            // A hook's no is a good end.
+            (Some((_, message)), exit::OK) => self.warnings.push(message),
+            (Some((kind, message)), code) => object["error"] = json!({"type": kind, "message": message, "code": code}),
         }
         if !self.warnings.is_empty() {
             object["warnings"] = json!(self.warnings);

@@ -1,6 +1,7 @@
 //! For programs that follow along: one JSON object per line, as things happen.
 
 use std::io::{self, Write};
+use std::time::Instant;
 
 use hookwright_agent::{AgentEvent, TurnEnd};
 use serde_json::{Map, Value, json};
@@ -9,12 +10,14 @@ use super::{Printer, error_of};
 use crate::out;
 use crate::stats::Stats;
 
-pub(crate) struct StreamJson;
+pub(crate) struct StreamJson {
+    started: Instant,
+}
 
 impl StreamJson {
     pub(crate) fn new(session_id: &str, model: &str) -> io::Result<Self> {
         line("init", json!({"session_id": session_id, "model": model}))?;
-        Ok(StreamJson)
+        Ok(StreamJson { started: Instant::now() })
     }
 }
 
@@ -69,14 +72,14 @@ impl Printer for StreamJson {
     }
 
     fn finish(&mut self, end: &TurnEnd, stats: &Stats) -> io::Result<()> {
-        let mut result = json!({"status": "success", "stats": stats.to_json()});
+        let mut result = json!({"status": "success", "stats": stats.to_short_json(self.started.elapsed())});
         if let Some((kind, message)) = error_of(end) {
             let severity = if matches!(end, TurnEnd::Blocked(_) | TurnEnd::Stopped(_)) { "warning" } else { "error" };
             line("error", json!({"severity": severity, "message": message}))?;
             if severity == "error" {
                 result["status"] = json!("error");
+                result["error"] = json!({"type": kind, "message": message});
             }
-            result["error"] = json!({"type": kind, "message": message});
         }
         line("result", result)
     }

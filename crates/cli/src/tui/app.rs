@@ -86,6 +86,8 @@ pub(crate) struct App {
     pub(crate) notifications: bool,
     /// Until when a second Ctrl-C leaves.
     pub(crate) leaving: Option<Instant>,
+    /// When the user last wrote something and did not send it.
+    pub(crate) writing: Option<Instant>,
     /// The last answer, for `/copy`.
     pub(crate) answer: String,
     /// Finished pieces that are not on the screen yet.
@@ -112,6 +114,7 @@ impl App {
             thought: String::new(),
             notifications: true,
             leaving: None,
+            writing: None,
             answer: String::new(),
             out: Vec::new(),
             answering: false,

@@ -40,8 +40,8 @@ enum Written {
 pub(crate) enum Answer {
     /// The question stands.
     Open,
-    /// It was answered; what to say about it.
-    Given(&'static str),
+    /// It was answered.
+    Given,
 }
 
 const CHOICES: usize = 5;
@@ -80,6 +80,11 @@ impl Dialog {
         is_command.then(|| self.request.args.get("command").and_then(Value::as_str)).flatten()
     }
 
+    /// Whether the user is writing instead of choosing.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.writing.is_some()
+    }
+
     pub(crate) fn paste(&mut self, text: &str) {
         if let Some(writing) = &mut self.writing {
             writing.text.insert(text);
@@ -95,7 +100,7 @@ impl Dialog {
             KeyCode::Esc => self.choose(CHOICES - 1),
             KeyCode::Enter => self.choose(self.selected),
             KeyCode::Char('y') => self.choose(0),
-            KeyCode::Char('n') => self.answer(ApprovalReply::Deny(None), "Denied"),
+            KeyCode::Char('n') => self.answer(ApprovalReply::Deny(None)),
             KeyCode::Char('e') => self.choose(2),
             KeyCode::Char(digit @ '1'..='5') => self.choose(digit as usize - '1' as usize),
             KeyCode::Up | KeyCode::Char('k') => self.select(self.selected + CHOICES - 1),
@@ -119,8 +124,8 @@ impl Dialog {
     fn choose(&mut self, choice: usize) -> Answer {
         self.selected = choice;
         match choice {
-            0 => self.answer(ApprovalReply::Once, "Allowed once"),
-            1 => self.answer(ApprovalReply::Session, "Allowed for this session"),
+            0 => self.answer(ApprovalReply::Once),
+            1 => self.answer(ApprovalReply::Session),
             2 => {
                 let text = self
                     .command()
@@ -128,7 +133,7 @@ impl Dialog {
                 self.begin(Written::Arguments, &text)
             }
             3 => self.begin(Written::Word, ""),
-            _ => self.answer(ApprovalReply::Cancel, "Cancelled"),
+            _ => self.answer(ApprovalReply::Cancel),
         }
     }
 
@@ -155,10 +160,10 @@ impl Dialog {
         match writing.what {
             Written::Word => {
                 let word = Some(text.trim().to_owned()).filter(|word| !word.is_empty());
-                self.answer(ApprovalReply::Deny(word), "Denied")
+                self.answer(ApprovalReply::Deny(word))
             }
             Written::Arguments => match self.arguments(&text) {
-                Ok(args) => self.answer(ApprovalReply::Edited(args), "Allowed, as edited"),
+                Ok(args) => self.answer(ApprovalReply::Edited(args)),
                 Err(problem) => {
                     self.problem = Some(problem);
                     Answer::Open
@@ -176,12 +181,12 @@ impl Dialog {
         Ok(args)
     }
 
-    fn answer(&mut self, reply: ApprovalReply, word: &'static str) -> Answer {
+    fn answer(&mut self, reply: ApprovalReply) -> Answer {
         if let Some(sender) = self.reply.take() {
             // Nobody waits where the turn was cancelled meanwhile.
             let _ = sender.send(reply);
         }
-        Answer::Given(word)
+        Answer::Given
     }
 
     /// What would run: the command, the diff, or the arguments.

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::io::Stdout;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,9 +20,10 @@ use super::complete;
 use super::history::History;
 use super::input::Input;
 use super::panel::Panel;
+use super::place::{branch, place};
 use super::screen::Screen;
 use super::terminal::{self, Guard};
-use super::text::{BAD, BOLD, DIM, Line, NOTE, WARN};
+use super::text::{BAD, BOLD, DIM, Line, WARN};
 use super::watch::Watch;
 use super::worker::{self, Done, Task};
 use super::{files, view};
@@ -76,6 +76,8 @@ pub(crate) struct Driver<'a> {
     telemetry: Telemetry,
     kept: VecDeque<Block>,
     after_gap: bool,
+    /// Whether the screen is to be emptied with the next frame.
+    wiped: bool,
     pub(crate) leave: Option<u8>,
 }
 
@@ -132,6 +134,7 @@ impl<'a> Driver<'a> {
             telemetry,
             kept: VecDeque::new(),
             after_gap: true,
+            wiped: false,
             leave: None,
         };
         driver.greet(&warnings, &problems);
@@ -318,6 +321,9 @@ impl<'a> Driver<'a> {
             let page = panel.view(&self.app, columns, rows);
             return Ok(self.screen.page(&page, rows)?);
         }
+        if std::mem::take(&mut self.wiped) {
+            return self.redraw();
+        }
         let out = self.app.take_out();
         let lines = render_all(&out, columns, &mut self.after_gap);
         self.kept.extend(out);
@@ -338,6 +344,13 @@ impl<'a> Driver<'a> {
         let frame = view::view(&self.app, columns, rows, Instant::now());
         let room = rows.saturating_sub(frame.lines.len());
         Ok(self.screen.afresh(&lines[lines.len().saturating_sub(room)..], &frame)?)
+    }
+
+    /// Nothing of what was said so far is drawn again; it stays in the scrollback.
+    pub(crate) fn wipe(&mut self) {
+        self.app.take_out();
+        self.kept.clear();
+        self.wiped = true;
     }
 
     /// Lets the user write in an editor of their own.
@@ -395,51 +408,4 @@ impl<'a> Driver<'a> {
         let _ = self.screen.finish();
         Ok(())
     }
-
-    /// The end of an earlier conversation, for whoever goes on with it.
-    pub(crate) fn show_history(&mut self, history: &[Arc<hookwright_model::Content>]) {
-        const MOST: usize = 6;
-        let said =
-            |content: &&Arc<hookwright_model::Content>| content.parts.iter().any(|part| part.as_text().is_some());
-        let messages: Vec<_> = history.iter().filter(said).collect();
-        for content in &messages[messages.len().saturating_sub(MOST)..] {
-            let text: String = content.parts.iter().filter_map(|part| part.as_text()).collect::<Vec<_>>().join("\n");
-            match content.role {
-                hookwright_model::Role::User => self
-                    .app
-                    .say(Block::line(Line::of(NOTE, "> ").with(BOLD, crate::out::shorten(&text, 200)).hanging(2))),
-                hookwright_model::Role::Model => {
-                    let mut stream = super::markdown::Stream::default();
-                    let mut blocks = stream.push(&text);
-                    blocks.extend(stream.finish());
-                    blocks.into_iter().for_each(|block| self.app.say(block));
-                }
-            }
-            self.app.say(Block::Gap);
-        }
-    }
-}
-
-/// Where the session is.
-pub(crate) fn place(loaded: &Loaded) -> Status {
-    let root = &loaded.project.root;
-    let folder = match root.strip_prefix(&loaded.paths.home) {
-        Ok(inner) if inner.as_os_str().is_empty() => "~".to_owned(),
-        Ok(inner) => format!("~/{}", inner.display()),
-        Err(_) => root.display().to_string(),
-    };
-    Status { folder, branch: branch(loaded), hooks: loaded.registry.hooks().len(), ..Status::default() }
-}
-
-/// The branch that is checked out, read off the repository's own files: starting git would take longer than the rest.
-fn branch(loaded: &Loaded) -> Option<String> {
-    let git = loaded.project.root.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
-    let git = match std::fs::read_to_string(&git) {
-        // In a worktree, a file says where the repository is.
-        Ok(text) => git.parent()?.join(PathBuf::from(text.strip_prefix("gitdir:")?.trim())),
-        Err(_) => git,
-    };
-    let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
-    let head = head.trim();
-    Some(head.strip_prefix("ref: refs/heads/").map_or_else(|| head.chars().take(8).collect(), str::to_owned))
 }

@@ -125,6 +125,8 @@ impl HookLog {
     /// The lines for hooks that have been running for a while.
     pub(crate) fn live(&self, now: Instant) -> Vec<Line> {
         const PATIENCE: Duration = Duration::from_millis(300);
+        // Quick ones would only make the screen jump.
+        const QUICK: Duration = Duration::from_millis(80);
         let draw = |run: &Running| {
             let time = now.saturating_duration_since(run.started);
             let mut line = Line::of(NOTE, "hook ")
@@ -135,7 +137,8 @@ impl HookLog {
             }
             line
         };
-        self.running.iter().map(draw).collect()
+        let lasts = |run: &&Running| now.saturating_duration_since(run.started) >= QUICK;
+        self.running.iter().filter(lasts).map(draw).collect()
     }
 
     pub(crate) fn any_running(&self) -> bool {

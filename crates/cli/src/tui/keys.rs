@@ -1,6 +1,6 @@
 //! What keys do, apart from dialogs and the panel.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_agent::ApprovalMode;
@@ -14,8 +14,10 @@ impl App {
     /// A key was pressed.
     pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> Vec<Effect> {
         let control = |letter| key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char(letter);
-        if let Some(dialog) = self.dialogs.front_mut() {
-            if let Answer::Given(_) = dialog.key(key) {
+        if self.answers_dialog(key, now)
+            && let Some(dialog) = self.dialogs.front_mut()
+        {
+            if dialog.key(key) == Answer::Given {
                 self.dialogs.pop_front();
             }
             return Vec::new();
@@ -59,12 +61,27 @@ impl App {
         effects
     }
 
+    /// Whether a key is meant for the dialog. Somebody in the middle of a word when the question comes up has not seen it
+    /// yet, and must not allow anything with the next letter; a short pause makes the difference.
+    fn answers_dialog(&mut self, key: KeyEvent, now: Instant) -> bool {
+        const PAUSE: Duration = Duration::from_millis(600);
+        let letter =
+            matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace) && !key.modifiers.contains(KeyModifiers::CONTROL);
+        let goes_on = letter || key.code == KeyCode::Enter;
+        let in_a_word = goes_on && self.writing.is_some_and(|last| now.saturating_duration_since(last) < PAUSE);
+        if self.dialogs.is_empty() || in_a_word {
+            self.writing = letter.then_some(now);
+            return false;
+        }
+        true
+    }
+
     /// Text was pasted: never a command to run, whatever line ends it has.
     pub(crate) fn paste(&mut self, text: &str) {
         match (self.dialogs.front_mut(), &mut self.search) {
-            (Some(dialog), _) => dialog.paste(text),
-            (None, Some(search)) => search.text.push_str(text.lines().next().unwrap_or_default()),
-            (None, None) => self.composer.insert(text),
+            (Some(dialog), _) if dialog.is_writing() => dialog.paste(text),
+            (_, Some(search)) => search.text.push_str(text.lines().next().unwrap_or_default()),
+            (_, None) => self.composer.insert(text),
         }
     }
 

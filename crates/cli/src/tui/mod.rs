@@ -6,6 +6,7 @@
 mod app;
 mod block;
 mod card;
+mod chats;
 mod commands;
 mod complete;
 mod composer;
@@ -21,6 +22,7 @@ mod keys;
 mod markdown;
 mod memory;
 mod panel;
+mod place;
 mod plain;
 mod screen;
 mod table;

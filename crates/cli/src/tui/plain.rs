@@ -2,8 +2,11 @@
 
 use std::io::{self, BufRead, Write};
 
+use hookwright_agent::commands::parse_invocation;
 use hookwright_agent::{AgentEvent, ApprovalReply, ApprovalRequest, StartSource, TurnEnd};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use hookwright_settings::Loaded;
+use hookwright_settings::commands::discover;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +15,7 @@ use super::view::PLACEHOLDER;
 use super::worker::{self, Task};
 use crate::args::AgentArgs;
 use crate::session::{self, Ready};
+use crate::telemetry::Telemetry;
 use crate::{exit, out, report, signals};
 
 /// Runs a session in lines.
@@ -20,10 +24,12 @@ pub(crate) async fn converse(
     ready: Ready,
     mut receiver: UnboundedReceiver<AgentEvent>,
 ) -> anyhow::Result<u8> {
-    let Ready { agent, loaded, resumed, warnings, .. } = ready;
+    let Ready { agent, loaded, resumed, session_id, warnings } = ready;
     report::print(loaded.registry.diagnostics())?;
     session::announce(&loaded)?;
-    warnings.iter().try_for_each(out::warn)?;
+    let (mut telemetry, problems) =
+        Telemetry::start(&loaded.settings.telemetry, &session::facts(&agent, &loaded, &session_id, args));
+    warnings.iter().chain(&problems).try_for_each(out::warn)?;
     let mut lines = lines();
     let (tasks, todo) = unbounded_channel();
     let (sender, mut done) = unbounded_channel();
@@ -33,50 +39,67 @@ pub(crate) async fn converse(
     let mut ended = std::pin::pin!(signals::ended());
     let mut waiting: Option<oneshot::Sender<ApprovalReply>> = None;
     let mut first = super::first_prompt(args);
+    let mut working = true;
     let code = loop {
-        tokio::select! {
-            Some(event) = receiver.recv() => match event {
-                AgentEvent::Approval(request, reply) => {
-                    ask(&request)?;
-                    waiting = Some(reply);
+        let line = tokio::select! {
+            Some(event) = receiver.recv() => {
+                telemetry.record(&event);
+                match event {
+                    AgentEvent::Approval(request, reply) => {
+                        ask(&request)?;
+                        waiting = Some(reply);
+                    }
+                    event => tell(&event)?,
                 }
-                event => tell(&event)?,
-            },
+                continue;
+            }
             Some(_) = done.recv() => {
                 while let Ok(event) = receiver.try_recv() {
+                    telemetry.record(&event);
                     tell(&event)?;
                 }
+                working = false;
                 match first.take() {
-                    Some(prompt) => prompt_agent(&tasks, prompt, &mut cancel),
-                    None => say(&format!("{PLACEHOLDER}:"))?,
+                    Some(prompt) => prompt,
+                    None => {
+                        say(&format!("{PLACEHOLDER}:"))?;
+                        continue;
+                    }
                 }
             }
-            line = lines.recv() => match (line, waiting.take()) {
-                (None, _) => break exit::OK,
-                (Some(line), Some(reply)) => {
-                    // Nobody waits where the turn is over.
-                    let _ = reply.send(reply_of(line.trim()));
-                }
-                (Some(line), None) => match line.trim() {
-                    "" => {}
-                    "/quit" | "/exit" => break exit::OK,
-                    "/clear" => {
-                        let chats = loaded.paths.chats_dir(&loaded.project.root);
-                        let _ = tasks.send(Task::Clear(chats, cancel.clone()));
-                    }
-                    "/compress" => {
-                        let _ = tasks.send(Task::Compress(cancel.clone()));
-                    }
-                    "/help" => say("/clear, /compress, /quit; other words go to the model. !command runs a shell command.")?,
-                    line => match line.strip_prefix('!') {
-                        Some(command) => {
-                            let _ = tasks.send(Task::Shell(command.to_owned(), cancel.clone()));
-                        }
-                        None => prompt_agent(&tasks, line.to_owned(), &mut cancel),
-                    },
-                },
+            line = lines.recv() => match line {
+                Some(line) => line.trim().to_owned(),
+                None => break exit::OK,
             },
-            code = &mut ended => break code,
+            code = &mut ended => {
+                // The first Ctrl-C only cancels the turn.
+                if code != exit::INTERRUPTED || !working {
+                    break code;
+                }
+                cancel.cancel();
+                ended.set(signals::ended());
+                continue;
+            }
+        };
+        if let Some(reply) = waiting.take().filter(|reply| !reply.is_closed()) {
+            // Nobody waits where the turn is over.
+            let _ = reply.send(reply_of(&line));
+            continue;
+        }
+        match line.as_str() {
+            "" => {}
+            "/quit" | "/exit" => break exit::OK,
+            "/help" => say(
+                "/clear, /compress, /quit and custom commands; !command runs a shell command; other words go to the model.",
+            )?,
+            line => {
+                if !working {
+                    cancel = CancellationToken::new();
+                }
+                working = true;
+                // An agent that is gone has said why.
+                let _ = tasks.send(task(line, &loaded, cancel.clone()));
+            }
         }
     };
     cancel.cancel();
@@ -84,20 +107,35 @@ pub(crate) async fn converse(
     let mut worker = std::pin::pin!(worker);
     loop {
         tokio::select! {
-            Some(event) = receiver.recv() => tell(&event)?,
+            Some(event) = receiver.recv() => {
+                telemetry.record(&event);
+                tell(&event)?;
+            }
             ended = &mut worker => break ended?,
         }
     }
     while let Ok(event) = receiver.try_recv() {
+        telemetry.record(&event);
         tell(&event)?;
     }
+    telemetry.shutdown().iter().try_for_each(out::warn)?;
     Ok(code)
 }
 
-fn prompt_agent(tasks: &UnboundedSender<Task>, prompt: String, cancel: &mut CancellationToken) {
-    *cancel = CancellationToken::new();
-    // An agent that is gone has said why.
-    let _ = tasks.send(Task::Prompt(prompt, cancel.clone()));
+/// What a line asks the agent to do.
+fn task(line: &str, loaded: &Loaded, cancel: CancellationToken) -> Task {
+    let commands = discover(&loaded.paths, &loaded.project, &loaded.extensions);
+    match line {
+        "/clear" => Task::Clear(loaded.paths.chats_dir(&loaded.project.root), cancel),
+        "/compress" => Task::Compress(cancel),
+        _ => match (line.strip_prefix('!'), parse_invocation(line, &commands)) {
+            (Some(command), _) => Task::Shell(command.to_owned(), cancel),
+            (None, Some((command, args))) => {
+                Task::Custom(Box::new(command.clone()), line.to_owned(), args.to_owned(), cancel)
+            }
+            (None, None) => Task::Prompt(line.to_owned(), cancel),
+        },
+    }
 }
 
 /// The user's lines, read on a thread of their own.

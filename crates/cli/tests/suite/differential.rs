@@ -185,6 +185,41 @@ fn telemetry_has_what_gemini_cli_records() {
     }
 }
 
+/// Counts that only Gemini CLI gives; the row is "counts in JSON output".
+const NOT_COUNTED: [&str; 2] = ["errorsByType", "roles"];
+
+#[test]
+fn json_output_has_what_gemini_cli_prints() {
+    let Some(gemini) = gemini() else { return };
+    let scenario = scenarios().into_iter().find(|scenario| scenario.name == "one tool").unwrap();
+    let print = |program: Option<&[OsString]>, format: &str| {
+        let sandbox = prepare(&scenario);
+        let run = finish(command(&sandbox, &scenario.replay, program).args(["-o", format]).spawn().unwrap()).exits(0);
+        if format == "json" { vec![run.json()] } else { run.json_lines() }
+    };
+    for format in ["json", "stream-json"] {
+        let (mut ours, theirs) = (print(None, format), print(Some(&gemini), format));
+        ours.retain(|line| line["type"] != "hook");
+        assert_eq!(ours.len(), theirs.len(), "{format}: {ours:#?} {theirs:#?}");
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            assert_eq!(ours["type"], theirs["type"]);
+            assert_eq!(missing(ours, theirs, ""), Vec::<String>::new(), "{format}: {ours:#} {theirs:#}");
+        }
+    }
+}
+
+/// The keys that one value has and the other lacks.
+fn missing(ours: &Value, theirs: &Value, place: &str) -> Vec<String> {
+    let Some(theirs) = theirs.as_object() else { return Vec::new() };
+    let relevant = theirs.iter().filter(|(key, _)| !NOT_COUNTED.contains(&key.as_str()));
+    relevant
+        .flat_map(|(key, theirs)| match ours.get(key) {
+            Some(ours) => missing(ours, theirs, &format!("{place}/{key}")),
+            None => vec![format!("{place}/{key}")],
+        })
+        .collect()
+}
+
 /// The attributes of a scenario's telemetry records.
 fn recorded(scenario: &Scenario, program: Option<&[OsString]>) -> Vec<Value> {
     let sandbox = prepare(scenario);
@@ -201,7 +236,8 @@ fn recorded(scenario: &Scenario, program: Option<&[OsString]>) -> Vec<Value> {
 #[test]
 fn every_intended_difference_is_explained() {
     let text = std::fs::read_to_string(root().join("docs/compatibility.md")).unwrap();
-    for row in DIFFERENCES.iter().map(|difference| difference.row).chain(["telemetry records"]) {
+    for row in DIFFERENCES.iter().map(|difference| difference.row).chain(["telemetry records", "counts in JSON output"])
+    {
         assert!(text.contains(&format!("| {row} |")), "docs/compatibility.md has no row `{row}`");
     }
 }

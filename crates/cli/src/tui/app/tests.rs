@@ -92,3 +92,46 @@ fn two_interrupts_leave_and_one_only_clears() {
     app.tick(now + Duration::from_secs(10));
     assert!(app.interrupt(now + Duration::from_secs(10)).is_empty());
 }
+
+fn question() -> (AgentEvent, tokio::sync::oneshot::Receiver<hookwright_agent::ApprovalReply>) {
+    let request = hookwright_agent::ApprovalRequest {
+        call_id: "1".to_owned(),
+        name: "run_shell_command".to_owned(),
+        title: "Shell".to_owned(),
+        kind: hookwright_tools::ToolKind::Execute,
+        args: serde_json::Map::from_iter([("command".to_owned(), "rm x".into())]),
+        description: "rm x".to_owned(),
+        preview: None,
+        rewritten: Vec::new(),
+        asked_by: None,
+    };
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    (AgentEvent::Approval(Box::new(request), sender), receiver)
+}
+
+#[test]
+fn a_word_begun_before_the_question_does_not_answer_it() {
+    let mut app = app();
+    let now = Instant::now();
+    let key = |app: &mut App, char, now| app.key(KeyEvent::new(KeyCode::Char(char), KeyModifiers::NONE), now);
+    typed(&mut app, "go");
+    key(&mut app, 'm', now);
+    let (event, mut reply) = question();
+    app.agent(event, now);
+    key(&mut app, 'y', now + Duration::from_millis(100));
+    app.key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now + Duration::from_millis(200));
+    assert!(reply.try_recv().is_err() && app.queue == ["my"]);
+    key(&mut app, 'y', now + Duration::from_secs(2));
+    assert_eq!(reply.try_recv(), Ok(hookwright_agent::ApprovalReply::Once));
+}
+
+#[test]
+fn a_question_right_after_a_prompt_is_answered_at_once() {
+    let mut app = app();
+    typed(&mut app, "go");
+    let (event, mut reply) = question();
+    app.agent(event, Instant::now());
+    assert!(shown(&mut app, 80).contains("Allow `rm` for this session"));
+    press(&mut app, KeyCode::Char('n'));
+    assert_eq!(reply.try_recv(), Ok(hookwright_agent::ApprovalReply::Deny(None)));
+}

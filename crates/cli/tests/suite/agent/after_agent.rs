@@ -32,6 +32,7 @@ fn the_json_response_is_the_last_answer() {
     let sandbox = project(&[("AfterAgent", "", ONCE)]);
     let answer = run(&sandbox, &Replay::new().says("first").says("second"), &["-o", "json"]).exits(0).json();
     assert_eq!(answer["response"], "second");
+    assert_eq!(answer["warnings"], json!(["Agent execution blocked: say it better"]));
     assert!(answer.get("error").is_none());
 }
 

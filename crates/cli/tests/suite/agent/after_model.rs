@@ -91,7 +91,7 @@ fn a_denied_piece_is_not_shown_and_ends_the_turn() {
     let sandbox = project(&[("AfterModel", "", script)]);
     let answer = run(&sandbox, &Replay::new().pieces(&["well, ", "hunter2"]), &["-o", "json"]).exits(0).json();
     assert_eq!(answer["response"], "");
-    assert_eq!(answer["error"]["message"], "Agent execution blocked: a secret");
+    assert_eq!(answer["warnings"], json!(["Agent execution blocked: a secret"]));
 }
 
 #[test]

@@ -23,7 +23,11 @@ fn json_is_one_object() {
     let run = run(&sandbox, &read_a(), &["-o", "json", "--session-id", "s-1"]).exits(0);
     let answer = run.json();
     assert_eq!((&answer["session_id"], &answer["response"]), (&json!("s-1"), &json!("one two")));
-    assert!(answer["stats"].is_object() && answer.get("error").is_none());
+    assert!(answer.get("error").is_none());
+    let stats = &answer["stats"];
+    assert_eq!(stats["models"]["gemini-2.5-pro"]["api"]["totalRequests"], 2);
+    assert_eq!(stats["tools"]["byName"]["read_file"]["decisions"]["auto_accept"], 1);
+    assert_eq!(stats["files"]["totalLinesAdded"], 0);
     has(&run.stderr, "Hook system message: hey\n");
 }
 
@@ -52,23 +56,27 @@ fn stream_json_tells_everything_as_it_happens() {
         (&json!("assistant"), &json!("two"), &json!(true))
     );
     assert_eq!(lines[9]["status"], "success");
+    let stats = &lines[9]["stats"];
+    assert_eq!((&stats["total_tokens"], &stats["tool_calls"]), (&json!(16), &json!(1)));
+    assert_eq!((&stats["hooks"]["runs"], &stats["hooks"]["failures"]), (&json!(2), &json!(1)));
 }
 
 #[test]
-fn a_blocked_and_a_stopped_turn_say_so_in_every_format_and_exit_0() {
+fn a_blocked_and_a_stopped_turn_are_good_ends_with_a_warning() {
     for (script, words) in [
         ("echo no >&2; exit 2", "Agent execution blocked: no"),
         (r#"echo '{"continue": false, "stopReason": "no"}'"#, "Agent execution stopped by hook: no"),
     ] {
         let sandbox = project(&[("BeforeAgent", "", script)]);
         let answer = run(&sandbox, &Replay::new(), &["-o", "json"]).exits(0).json();
-        assert_eq!((&answer["response"], &answer["error"]["message"]), (&json!(""), &json!(words)));
+        assert_eq!((&answer["response"], &answer["warnings"]), (&json!(""), &json!([words])));
+        assert!(answer.get("error").is_none());
         let lines = run(&sandbox, &Replay::new(), &["-o", "stream-json"]).exits(0).json_lines();
+        let told = lines.iter().find(|line| line["type"] == "error").unwrap();
+        assert_eq!((&told["severity"], &told["message"]), (&json!("warning"), &json!(words)));
         let result = lines.last().unwrap();
-        assert_eq!(
-            (&result["type"], &result["status"], &result["error"]["message"]),
-            (&json!("result"), &json!("success"), &json!(words))
-        );
+        assert_eq!((&result["type"], &result["status"]), (&json!("result"), &json!("success")));
+        assert!(result.get("error").is_none());
     }
 }
 

@@ -159,6 +159,7 @@ fn plain_commands_answer() {
     terminal.ready().keys("/memory show\r").sees("- likes tests");
     terminal.ready().keys("/tools\r").sees("run_shell_command");
     terminal.ready().keys("/model other-model\r").sees("the model is other-model");
+    terminal.ready().keys("\x1b[Z").sees("auto-edit");
     terminal.ready().keys("/stats\r").sees("Hooks  0 runs");
     terminal.ready().keys("say to keep\r").sees("\nto keep");
     terminal.ready().keys("/chat save one\r").sees("kept this conversation");

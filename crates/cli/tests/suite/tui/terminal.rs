@@ -144,12 +144,27 @@ impl Terminal {
         const ECHO: u32 = 8;
         let modes = self.master.get_termios().expect("the terminal's modes");
         assert!(modes.local_flags.bits() & ECHO != 0, "the terminal does not echo");
-        let raw = self.raw();
-        let last = |on: &str, off: &str| raw.rfind(off).is_some_and(|off| raw.rfind(on).is_none_or(|on| on < off));
-        assert!(last("\x1b[?2004h", "\x1b[?2004l"), "bracketed paste is still on");
-        assert!(last("\x1b[?25l", "\x1b[?25h"), "the cursor is still hidden");
-        assert!(raw.rfind("\x1b[?1049h").is_none() || last("\x1b[?1049h", "\x1b[?1049l"), "still on the other screen");
+        // What the program wrote last may still be on its way.
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let wrong = still_on(&self.raw());
+            if wrong.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "still on: {wrong:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
+}
+
+/// What was switched on and not off again.
+fn still_on(raw: &str) -> Vec<&'static str> {
+    let modes = [
+        ("bracketed paste", "\x1b[?2004h", "\x1b[?2004l"),
+        ("a hidden cursor", "\x1b[?25l", "\x1b[?25h"),
+        ("the other screen", "\x1b[?1049h", "\x1b[?1049l"),
+    ];
+    modes.into_iter().filter(|(_, on, off)| raw.rfind(on) > raw.rfind(off)).map(|(name, ..)| name).collect()
 }
 
 impl Drop for Terminal {
