@@ -97,7 +97,9 @@ def main():
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         sys.exit(f"pii-redactor: the input is not the JSON of a model's answer: {error!r}")
     if response is not None:
-        print(json.dumps({"hookSpecificOutput": {"hookEventName": "AfterModel", "llm_response": response}}))
+        # This hook's input is what it redacts: it must not stand in logs either.
+        output = {"hookEventName": "AfterModel", "llm_response": response}
+        print(json.dumps({"suppressOutput": True, "hookSpecificOutput": output}))
 
 
 main()
