@@ -69,6 +69,7 @@ impl Driver<'_> {
                     mode: self.app.status.mode,
                     hidden: self.app.status.hidden,
                     window: self.app.status.window,
+                    hooks: self.services.hooks.registry().hooks().len(),
                     ..place(&self.loaded)
                 };
                 self.app.begin("Resuming", Instant::now());

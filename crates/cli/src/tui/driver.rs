@@ -97,6 +97,7 @@ impl<'a> Driver<'a> {
             model: agent.model().to_owned(),
             mode: services.approvals.mode(),
             hidden: loaded.settings.ui.hide_footer,
+            hooks: services.hooks.registry().hooks().len(),
             window: hookwright_model::context_window(agent.model()),
             ..place(&loaded)
         };

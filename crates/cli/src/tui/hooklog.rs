@@ -119,7 +119,7 @@ impl HookLog {
         } else {
             format!("\nstderr: {}", report.stderr.text)
         };
-        record.last_output = shorten(format!("{}{stderr}", report.stdout.text));
+        record.last_output = shorten(format!("{}{stderr}", report.stdout.text).trim().to_owned());
     }
 
     /// The lines for hooks that have been running for a while.

@@ -200,7 +200,7 @@ impl Driver<'_> {
         }
         self.tell_configuration();
         self.refresh_names();
-        self.app.status.hooks = self.loaded.registry.hooks().len();
+        self.app.status.hooks = self.services.hooks.registry().hooks().len();
         if let Some(panel) = self.panel.take() {
             self.panel = Some(panel.with(self.entries()));
         }

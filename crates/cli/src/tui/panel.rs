@@ -113,6 +113,8 @@ impl Panel {
                 format!("  {}", entry.map(Entry::describe).unwrap_or_default()),
             ),
         );
+        let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
+        lines.push(fact("runs on", format!("{} {matcher}, from {} settings", hook.event, hook.source)));
         lines.extend(hook.description.as_ref().map(|text| fact("what", text.clone())));
         lines.extend(hook.command().map(|command| fact("command", command.to_owned())));
         lines.extend(

@@ -14,7 +14,7 @@ pub(crate) fn place(loaded: &Loaded) -> Status {
         Ok(inner) => format!("~/{}", inner.display()),
         Err(_) => root.display().to_string(),
     };
-    Status { folder, branch: branch(loaded), hooks: loaded.registry.hooks().len(), ..Status::default() }
+    Status { folder, branch: branch(loaded), ..Status::default() }
 }
 
 /// The branch that is checked out, read off the repository's own files: starting git would take longer than the rest.

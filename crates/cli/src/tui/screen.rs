@@ -6,6 +6,7 @@
 
 use std::io::{self, Write};
 
+use super::terminal;
 use super::text::Line;
 
 /// What is drawn below the scrollback.
@@ -43,9 +44,7 @@ impl<W: Write> Screen<W> {
             return Ok(());
         }
         let mut text = String::from(BEGIN);
-        if std::mem::take(&mut self.full) {
-            text.push_str("\x1b[?1049l");
-        }
+        text.push_str(self.leave_page());
         up(&mut text, self.at);
         for line in finished {
             text.push_str(&format!("\r\x1b[K{}\r\n", line.encode(self.colour)));
@@ -80,7 +79,8 @@ impl<W: Write> Screen<W> {
     pub(crate) fn page(&mut self, lines: &[Line], rows: usize) -> io::Result<()> {
         let mut text = String::from(BEGIN);
         if !std::mem::replace(&mut self.full, true) {
-            text.push_str("\x1b[?1049h");
+            text.push_str(terminal::ENTER_OTHER_SCREEN);
+            terminal::on_other_screen(true);
         }
         text.push_str("\x1b[H");
         for (row, line) in lines.iter().take(rows).enumerate() {
@@ -94,12 +94,20 @@ impl<W: Write> Screen<W> {
         self.write(&text)
     }
 
+    fn leave_page(&mut self) -> &'static str {
+        if !std::mem::take(&mut self.full) {
+            return "";
+        }
+        terminal::on_other_screen(false);
+        terminal::LEAVE_OTHER_SCREEN
+    }
+
     /// Clears the screen and draws its lower part again, after a resize.
     pub(crate) fn afresh(&mut self, finished: &[Line], frame: &Frame) -> io::Result<()> {
         self.live.clear();
         self.at = 0;
         self.cursor = None;
-        let leave = if std::mem::take(&mut self.full) { "\x1b[?1049l" } else { "" };
+        let leave = self.leave_page();
         self.write(&format!("{BEGIN}{leave}\x1b[H\x1b[2J"))?;
         self.draw(finished, frame)
     }

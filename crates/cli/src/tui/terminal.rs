@@ -8,10 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossterm::terminal;
 
 static RAW: AtomicBool = AtomicBool::new(false);
+static OTHER_SCREEN: AtomicBool = AtomicBool::new(false);
 
 const ENTER: &str = "\x1b[?2004h";
-/// Paste and cursor as usual, no other screen, styles off.
-const LEAVE: &str = "\x1b[?2026l\x1b[?1049l\x1b[?2004l\x1b[?25h\x1b[0m";
+/// Paste and cursor as usual, styles off.
+const LEAVE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?25h\x1b[0m";
+/// The other screen, for whole pages.
+pub(crate) const ENTER_OTHER_SCREEN: &str = "\x1b[?1049h";
+pub(crate) const LEAVE_OTHER_SCREEN: &str = "\x1b[?1049l";
 
 /// The terminal, in our hands until this is dropped.
 pub(crate) struct Guard(());
@@ -55,6 +59,10 @@ fn enter() -> io::Result<()> {
 fn restore() {
     if RAW.swap(false, Ordering::SeqCst) {
         // The terminal may be gone; then there is nothing to restore.
+        // Left without being entered, the other screen would put the cursor somewhere.
+        if OTHER_SCREEN.swap(false, Ordering::SeqCst) {
+            let _ = write(LEAVE_OTHER_SCREEN);
+        }
         let _ = write(LEAVE);
         let _ = terminal::disable_raw_mode();
     }
@@ -64,6 +72,11 @@ fn write(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
+}
+
+/// Remembers which screen is drawn on, for whoever has to restore it.
+pub(crate) fn on_other_screen(entered: bool) {
+    OTHER_SCREEN.store(entered, Ordering::SeqCst);
 }
 
 /// Columns and rows; something usable where the terminal does not say.

@@ -153,8 +153,7 @@ fn break_at(cells: &[Cell<'_>], start: usize, room: usize) -> (usize, usize) {
         if used > room {
             return match space {
                 _ if cell.text == " " => (at, at + 1),
-                // A space at the very beginning is an indent, not a place to break.
-                Some(space) if cells[start..space].iter().any(|cell| cell.text != " ") => (space, space + 1),
+                Some(space) if breaks_well(cells, start, space, room) => (space, space + 1),
                 _ => (at.max(start + 1), at.max(start + 1)),
             };
         }
@@ -163,6 +162,12 @@ fn break_at(cells: &[Cell<'_>], start: usize, room: usize) -> (usize, usize) {
         }
     }
     (cells.len(), cells.len())
+}
+
+/// Whether a space is a good place to break: not within an indent, nor ahead of a word that fits on no line anyway.
+fn breaks_well(cells: &[Cell<'_>], start: usize, space: usize, room: usize) -> bool {
+    let word = cells[space + 1..].iter().take_while(|cell| cell.text != " ").take(room + 1);
+    cells[start..space].iter().any(|cell| cell.text != " ") && word.map(|cell| cell.width).sum::<usize>() <= room
 }
 
 /// Text that only shows: no escape sequences, no control characters, tabs as spaces.

@@ -45,13 +45,35 @@ fn look(path: &Path) -> Look {
     Some((meta.modified().ok()?, meta.len()))
 }
 
-/// The files in the project that a command names.
+/// The files that a command names, and those in the project that it would name if they were there: a missing script that
+/// appears is news too.
 fn scripts(command: &str, root: &Path) -> Vec<PathBuf> {
     let project = root.to_string_lossy();
     let mut text = command.to_owned();
     for name in ["GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "GEMINI_CWD"] {
         text = text.replace(&format!("${{{name}}}"), &project).replace(&format!("${name}"), &project);
     }
-    let words = text.split(|char: char| char.is_whitespace() || "\"';|&()<>".contains(char));
-    words.filter(|word| !word.is_empty()).map(|word| root.join(word)).filter(|path| path.is_file()).collect()
+    let words =
+        text.split(|char: char| char.is_whitespace() || "\"';|&()<>".contains(char)).filter(|word| !word.is_empty());
+    let counts = |word: &str, path: &Path| path.is_file() || word.contains('/') && path.starts_with(root);
+    words.map(|word| (word, root.join(word))).filter(|(word, path)| counts(word, path)).map(|(_, path)| path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_found_in_commands() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::write(root.join("check.py"), "").unwrap();
+        let found = |command: &str| -> Vec<String> {
+            let name = |path: PathBuf| path.strip_prefix(root).unwrap().display().to_string();
+            scripts(command, root).into_iter().map(name).collect()
+        };
+        assert_eq!(found("python3 \"$GEMINI_PROJECT_DIR/check.py\" --fast"), ["check.py"]);
+        assert_eq!(found("${GEMINI_PROJECT_DIR}/not/yet.sh && check.py"), ["not/yet.sh", "check.py"]);
+        assert!(found("grep -q secret").is_empty());
+    }
 }

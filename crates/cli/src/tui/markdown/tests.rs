@@ -50,9 +50,8 @@ fn forty_columns_and_less() {
     insta::assert_snapshot!(drawn(ANSWER, 20), @r"
     Title
     Some text with code
-    and a link
-    (https://example.org
-    ).
+    and a link (https://
+    example.org).
 
     • one
     • two

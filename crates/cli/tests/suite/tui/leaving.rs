@@ -60,3 +60,16 @@ fn the_terminal_is_restored_from_the_panel_and_the_trust_question() {
     terminal.ends();
     terminal.is_restored();
 }
+
+#[test]
+fn the_cursor_ends_up_below_everything() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/hooks panel\r").sees("Hooks 0/0");
+    terminal.keys("\x1b");
+    terminal.ready().keys("say the last words\r").sees("\nthe last words");
+    terminal.ready().keys("\x04");
+    terminal.ends();
+    terminal.is_restored();
+    assert!(terminal.cursor_is_below_everything(), "{}", terminal.screen());
+}

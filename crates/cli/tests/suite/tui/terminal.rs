@@ -71,6 +71,14 @@ impl Terminal {
         self.seen.lock().expect("nobody panicked").screen.screen().contents()
     }
 
+    /// Whether a shell's next prompt would have a line of its own.
+    pub(crate) fn cursor_is_below_everything(&self) -> bool {
+        let seen = self.seen.lock().expect("nobody panicked");
+        let (row, column) = seen.screen.screen().cursor_position();
+        let lines = seen.screen.screen().contents().trim_end().lines().count();
+        column == 0 && usize::from(row) >= lines
+    }
+
     /// Everything that was ever written, without escape sequences.
     pub(crate) fn everything(&self) -> String {
         let raw = String::from_utf8_lossy(&self.seen.lock().expect("nobody panicked").raw).into_owned();
