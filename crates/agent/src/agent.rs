@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use hookwright_hooks::{AfterAgent, AfterAgentVerdict, BeforeAgent, BeforeAgentVerdict, SessionEnd, SessionStart};
 use hookwright_model::{Content, Part, ToolDeclaration};
+use hookwright_settings::commands::Command;
 use tokio_util::sync::CancellationToken;
 
+use crate::commands::{self, CommandError};
 use crate::compress::{self, Trigger};
 use crate::context;
 use crate::event::{AgentEvent, TurnEnd};
@@ -158,6 +160,29 @@ impl Agent {
             self.services.events.send(AgentEvent::Warning(warning));
         }
         self.prompt_with(prompt, expanded.parts, cancel).await
+    }
+
+    /// Runs a custom command: `typed` is the whole line, `args` what stands behind the command's name.
+    pub async fn run_command(
+        &mut self,
+        command: &Command,
+        typed: &str,
+        args: &str,
+        cancel: &CancellationToken,
+    ) -> TurnEnd {
+        let end = match commands::expand(&self.services, command, typed, args, cancel).await {
+            // Hooks see what the model will see, files and output included.
+            Ok(parts) => return self.prompt_with(&Content::user(parts.clone()).text(), parts, cancel).await,
+            Err(CommandError::Cancelled) => TurnEnd::Cancelled,
+            Err(error) => TurnEnd::Failed { message: error.to_string(), hint: error.hint() },
+        };
+        self.services.events.send(AgentEvent::TurnFinished(end.clone()));
+        end
+    }
+
+    /// Tells the model something that it reads with the next prompt.
+    pub fn tell(&mut self, text: String) {
+        self.remember(Content::user_text(text));
     }
 
     /// Answers a prompt that is made of these parts, as a custom command's is; `prompt` is its text.

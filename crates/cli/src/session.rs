@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use hookwright_agent::context::{MemoryOptions, load_memory};
+use hookwright_agent::context::{Memory, MemoryOptions, load_memory};
 use hookwright_agent::system::{Facts, system_prompt};
 use hookwright_agent::transcript::{self, Header, Transcript};
 use hookwright_agent::{Agent, AgentEvent, ApprovalMode, Approvals, Events, HookEvents, Interaction, Policy, Services};
@@ -177,15 +177,11 @@ fn tool_context(args: &AgentArgs, loaded: &Loaded) -> anyhow::Result<ToolContext
     Ok(context)
 }
 
-fn system(
-    loaded: &Loaded,
-    context: &ToolContext,
-    mode: ApprovalMode,
-    interaction: Interaction,
-) -> (String, Vec<String>) {
+/// What context files tell the model.
+pub(crate) fn memory(loaded: &Loaded) -> Memory {
     let root = &loaded.project.root;
     let active = loaded.extensions.iter().filter(|extension| extension.active);
-    let memory = load_memory(&MemoryOptions {
+    load_memory(&MemoryOptions {
         home: &loaded.paths.home,
         home_gemini_dir: &loaded.paths.user_dir,
         project_root: root,
@@ -193,7 +189,18 @@ fn system(
         file_names: &loaded.settings.context.file_names,
         trusted: loaded.project.trust.is_trusted(),
         extension_files: active.flat_map(|extension| extension.context_files.clone()).collect(),
-    });
+    })
+}
+
+/// The system prompt, and what went wrong on the way to it.
+pub(crate) fn system(
+    loaded: &Loaded,
+    context: &ToolContext,
+    mode: ApprovalMode,
+    interaction: Interaction,
+) -> (String, Vec<String>) {
+    let root = &loaded.project.root;
+    let memory = memory(loaded);
     let own_rules = own_rules(loaded);
     let warnings = memory.warnings.into_iter().chain(own_rules.as_ref().err().cloned()).collect();
     let facts = Facts {

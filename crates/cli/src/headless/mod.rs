@@ -7,9 +7,8 @@ mod text;
 
 use std::io;
 
-use hookwright_agent::commands::{CommandError, expand, parse_invocation};
+use hookwright_agent::commands::parse_invocation;
 use hookwright_agent::{Agent, AgentEvent, Events, Interaction, StartSource, TurnEnd};
-use hookwright_model::Content;
 use hookwright_settings::commands::discover;
 use hookwright_settings::{Loaded, Notice, World};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -91,16 +90,7 @@ async fn converse(
 async fn answer(agent: &mut Agent, loaded: &Loaded, prompt: &str, cancel: &CancellationToken) -> TurnEnd {
     let commands = discover(&loaded.paths, &loaded.project, &loaded.extensions);
     let Some((command, args)) = parse_invocation(prompt, &commands) else { return agent.prompt(prompt, cancel).await };
-    match expand(agent.services(), command, prompt, args, cancel).await {
-        // Hooks see what the model will see, files and output included.
-        Ok(parts) => agent.prompt_with(&Content::user(parts.clone()).text(), parts, cancel).await,
-        Err(CommandError::Cancelled) => TurnEnd::Cancelled,
-        Err(error) => {
-            let end = TurnEnd::Failed { message: error.to_string(), hint: error.hint() };
-            agent.services().events.send(AgentEvent::TurnFinished(end.clone()));
-            end
-        }
-    }
+    agent.run_command(command, prompt, args, cancel).await
 }
 
 /// Prints and records events until there are no more.

@@ -11,7 +11,7 @@ use crate::exit;
 use crate::out::{self, BAD, BOLD, GOOD, NOTE, WARN, paint};
 
 pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
-    let entries = state::entries(toolbox);
+    let entries = toolbox.entries();
     let diagnostics = toolbox.loaded.registry.diagnostics();
     let inert = entries.iter().filter(|entry| matches!(entry.state, State::Inert(_))).count();
     let dropped = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();

@@ -8,7 +8,7 @@ use crate::exit;
 use crate::out::{self, BOLD, DIM, NOTE, PLAIN, Table};
 
 pub(crate) fn run(toolbox: &Toolbox, list: &List) -> anyhow::Result<u8> {
-    let mut entries = state::entries(toolbox);
+    let mut entries = toolbox.entries();
     entries.retain(|entry| list.event.is_none_or(|event| entry.hook.event == event));
     if list.json {
         out::json(&Value::Array(entries.iter().map(state::json).collect()))?;

@@ -7,7 +7,7 @@ mod migrate;
 mod new;
 mod schema;
 mod show;
-mod state;
+pub(crate) mod state;
 mod switch;
 mod test;
 mod trust;
@@ -76,6 +76,11 @@ impl Toolbox {
             None => env,
         };
         HookEngine::builder(self.loaded.registry.clone()).session(session).environment(env).build()
+    }
+
+    /// Every hook of the project with its honest state.
+    pub(crate) fn entries(&self) -> Vec<state::Entry> {
+        state::entries(&self.engine(self.session("toolbox", PathBuf::new())), &self.loaded)
     }
 
     /// A session in this project.

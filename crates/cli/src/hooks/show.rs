@@ -11,7 +11,7 @@ use crate::exit;
 use crate::out::{self, BOLD, paint};
 
 pub(crate) fn run(toolbox: &Toolbox, name: &str, json: bool) -> anyhow::Result<u8> {
-    let entries: Vec<Entry> = state::entries(toolbox).into_iter().filter(|entry| entry.hook.id() == name).collect();
+    let entries: Vec<Entry> = toolbox.entries().into_iter().filter(|entry| entry.hook.id() == name).collect();
     if entries.is_empty() {
         bail!("no hook is called `{name}`; `hookwright hooks list` shows them all");
     }

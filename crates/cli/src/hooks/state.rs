@@ -1,23 +1,23 @@
 //! The honest state of every hook: whether it can really run, and if not, why not.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anstyle::Style;
-use hookwright_hooks::{Hook, HookState, Layer, NotReady, Source, declare};
-use hookwright_settings::FileState;
+use hookwright_hooks::{Hook, HookEngine, HookState, Layer, NotReady, Source, declare};
+use hookwright_settings::{FileState, Loaded};
 use serde_json::{Value, json};
 
-use super::Toolbox;
 use crate::out::{BAD, DIM, GOOD, WARN};
 
 /// A hook and whether it can run.
+#[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) hook: Arc<Hook>,
     pub(crate) state: State,
 }
 
 /// Whether a hook can run.
+#[derive(Clone)]
 pub(crate) enum State {
     /// It runs when its event fires.
     Armed,
@@ -62,19 +62,20 @@ impl State {
     }
 }
 
-/// Every hook of the project, those of an untrusted folder included.
-pub(crate) fn entries(toolbox: &Toolbox) -> Vec<Entry> {
-    let engine = toolbox.engine(toolbox.session("toolbox", PathBuf::new()));
-    let loaded = toolbox.loaded.registry.entries().map(|(hook, state)| {
+/// Every hook that an engine knows, and those that an untrusted folder keeps from it.
+pub(crate) fn entries(engine: &HookEngine, loaded: &Loaded) -> Vec<Entry> {
+    let registry = engine.registry();
+    let known = registry.entries().map(|(hook, state)| {
         let state = match state {
             HookState::Enabled => engine.check(hook).map_or_else(State::Inert, |()| State::Armed),
+            HookState::Disabled { by } if by.is_empty() => State::Disabled("in this session".to_owned()),
             HookState::Disabled { by } => State::Disabled(format!("by {} settings", names(by))),
             HookState::SwitchedOff { by } => State::Disabled(format!("{by} settings switch all hooks off")),
             HookState::Held { why } => State::Untrusted(why.clone()),
         };
         Entry { hook: hook.clone(), state }
     });
-    untrusted(toolbox).into_iter().chain(loaded).collect()
+    untrusted(loaded).into_iter().chain(known).collect()
 }
 
 fn names(sources: &[Source]) -> String {
@@ -82,8 +83,8 @@ fn names(sources: &[Source]) -> String {
 }
 
 /// The hooks that would be there if the folder were trusted; leaving them out would be the silence we are against.
-fn untrusted(toolbox: &Toolbox) -> Vec<Entry> {
-    let held = toolbox.loaded.files.iter().filter(|file| file.state == FileState::Untrusted);
+fn untrusted(loaded: &Loaded) -> Vec<Entry> {
+    let held = loaded.files.iter().filter(|file| file.state == FileState::Untrusted);
     let declared = held.filter_map(|file| {
         let text = std::fs::read_to_string(&file.path).ok()?;
         Some(declare(&Layer::new(file.source.clone(), &file.path, &text)).hooks)

@@ -5,7 +5,7 @@ use hookwright_hooks::{HookState, Source};
 use hookwright_settings::edit::{Switch, set_disabled};
 use hookwright_settings::which_settings_file;
 
-use super::{Toolbox, state};
+use super::Toolbox;
 use crate::{exit, out};
 
 pub(crate) fn enable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8> {
@@ -17,8 +17,7 @@ pub(crate) fn enable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8
 
 pub(crate) fn disable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8> {
     let names = names(toolbox, name)?;
-    let locked =
-        |wanted: &String| state::entries(toolbox).iter().any(|entry| entry.hook.locked && entry.hook.id() == wanted);
+    let locked = |wanted: &String| toolbox.entries().iter().any(|entry| entry.hook.locked && entry.hook.id() == wanted);
     let (kept, names): (Vec<String>, Vec<String>) = names.into_iter().partition(locked);
     if let (Some(_), [kept, ..]) = (name, kept.as_slice()) {
         bail!("hook `{kept}` is locked by the system settings and can't be switched off");
@@ -32,7 +31,7 @@ pub(crate) fn disable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u
 
 /// The hooks meant; a name nobody has is most likely a typo.
 fn names(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<Vec<String>> {
-    let mut all: Vec<String> = state::entries(toolbox).iter().map(|entry| entry.hook.id().to_owned()).collect();
+    let mut all: Vec<String> = toolbox.entries().iter().map(|entry| entry.hook.id().to_owned()).collect();
     all.sort();
     all.dedup();
     match name {

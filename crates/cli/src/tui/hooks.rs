@@ -1,42 +1,19 @@
 //! Hooks in a running session: list, switch, trust, trace, and the configuration read again when it changes on disk.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use hookwright_hooks::{Hook, HookState, Layer, Registry, Source, declare};
+use hookwright_hooks::{Hook, HookState, Registry};
 use hookwright_settings::edit::{Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
 use hookwright_settings::{FileState, Notice, Review};
 
+use crate::hooks::state::{self, Entry};
+
 use super::block::Block;
 use super::driver::Driver;
 use super::panel::Panel;
-use super::text::{BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN};
+use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN};
 use super::watch::Watch;
-
-/// A hook and whether it can run.
-#[derive(Clone)]
-pub(crate) struct Entry {
-    pub(crate) hook: Arc<Hook>,
-    /// `armed`, `disabled`, `untrusted` or `inert`.
-    pub(crate) state: &'static str,
-    pub(crate) why: String,
-}
-
-impl Entry {
-    pub(crate) fn style(&self) -> anstyle::Style {
-        match self.state {
-            "armed" => GOOD,
-            "disabled" => DIM,
-            "untrusted" => WARN,
-            _ => BAD,
-        }
-    }
-
-    pub(crate) fn describe(&self) -> String {
-        if self.why.is_empty() { self.state.to_owned() } else { format!("{}: {}", self.state, self.why) }
-    }
-}
 
 impl Driver<'_> {
     /// `/hooks …`
@@ -58,34 +35,9 @@ impl Driver<'_> {
         }
     }
 
-    /// Every hook as it is now, those of an untrusted folder included.
+    /// Every hook as it is now.
     pub(crate) fn entries(&self) -> Vec<Entry> {
-        let engine = &self.services.hooks;
-        let registry = engine.registry();
-        let names = |by: &[Source]| by.iter().map(Source::to_string).collect::<Vec<_>>().join(" and ");
-        let known = registry.entries().map(|(hook, state)| {
-            let (state, why) = match state {
-                HookState::Enabled => match engine.check(hook) {
-                    Ok(()) => ("armed", String::new()),
-                    Err(problem) => ("inert", problem.to_string()),
-                },
-                HookState::Disabled { by } if by.is_empty() => ("disabled", String::new()),
-                HookState::Disabled { by } => ("disabled", format!("by {} settings", names(by))),
-                HookState::SwitchedOff { by } => ("disabled", format!("{by} settings switch all hooks off")),
-                HookState::Held { why } => ("untrusted", why.clone()),
-            };
-            Entry { hook: hook.clone(), state, why }
-        });
-        let untrusted = self.loaded.files.iter().filter(|file| file.state == FileState::Untrusted).flat_map(|file| {
-            let text = std::fs::read_to_string(&file.path).unwrap_or_default();
-            declare(&Layer::new(file.source.clone(), &file.path, &text)).hooks
-        });
-        let untrusted = untrusted.map(|hook| Entry {
-            hook: Arc::new(hook),
-            state: "untrusted",
-            why: "the folder is not trusted".to_owned(),
-        });
-        known.chain(untrusted).collect()
+        state::entries(&self.services.hooks, &self.loaded)
     }
 
     fn hook_names(&self) -> Vec<String> {
@@ -106,7 +58,7 @@ impl Driver<'_> {
             Line::of(BOLD, entry.hook.id())
                 .with(PLAIN, format!("  {} {matcher}  ", entry.hook.event))
                 .with(DIM, format!("{}  ", entry.hook.source))
-                .with(entry.style(), entry.describe())
+                .with(entry.state.style(), entry.state.describe())
                 .hanging(4)
         });
         self.app.say(Block::Lines(lines.collect()));

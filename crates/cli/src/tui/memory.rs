@@ -4,8 +4,8 @@ use std::io::Write;
 use std::time::Instant;
 
 use hookwright_agent::Interaction;
-use hookwright_agent::context::{Memory, MemoryOptions, load_memory};
-use hookwright_agent::system::{Facts, system_prompt};
+
+use crate::session;
 
 use super::driver::Driver;
 use super::text::{BAD, DIM, PLAIN, WARN};
@@ -17,7 +17,7 @@ impl Driver<'_> {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         match (word, rest.trim()) {
             ("" | "show", _) => {
-                let text = self.read_memory().text;
+                let text = session::memory(&self.loaded).text;
                 if text.trim().is_empty() {
                     return self.app.tell(DIM, "there is no memory: neither you nor the project have a GEMINI.md");
                 }
@@ -49,42 +49,17 @@ impl Driver<'_> {
         Ok(file.display().to_string())
     }
 
-    fn read_memory(&self) -> Memory {
-        let root = &self.loaded.project.root;
-        let active = self.loaded.extensions.iter().filter(|extension| extension.active);
-        load_memory(&MemoryOptions {
-            home: &self.loaded.paths.home,
-            home_gemini_dir: &self.loaded.paths.user_dir,
-            project_root: root,
-            cwd: root,
-            file_names: &self.loaded.settings.context.file_names,
-            trusted: self.loaded.project.trust.is_trusted(),
-            extension_files: active.flat_map(|extension| extension.context_files.clone()).collect(),
-        })
-    }
-
     fn reload_memory(&mut self) {
-        let memory = self.read_memory();
-        for warning in &memory.warnings {
+        let context = &self.services.tool_context;
+        let (system, warnings) = session::system(&self.loaded, context, self.app.status.mode, Interaction::Interactive);
+        for warning in &warnings {
             self.app.tell(WARN, format!("! {warning}"));
         }
-        let root = &self.loaded.project.root;
-        let system = system_prompt(&Facts {
-            cwd: root,
-            more_directories: self.services.tool_context.workspace.roots().get(1..).unwrap_or_default(),
-            os: std::env::consts::OS,
-            date: &jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
-            git_repository: root.ancestors().any(|folder| folder.join(".git").exists()),
-            interaction: Interaction::Interactive,
-            approval_mode: self.app.status.mode,
-            memory: &memory.text,
-            override_text: None,
-        });
         if self.app.busy.is_none() {
             self.app.begin("Reading", Instant::now());
         }
         self.task(Task::System(system));
-        self.app
-            .tell(DIM, format!("the model is told {} characters of memory from now on", memory.text.chars().count()));
+        let length = session::memory(&self.loaded).text.chars().count();
+        self.app.tell(DIM, format!("the model is told {length} characters of memory from now on"));
     }
 }

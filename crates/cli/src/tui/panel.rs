@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::app::App;
 use super::driver::Driver;
 use super::hooklog::HookLog;
-use super::hooks::Entry;
 use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, lines_of};
+use crate::hooks::state::Entry;
 
 /// The panel.
 pub(crate) struct Panel {
@@ -42,7 +42,7 @@ impl Panel {
                 hook.id(),
                 hook.event,
                 hook.source,
-                entry.state,
+                entry.state.word(),
                 hook.command().unwrap_or_default()
             );
             self.event.is_none_or(|event| hook.event == event) && text.to_lowercase().contains(&wanted)
@@ -107,12 +107,10 @@ impl Panel {
         let Some(Entry { hook, .. }) = entry else { return Vec::new() };
         let mut lines: Vec<Line> = self.said.clone();
         let fact = |name: &str, text: String| Line::of(DIM, format!("{name:<9}")).with(PLAIN, text).hanging(9);
-        lines.push(
-            Line::of(BOLD, hook.id()).with(
-                entry.map_or(PLAIN, Entry::style),
-                format!("  {}", entry.map(Entry::describe).unwrap_or_default()),
-            ),
-        );
+        lines.push(Line::of(BOLD, hook.id()).with(
+            entry.map_or(PLAIN, |entry| entry.state.style()),
+            format!("  {}", entry.map(|entry| entry.state.describe()).unwrap_or_default()),
+        ));
         let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
         lines.push(fact("runs on", format!("{} {matcher}, from {} settings", hook.event, hook.source)));
         lines.extend(hook.description.as_ref().map(|text| fact("what", text.clone())));
@@ -165,7 +163,7 @@ fn row(entry: &Entry, log: &HookLog, selected: bool, columns: usize) -> Line {
         line.push(PLAIN, &format!("{}{}", pad(hook.event.name(), 20), pad(matcher, 14)));
         line.push(DIM, &pad(&hook.source.to_string(), 10));
     }
-    line.push(entry.style(), &pad(entry.state, 10));
+    line.push(entry.state.style(), &pad(entry.state.word(), 10));
     line.push(PLAIN, &format!("{:>5}", record.runs));
     line.push(if record.failures > 0 { BAD } else { PLAIN }, &format!("{:>5}", record.failures));
     line.push(DIM, &format!("{:>10}{:>10}", time(record.last()), time(record.median())));

@@ -2,11 +2,9 @@
 
 use std::time::Instant;
 
-use hookwright_agent::commands::{CommandError, expand};
 use hookwright_agent::transcript::{Header, Transcript};
 use hookwright_agent::{Agent, AgentEvent, CallError, StartSource, ToolEnd, ToolStart, TurnEnd};
 use hookwright_hooks::Session;
-use hookwright_model::Content;
 use hookwright_settings::commands::Command;
 use hookwright_tools::{OutputSink, ToolKind};
 use serde_json::{Map, Value};
@@ -59,8 +57,10 @@ pub(crate) async fn work(
             Task::Prompt(prompt, cancel) => {
                 agent.prompt(&prompt, &cancel).await;
             }
-            Task::Custom(command, typed, args, cancel) => custom(&mut agent, &command, &typed, &args, &cancel).await,
-            Task::Shell(command, cancel) => shell(&agent, command, cancel).await,
+            Task::Custom(command, typed, args, cancel) => {
+                agent.run_command(&command, &typed, &args, &cancel).await;
+            }
+            Task::Shell(command, cancel) => shell(&mut agent, command, cancel).await,
             Task::Clear(chats, cancel) => clear(&mut agent, &chats, &cancel).await,
             Task::Compress(cancel) => {
                 if let Err(end) = agent.compress(&cancel).await {
@@ -80,16 +80,6 @@ pub(crate) async fn work(
     }
     agent.end("exit").await;
     agent.shutdown().await;
-}
-
-async fn custom(agent: &mut Agent, command: &Command, typed: &str, args: &str, cancel: &CancellationToken) {
-    let end = match expand(agent.services(), command, typed, args, cancel).await {
-        // Hooks see what the model will see, files and output included.
-        Ok(parts) => return drop(agent.prompt_with(&Content::user(parts.clone()).text(), parts, cancel).await),
-        Err(CommandError::Cancelled) => TurnEnd::Cancelled,
-        Err(error) => TurnEnd::Failed { message: error.to_string(), hint: error.hint() },
-    };
-    agent.services().events.send(AgentEvent::TurnFinished(end));
 }
 
 async fn clear(agent: &mut Agent, chats: &std::path::Path, cancel: &CancellationToken) {
@@ -121,10 +111,11 @@ async fn clear(agent: &mut Agent, chats: &std::path::Path, cancel: &Cancellation
     agent.start(StartSource::Clear, cancel).await;
 }
 
-/// Runs a command of the user's as the shell tool would. Nobody is asked: the user wrote it.
-async fn shell(agent: &Agent, command: String, cancel: CancellationToken) {
+/// Runs a command of the user's as the shell tool would. Nobody is asked: the user wrote it. The model reads of it with
+/// the next prompt.
+async fn shell(agent: &mut Agent, command: String, cancel: CancellationToken) {
     const TOOL: &str = "run_shell_command";
-    let services = agent.services();
+    let services = agent.services().clone();
     let call_id = format!("user-{}", uuid::Uuid::new_v4());
     let args = Map::from_iter([("command".to_owned(), Value::String(command.clone()))]);
     let failed = |message: &str| TurnEnd::Failed { message: message.to_owned(), hint: None };
@@ -136,7 +127,7 @@ async fn shell(agent: &Agent, command: String, cancel: CancellationToken) {
         name: "!".to_owned(),
         kind: ToolKind::Execute,
         args: args.clone(),
-        description: command,
+        description: command.clone(),
         rewritten: Vec::new(),
     }));
     let mut context = services.tool_context.clone();
@@ -146,6 +137,7 @@ async fn shell(agent: &Agent, command: String, cancel: CancellationToken) {
         OutputSink::new(move |text| events.send(AgentEvent::ToolOutput { call_id: id.clone(), text: text.to_owned() }));
     let started = Instant::now();
     let result = tool.run(&Value::Object(args.clone()), &context).await;
+    agent.tell(format!("I ran this command myself: {command}\n\n{}", result.llm_content.to_text()));
     services.events.send(AgentEvent::ToolFinished(Box::new(ToolEnd {
         call_id,
         name: "!".to_owned(),
