@@ -8,7 +8,7 @@ use hookwright_agent::context::{Memory, MemoryOptions, load_memory};
 use hookwright_agent::system::{Facts, system_prompt};
 use hookwright_agent::transcript::{self, Header, Transcript};
 use hookwright_agent::{Agent, AgentEvent, ApprovalMode, Approvals, Events, HookEvents, Interaction, Policy, Services};
-use hookwright_hooks::{HookEngine, Registry, Session};
+use hookwright_hooks::{HookEngine, HookState, Registry, Session};
 use hookwright_model::{
     AnyModel, Cancel, Gemini, GenerationConfig, HttpOptions, Model, Offline, OpenAi, Provider, ProxyOptions, Recording,
     Replay, ReplayOrder, RetryNotice, gemini, openai, web_search,
@@ -90,6 +90,7 @@ pub(crate) fn prepare(
     let context = tool_context(args, &loaded)?;
     let (system, mut warnings) = system(&loaded, &context, mode, interaction);
     warnings.extend(servers_left_out(&loaded));
+    warnings.extend(inert(&hooks));
     let model = Arc::new(model);
     let services = Services {
         tools: tools(&loaded, &model),
@@ -112,6 +113,21 @@ pub(crate) fn prepare(
         session_id,
         warnings,
     })
+}
+
+/// The hooks that would fail to start, so that no guard is dead unsaid.
+fn inert(hooks: &HookEngine) -> Vec<String> {
+    /// Looking at files takes a while where there are thousands of hooks.
+    const MOST: usize = 500;
+    let registry = hooks.registry();
+    let enabled = registry.entries().filter(|(_, state)| **state == HookState::Enabled).map(|(hook, _)| hook);
+    enabled
+        .take(MOST)
+        .filter_map(|hook| {
+            let problem = hooks.check(hook).err()?;
+            Some(format!("hook {} ({}, {}) can't run: {problem}", hook.id(), hook.source, hook.event))
+        })
+        .collect()
 }
 
 fn resume(chats: &Path, which: &str) -> anyhow::Result<(PathBuf, transcript::LoadedTranscript)> {

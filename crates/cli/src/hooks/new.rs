@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use hookwright_hooks::Subject;
+use hookwright_hooks::{Matcher, Subject};
 use hookwright_settings::edit::{HookEntry, add_hooks};
 use hookwright_settings::{Paths, World};
 use serde_json::{Map, Value, json};
@@ -42,6 +42,10 @@ fn check(new: &New) -> anyhow::Result<()> {
     }
     if new.matcher.is_some() && new.event.info().subject == Subject::Nothing {
         bail!("{} has no matcher; leave out --matcher", new.event);
+    }
+    let (_, problem) = Matcher::compile(new.event.info().subject, new.matcher.as_deref());
+    if let Some(problem) = problem {
+        bail!("--matcher is no regular expression: {problem}");
     }
     Ok(())
 }

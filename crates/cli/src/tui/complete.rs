@@ -61,6 +61,8 @@ impl Completion {
     pub(crate) fn accept(self, composer: &mut Composer) {
         let Some((item, _)) = self.items.get(self.selected) else { return };
         let more = if item.ends_with('/') { "" } else { " " };
+        let is_path = composer.text()[..self.range.start].ends_with('@');
+        let item = if is_path { item.replace(' ', "\\ ") } else { item.clone() };
         composer.replace(self.range, &format!("{item}{more}"));
     }
 }

@@ -1,6 +1,7 @@
 //! The first question in a new folder: whether its own settings, hooks and commands count.
 
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 use hookwright_settings::trust::{FolderRule, set_folder_trust};
@@ -66,6 +67,7 @@ async fn ask_with_keys(loaded: &Loaded, input: &mut Input) -> anyhow::Result<Opt
     let mut ended = std::pin::pin!(crate::signals::ended());
     let mut screen = Screen::new(io::stdout(), loaded.world.var("NO_COLOR").is_none_or(str::is_empty));
     let mut selected = 0;
+    let mut typed_at = None;
     let chosen = loop {
         let (columns, _) = terminal::size();
         let mut lines: Vec<Line> = question(loaded).iter().flat_map(|line| line.wrap(columns)).collect();
@@ -89,16 +91,51 @@ async fn ask_with_keys(loaded: &Loaded, input: &mut Input) -> anyhow::Result<Opt
         match key.code {
             KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => break None,
             KeyCode::Esc => break Some(FolderRule::DoNotTrust),
-            KeyCode::Enter => break Some(RULES[selected]),
-            KeyCode::Char('n') => break Some(FolderRule::DoNotTrust),
-            KeyCode::Char(digit @ '1'..='3') => break Some(RULES[digit as usize - '1' as usize]),
             KeyCode::Up => selected = (selected + 2) % 3,
             KeyCode::Down | KeyCode::Tab => selected = (selected + 1) % 3,
-            _ => {}
+            code => {
+                let amid_words = typed_at.is_some_and(|at: Instant| at.elapsed() < QUIET);
+                if let Some(rule) = answer(code, selected)
+                    && !amid_words
+                    && is_alone(input).await
+                {
+                    break Some(rule);
+                }
+                typed_at = Some(Instant::now());
+            }
         }
     };
     screen.finish()?;
     Ok(chosen)
+}
+
+/// How long nobody may type before a key counts as an answer. Whoever writes a prompt ahead has not read the question, and
+/// a digit in it must not trust a folder.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// What a key answers.
+fn answer(code: KeyCode, selected: usize) -> Option<FolderRule> {
+    match code {
+        KeyCode::Enter => Some(RULES[selected]),
+        KeyCode::Char('n') => Some(FolderRule::DoNotTrust),
+        KeyCode::Char(digit @ '1'..='3') => Some(RULES[digit as usize - '1' as usize]),
+        _ => None,
+    }
+}
+
+/// Whether no other key follows at once.
+async fn is_alone(input: &mut Input) -> bool {
+    let follows = async {
+        loop {
+            match input.events.recv().await {
+                Some(Event::Key(key)) if key.kind == KeyEventKind::Release => {}
+                Some(Event::Key(_) | Event::Paste(_)) => return,
+                Some(_) => {}
+                None => std::future::pending().await,
+            }
+        }
+    };
+    tokio::time::timeout(QUIET, follows).await.is_err()
 }
 
 fn ask_in_lines(loaded: &Loaded) -> anyhow::Result<Option<FolderRule>> {

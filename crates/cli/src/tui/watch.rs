@@ -53,10 +53,23 @@ fn scripts(command: &str, root: &Path) -> Vec<PathBuf> {
     for name in ["GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "GEMINI_CWD"] {
         text = text.replace(&format!("${{{name}}}"), &project).replace(&format!("${name}"), &project);
     }
+    // What a command writes to changes all the time and says nothing about the hook.
+    let text = without_redirections(&text);
     let words =
         text.split(|char: char| char.is_whitespace() || "\"';|&()<>".contains(char)).filter(|word| !word.is_empty());
     let counts = |word: &str, path: &Path| path.is_file() || word.contains('/') && path.starts_with(root);
     words.map(|word| (word, root.join(word))).filter(|(word, path)| counts(word, path)).map(|(_, path)| path).collect()
+}
+
+fn without_redirections(command: &str) -> String {
+    let mut parts = command.split('>');
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let target = part.trim_start_matches(['&', '|']).trim_start();
+        kept.push(' ');
+        kept.push_str(target.split_once(char::is_whitespace).map_or("", |(_, rest)| rest));
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -75,5 +88,7 @@ mod tests {
         assert_eq!(found("python3 \"$GEMINI_PROJECT_DIR/check.py\" --fast"), ["check.py"]);
         assert_eq!(found("${GEMINI_PROJECT_DIR}/not/yet.sh && check.py"), ["not/yet.sh", "check.py"]);
         assert!(found("grep -q secret").is_empty());
+        assert!(found("cat >> ./log.jsonl 2>/dev/null").is_empty());
+        assert_eq!(found("./guard.sh 2> ./log.txt ./more.sh"), ["guard.sh", "more.sh"]);
     }
 }

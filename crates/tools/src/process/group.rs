@@ -2,10 +2,10 @@
 //! no groups, the command's own process is all there is, and its owner ends it.
 
 #[cfg(unix)]
-pub(super) use unix::{ask_to_end, force_to_end, is_alive, members};
+pub(super) use unix::{ask_to_end, force_to_end, members};
 
 #[cfg(not(unix))]
-pub(super) use elsewhere::{ask_to_end, force_to_end, is_alive, members};
+pub(super) use elsewhere::{ask_to_end, force_to_end, members};
 
 #[cfg(unix)]
 mod unix {
@@ -19,6 +19,8 @@ mod unix {
     pub(in crate::process) fn ask_to_end(group: u32) {
         if let Some(group) = pid(group) {
             let _ = kill_process_group(group, Signal::TERM);
+            // A stopped process, as one that wanted to read the terminal, hears nothing until it goes on.
+            let _ = kill_process_group(group, Signal::CONT);
         }
     }
 
@@ -28,7 +30,7 @@ mod unix {
         }
     }
 
-    pub(in crate::process) fn is_alive(group: u32) -> bool {
+    fn is_alive(group: u32) -> bool {
         pid(group).is_some_and(|group| test_kill_process_group(group).is_ok())
     }
 
@@ -98,9 +100,6 @@ mod unix {
 mod elsewhere {
     pub(in crate::process) fn ask_to_end(_group: u32) {}
     pub(in crate::process) fn force_to_end(_group: u32) {}
-    pub(in crate::process) fn is_alive(_group: u32) -> bool {
-        false
-    }
     pub(in crate::process) fn members(_group: u32) -> Vec<u32> {
         Vec::new()
     }

@@ -67,7 +67,7 @@ impl BackgroundJobs {
             group::ask_to_end(*pid);
         }
         let deadline = Instant::now() + grace;
-        while Instant::now() < deadline && pids.iter().any(|pid| group::is_alive(*pid)) {
+        while Instant::now() < deadline && pids.iter().any(|pid| !group::members(*pid).is_empty()) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         for pid in &pids {
@@ -287,7 +287,7 @@ impl Started {
         let deadline = Instant::now() + ctx.shell.grace;
         let mut reaped = false;
         let mut open = true;
-        while Instant::now() < deadline && (!reaped || group::is_alive(pid)) {
+        while Instant::now() < deadline && (!reaped || !group::members(pid).is_empty()) {
             tokio::select! {
                 chunk = self.chunks.recv(), if open => match chunk {
                     Some(chunk) => self.take(&chunk, ctx),

@@ -70,7 +70,7 @@ fn sh(event: EventKind, about: &str, powers: &[String]) -> String {
     } else {
         format!("{answer}\n")
     };
-    format!("#!/bin/sh\n{head}set -eu\n\ninput=$(cat)\n\n{body}")
+    format!("#!/bin/sh\n{head}\ninput=$(cat)\n\n{body}")
 }
 
 fn python(event: EventKind, about: &str, powers: &[String]) -> String {

@@ -103,6 +103,8 @@ impl Process {
             return;
         }
         let _ = kill_process_group(self.group, Signal::TERM);
+        // A stopped process, as one that wanted to read the terminal, hears nothing until it goes on.
+        let _ = kill_process_group(self.group, Signal::CONT);
         if tokio::time::timeout(grace, self.wait()).await.is_err() {
             let _ = kill_process_group(self.group, Signal::KILL);
             // Only a process stuck in the kernel survives this; it is not worth waiting for.
