@@ -70,3 +70,18 @@ fn disabled_hooks_do_not_worry_the_doctor() {
     let run = sandbox.run(&["hooks", "doctor"]).exits(0);
     assert!(run.stdout.contains("off"), "{}", run.stdout);
 }
+
+#[test]
+fn a_session_says_at_its_start_which_hooks_cannot_run() {
+    let sandbox = sandbox();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "glob", "hooks": [
+        {"type": "command", "name": "guard", "command": "./gone.sh"}]}]}}));
+    for _ in 0..2 {
+        let run = sandbox.run(&["-p", "say hi"]).exits(0);
+        assert!(
+            run.stderr.contains("hook guard (project, BeforeTool) can't run: ./gone.sh: no such file"),
+            "{}",
+            run.stderr
+        );
+    }
+}

@@ -170,6 +170,8 @@ fn new_refuses_what_makes_no_sense() {
     let sandbox = sandbox();
     sandbox.run(&["hooks", "new", "a/b", "--event", "BeforeTool"]).exits(1);
     sandbox.run(&["hooks", "new", "a", "--event", "BeforeAgent", "--matcher", "x"]).exits(1);
+    let run = sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool", "--matcher", "("]).exits(1);
+    assert!(run.stderr.contains("no regular expression") && !sandbox.has(".gemini"), "{}", run.stderr);
     sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool"]).exits(0);
     assert!(sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool"]).exits(1).stderr.contains("exists"));
 }

@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::{COMPOSER, Terminal, sandbox};
 
 #[test]
@@ -232,4 +234,30 @@ fn a_command_that_kills_itself_leaves_the_session_alive() {
     terminal.ready().keys("\x04");
     assert_eq!(terminal.ends(), 0);
     terminal.is_restored();
+}
+
+#[test]
+fn words_typed_ahead_trust_no_folder() {
+    let sandbox = sandbox().untrusted();
+    sandbox.settings(&json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}}));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.sees("Do you trust this folder?");
+    terminal.keys("fix issue 12 please\r");
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    terminal.sees("Do you trust this folder?");
+    terminal.keys("3");
+    terminal.ready();
+    assert!(!sandbox.has("ran"));
+}
+
+#[test]
+fn a_hook_that_reads_the_terminal_fails_at_once() {
+    let sandbox = sandbox();
+    let command = sandbox.script("reader.sh", "read line < /dev/tty && touch read-it; echo over > over");
+    sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "command": command}]}]}}));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("say hello there\r");
+    terminal.sees("hello there");
+    hookwright_testkit::wait_until("the hook is over", || sandbox.has("over"));
+    assert!(!sandbox.has("read-it"));
 }
