@@ -1,5 +1,6 @@
 //! `hooks list`: every hook in a table.
 
+use hookwright_settings::FileState;
 use serde_json::Value;
 
 use super::{Toolbox, state};
@@ -15,6 +16,10 @@ pub(crate) fn run(toolbox: &Toolbox, list: &List) -> anyhow::Result<u8> {
         return Ok(exit::OK);
     }
     toolbox.say_what_is_wrong()?;
+    if entries.is_empty() && toolbox.loaded.files.iter().any(|file| file.state == FileState::Broken) {
+        out::note("no hooks are loaded, because the settings above can't be read")?;
+        return Ok(exit::ERROR);
+    }
     if entries.is_empty() {
         out::note("no hooks are configured here")?;
         out::hint("write one with `hookwright hooks new NAME --event EVENT`")?;

@@ -79,6 +79,8 @@ fn fifty_megabytes_of_nesting_are_refused_quickly() {
 fn a_broken_layer_stops_no_other() {
     let sandbox = sandbox();
     sandbox.write(".gemini/settings.json", "{");
+    let list = sandbox.run(&["hooks", "list"]).exits(1);
+    assert!(list.stderr.contains("can't be read"), "{}", list.stderr);
     sandbox.user_settings(&serde_json::json!({"hooks": {"BeforeTool": [{"hooks": [
         {"type": "command", "name": "u", "command": "exit 2"}]}]}}));
     let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).exits(2);
