@@ -20,7 +20,7 @@ mod world;
 
 pub use extensions::{Extension, ExtensionChoice};
 pub use file::{FileError, WriteError, read_text as read_settings_file};
-pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverride, load, which_settings_file};
+pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverride, load};
 pub use notice::{Notice, SwitchedOff};
 pub use paths::Paths;
 pub use settings::{

@@ -153,14 +153,6 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     Loaded { settings, registry, project, extensions, notices, reviews, redaction, paths, files, world }
 }
 
-/// The settings file that enabling and disabling changes: the workspace's where it has any, else the user's. Where a
-/// configuration is loaded, [`Loaded::settings_file`] knows better.
-pub fn which_settings_file(world: &World, project: &Path) -> PathBuf {
-    let paths = Paths::new(world);
-    let own = paths.project_settings(&trust::normalized(&world.cwd.join(project)));
-    if own.exists() { own } else { paths.user_settings }
-}
-
 /// A settings file and its text.
 struct LayerFile {
     source: Source,

@@ -3,7 +3,6 @@
 use anyhow::bail;
 use hookwright_hooks::{HookState, Source};
 use hookwright_settings::edit::{Switch, set_disabled};
-use hookwright_settings::which_settings_file;
 
 use super::Toolbox;
 use crate::{exit, out};
@@ -42,7 +41,7 @@ fn names(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<Vec<String>> {
 }
 
 fn write(toolbox: &Toolbox, names: &[String], switch: Switch) -> anyhow::Result<Option<std::path::PathBuf>> {
-    let file = which_settings_file(&toolbox.loaded.world, &toolbox.loaded.project.root);
+    let file = toolbox.loaded.settings_file().to_owned();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     Ok(set_disabled(&file, &names, switch)?.then_some(file))
 }
@@ -61,7 +60,7 @@ fn report(verb: &str, name: Option<&str>, names: &[String], file: Option<std::pa
 
 /// Another layer may say otherwise, and then nothing has been gained.
 fn warn_if_still_off(toolbox: &Toolbox, names: &[String]) -> anyhow::Result<()> {
-    let file = which_settings_file(&toolbox.loaded.world, &toolbox.loaded.project.root);
+    let file = toolbox.loaded.settings_file();
     let own = if file == toolbox.loaded.paths.user_settings { Source::User } else { Source::Project };
     for (hook, state) in
         toolbox.loaded.registry.entries().filter(|(hook, _)| names.iter().any(|name| name == hook.id()))

@@ -74,6 +74,16 @@ fn without_workspace_settings_the_users_are_edited() {
 }
 
 #[test]
+fn in_an_untrusted_folder_the_users_settings_are_edited() {
+    let sandbox = sandbox().untrusted();
+    sandbox.settings(&json!({}));
+    sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("u")]}]}}));
+    sandbox.run(&["hooks", "disable", "u"]).exits(0);
+    assert_eq!(sandbox.read(".gemini/settings.json"), "{}\n", "a file that does not count was changed");
+    assert!(sandbox.run(&["hooks", "list"]).stdout.contains("disabled"));
+}
+
+#[test]
 fn a_broken_settings_file_is_never_overwritten() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("u")]}]}}));

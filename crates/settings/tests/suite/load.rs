@@ -3,7 +3,7 @@
 use std::fs;
 
 use hookwright_hooks::{HookState, Source};
-use hookwright_settings::{FileState, FolderTrust, LoadOptions, Notice, Paths, World, load, which_settings_file};
+use hookwright_settings::{FileState, FolderTrust, LoadOptions, Notice, Paths, World, load};
 
 use super::place::{Place, notices, one_hook, problems};
 
@@ -172,12 +172,11 @@ fn the_home_directory_as_project_is_not_loaded_twice() {
 #[test]
 fn changes_go_to_the_workspaces_settings_where_it_has_any() {
     let place = Place::new();
-    assert_eq!(which_settings_file(&place.world(), &place.project()), place.home().join(".gemini/settings.json"));
+    assert_eq!(place.load().settings_file(), place.home().join(".gemini/settings.json"));
     let own = place.own("{}");
     // A file that does not count is not the place for a change.
     assert_eq!(place.load().settings_file(), place.home().join(".gemini/settings.json"));
     assert_eq!(place.load_with(hookwright_settings::TrustOverride::Skip).settings_file(), own);
-    assert_eq!(which_settings_file(&place.world(), &place.project()), own);
 }
 
 #[test]
