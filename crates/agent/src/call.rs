@@ -295,6 +295,11 @@ impl Call<'_> {
 
     /// AfterTool: may hide the result, add to it, or put another tool in its place.
     async fn after_tool(&self, mut result: ToolResult, duration: Duration) -> End {
+        // A result can be large, and writing it as JSON is for hooks only.
+        if self.services.hooks.plan(EventKind::AfterTool, Some(&self.name)).is_none() {
+            let then = if self.cancel.is_cancelled() { Then::Cancel } else { Then::GoOn };
+            return End::Done(Box::new(Finished { result, metadata: Map::new(), duration, then }));
+        }
         let event = AfterTool {
             tool_name: Cow::Borrowed(&self.name),
             tool_input: Cow::Borrowed(&self.args),
@@ -305,17 +310,16 @@ impl Call<'_> {
         let outcome = self.services.fire(&event, self.cancel).await;
         let metadata =
             metadata(&outcome.merged.specific, outcome.messages.iter().map(|said| said.text.clone()).collect());
-        let hooks = &self.services.hooks;
-        if self.cancel.is_cancelled() && hooks.plan(EventKind::AfterTool, Some(&self.name)).is_some() {
+        if self.cancel.is_cancelled() {
             // Hooks that were ended by a cancel have hidden nothing.
             let message = "Cancelled before hooks had judged the result, so it is left out".to_owned();
             let unseen = failure(ToolErrorKind::ExecutionFailed, message);
             return End::Done(Box::new(Finished { duration, then: Then::Cancel, ..unseen }));
         }
-        let then = if self.cancel.is_cancelled() { Then::Cancel } else { Then::GoOn };
+        let then = Then::GoOn;
         let finished = match outcome.verdict {
-            AfterToolVerdict::Keep { tail_call: Some(tail), .. } if !self.cancel.is_cancelled() => {
-                self.tell(&Finished { result, metadata, duration, then: Then::GoOn });
+            AfterToolVerdict::Keep { tail_call: Some(tail), .. } => {
+                self.tell(&Finished { result, metadata, duration, then });
                 return End::Tail(tail);
             }
             AfterToolVerdict::Keep { context, .. } => {

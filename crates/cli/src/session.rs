@@ -1,5 +1,6 @@
 //! Puts a session together: settings, model, tools, hooks and transcript become an [`Agent`]. Shared by every screen.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -115,6 +116,15 @@ pub(crate) fn prepare(
     })
 }
 
+/// What hooks see of the environment.
+pub(crate) fn hook_environment(loaded: &Loaded) -> Vec<(OsString, OsString)> {
+    let env = loaded.world.env.clone();
+    match &loaded.redaction {
+        Some(redaction) => redaction.apply(env),
+        None => env,
+    }
+}
+
 /// The hooks that would fail to start, so that no guard is dead unsaid.
 fn inert(hooks: &HookEngine) -> Vec<String> {
     /// Looking at files takes a while where there are thousands of hooks.
@@ -138,11 +148,7 @@ fn resume(chats: &Path, which: &str) -> anyhow::Result<(PathBuf, transcript::Loa
 
 fn engine(args: &AgentArgs, loaded: &Loaded, session: Session, events: &Events) -> HookEngine {
     let registry = if args.no_hooks { Registry::default() } else { loaded.registry.clone() };
-    let env = loaded.world.env.clone();
-    let env = match &loaded.redaction {
-        Some(redaction) => redaction.apply(env),
-        None => env,
-    };
+    let env = hook_environment(loaded);
     let observer = Arc::new(HookEvents(events.clone()));
     HookEngine::builder(registry).session(session).environment(env).observer(observer).build()
 }

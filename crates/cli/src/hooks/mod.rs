@@ -70,11 +70,7 @@ impl Toolbox {
 
     /// An engine for this project, as a session would have it.
     pub(crate) fn engine(&self, session: Session) -> HookEngine {
-        let env = self.loaded.world.env.clone();
-        let env = match &self.loaded.redaction {
-            Some(redaction) => redaction.apply(env),
-            None => env,
-        };
+        let env = crate::session::hook_environment(&self.loaded);
         HookEngine::builder(self.loaded.registry.clone()).session(session).environment(env).build()
     }
 
