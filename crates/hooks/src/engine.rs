@@ -226,7 +226,7 @@ fn conclude<E: Event>(ran: Vec<Ran>) -> Outcome<E::Verdict> {
         warnings.extend(owner.map(|one| said(&one.report, &conflict.to_string())));
     }
     Outcome {
-        verdict: E::verdict(&merged),
+        verdict: E::Verdict::from(&merged),
         messages,
         warnings,
         suppress_output: merged.suppress_output,

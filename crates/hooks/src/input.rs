@@ -18,8 +18,8 @@ use crate::outcome;
 pub trait Event: Serialize + Clone + Send + Sync {
     /// Which event this is.
     const KIND: EventKind;
-    /// What hooks can decide about it.
-    type Verdict;
+    /// What hooks can decide about it, made of the answers of all of them.
+    type Verdict: for<'a> From<&'a Merged>;
 
     /// What the matcher is tested against.
     fn subject(&self) -> Option<&str> {
@@ -33,9 +33,6 @@ pub trait Event: Serialize + Clone + Send + Sync {
 
     /// Applies one hook's answer to the input of the next one in a sequential plan.
     fn advance(&mut self, _answer: &Answer) {}
-
-    /// The typed verdict for the answers of all hooks.
-    fn verdict(merged: &Merged) -> Self::Verdict;
 }
 
 /// The session that events belong to; its fields are the base of every hook's input and environment.
@@ -230,9 +227,6 @@ impl Event for SessionStart<'_> {
     fn subject(&self) -> Option<&str> {
         Some(&self.source)
     }
-    fn verdict(merged: &Merged) -> Self::Verdict {
-        outcome::session_start(merged)
-    }
 }
 
 impl Event for SessionEnd<'_> {
@@ -240,9 +234,6 @@ impl Event for SessionEnd<'_> {
     type Verdict = outcome::Advice;
     fn subject(&self) -> Option<&str> {
         Some(&self.reason)
-    }
-    fn verdict(_: &Merged) -> Self::Verdict {
-        outcome::Advice
     }
 }
 
@@ -256,17 +247,11 @@ impl Event for BeforeAgent<'_> {
             prompt.push_str(context);
         }
     }
-    fn verdict(merged: &Merged) -> Self::Verdict {
-        outcome::before_agent(merged)
-    }
 }
 
 impl Event for AfterAgent<'_> {
     const KIND: EventKind = EventKind::AfterAgent;
     type Verdict = outcome::AfterAgentVerdict;
-    fn verdict(merged: &Merged) -> Self::Verdict {
-        outcome::after_agent(merged)
-    }
 }
 
 impl Event for BeforeModel {
@@ -281,9 +266,6 @@ impl Event for BeforeModel {
             self.llm_request = SharedJson::of(&request);
         }
     }
-    fn verdict(merged: &Merged) -> Self::Verdict {
-        outcome::before_model(merged)
-    }
 }
 
 impl Event for BeforeToolSelection {
@@ -292,9 +274,6 @@ impl Event for BeforeToolSelection {
     fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
         Some(("llm_request", &self.llm_request))
     }
-    fn verdict(merged: &Merged) -> Self::Verdict {
-        outcome::before_tool_selection(merged)
-    }
 }
 
 impl Event for AfterModel<'_> {
@@ -302,9 +281,6 @@ impl Event for AfterModel<'_> {
     type Verdict = outcome::AfterModelVerdict;
     fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
         Some(("llm_request", &self.llm_request))
-    }
-    fn verdict(merged: &Merged) -> Self::Verdict {
-        outcome::after_model(merged)
     }
 }
 
@@ -319,9 +295,6 @@ impl Event for BeforeTool<'_> {
             self.tool_input.to_mut().extend(changes.iter().map(|(key, value)| (key.clone(), value.clone())));
         }
     }
-    fn verdict(merged: &Merged) -> Self::Verdict {
-        outcome::before_tool(merged)
-    }
 }
 
 impl Event for AfterTool<'_> {
@@ -329,9 +302,6 @@ impl Event for AfterTool<'_> {
     type Verdict = outcome::AfterToolVerdict;
     fn subject(&self) -> Option<&str> {
         Some(&self.tool_name)
-    }
-    fn verdict(merged: &Merged) -> Self::Verdict {
-        outcome::after_tool(merged)
     }
 }
 
@@ -341,9 +311,6 @@ impl Event for PreCompress<'_> {
     fn subject(&self) -> Option<&str> {
         Some(&self.trigger)
     }
-    fn verdict(_: &Merged) -> Self::Verdict {
-        outcome::Advice
-    }
 }
 
 impl Event for Notification<'_> {
@@ -351,9 +318,6 @@ impl Event for Notification<'_> {
     type Verdict = outcome::Advice;
     fn subject(&self) -> Option<&str> {
         Some(&self.notification_type)
-    }
-    fn verdict(_: &Merged) -> Self::Verdict {
-        outcome::Advice
     }
 }
 

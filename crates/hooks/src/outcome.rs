@@ -206,78 +206,100 @@ pub struct TailCall {
     pub args: Map<String, Value>,
 }
 
-pub(crate) fn session_start(merged: &Merged) -> SessionStartVerdict {
-    SessionStartVerdict { context: merged.additional_context.clone() }
-}
-
-pub(crate) fn before_agent(merged: &Merged) -> BeforeAgentVerdict {
-    if merged.stop {
-        return BeforeAgentVerdict::Stop { reason: merged.stop_text() };
-    }
-    match merged.decision {
-        Some(Decision::Deny) => BeforeAgentVerdict::Deny { reason: merged.reason_text() },
-        _ => BeforeAgentVerdict::Proceed { context: merged.additional_context.clone() },
+impl From<&Merged> for Advice {
+    fn from(_: &Merged) -> Self {
+        Advice
     }
 }
 
-pub(crate) fn after_agent(merged: &Merged) -> AfterAgentVerdict {
-    let clear_context = merged.clear_context;
-    if merged.stop {
-        return AfterAgentVerdict::Stop { reason: merged.stop_text(), clear_context };
-    }
-    match merged.decision {
-        Some(Decision::Deny) => AfterAgentVerdict::Retry { reason: merged.reason_text(), clear_context },
-        _ => AfterAgentVerdict::Accept { clear_context },
+impl From<&Merged> for SessionStartVerdict {
+    fn from(merged: &Merged) -> Self {
+        SessionStartVerdict { context: merged.additional_context.clone() }
     }
 }
 
-pub(crate) fn before_model(merged: &Merged) -> BeforeModelVerdict {
-    if merged.stop {
-        return BeforeModelVerdict::Stop { reason: merged.stop_text() };
-    }
-    if let Some(response) = &merged.llm_response {
-        return BeforeModelVerdict::Answer { response: response.clone() };
-    }
-    match merged.decision {
-        Some(Decision::Deny) => BeforeModelVerdict::Deny { reason: merged.reason_text() },
-        _ => BeforeModelVerdict::Proceed { changes: merged.llm_request.clone() },
-    }
-}
-
-pub(crate) fn before_tool_selection(merged: &Merged) -> ToolSelection {
-    ToolSelection { config: merged.tool_config.clone() }
-}
-
-pub(crate) fn after_model(merged: &Merged) -> AfterModelVerdict {
-    if merged.stop {
-        return AfterModelVerdict::Stop { reason: merged.stop_text() };
-    }
-    match (merged.decision, &merged.llm_response) {
-        (Some(Decision::Deny), _) => AfterModelVerdict::Deny { reason: merged.reason_text() },
-        (_, Some(response)) => AfterModelVerdict::Replace { response: response.clone() },
-        _ => AfterModelVerdict::Keep,
+impl From<&Merged> for BeforeAgentVerdict {
+    fn from(merged: &Merged) -> Self {
+        if merged.stop {
+            return BeforeAgentVerdict::Stop { reason: merged.stop_text() };
+        }
+        match merged.decision {
+            Some(Decision::Deny) => BeforeAgentVerdict::Deny { reason: merged.reason_text() },
+            _ => BeforeAgentVerdict::Proceed { context: merged.additional_context.clone() },
+        }
     }
 }
 
-pub(crate) fn before_tool(merged: &Merged) -> BeforeToolVerdict {
-    if merged.stop {
-        return BeforeToolVerdict::Stop { reason: merged.stop_text() };
-    }
-    let changes = merged.tool_input.clone();
-    match merged.decision {
-        Some(Decision::Deny) => BeforeToolVerdict::Deny { reason: merged.reason_text() },
-        Some(Decision::Ask) => BeforeToolVerdict::Ask { reason: merged.reason_text(), changes },
-        _ => BeforeToolVerdict::Proceed { changes },
+impl From<&Merged> for AfterAgentVerdict {
+    fn from(merged: &Merged) -> Self {
+        let clear_context = merged.clear_context;
+        if merged.stop {
+            return AfterAgentVerdict::Stop { reason: merged.stop_text(), clear_context };
+        }
+        match merged.decision {
+            Some(Decision::Deny) => AfterAgentVerdict::Retry { reason: merged.reason_text(), clear_context },
+            _ => AfterAgentVerdict::Accept { clear_context },
+        }
     }
 }
 
-pub(crate) fn after_tool(merged: &Merged) -> AfterToolVerdict {
-    if merged.stop {
-        return AfterToolVerdict::Stop { reason: merged.stop_text() };
+impl From<&Merged> for BeforeModelVerdict {
+    fn from(merged: &Merged) -> Self {
+        if merged.stop {
+            return BeforeModelVerdict::Stop { reason: merged.stop_text() };
+        }
+        if let Some(response) = &merged.llm_response {
+            return BeforeModelVerdict::Answer { response: response.clone() };
+        }
+        match merged.decision {
+            Some(Decision::Deny) => BeforeModelVerdict::Deny { reason: merged.reason_text() },
+            _ => BeforeModelVerdict::Proceed { changes: merged.llm_request.clone() },
+        }
     }
-    let context = merged.additional_context.clone();
-    match merged.decision {
-        Some(Decision::Deny) => AfterToolVerdict::Hide { reason: merged.reason_text(), context },
-        _ => AfterToolVerdict::Keep { context, tail_call: merged.tail_call.clone() },
+}
+
+impl From<&Merged> for ToolSelection {
+    fn from(merged: &Merged) -> Self {
+        ToolSelection { config: merged.tool_config.clone() }
+    }
+}
+
+impl From<&Merged> for AfterModelVerdict {
+    fn from(merged: &Merged) -> Self {
+        if merged.stop {
+            return AfterModelVerdict::Stop { reason: merged.stop_text() };
+        }
+        match (merged.decision, &merged.llm_response) {
+            (Some(Decision::Deny), _) => AfterModelVerdict::Deny { reason: merged.reason_text() },
+            (_, Some(response)) => AfterModelVerdict::Replace { response: response.clone() },
+            _ => AfterModelVerdict::Keep,
+        }
+    }
+}
+
+impl From<&Merged> for BeforeToolVerdict {
+    fn from(merged: &Merged) -> Self {
+        if merged.stop {
+            return BeforeToolVerdict::Stop { reason: merged.stop_text() };
+        }
+        let changes = merged.tool_input.clone();
+        match merged.decision {
+            Some(Decision::Deny) => BeforeToolVerdict::Deny { reason: merged.reason_text() },
+            Some(Decision::Ask) => BeforeToolVerdict::Ask { reason: merged.reason_text(), changes },
+            _ => BeforeToolVerdict::Proceed { changes },
+        }
+    }
+}
+
+impl From<&Merged> for AfterToolVerdict {
+    fn from(merged: &Merged) -> Self {
+        if merged.stop {
+            return AfterToolVerdict::Stop { reason: merged.stop_text() };
+        }
+        let context = merged.additional_context.clone();
+        match merged.decision {
+            Some(Decision::Deny) => AfterToolVerdict::Hide { reason: merged.reason_text(), context },
+            _ => AfterToolVerdict::Keep { context, tail_call: merged.tail_call.clone() },
+        }
     }
 }
