@@ -32,7 +32,7 @@ impl Runner {
         if cancel.is_cancelled() {
             return Finished::not_run(End::Cancelled);
         }
-        let mut process = match self.start(action, input, session) {
+        let mut process = match self.start_when_free(action, input, session, deadline).await {
             Ok(started) => started,
             Err(end) => return Finished::not_run(end),
         };
@@ -58,8 +58,31 @@ impl Runner {
         Finished { end, stdout, stderr, duration: Duration::ZERO, left_behind, answer: None }
     }
 
+    /// Starts the command. A program that somebody is still writing cannot be executed for that moment, and neither can
+    /// one that has just been written while another thread starts a process; both pass quickly.
+    async fn start_when_free(
+        &self,
+        action: &CommandAction,
+        input: &HookInput,
+        session: &Session,
+        deadline: tokio::time::Instant,
+    ) -> Result<Process, End> {
+        const LONGEST: Duration = Duration::from_millis(256);
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match self.start(action, input, session) {
+                Err(NotStarted::Busy(_)) if pause <= LONGEST && tokio::time::Instant::now() + pause < deadline => {
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+                Err(NotStarted::Busy(end) | NotStarted::Failed(end)) => return Err(end),
+                Ok(process) => return Ok(process),
+            }
+        }
+    }
+
     /// Starts the command, without a shell in between where it needs none.
-    fn start(&self, action: &CommandAction, input: &HookInput, session: &Session) -> Result<Process, End> {
+    fn start(&self, action: &CommandAction, input: &HookInput, session: &Session) -> Result<Process, NotStarted> {
         if let Invocation::Direct { words, .. } = &action.invocation
             && self.direct_is_faithful
         {
@@ -72,7 +95,7 @@ impl Runner {
         let args = [OsString::from("-c"), OsString::from(action.invocation.shell_text())];
         let name = self.shell.file_name().unwrap_or(OsStr::new("sh"));
         let spawned = self.spawn(&self.shell, name, &args, action, input, session);
-        spawned.map_err(|error| cannot_start(&self.shell, &error, session))
+        spawned.map_err(|error| NotStarted::Failed(cannot_start(&self.shell, &error, session)))
     }
 
     /// Starts a program without a shell; `None` if it is a script that only a shell can read.
@@ -82,18 +105,22 @@ impl Runner {
         action: &CommandAction,
         input: &HookInput,
         session: &Session,
-    ) -> Result<Option<Process>, End> {
+    ) -> Result<Option<Process>, NotStarted> {
         let [name, args @ ..] = words else { return Ok(None) };
-        let program = ready::find_program(name, &self.places(action, session)).map_err(not_started)?;
+        let program = ready::find_program(name, &self.places(action, session))
+            .map_err(|reason| NotStarted::Failed(not_started(reason)))?;
         // A script sees the path it was started by: a relative one must stay relative, as a shell leaves it.
         let path = if name.as_encoded_bytes().contains(&b'/') { Path::new(name) } else { program.as_path() };
         match self.spawn(path, name, args, action, input, session) {
             Ok(process) => Ok(Some(process)),
             Err(error) if is_exec_format(&error) => Ok(None),
-            Err(error) => match self.check_command(action, session) {
-                Err(reason) => Err(not_started(reason)),
-                Ok(()) => Err(cannot_start(&program, &error, session)),
-            },
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                Err(NotStarted::Busy(cannot_start(&program, &error, session)))
+            }
+            Err(error) => Err(NotStarted::Failed(match self.check_command(action, session) {
+                Err(reason) => not_started(reason),
+                Ok(()) => cannot_start(&program, &error, session),
+            })),
         }
     }
 
@@ -138,6 +165,14 @@ impl Runner {
         let path = own.or_else(|| lookup(&self.env, "PATH")).unwrap_or(OsStr::new(DEFAULT_PATH));
         Places { path, cwd: &session.cwd }
     }
+}
+
+/// A command that was not started, and how that counts.
+enum NotStarted {
+    /// It may be in a moment.
+    Busy(End),
+    /// It will not be.
+    Failed(End),
 }
 
 /// The variables that tell a hook where it is.

@@ -292,3 +292,18 @@ async fn a_working_directory_that_is_gone_is_named() {
         assert!(warning.text.contains("gone does not exist"), "{warning:?}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_script_that_is_still_being_written_is_waited_for() {
+    let world = World::new();
+    let path = world.executable("late.sh", "#!/bin/sh\necho no >&2; exit 2\n");
+    let writer = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let closing = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        drop(writer);
+    });
+    let outcome = world.run_hook(json!({"type": "command", "command": "./late.sh"})).await;
+    assert_eq!(denied(&outcome), "no");
+    closing.await.unwrap();
+}
