@@ -309,7 +309,7 @@ impl Call<'_> {
         };
         let outcome = self.services.fire(&event, self.cancel).await;
         let metadata =
-            metadata(&outcome.merged.specific, outcome.messages.iter().map(|said| said.text.clone()).collect());
+            metadata(&outcome.merged.answer.specific, outcome.messages.iter().map(|said| said.text.clone()).collect());
         if self.cancel.is_cancelled() {
             // Hooks that were ended by a cancel have hidden nothing.
             let message = "Cancelled before hooks had judged the result, so it is left out".to_owned();

@@ -29,6 +29,7 @@ pub(crate) async fn run(command: &str) -> Outcome<BeforeToolVerdict> {
         tool_input: Cow::Owned(serde_json::Map::from_iter([("command".to_owned(), command.into())])),
         mcp_context: None,
         original_request_name: None,
+        tool_use_id: None,
     };
     let outcome = engine.fire(&event).await;
     engine.shutdown().await;

@@ -3,6 +3,7 @@
 //! Fields are read one by one out of raw JSON, so that one bad field spoils neither the others nor the answer.
 
 mod fields;
+mod json;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

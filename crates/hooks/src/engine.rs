@@ -3,6 +3,7 @@
 //! How the hooks of one event are run is `firing.rs`.
 
 use std::ffi::OsString;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio_util::sync::CancellationToken;
@@ -11,7 +12,7 @@ use crate::event::EventKind;
 use crate::firing::{Firing, Ran};
 use crate::input::{AnyEvent, Event, Session, with_event};
 use crate::merge::merge;
-use crate::observe::{Observer, RunReport};
+use crate::observe::{Belongs, EventId, Observer, RunReport};
 use crate::outcome::{Outcome, Said};
 use crate::plan::{Plan, Planner};
 use crate::ready::NotReady;
@@ -29,6 +30,8 @@ struct Shared {
     session: RwLock<Arc<Session>>,
     runner: Arc<Runner>,
     observers: Arc<[Arc<dyn Observer>]>,
+    /// How many events have had hooks to run.
+    fired: AtomicU64,
 }
 
 /// Puts an engine together.
@@ -77,6 +80,7 @@ impl Builder {
                 session: RwLock::new(Arc::new(self.session)),
                 runner: Arc::new(Runner::new(self.env, self.limits)),
                 observers: self.observers.into(),
+                fired: AtomicU64::new(0),
             }),
         }
     }
@@ -105,9 +109,21 @@ impl HookEngine {
 
     /// Fires an event; cancelling the token ends its hooks.
     pub async fn fire_until<E: Event>(&self, event: &E, cancel: &CancellationToken) -> Outcome<E::Verdict> {
+        self.fire_in(event, None, cancel).await
+    }
+
+    /// Fires an event of a turn; cancelling the token ends its hooks.
+    pub async fn fire_in<E: Event>(
+        &self,
+        event: &E,
+        turn_id: Option<&Arc<str>>,
+        cancel: &CancellationToken,
+    ) -> Outcome<E::Verdict> {
         let planner = self.planner();
         let Some(plan) = planner.plan(E::KIND, event.subject()) else { return conclude::<E>(Vec::new()) };
         let firing = Firing {
+            id: EventId(self.shared.fired.fetch_add(1, Ordering::Relaxed) + 1),
+            belongs: Belongs { turn_id: turn_id.cloned(), tool_use_id: event.tool_use_id().map(Arc::from) },
             kind: E::KIND,
             plan,
             planner,
@@ -127,7 +143,6 @@ impl HookEngine {
                 verdict: (),
                 messages: outcome.messages,
                 warnings: outcome.warnings,
-                suppress_output: outcome.suppress_output,
                 merged: outcome.merged,
                 runs: outcome.runs,
             }
@@ -229,7 +244,6 @@ fn conclude<E: Event>(ran: Vec<Ran>) -> Outcome<E::Verdict> {
         verdict: E::Verdict::from(&merged),
         messages,
         warnings,
-        suppress_output: merged.suppress_output,
         merged,
         runs: ran.into_iter().map(|one| one.report).collect(),
     }

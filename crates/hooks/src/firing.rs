@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{self, Decision, End, Reading, Trouble};
 use crate::event::{EventKind, Power};
 use crate::input::{Event, HookInput, Session};
-use crate::observe::{Observer, RunReport, RunStart, RunStatus};
+use crate::observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
 use crate::plan::{Plan, Planner};
 use crate::registry::{FailureAction, Hook, Registry};
 use crate::run::{Finished, Runner};
@@ -16,6 +16,8 @@ use crate::run::{Finished, Runner};
 /// Everything that the runs of one event share. Cheap to clone: every run takes one along.
 #[derive(Clone)]
 pub(crate) struct Firing {
+    pub(crate) id: EventId,
+    pub(crate) belongs: Belongs,
     pub(crate) kind: EventKind,
     pub(crate) plan: Arc<Plan>,
     pub(crate) planner: Arc<Planner>,
@@ -47,7 +49,7 @@ impl Firing {
         let mut ran: Vec<Ran> = Vec::with_capacity(self.plan.hooks.len());
         for at in 0..self.plan.hooks.len() {
             let mut task = JoinSet::new();
-            self.start(&mut task, at, HookInput::encode(&event, &self.session));
+            self.start(&mut task, at, HookInput::encode(&event, &self.session, &self.belongs));
             for one in task.join_all().await {
                 event.advance(&one.report.answer);
                 ran.push(one);
@@ -62,13 +64,13 @@ impl Firing {
 
     /// All at once, on the same input.
     async fn run_at_once<E: Event>(self, event: &E) -> Vec<Ran> {
-        let input = HookInput::encode(event, &self.session);
+        let input = HookInput::encode(event, &self.session, &self.belongs);
         let mut tasks = JoinSet::new();
         for at in 0..self.plan.hooks.len() {
             self.start(&mut tasks, at, input.clone());
         }
         let mut ran = tasks.join_all().await;
-        ran.sort_by_key(|one| one.report.position);
+        ran.sort_by_key(|one| one.report.id);
         ran
     }
 
@@ -81,8 +83,9 @@ impl Firing {
 
     async fn run_one(&self, at: usize, input: Result<HookInput, String>) -> Ran {
         let hook = &self.plan.hooks[at];
-        let (position, total) = (at + 1, self.plan.hooks.len());
-        let start = RunStart { event: self.kind, hook: hook.id(), source: &hook.source, position, total };
+        let id = RunId { event: self.id, position: at + 1 };
+        let (belongs, total) = (&self.belongs, self.plan.hooks.len());
+        let start = RunStart { id, belongs, event: self.kind, hook: hook.id(), source: &hook.source, total };
         self.observers.iter().for_each(|observer| observer.started(&start));
         let (mut finished, input) = match input {
             Ok(input) => (self.runner.run(hook, &input, &self.session, &self.cancel).await, input),
@@ -94,7 +97,7 @@ impl Firing {
         };
         apply_failure_policy(self.kind, hook, self.planner.registry(), &mut reading);
         note_dropped_output(&finished, &mut reading);
-        let report = self.report(hook, position, input.len(), finished, &mut reading);
+        let report = self.report(hook, id, input.len(), finished, &mut reading);
         self.observers.iter().for_each(|observer| observer.finished(&report, &input));
         Ran { report, troubles: reading.troubles }
     }
@@ -102,7 +105,7 @@ impl Firing {
     fn report(
         &self,
         hook: &Hook,
-        position: usize,
+        id: RunId,
         input_bytes: usize,
         finished: Finished,
         reading: &mut Reading,
@@ -113,10 +116,11 @@ impl Firing {
             End::TimedOut(_) | End::Cancelled => (None, None),
         };
         RunReport {
+            id,
+            belongs: self.belongs.clone(),
             event: self.kind,
             hook: hook.id().to_owned(),
             source: hook.source.clone(),
-            position,
             total: self.plan.hooks.len(),
             status: RunStatus::of(&finished.end),
             exit_code,

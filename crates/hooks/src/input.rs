@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 use crate::answer::Answer;
 use crate::event::EventKind;
 use crate::merge::Merged;
+use crate::growing::GrowingText;
 use crate::model_api::{LlmResponse, SharedJson};
+use crate::observe::Belongs;
 use crate::outcome;
 
 /// An event that can be fired: its kind, its input and the type of its verdict belong together.
@@ -26,8 +28,18 @@ pub trait Event: Serialize + Clone + Send + Sync {
         None
     }
 
+    /// The tool call that it is about.
+    fn tool_use_id(&self) -> Option<&str> {
+        None
+    }
+
     /// A field too large to copy for every hook; it is written ahead of the others, and `Serialize` leaves it out.
     fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
+        None
+    }
+
+    /// A text too long to write for every event; it is written behind the others, and `Serialize` leaves it out.
+    fn growing_field(&self) -> Option<(&'static str, &GrowingText)> {
         None
     }
 
@@ -158,8 +170,8 @@ pub struct AfterModel<'a> {
     #[serde(default)]
     pub content: Cow<'a, str>,
     /// The answer's text so far, this piece included.
-    #[serde(default)]
-    pub full_content: Cow<'a, str>,
+    #[serde(default, skip_serializing)]
+    pub full_content: GrowingText,
 }
 
 /// The model asked for a tool.
@@ -177,6 +189,9 @@ pub struct BeforeTool<'a> {
     /// For a tail call: the tool that the model asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_request_name: Option<Cow<'a, str>>,
+    /// Which call this is; BeforeTool and AfterTool of one call have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<Cow<'a, str>>,
 }
 
 /// A tool has run.
@@ -197,6 +212,9 @@ pub struct AfterTool<'a> {
     /// For a tail call: the tool that the model asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_request_name: Option<Cow<'a, str>>,
+    /// Which call this is; BeforeTool and AfterTool of one call have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<Cow<'a, str>>,
 }
 
 /// The history is about to be compressed.
@@ -282,6 +300,9 @@ impl Event for AfterModel<'_> {
     fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
         Some(("llm_request", &self.llm_request))
     }
+    fn growing_field(&self) -> Option<(&'static str, &GrowingText)> {
+        Some(("full_content", &self.full_content))
+    }
 }
 
 impl Event for BeforeTool<'_> {
@@ -289,6 +310,9 @@ impl Event for BeforeTool<'_> {
     type Verdict = outcome::BeforeToolVerdict;
     fn subject(&self) -> Option<&str> {
         Some(&self.tool_name)
+    }
+    fn tool_use_id(&self) -> Option<&str> {
+        self.tool_use_id.as_deref()
     }
     fn advance(&mut self, answer: &Answer) {
         if let Some(changes) = &answer.tool_input {
@@ -302,6 +326,9 @@ impl Event for AfterTool<'_> {
     type Verdict = outcome::AfterToolVerdict;
     fn subject(&self) -> Option<&str> {
         Some(&self.tool_name)
+    }
+    fn tool_use_id(&self) -> Option<&str> {
+        self.tool_use_id.as_deref()
     }
 }
 
@@ -330,6 +357,9 @@ pub(crate) struct Base<'a> {
     cwd: Cow<'a, str>,
     hook_event_name: EventKind,
     timestamp: String,
+    /// The turn, for events within one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
 }
 
 /// The JSON for a hook's stdin, in pieces so that a shared field is never copied.
@@ -340,17 +370,18 @@ pub struct HookInput {
 
 impl HookInput {
     /// Encodes an event of a session.
-    pub(crate) fn encode<E: Event>(event: &E, session: &Session) -> Result<Self, String> {
-        Self::try_encode(event, session).map_err(|error| format!("its input could not be written as JSON: {error}"))
+    pub(crate) fn encode<E: Event>(event: &E, session: &Session, belongs: &Belongs) -> Result<Self, String> {
+        Self::try_encode(event, session, belongs).map_err(|error| format!("its input could not be written as JSON: {error}"))
     }
 
-    fn try_encode<E: Event>(event: &E, session: &Session) -> Result<Self, serde_json::Error> {
+    fn try_encode<E: Event>(event: &E, session: &Session, belongs: &Belongs) -> Result<Self, serde_json::Error> {
         let base = Base {
             session_id: &session.id,
             transcript_path: session.transcript_path.to_string_lossy(),
             cwd: session.cwd.to_string_lossy(),
             hook_event_name: E::KIND,
             timestamp: format!("{:.3}", jiff::Timestamp::now()),
+            turn_id: belongs.turn_id.as_deref(),
         };
         let mut head = serde_json::to_vec(&base)?;
         head.pop();
@@ -367,6 +398,12 @@ impl HookInput {
             head.remove(seam);
         } else {
             head[seam] = b',';
+        }
+        if let Some((name, text)) = event.growing_field() {
+            head.pop();
+            head.extend_from_slice(format!(",\"{name}\":\"").as_bytes());
+            pieces.push(Bytes::from(std::mem::replace(&mut head, b"\"}".to_vec())));
+            pieces.extend(text.pieces().iter().cloned());
         }
         pieces.push(Bytes::from(head));
         Ok(HookInput { pieces })
@@ -387,6 +424,16 @@ impl HookInput {
         self.len() == 0
     }
 
+    /// The beginning of the text, of at most so many bytes: for people, who read no more.
+    pub fn beginning(&self, most: usize) -> String {
+        let mut kept = Vec::with_capacity(most.min(self.len()));
+        for piece in &self.pieces {
+            kept.extend_from_slice(&piece[..piece.len().min(most - kept.len())]);
+        }
+        let whole = kept.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+        whole.to_owned()
+    }
+
     /// The whole text, copied together: for logs and for hooks in code.
     pub fn to_json(&self) -> String {
         String::from_utf8_lossy(&self.pieces.concat()).into_owned()
@@ -405,7 +452,7 @@ mod tests {
     #[test]
     fn base_fields_come_first_and_own_fields_follow() {
         let event = BeforeAgent { prompt: "hi \"you\"".into() };
-        let json = HookInput::encode(&event, &session()).unwrap().to_json();
+        let json = HookInput::encode(&event, &session(), &Belongs::default()).unwrap().to_json();
         let value: Map<String, Value> = serde_json::from_str(&json).unwrap();
         let keys: Vec<_> = value.keys().map(String::as_str).collect();
         assert_eq!(keys, ["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "prompt"]);
@@ -417,10 +464,39 @@ mod tests {
     fn a_shared_field_is_not_copied() {
         let shared = SharedJson::of(&LlmRequest { model: "m".into(), ..LlmRequest::default() });
         let event = BeforeModel { llm_request: shared.clone() };
-        let input = HookInput::encode(&event, &session()).unwrap();
+        let input = HookInput::encode(&event, &session(), &Belongs::default()).unwrap();
         assert_eq!(input.pieces()[1].as_ptr(), shared.bytes().as_ptr());
         let value: Value = serde_json::from_str(&input.to_json()).unwrap();
         assert_eq!(value["llm_request"]["model"], "m");
+    }
+
+    #[test]
+    fn a_growing_text_stands_last_and_is_whole() {
+        let mut full_content = GrowingText::default();
+        ["one \"", "\u{1F600}\n", ""].iter().for_each(|piece| full_content.push(piece));
+        let event = AfterModel {
+            llm_request: SharedJson::of(&LlmRequest::default()),
+            llm_response: Cow::Owned(LlmResponse::from_text("x")),
+            content: "x".into(),
+            full_content,
+        };
+        let belongs = Belongs { turn_id: Some("t1".into()), ..Belongs::default() };
+        let input = HookInput::encode(&event, &session(), &belongs).unwrap();
+        let value: Map<String, Value> = serde_json::from_str(&input.to_json()).unwrap();
+        assert_eq!(value["full_content"], "one \"\u{1F600}\n");
+        let keys: Vec<_> = value.keys().map(String::as_str).collect();
+        assert_eq!(keys[5..], ["turn_id", "llm_request", "llm_response", "content", "full_content"]);
+    }
+
+    #[test]
+    fn the_beginning_is_cut_between_characters() {
+        let event = BeforeAgent { prompt: "ééééé".into() };
+        let input = HookInput::encode(&event, &session(), &Belongs::default()).unwrap();
+        let whole = input.to_json();
+        for most in 0..whole.len() + 2 {
+            let beginning = input.beginning(most);
+            assert!(whole.starts_with(&beginning) && beginning.len() <= most && beginning.len() + 1 >= most.min(whole.len()));
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@
 //!     tool_input: std::borrow::Cow::Borrowed(&args),
 //!     mcp_context: None,
 //!     original_request_name: None,
+//!     tool_use_id: None,
 //! };
 //! match engine.fire(&event).await.verdict {
 //!     BeforeToolVerdict::Deny { reason } => assert_eq!(reason, "no rm -rf here"),
@@ -46,6 +47,7 @@ mod diagnostic;
 mod engine;
 mod event;
 mod firing;
+mod growing;
 mod input;
 pub mod jsonc;
 mod matcher;
@@ -68,6 +70,7 @@ pub use declare::{Declared, HooksConfig, Layer, declare};
 pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
 pub use engine::{Builder, HookEngine};
 pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
+pub use growing::GrowingText;
 pub use input::{
     AfterAgent, AfterModel, AfterTool, AnyEvent, BeforeAgent, BeforeModel, BeforeTool, BeforeToolSelection, Event,
     HookInput, Notification, PreCompress, Session, SessionEnd, SessionStart,
@@ -78,7 +81,7 @@ pub use model_api::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, SharedJson, ToolConfig,
     ToolMode,
 };
-pub use observe::{Observer, RunReport, RunStart, RunStatus};
+pub use observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
 pub use outcome::{
     Advice, AfterAgentVerdict, AfterModelVerdict, AfterToolVerdict, BeforeAgentVerdict, BeforeModelVerdict,
     BeforeToolVerdict, Outcome, Said, SessionStartVerdict, TailCall, ToolSelection,

@@ -1,46 +1,19 @@
 //! Several hooks' answers → one. Pure, and the same for every event: any stop wins, then any deny, then any ask.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::answer::{Answer, Decision};
 use crate::event::EventKind;
-use crate::model_api::{LlmRequestPatch, LlmResponse, ToolConfig, ToolMode};
-use crate::outcome::TailCall;
+use crate::model_api::{ToolConfig, ToolMode};
 
 /// The answers of all hooks of one event, together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Merged {
-    /// The strongest decision any hook made.
-    pub decision: Option<Decision>,
-    /// Whose it was.
+    /// The strongest decision, all words in plan order, every change laid over those before it.
+    pub answer: Answer,
+    /// Whose decision it is.
     pub decided_by: Vec<String>,
-    /// All reasons, in plan order.
-    pub reason: Option<String>,
-    /// Whether any hook ended the agent loop.
-    pub stop: bool,
-    /// All stop reasons, in plan order.
-    pub stop_reason: Option<String>,
-    /// All messages, in plan order.
-    pub system_message: Option<String>,
-    /// Whether any hook asked to stay out of logs.
-    pub suppress_output: bool,
-    /// All contexts, in plan order.
-    pub additional_context: Option<String>,
-    /// Rewritten arguments, key by key.
-    pub tool_input: Option<Map<String, Value>>,
-    /// Changes to the request, field by field.
-    pub llm_request: Option<LlmRequestPatch>,
-    /// The last replacement.
-    pub llm_response: Option<LlmResponse>,
-    /// The combined tool selection.
-    pub tool_config: Option<ToolConfig>,
-    /// The last tail call.
-    pub tail_call: Option<TailCall>,
-    /// Whether any hook empties the model's memory.
-    pub clear_context: bool,
-    /// Every hook's `hookSpecificOutput`, laid over one another in plan order.
-    pub specific: Map<String, Value>,
 }
 
 /// Two hooks that want different things of one key; the later one's value stands.
@@ -69,34 +42,34 @@ pub fn merge<'a>(answers: impl IntoIterator<Item = (&'a str, &'a Answer)>) -> (M
     let mut tail_owner: Option<&str> = None;
     for (hook, answer) in answers {
         merged.decide(hook, answer);
-        append(&mut merged.reason, answer.reason.as_deref());
-        append(&mut merged.system_message, answer.system_message.as_deref());
-        append(&mut merged.additional_context, answer.additional_context.as_deref());
-        merged.suppress_output |= answer.suppress_output;
-        merged.clear_context |= answer.clear_context;
+        let all = &mut merged.answer;
+        append(&mut all.reason, answer.reason.as_deref());
+        append(&mut all.system_message, answer.system_message.as_deref());
+        append(&mut all.additional_context, answer.additional_context.as_deref());
+        all.suppress_output |= answer.suppress_output;
+        all.clear_context |= answer.clear_context;
         if let Some(changes) = &answer.tool_input {
-            let target = merged.tool_input.get_or_insert_default();
-            lay_over(target, changes, hook, &mut argument_owners, &mut conflicts);
+            lay_over(all.tool_input.get_or_insert_default(), changes, hook, &mut argument_owners, &mut conflicts);
         }
         if let Some(patch) = &answer.llm_request {
-            merged.llm_request.get_or_insert_default().overlay(patch.clone());
+            all.llm_request.get_or_insert_default().overlay(patch.clone());
         }
         if let Some(response) = &answer.llm_response {
-            merged.llm_response = Some(response.clone());
+            all.llm_response = Some(response.clone());
         }
         if let Some(config) = &answer.tool_config {
-            combine_tools(merged.tool_config.get_or_insert_default(), config);
+            combine_tools(all.tool_config.get_or_insert_default(), config);
         }
         if let Some(call) = &answer.tail_call {
-            if let Some(earlier) = tail_owner.filter(|_| merged.tail_call.as_ref() != Some(call)) {
+            if let Some(earlier) = tail_owner.filter(|_| all.tail_call.as_ref() != Some(call)) {
                 conflicts.push(conflict("tailToolCallRequest", earlier, hook));
             }
             tail_owner = Some(hook);
-            merged.tail_call = Some(call.clone());
+            all.tail_call = Some(call.clone());
         }
-        merged.specific.extend(answer.specific.iter().map(|(key, value)| (key.clone(), value.clone())));
+        all.specific.extend(answer.specific.iter().map(|(key, value)| (key.clone(), value.clone())));
     }
-    if let Some(config) = &mut merged.tool_config {
+    if let Some(config) = &mut merged.answer.tool_config {
         finish_tools(config);
     }
     (merged, conflicts)
@@ -104,35 +77,36 @@ pub fn merge<'a>(answers: impl IntoIterator<Item = (&'a str, &'a Answer)>) -> (M
 
 impl Merged {
     fn decide(&mut self, hook: &str, answer: &Answer) {
+        let all = &mut self.answer;
         if answer.stop {
-            if !self.stop {
+            if !all.stop {
                 self.decided_by.clear();
             }
-            self.stop = true;
+            all.stop = true;
             self.decided_by.push(hook.to_owned());
-            append(&mut self.stop_reason, answer.stop_reason.as_deref().or(answer.reason.as_deref()));
+            append(&mut all.stop_reason, answer.stop_reason.as_deref().or(answer.reason.as_deref()));
         }
         let Some(decision) = answer.decision else { return };
-        if self.decision.is_none_or(|current| decision > current) {
-            if !self.stop {
+        if all.decision.is_none_or(|current| decision > current) {
+            if !all.stop {
                 self.decided_by.clear();
             }
-            self.decision = Some(decision);
+            all.decision = Some(decision);
         }
-        if !self.stop && self.decision == Some(decision) && decision != Decision::Allow {
+        if !all.stop && all.decision == Some(decision) && decision != Decision::Allow {
             self.decided_by.push(hook.to_owned());
         }
     }
 
     /// The reason for a deny or an ask, never empty.
     pub fn reason_text(&self) -> String {
-        let word = if self.decision == Some(Decision::Ask) { "asked about" } else { "denied" };
-        self.reason.clone().unwrap_or_else(|| self.unexplained(word))
+        let word = if self.answer.decision == Some(Decision::Ask) { "asked about" } else { "denied" };
+        self.answer.reason.clone().unwrap_or_else(|| self.unexplained(word))
     }
 
     /// The reason for a stop, never empty.
     pub fn stop_text(&self) -> String {
-        self.stop_reason.clone().unwrap_or_else(|| self.unexplained("stopped"))
+        self.answer.stop_reason.clone().unwrap_or_else(|| self.unexplained("stopped"))
     }
 
     fn unexplained(&self, word: &str) -> String {
@@ -142,42 +116,16 @@ impl Merged {
         }
     }
 
-    /// The merged answer in a hook's own vocabulary.
+    /// The merged answer in a hook's own vocabulary; what hooks left unsaid is said.
     pub fn to_json(&self, kind: EventKind) -> Map<String, Value> {
-        let mut object = Map::new();
-        let decision = if self.stop { None } else { Some(self.decision.unwrap_or(Decision::Allow)) };
-        put(&mut object, "decision", decision.map(|decision| json!(decision)));
-        let reason = matches!(self.decision, Some(Decision::Deny | Decision::Ask)).then(|| self.reason_text());
-        put(&mut object, "reason", reason.or_else(|| self.reason.clone()).map(Value::String));
-        object.insert("continue".to_owned(), Value::Bool(!self.stop));
-        put(&mut object, "stopReason", self.stop.then(|| Value::String(self.stop_text())));
-        put(&mut object, "systemMessage", self.system_message.clone().map(Value::String));
-        put(&mut object, "suppressOutput", self.suppress_output.then_some(Value::Bool(true)));
-        let specific = self.specific_json(kind);
-        put(&mut object, "hookSpecificOutput", (!specific.is_empty()).then_some(Value::Object(specific)));
-        object
-    }
-
-    fn specific_json(&self, kind: EventKind) -> Map<String, Value> {
-        let mut object = Map::new();
-        put(&mut object, "additionalContext", self.additional_context.clone().map(Value::String));
-        put(&mut object, "tool_input", self.tool_input.clone().map(Value::Object));
-        put(&mut object, "llm_request", self.llm_request.as_ref().map(|patch| json!(patch)));
-        put(&mut object, "llm_response", self.llm_response.as_ref().map(|response| json!(response)));
-        put(&mut object, "toolConfig", self.tool_config.as_ref().map(|config| json!(config)));
-        let tail = self.tail_call.as_ref().map(|call| json!({"name": call.name, "args": call.args}));
-        put(&mut object, "tailToolCallRequest", tail);
-        put(&mut object, "clearContext", self.clear_context.then_some(Value::Bool(true)));
-        if !object.is_empty() {
-            object.shift_insert(0, "hookEventName".to_owned(), Value::String(kind.name().to_owned()));
+        let mut answer = self.answer.clone();
+        if answer.stop {
+            answer.stop_reason = Some(self.stop_text());
         }
-        object
-    }
-}
-
-fn put(object: &mut Map<String, Value>, key: &str, value: Option<Value>) {
-    if let Some(value) = value {
-        object.insert(key.to_owned(), value);
+        if *answer.decision.get_or_insert(Decision::Allow) != Decision::Allow {
+            answer.reason = Some(self.reason_text());
+        }
+        answer.to_json(kind)
     }
 }
 
@@ -243,6 +191,7 @@ fn finish_tools(config: &mut ToolConfig) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
 
     fn merge_all(answers: &[Answer]) -> (Merged, Vec<Conflict>) {
         let named: Vec<_> = answers.iter().enumerate().map(|(at, answer)| (format!("h{at}"), answer)).collect();
@@ -260,8 +209,8 @@ mod tests {
         first.system_message = Some("m1".into());
         let second = Answer { system_message: Some("m2".into()), ..Answer::deny("two") };
         let (merged, _) = merge_all(&[first, Answer::context("c"), second]);
-        assert_eq!(merged.reason.as_deref(), Some("one\ntwo"));
-        assert_eq!(merged.system_message.as_deref(), Some("m1\nm2"));
+        assert_eq!(merged.answer.reason.as_deref(), Some("one\ntwo"));
+        assert_eq!(merged.answer.system_message.as_deref(), Some("m1\nm2"));
         assert_eq!(merged.decided_by, ["h0", "h2"]);
     }
 
@@ -277,7 +226,7 @@ mod tests {
     fn arguments_merge_and_conflicts_are_named() {
         let (merged, conflicts) =
             merge_all(&[args(json!({"a": 1, "b": 1})), args(json!({"b": 1, "c": 1})), args(json!({"b": 2}))]);
-        assert_eq!(Value::Object(merged.tool_input.unwrap()), json!({"a": 1, "b": 2, "c": 1}));
+        assert_eq!(Value::Object(merged.answer.tool_input.unwrap()), json!({"a": 1, "b": 2, "c": 1}));
         assert_eq!(conflicts, [conflict("b", "h1", "h2")]);
     }
 
@@ -289,11 +238,11 @@ mod tests {
         };
         let any = select(Some(ToolMode::Any), &["b", "a"]);
         let auto = select(None, &["c", "a"]);
-        let config = merge_all(&[any.clone(), auto.clone()]).0.tool_config.unwrap();
+        let config = merge_all(&[any.clone(), auto.clone()]).0.answer.tool_config.unwrap();
         assert_eq!((config.mode, config.allowed.join(",")), (Some(ToolMode::Any), "a,b,c".to_owned()));
-        let config = merge_all(&[any, select(Some(ToolMode::None), &[]), auto.clone()]).0.tool_config.unwrap();
+        let config = merge_all(&[any, select(Some(ToolMode::None), &[]), auto.clone()]).0.answer.tool_config.unwrap();
         assert_eq!((config.mode, config.allowed.len()), (Some(ToolMode::None), 0));
-        assert_eq!(merge_all(&[auto]).0.tool_config.unwrap().mode, Some(ToolMode::Auto));
+        assert_eq!(merge_all(&[auto]).0.answer.tool_config.unwrap().mode, Some(ToolMode::Auto));
     }
 
     fn any_answer() -> impl Strategy<Value = Answer> {
@@ -311,10 +260,10 @@ mod tests {
         ) {
             let (merged, _) = merge_all(&answers);
             let (other, _) = merge_all(&shuffled);
-            prop_assert_eq!((merged.decision, merged.stop), (other.decision, other.stop));
-            prop_assert_eq!(merged.decision, answers.iter().filter_map(|answer| answer.decision).max());
-            prop_assert_eq!(merged.stop, answers.iter().any(|answer| answer.stop));
-            let decided = merged.stop || merged.decision > Some(Decision::Allow);
+            prop_assert_eq!((merged.answer.decision, merged.answer.stop), (other.answer.decision, other.answer.stop));
+            prop_assert_eq!(merged.answer.decision, answers.iter().filter_map(|answer| answer.decision).max());
+            prop_assert_eq!(merged.answer.stop, answers.iter().any(|answer| answer.stop));
+            let decided = merged.answer.stop || merged.answer.decision > Some(Decision::Allow);
             prop_assert_eq!(!merged.decided_by.is_empty(), decided);
         }
     }

@@ -1,5 +1,6 @@
 //! Who wants to know: every run is reported as it starts and as it ends, for panels, telemetry and traces.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::answer::{Answer, Captured, Decision, End};
@@ -15,17 +16,53 @@ pub trait Observer: Send + Sync {
     fn finished(&self, _run: &RunReport, _input: &HookInput) {}
 }
 
+/// Which firing of an event this is: counted through the life of an engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+pub struct EventId(pub(crate) u64);
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Which run this is: the firing it belongs to, and its place in the plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunId {
+    /// The firing.
+    pub event: EventId,
+    /// Its place in the plan, from 1.
+    pub position: usize,
+}
+
+impl std::fmt::Display for RunId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.event, self.position)
+    }
+}
+
+/// What a run belongs to: the same in every report, log and trace, so that nobody has to guess.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Belongs {
+    /// The turn.
+    pub turn_id: Option<Arc<str>>,
+    /// The tool call, for tool events.
+    pub tool_use_id: Option<Arc<str>>,
+}
+
 /// A hook that is about to run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunStart<'a> {
+    /// Which run this is.
+    pub id: RunId,
+    /// What it belongs to.
+    pub belongs: &'a Belongs,
     /// The event.
     pub event: EventKind,
     /// The hook's name.
     pub hook: &'a str,
     /// Where it was declared.
     pub source: &'a Source,
-    /// Its place in the plan, from 1.
-    pub position: usize,
     /// How many hooks the plan has.
     pub total: usize,
 }
@@ -33,14 +70,16 @@ pub struct RunStart<'a> {
 /// How one hook ran.
 #[derive(Clone, Debug)]
 pub struct RunReport {
+    /// Which run this is.
+    pub id: RunId,
+    /// What it belongs to.
+    pub belongs: Belongs,
     /// The event.
     pub event: EventKind,
     /// The hook's name.
     pub hook: String,
     /// Where it was declared.
     pub source: Source,
-    /// Its place in the plan, from 1.
-    pub position: usize,
     /// How many hooks the plan has.
     pub total: usize,
     /// How it ended.

@@ -18,9 +18,7 @@ pub struct Outcome<V> {
     pub messages: Vec<Said>,
     /// What went wrong, in plan order. Never empty when a hook failed.
     pub warnings: Vec<Said>,
-    /// Whether a hook asked to be kept out of logs and telemetry.
-    pub suppress_output: bool,
-    /// The merged answer, in a hook's own vocabulary.
+    /// All answers as one.
     pub merged: Merged,
     /// How each hook ran, in plan order.
     pub runs: Vec<RunReport>,
@@ -214,29 +212,29 @@ impl From<&Merged> for Advice {
 
 impl From<&Merged> for SessionStartVerdict {
     fn from(merged: &Merged) -> Self {
-        SessionStartVerdict { context: merged.additional_context.clone() }
+        SessionStartVerdict { context: merged.answer.additional_context.clone() }
     }
 }
 
 impl From<&Merged> for BeforeAgentVerdict {
     fn from(merged: &Merged) -> Self {
-        if merged.stop {
+        if merged.answer.stop {
             return BeforeAgentVerdict::Stop { reason: merged.stop_text() };
         }
-        match merged.decision {
+        match merged.answer.decision {
             Some(Decision::Deny) => BeforeAgentVerdict::Deny { reason: merged.reason_text() },
-            _ => BeforeAgentVerdict::Proceed { context: merged.additional_context.clone() },
+            _ => BeforeAgentVerdict::Proceed { context: merged.answer.additional_context.clone() },
         }
     }
 }
 
 impl From<&Merged> for AfterAgentVerdict {
     fn from(merged: &Merged) -> Self {
-        let clear_context = merged.clear_context;
-        if merged.stop {
+        let clear_context = merged.answer.clear_context;
+        if merged.answer.stop {
             return AfterAgentVerdict::Stop { reason: merged.stop_text(), clear_context };
         }
-        match merged.decision {
+        match merged.answer.decision {
             Some(Decision::Deny) => AfterAgentVerdict::Retry { reason: merged.reason_text(), clear_context },
             _ => AfterAgentVerdict::Accept { clear_context },
         }
@@ -245,31 +243,31 @@ impl From<&Merged> for AfterAgentVerdict {
 
 impl From<&Merged> for BeforeModelVerdict {
     fn from(merged: &Merged) -> Self {
-        if merged.stop {
+        if merged.answer.stop {
             return BeforeModelVerdict::Stop { reason: merged.stop_text() };
         }
-        if let Some(response) = &merged.llm_response {
+        if let Some(response) = &merged.answer.llm_response {
             return BeforeModelVerdict::Answer { response: response.clone() };
         }
-        match merged.decision {
+        match merged.answer.decision {
             Some(Decision::Deny) => BeforeModelVerdict::Deny { reason: merged.reason_text() },
-            _ => BeforeModelVerdict::Proceed { changes: merged.llm_request.clone() },
+            _ => BeforeModelVerdict::Proceed { changes: merged.answer.llm_request.clone() },
         }
     }
 }
 
 impl From<&Merged> for ToolSelection {
     fn from(merged: &Merged) -> Self {
-        ToolSelection { config: merged.tool_config.clone() }
+        ToolSelection { config: merged.answer.tool_config.clone() }
     }
 }
 
 impl From<&Merged> for AfterModelVerdict {
     fn from(merged: &Merged) -> Self {
-        if merged.stop {
+        if merged.answer.stop {
             return AfterModelVerdict::Stop { reason: merged.stop_text() };
         }
-        match (merged.decision, &merged.llm_response) {
+        match (merged.answer.decision, &merged.answer.llm_response) {
             (Some(Decision::Deny), _) => AfterModelVerdict::Deny { reason: merged.reason_text() },
             (_, Some(response)) => AfterModelVerdict::Replace { response: response.clone() },
             _ => AfterModelVerdict::Keep,
@@ -279,11 +277,11 @@ impl From<&Merged> for AfterModelVerdict {
 
 impl From<&Merged> for BeforeToolVerdict {
     fn from(merged: &Merged) -> Self {
-        if merged.stop {
+        if merged.answer.stop {
             return BeforeToolVerdict::Stop { reason: merged.stop_text() };
         }
-        let changes = merged.tool_input.clone();
-        match merged.decision {
+        let changes = merged.answer.tool_input.clone();
+        match merged.answer.decision {
             Some(Decision::Deny) => BeforeToolVerdict::Deny { reason: merged.reason_text() },
             Some(Decision::Ask) => BeforeToolVerdict::Ask { reason: merged.reason_text(), changes },
             _ => BeforeToolVerdict::Proceed { changes },
@@ -293,13 +291,13 @@ impl From<&Merged> for BeforeToolVerdict {
 
 impl From<&Merged> for AfterToolVerdict {
     fn from(merged: &Merged) -> Self {
-        if merged.stop {
+        if merged.answer.stop {
             return AfterToolVerdict::Stop { reason: merged.stop_text() };
         }
-        let context = merged.additional_context.clone();
-        match merged.decision {
+        let context = merged.answer.additional_context.clone();
+        match merged.answer.decision {
             Some(Decision::Deny) => AfterToolVerdict::Hide { reason: merged.reason_text(), context },
-            _ => AfterToolVerdict::Keep { context, tail_call: merged.tail_call.clone() },
+            _ => AfterToolVerdict::Keep { context, tail_call: merged.answer.tail_call.clone() },
         }
     }
 }

@@ -52,8 +52,8 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
 }
 
 fn exit_code(outcome: &Outcome<()>) -> u8 {
-    match outcome.merged.decision {
-        _ if outcome.merged.stop => exit::DENIED,
+    match outcome.merged.answer.decision {
+        _ if outcome.merged.answer.stop => exit::DENIED,
         Some(Decision::Deny) => exit::DENIED,
         Some(Decision::Ask) => exit::ASK,
         Some(Decision::Allow) | None => exit::OK,
@@ -187,20 +187,20 @@ fn timeline(event: EventKind, subject: Option<&str>, how: &str, outcome: &Outcom
 
 fn summary(event: EventKind, outcome: &Outcome<()>) -> Vec<(&'static str, String)> {
     let merged = &outcome.merged;
-    let decision = match merged.decision {
-        _ if merged.stop => "stopped",
+    let decision = match merged.answer.decision {
+        _ if merged.answer.stop => "stopped",
         Some(Decision::Deny) => "denied",
         Some(Decision::Ask) => "ask the user",
         Some(Decision::Allow) | None => "allowed",
     };
     let mut lines = vec![("decision", decision.to_owned())];
-    if merged.stop {
+    if merged.answer.stop {
         lines.push(("reason", merged.stop_text()));
-    } else if merged.decision >= Some(Decision::Ask) {
+    } else if merged.answer.decision >= Some(Decision::Ask) {
         lines.push(("reason", merged.reason_text()));
     }
-    lines.extend(merged.system_message.clone().map(|text| ("message", text)));
-    lines.extend(merged.additional_context.clone().map(|text| ("context", text)));
+    lines.extend(merged.answer.system_message.clone().map(|text| ("message", text)));
+    lines.extend(merged.answer.additional_context.clone().map(|text| ("context", text)));
     if let Some(Value::Object(specific)) = merged.to_json(event).remove("hookSpecificOutput") {
         let shown = ["hookEventName", "additionalContext"];
         let rest: Map<String, Value> = specific.into_iter().filter(|(key, _)| !shown.contains(&key.as_str())).collect();

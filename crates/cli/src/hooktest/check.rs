@@ -29,7 +29,7 @@ pub(crate) fn check(expect: &Expect, kind: EventKind, outcome: &Outcome<()>, pro
     if let Some(wanted) = expect.decision {
         failures.equal("decision", wanted.as_str(), &decision);
     }
-    let reason = if outcome.merged.stop { text("stopReason") } else { text("reason") };
+    let reason = if outcome.merged.answer.stop { text("stopReason") } else { text("reason") };
     failures.equal_if("reason", expect.reason.as_deref(), &reason);
     failures.contains("reason", &expect.reason_contains, &reason);
     failures.equal_if("message", expect.message.as_deref(), &text("systemMessage"));

@@ -145,7 +145,7 @@ async fn a_known_field_of_the_wrong_type_is_named_and_the_rest_counts() {
 #[tokio::test]
 async fn suppress_output_hides_logs_and_not_the_message() {
     let outcome = World::new().run(&says(json!({"suppressOutput": true, "systemMessage": "shown"}))).await;
-    assert!(outcome.suppress_output && outcome.runs[0].answer.suppress_output);
+    assert!(outcome.merged.answer.suppress_output && outcome.runs[0].answer.suppress_output);
     assert_eq!(outcome.messages[0].text, "shown");
 }
 
@@ -234,7 +234,7 @@ async fn a_failure_on_an_event_that_cannot_be_denied_only_warns() {
         "hooks": {"SessionStart": [{"hooks": [command("start", "exit 5")]}]}});
     let outcome = within(world.settings(settings).build().fire(&SessionStart { source: "startup".into() })).await;
     assert_eq!(warning(&outcome), "exited with code 5");
-    assert_eq!(outcome.merged.decision, None);
+    assert_eq!(outcome.merged.answer.decision, None);
 }
 
 #[tokio::test]

@@ -262,7 +262,7 @@ async fn numbers_beyond_64_bits_are_no_trouble() {
         )
         .await;
     assert!(outcome.warnings.is_empty(), "{:?}", outcome.warnings);
-    let changes = outcome.merged.tool_input.unwrap();
+    let changes = outcome.merged.answer.tool_input.unwrap();
     assert_eq!(changes["small"], Value::from(1));
     assert_eq!(changes["big"].as_f64(), Some(123_456_789_012_345_678_901_234_567_890.0));
 }

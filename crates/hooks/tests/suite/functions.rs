@@ -174,7 +174,7 @@ async fn what_an_event_cannot_do_no_function_can() {
     let world = World::new();
     let hook = Hook { event: EventKind::SessionStart, ..in_code("code", |_| async { Ok(Answer::deny("no")) }) };
     let outcome = within(engine(&world, vec![hook]).fire(&SessionStart { source: "startup".into() })).await;
-    assert_eq!(outcome.merged.decision, None);
+    assert_eq!(outcome.merged.answer.decision, None);
     assert!(warning(&outcome).contains("SessionStart does not act on"), "{:?}", outcome.warnings);
 }
 

@@ -84,7 +84,7 @@ async fn a_deny_or_a_stop_ends_a_sequential_plan() {
         let engine = world.settings(sequential(EventKind::BeforeTool, hooks)).build();
         let outcome = within(engine.fire(&tool_call())).await;
         assert!(!matches!(outcome.verdict, BeforeToolVerdict::Proceed { .. }));
-        let ran: Vec<_> = outcome.runs.iter().map(|run| (run.hook.as_str(), run.position, run.total)).collect();
+        let ran: Vec<_> = outcome.runs.iter().map(|run| (run.hook.as_str(), run.id.position, run.total)).collect();
         assert_eq!(ran, [("1", 1, 3), ("2", 2, 3)]);
     }
     assert!(world.path("first").exists() && !world.path("third").exists());
@@ -185,7 +185,7 @@ async fn two_values_for_one_argument_are_reported() {
     let set = |value: u32| says(json!({"hookSpecificOutput": {"tool_input": {"limit": value}}}));
     let hooks = json!([command("first", &set(1)), command("second", &set(2))]);
     let outcome = within(world.hooks(EventKind::BeforeTool, hooks).build().fire(&tool_call())).await;
-    assert_eq!(outcome.merged.tool_input, Some(object(json!({"limit": 2}))));
+    assert_eq!(outcome.merged.answer.tool_input, Some(object(json!({"limit": 2}))));
     assert_eq!(outcome.warnings[0].text, "hooks first and second set `limit` to different values; second's stands");
 }
 

@@ -82,10 +82,11 @@ async fn tool_events_tell_name_arguments_and_result() {
         tool_response: Cow::Owned(json!({"llmContent": "ok", "returnDisplay": "ok"})),
         mcp_context: Some(Cow::Owned(json!({"server_name": "git"}))),
         original_request_name: Some("first".into()),
+        tool_use_id: Some("call-1".into()),
     };
     let expected = json!({"tool_name": "mcp__git__log", "tool_input": {"n": 1},
         "tool_response": {"llmContent": "ok", "returnDisplay": "ok"}, "mcp_context": {"server_name": "git"},
-        "original_request_name": "first"});
+        "original_request_name": "first", "tool_use_id": "call-1"});
     assert_eq!(told(&after).await, object(expected));
 }
 
@@ -126,4 +127,27 @@ async fn an_event_named_at_run_time_fires_like_any_other() {
         let expected = usize::from(kind != EventKind::BeforeToolSelection);
         assert_eq!(outcome.messages.len(), expected, "{kind}");
     }
+}
+
+#[tokio::test]
+async fn runs_say_which_event_turn_and_call_they_belong_to() {
+    let world = World::new();
+    let engine = world.hooks(EventKind::BeforeTool, json!([command("a", "cat >told"), command("b", "true")])).build();
+    let turn = std::sync::Arc::from("turn-7");
+    let mut call = tool_call();
+    call.tool_use_id = Some("call-1".into());
+    let cancel = CancellationToken::new();
+    let first = within(engine.fire_in(&call, Some(&turn), &cancel)).await.runs;
+    let second = within(engine.fire(&tool_call())).await.runs;
+    let told: Value = serde_json::from_str(&world.read("told")).unwrap();
+    assert!(told.get("turn_id").is_none() && told.get("tool_use_id").is_none());
+    let ids: Vec<String> = first.iter().chain(&second).map(|run| run.id.to_string()).collect();
+    assert_eq!(ids, ["1.1", "1.2", "2.1", "2.2"]);
+    for run in &first {
+        assert_eq!((run.belongs.turn_id.as_deref(), run.belongs.tool_use_id.as_deref()), (Some("turn-7"), Some("call-1")));
+    }
+    assert_eq!((&second[0].belongs.turn_id, &second[0].belongs.tool_use_id), (&None, &None));
+    within(engine.fire_in(&call, Some(&turn), &cancel)).await;
+    let told: Value = serde_json::from_str(&world.read("told")).unwrap();
+    assert_eq!((&told["turn_id"], &told["tool_use_id"]), (&json!("turn-7"), &json!("call-1")));
 }

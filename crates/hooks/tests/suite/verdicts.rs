@@ -61,7 +61,7 @@ async fn advice_only_events_take_messages() {
     for outcome in [&end, &compress, &notified] {
         assert_eq!((outcome.verdict, outcome.messages[0].text.as_str()), (Advice, "hello"));
     }
-    assert_eq!(fire(&notification, "exit 2").await.merged.decision, None);
+    assert_eq!(fire(&notification, "exit 2").await.merged.answer.decision, None);
 }
 
 #[tokio::test]
@@ -174,6 +174,7 @@ async fn after_tool_keeps_hides_calls_on_or_stops() {
         tool_response: Cow::default(),
         mcp_context: None,
         original_request_name: None,
+        tool_use_id: None,
     };
     let kept = AfterToolVerdict::Keep { context: Some("c".into()), tail_call: None };
     assert_eq!(verdict(&event, context("c")).await, kept);
@@ -181,7 +182,7 @@ async fn after_tool_keeps_hides_calls_on_or_stops() {
     let call = TailCall { name: "replace".into(), args: object(json!({"a": 1})) };
     let outcome = fire(&event, &says(tail.clone())).await;
     assert_eq!(outcome.verdict, AfterToolVerdict::Keep { context: None, tail_call: Some(call) });
-    assert_eq!(Value::Object(outcome.merged.specific), tail["hookSpecificOutput"]);
+    assert_eq!(Value::Object(outcome.merged.answer.specific), tail["hookSpecificOutput"]);
     let mut hide = deny();
     hide["hookSpecificOutput"] = json!({"additionalContext": "c"});
     let hidden = AfterToolVerdict::Hide { reason: "no".into(), context: Some("c".into()) };

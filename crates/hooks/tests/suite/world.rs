@@ -182,6 +182,7 @@ pub(crate) fn call_of(tool: &'static str, args: Value) -> BeforeTool<'static> {
         tool_input: Cow::Owned(object(args)),
         mcp_context: None,
         original_request_name: None,
+        tool_use_id: None,
     }
 }
 
@@ -243,7 +244,7 @@ impl Notes {
 
 impl Observer for Notes {
     fn started(&self, run: &RunStart<'_>) {
-        self.note(format!("start {} {} {} {}/{}", run.event, run.hook, run.source, run.position, run.total));
+        self.note(format!("start {} {} {} {}/{}", run.event, run.hook, run.source, run.id.position, run.total));
     }
 
     fn finished(&self, run: &RunReport, input: &HookInput) {
@@ -253,7 +254,7 @@ impl Observer for Notes {
             run.event,
             run.hook,
             run.source,
-            run.position,
+            run.id.position,
             run.total,
             run.status.as_str(),
             run.exit_code
