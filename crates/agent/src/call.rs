@@ -426,6 +426,7 @@ fn failure(kind: ToolErrorKind, message: String) -> Finished {
         llm_content: Content::Text(message.clone()),
         return_display: Display::Text(message.clone()),
         error: Some(ToolFailure::new(kind, message)),
+        exit: None,
     };
     Finished { result, ..nothing() }
 }

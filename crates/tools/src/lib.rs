@@ -31,7 +31,7 @@ pub use filter::FileFilter;
 pub use http::{HttpAccess, HttpPolicy, PrivateAddresses};
 pub use process::BackgroundJobs;
 pub use registry::{RegisterError, Registry, Selection};
-pub use result::{Content, Display, Match, Part, Skipped, Todo, TodoStatus, ToolResult};
+pub use result::{CommandEnd, Content, Display, Match, Part, Skipped, Todo, TodoStatus, ToolResult, signal_name};
 pub use schema::validate as validate_arguments;
 pub use tool::{BoxFuture, Declaration, Tool, ToolKind};
 pub use workspace::{PathError, Workspace, WorkspaceError};

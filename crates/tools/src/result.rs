@@ -15,6 +15,44 @@ pub struct ToolResult {
     pub return_display: Display,
     /// Set if the call failed.
     pub error: Option<ToolFailure>,
+    /// Set if the call ran a command: how that ended.
+    pub exit: Option<CommandEnd>,
+}
+
+/// How a command ended. A call whose command failed has not failed itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandEnd {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By this signal.
+    Signaled(i32),
+    /// It ran for too long and was ended.
+    TimedOut,
+    /// It was silent for too long and was ended.
+    Inactive,
+    /// The call was cancelled, and it was ended.
+    Cancelled,
+    /// It has not: it runs on in the background.
+    Background,
+}
+
+/// The name of the signal in [`CommandEnd::Signaled`].
+pub fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return None,
+    })
 }
 
 /// Content for the model.
@@ -136,7 +174,12 @@ impl ToolResult {
 
     /// A success.
     pub fn new(llm_content: Content, return_display: Display) -> Self {
-        Self { llm_content, return_display, error: None }
+        Self { llm_content, return_display, error: None, exit: None }
+    }
+
+    /// The same, with how the command it ran ended.
+    pub(crate) fn ended(self, exit: CommandEnd) -> Self {
+        Self { exit: Some(exit), ..self }
     }
 
     /// The JSON that AfterTool hooks get as `tool_response`.
@@ -162,6 +205,7 @@ impl From<ToolFailure> for ToolResult {
             llm_content: Content::Text(told),
             return_display: Display::Text(format!("Error: {}", failure.message)),
             error: Some(failure),
+            exit: None,
         }
     }
 }

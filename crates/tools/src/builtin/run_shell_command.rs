@@ -5,7 +5,7 @@ use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::process::{self, End, Finished, Started};
-use crate::result::{Content, Display, ToolResult, untrusted};
+use crate::result::{CommandEnd, Content, Display, ToolResult, signal_name, untrusted};
 use crate::tool::{Builtin, whole};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -128,12 +128,15 @@ async fn in_background(
             Ok(report(args, directory, pid, &finished))
         }
         // Dropping it ends it.
-        None if ctx.cancel.is_cancelled() => Ok(ToolFailure::cancelled().into()),
+        None if ctx.cancel.is_cancelled() => {
+            Ok(ToolResult::from(ToolFailure::cancelled()).ended(CommandEnd::Cancelled))
+        }
         None => {
             let output = started.output.text();
             started.detach(ctx);
             let told = format!("Command is running in background. PID: {pid}. Initial output:\n{output}");
-            Ok(ToolResult::text(untrusted(&told), format!("Background process started with PID {pid}.")))
+            let shown = format!("Background process started with PID {pid}.");
+            Ok(ToolResult::text(untrusted(&told), shown).ended(CommandEnd::Background))
         }
     }
 }
@@ -145,13 +148,15 @@ fn report(args: &Args, directory: &Path, pid: u32, finished: &Finished) -> ToolR
         End::Cancelled => {
             let mut result = ended(&output, "Command was cancelled by user before it could complete.");
             result.error = Some(ToolFailure::cancelled());
-            result
+            result.ended(CommandEnd::Cancelled)
         }
         End::Inactive(limit) => {
             ended(&output, &format!("Command was ended because it gave no output for {}.", in_words(limit)))
+                .ended(CommandEnd::Inactive)
         }
         End::TimedOut(limit) => {
             ended(&output, &format!("Command was ended because it ran longer than {}.", in_words(limit)))
+                .ended(CommandEnd::TimedOut)
         }
     }
 }
@@ -195,49 +200,35 @@ fn exited(
         format!("Output: {}", if empty { "(empty)" } else { output.trim_end() }),
     ];
     let mut shown = output.to_owned();
-    if let Some(code) = status.code().filter(|code| *code != 0) {
-        lines.push(format!("Exit Code: {code}"));
-        if empty {
-            shown = format!("Command exited with code: {code}");
+    let end = command_end(status);
+    match end {
+        CommandEnd::Exited(code) if code != 0 => {
+            lines.push(format!("Exit Code: {code}"));
+            if empty {
+                shown = format!("Command exited with code: {code}");
+            }
         }
-    }
-    if let Some(signal) = signal_of(status) {
-        lines.push(format!("Signal: {signal}"));
-        if empty {
-            shown = format!("Command terminated by signal: {signal}");
+        CommandEnd::Signaled(number) => {
+            let signal = signal_name(number).map_or_else(|| number.to_string(), str::to_owned);
+            lines.push(format!("Signal: {signal}"));
+            if empty {
+                shown = format!("Command terminated by signal: {signal}");
+            }
         }
+        _ => {}
     }
     if !left_behind.is_empty() {
         let pids: Vec<String> = left_behind.iter().map(u32::to_string).collect();
         lines.push(format!("Background PIDs: {}", pids.join(", ")));
     }
     lines.push(format!("Process Group PGID: {pid}"));
-    ToolResult::new(Content::Text(untrusted(&lines.join("\n"))), Display::Text(shown))
+    ToolResult::new(Content::Text(untrusted(&lines.join("\n"))), Display::Text(shown)).ended(end)
 }
 
-#[cfg(unix)]
-fn signal_of(status: ExitStatus) -> Option<String> {
-    use std::os::unix::process::ExitStatusExt;
-    const NAMES: &[(i32, &str)] = &[
-        (1, "SIGHUP"),
-        (2, "SIGINT"),
-        (3, "SIGQUIT"),
-        (4, "SIGILL"),
-        (5, "SIGTRAP"),
-        (6, "SIGABRT"),
-        (8, "SIGFPE"),
-        (9, "SIGKILL"),
-        (11, "SIGSEGV"),
-        (13, "SIGPIPE"),
-        (14, "SIGALRM"),
-        (15, "SIGTERM"),
-    ];
-    let number = status.signal()?;
-    let name = NAMES.iter().find(|(known, _)| *known == number).map(|(_, name)| (*name).to_owned());
-    Some(name.unwrap_or_else(|| number.to_string()))
-}
-
-#[cfg(not(unix))]
-fn signal_of(_status: ExitStatus) -> Option<String> {
-    None
+fn command_end(status: ExitStatus) -> CommandEnd {
+    #[cfg(unix)]
+    if let Some(number) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return CommandEnd::Signaled(number);
+    }
+    CommandEnd::Exited(status.code().unwrap_or_default())
 }

@@ -1,7 +1,7 @@
 //! `run_shell_command`.
 
 use super::support::{Project, told};
-use hookwright_tools::ToolErrorKind;
+use hookwright_tools::{CommandEnd, ToolErrorKind};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,38 @@ async fn codes_and_signals_are_told() {
     assert!(inside.contains("project/sub"), "{inside}");
     let stdin = project.told("run_shell_command", json!({ "command": "cat" })).await;
     assert!(stdin.contains("Output: (empty)"), "there is no input: {stdin}");
+}
+
+#[tokio::test]
+async fn how_it_ended_is_typed() {
+    let mut project = Project::new();
+    project.ctx.shell.grace = Duration::from_millis(200);
+    for (command, end) in [
+        ("true", CommandEnd::Exited(0)),
+        ("echo 'Exit Code: 9'; exit 3", CommandEnd::Exited(3)),
+        ("kill -9 $$", CommandEnd::Signaled(9)),
+    ] {
+        let result = project.call("run_shell_command", json!({ "command": command })).await;
+        assert_eq!(result.exit, Some(end), "{command}");
+    }
+    let background = json!({ "command": "sleep 60", "is_background": true, "delay_ms": 10 });
+    assert_eq!(project.call("run_shell_command", background).await.exit, Some(CommandEnd::Background));
+    project.ctx.background.end_all(Duration::from_secs(2)).await;
+
+    let sleep = json!({ "command": "sleep 60" });
+    project.ctx.shell.timeout = Some(Duration::from_millis(50));
+    assert_eq!(project.call("run_shell_command", sleep.clone()).await.exit, Some(CommandEnd::TimedOut));
+    project.ctx.shell.timeout = None;
+    project.ctx.shell.inactivity_timeout = Some(Duration::from_millis(50));
+    assert_eq!(project.call("run_shell_command", sleep.clone()).await.exit, Some(CommandEnd::Inactive));
+    project.ctx.shell.inactivity_timeout = None;
+    let cancel = project.ctx.cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        cancel.cancel();
+    });
+    assert_eq!(project.call("run_shell_command", sleep).await.exit, Some(CommandEnd::Cancelled));
+    assert_eq!(project.call("list_directory", json!({ "path": "." })).await.exit, None);
 }
 
 #[tokio::test]
