@@ -14,6 +14,7 @@ use crate::commands::{self, CommandError};
 use crate::compress::{self, Trigger};
 use crate::context;
 use crate::event::{AgentEvent, TurnEnd};
+use crate::scope::Scope;
 use crate::services::{Interaction, Services};
 use crate::transcript::{Entry, Transcript};
 use crate::translate::hook_context;
@@ -46,6 +47,24 @@ pub enum StartSource {
     Resume,
     /// The conversation was cleared.
     Clear,
+}
+
+/// Why a session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// The program ends.
+    Exit,
+    /// The conversation was cleared.
+    Clear,
+}
+
+impl EndReason {
+    fn as_str(self) -> &'static str {
+        match self {
+            EndReason::Exit => "exit",
+            EndReason::Clear => "clear",
+        }
+    }
 }
 
 impl StartSource {
@@ -116,7 +135,7 @@ impl Agent {
     /// Fires SessionStart.
     pub async fn start(&mut self, source: StartSource, cancel: &CancellationToken) {
         let event = SessionStart { source: Cow::Borrowed(source.as_str()) };
-        let context = self.services.fire(&event, cancel).await.verdict.context;
+        let context = self.services.fire(&event, &Scope::outside(cancel)).await.verdict.context;
         match (context, self.services.interaction) {
             (Some(context), Interaction::Interactive) => self.remember(Content::user_text(hook_context(&context))),
             (context, _) => self.start_context = context,
@@ -124,11 +143,10 @@ impl Agent {
     }
 
     /// Fires SessionEnd and waits for its hooks only a short while.
-    pub async fn end(&mut self, reason: &str) {
+    pub async fn end(&mut self, reason: EndReason) {
         const GRACE: Duration = Duration::from_secs(2);
-        let event = SessionEnd { reason: Cow::Borrowed(reason) };
-        let cancel = CancellationToken::new();
-        let _ = tokio::time::timeout(GRACE, self.services.fire(&event, &cancel)).await;
+        let event = SessionEnd { reason: Cow::Borrowed(reason.as_str()) };
+        let _ = tokio::time::timeout(GRACE, self.services.fire(&event, &Scope::default())).await;
     }
 
     /// Ends what tools and hooks left running. The last thing a session does.
@@ -150,7 +168,7 @@ impl Agent {
     /// # Errors
     /// How it failed, as the end of a turn.
     pub async fn compress(&mut self, cancel: &CancellationToken) -> Result<(), TurnEnd> {
-        compress::compress(self, Trigger::Manual, cancel).await
+        compress::compress(self, Trigger::Manual, &Scope::outside(cancel)).await
     }
 
     /// Answers a prompt, retries demanded by AfterAgent hooks included. Files that it mentions go along.
@@ -188,40 +206,40 @@ impl Agent {
     /// Answers a prompt that is made of these parts, as a custom command's is; `prompt` is its text.
     pub async fn prompt_with(&mut self, prompt: &str, parts: Vec<Part>, cancel: &CancellationToken) -> TurnEnd {
         self.prompts += 1;
-        let prompt_id = format!("{}########{}", self.services.hooks.session().id, self.prompts);
-        self.services
-            .events
-            .send(AgentEvent::PromptStarted { prompt: prompt.to_owned(), prompt_id: prompt_id.clone() });
-        let end = self.answer(prompt, parts, &prompt_id, cancel).await;
+        let turn_id = format!("{}########{}", self.services.hooks.session().id, self.prompts);
+        let scope = Scope { turn_id: Some(turn_id.into()), cancel: cancel.clone() };
+        let prompt_id = scope.prompt_id();
+        self.services.events.send(AgentEvent::PromptStarted { prompt: prompt.to_owned(), prompt_id });
+        let end = self.answer(prompt, parts, &scope).await;
         self.services.events.send(AgentEvent::TurnFinished(end.clone()));
         end
     }
 
-    async fn answer(&mut self, prompt: &str, parts: Vec<Part>, prompt_id: &str, cancel: &CancellationToken) -> TurnEnd {
+    async fn answer(&mut self, prompt: &str, parts: Vec<Part>, scope: &Scope) -> TurnEnd {
         let limit = self.services.hooks.max_agent_retries();
         let mut current = prompt.to_owned();
         let mut parts = parts;
         let mut answers = String::new();
         let mut attempt = 0;
         loop {
-            if let Some(end) = self.before_agent(&current, std::mem::take(&mut parts), cancel).await {
+            if let Some(end) = self.before_agent(&current, std::mem::take(&mut parts), scope).await {
                 return end;
             }
-            let (text, end) = self.run_turn(prompt_id, cancel).await;
+            let (text, end) = self.run_turn(scope).await;
             if end != TurnEnd::Answered {
                 return end;
             }
             answers.push_str(if answers.is_empty() { "" } else { "\n" });
             answers.push_str(&text);
-            match self.after_agent(prompt, &answers, attempt > 0, cancel).await {
-                Next::End(end) => return end,
-                Next::Retry(_) if attempt >= limit => {
+            match self.after_agent(prompt, &answers, attempt > 0, scope).await {
+                AfterAnswer::End(end) => return end,
+                AfterAnswer::Retry(_) if attempt >= limit => {
                     let times = attempt + 1;
                     let text = format!("hooks rejected the answer {times} times in a row; the last answer stands");
                     self.services.events.send(AgentEvent::Warning(text));
                     return TurnEnd::Answered;
                 }
-                Next::Retry(reason) => {
+                AfterAnswer::Retry(reason) => {
                     attempt += 1;
                     self.services.events.send(AgentEvent::AgentRetry { reason: reason.clone(), attempt });
                     // A hook's words are taken as they are: what looks like a path in them is none.
@@ -233,19 +251,14 @@ impl Agent {
     }
 
     /// BeforeAgent; then the prompt is part of the history, or the turn is over.
-    async fn before_agent(
-        &mut self,
-        prompt: &str,
-        mut parts: Vec<Part>,
-        cancel: &CancellationToken,
-    ) -> Option<TurnEnd> {
-        let outcome = self.services.fire(&BeforeAgent { prompt: Cow::Borrowed(prompt) }, cancel).await;
+    async fn before_agent(&mut self, prompt: &str, mut parts: Vec<Part>, scope: &Scope) -> Option<TurnEnd> {
+        let outcome = self.services.fire(&BeforeAgent { prompt: Cow::Borrowed(prompt) }, scope).await;
         let (context, end) = match outcome.verdict {
             BeforeAgentVerdict::Proceed { context } => (context, None),
             BeforeAgentVerdict::Deny { reason } => return Some(TurnEnd::Blocked(reason)),
             BeforeAgentVerdict::Stop { reason } => (None, Some(TurnEnd::Stopped(reason))),
         };
-        if cancel.is_cancelled() {
+        if scope.is_cancelled() {
             return Some(TurnEnd::Cancelled);
         }
         if let Some(context) = self.start_context.take() {
@@ -256,16 +269,18 @@ impl Agent {
         end
     }
 
-    async fn after_agent(&mut self, prompt: &str, answer: &str, retried: bool, cancel: &CancellationToken) -> Next {
+    async fn after_agent(&mut self, prompt: &str, answer: &str, retried: bool, scope: &Scope) -> AfterAnswer {
         let event = AfterAgent {
             prompt: Cow::Borrowed(prompt),
             prompt_response: Cow::Borrowed(if answer.is_empty() { "[no response text]" } else { answer }),
             stop_hook_active: retried,
         };
-        let (next, clear) = match self.services.fire(&event, cancel).await.verdict {
-            AfterAgentVerdict::Accept { clear_context } => (Next::End(TurnEnd::Answered), clear_context),
-            AfterAgentVerdict::Retry { reason, clear_context } => (Next::Retry(reason), clear_context),
-            AfterAgentVerdict::Stop { reason, clear_context } => (Next::End(TurnEnd::Stopped(reason)), clear_context),
+        let (next, clear) = match self.services.fire(&event, scope).await.verdict {
+            AfterAgentVerdict::Accept { clear_context } => (AfterAnswer::End(TurnEnd::Answered), clear_context),
+            AfterAgentVerdict::Retry { reason, clear_context } => (AfterAnswer::Retry(reason), clear_context),
+            AfterAgentVerdict::Stop { reason, clear_context } => {
+                (AfterAnswer::End(TurnEnd::Stopped(reason)), clear_context)
+            }
         };
         if clear {
             self.history.clear();
@@ -273,7 +288,7 @@ impl Agent {
             self.record(&Entry::ClearContext);
             self.services.events.send(AgentEvent::Note("a hook emptied the model's memory".to_owned()));
         }
-        if cancel.is_cancelled() { Next::End(TurnEnd::Cancelled) } else { next }
+        if scope.is_cancelled() { AfterAnswer::End(TurnEnd::Cancelled) } else { next }
     }
 
     /// Adds a message to the history and to the transcript.
@@ -290,7 +305,8 @@ impl Agent {
     }
 }
 
-enum Next {
+/// What follows an answer.
+enum AfterAnswer {
     End(TurnEnd),
     Retry(String),
 }

@@ -5,50 +5,11 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use hookwright_settings::ApprovalMode;
 use hookwright_tools::{ToolKind, canonical_name};
 use serde_json::{Map, Value};
 
 use crate::policy::{Policy, PolicyDecision};
-
-/// Which calls run unasked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ApprovalMode {
-    /// Those that only look.
-    #[default]
-    Default,
-    /// Edits too.
-    AutoEdit,
-    /// All of them.
-    Yolo,
-    /// Those that only look; others do not run at all.
-    Plan,
-}
-
-impl ApprovalMode {
-    /// Every mode, in the order in which a user steps through them.
-    pub const ALL: [ApprovalMode; 4] =
-        [ApprovalMode::Default, ApprovalMode::AutoEdit, ApprovalMode::Plan, ApprovalMode::Yolo];
-
-    /// Its name on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ApprovalMode::Default => "default",
-            ApprovalMode::AutoEdit => "auto_edit",
-            ApprovalMode::Yolo => "yolo",
-            ApprovalMode::Plan => "plan",
-        }
-    }
-}
-
-impl From<hookwright_settings::ApprovalMode> for ApprovalMode {
-    fn from(mode: hookwright_settings::ApprovalMode) -> Self {
-        match mode {
-            hookwright_settings::ApprovalMode::Default => ApprovalMode::Default,
-            hookwright_settings::ApprovalMode::AutoEdit => ApprovalMode::AutoEdit,
-            hookwright_settings::ApprovalMode::Plan => ApprovalMode::Plan,
-        }
-    }
-}
 
 /// What is to happen with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +27,7 @@ pub(crate) enum Permission {
 pub struct Approvals {
     mode: RwLock<ApprovalMode>,
     /// `--allowed-tools` and `tools.allowed`.
-    allowed: Vec<String>,
+    allowed: RwLock<Vec<String>>,
     policy: Policy,
     /// What the user allowed for the session.
     granted: Mutex<HashSet<String>>,
@@ -75,7 +36,7 @@ pub struct Approvals {
 impl Approvals {
     /// Rules for a session.
     pub fn new(mode: ApprovalMode, allowed: Vec<String>, policy: Policy) -> Self {
-        Approvals { mode: RwLock::new(mode), allowed, policy, granted: Mutex::default() }
+        Approvals { mode: RwLock::new(mode), allowed: RwLock::new(allowed), policy, granted: Mutex::default() }
     }
 
     /// The approval mode now.
@@ -86,6 +47,11 @@ impl Approvals {
     /// Another approval mode, from the next call on.
     pub fn set_mode(&self, mode: ApprovalMode) {
         *self.mode.write().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// Other tools that run unasked, from the next call on.
+    pub fn set_allowed(&self, allowed: Vec<String>) {
+        *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = allowed;
     }
 
     /// Lets calls like this one run unasked from now on.
@@ -116,7 +82,8 @@ impl Approvals {
             ApprovalMode::AutoEdit | ApprovalMode::Default => {}
         }
         let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner).contains(&grant_key(tool, args));
-        let listed = self.allowed.iter().any(|entry| allows(entry, tool, args));
+        let allowed = self.allowed.read().unwrap_or_else(PoisonError::into_inner);
+        let listed = allowed.iter().any(|entry| allows(entry, tool, args));
         if granted || listed { Permission::Granted } else { Permission::Ask }
     }
 }

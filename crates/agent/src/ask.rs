@@ -5,24 +5,28 @@ use std::borrow::Cow;
 use hookwright_hooks::Notification;
 use serde_json::json;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest};
+use crate::scope::Scope;
 use crate::services::Services;
 
-/// The user's word. A screen that is gone, and a cancelled turn, count as a cancel.
-pub(crate) async fn ask(services: &Services, request: ApprovalRequest, cancel: &CancellationToken) -> ApprovalReply {
+/// The user's word. A front end that is gone, and a cancelled turn, count as a cancel.
+pub(crate) async fn ask(services: &Services, request: ApprovalRequest, scope: &Scope) -> ApprovalReply {
+    let _turn_to_ask = tokio::select! {
+        () = scope.cancel.cancelled() => return ApprovalReply::Cancel,
+        turn = services.asking.lock() => turn,
+    };
     let event = notification(&request);
     let (sender, receiver) = oneshot::channel();
     let wait = async {
         services.events.send(AgentEvent::Approval(Box::new(request), sender));
         tokio::select! {
-            () = cancel.cancelled() => ApprovalReply::Cancel,
+            () = scope.cancel.cancelled() => ApprovalReply::Cancel,
             reply = receiver => reply.unwrap_or(ApprovalReply::Cancel),
         }
     };
     // The user need not wait for hooks that notify.
-    let (_, reply) = tokio::join!(services.fire(&event, cancel), wait);
+    let (_, reply) = tokio::join!(services.fire(&event, scope), wait);
     reply
 }
 

@@ -8,11 +8,11 @@ use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeTool, BeforeToolVerdic
 use hookwright_model::{FunctionCall, Part, ToolChoice};
 use hookwright_tools::{Content, Display, OutputSink, Tool, ToolErrorKind, ToolFailure, ToolKind, ToolResult};
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 use crate::approval::Permission;
 use crate::ask::ask;
-use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallError, ToolEnd, ToolStart};
+use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, ToolEnd, ToolStart};
+use crate::scope::Scope;
 use crate::services::{Interaction, Services};
 use crate::translate::hook_context;
 
@@ -24,11 +24,11 @@ pub(crate) struct CallResult {
     /// What the model is told.
     pub(crate) parts: Vec<Part>,
     /// Whether the agent goes on.
-    pub(crate) then: Then,
+    pub(crate) after: AfterCall,
 }
 
 /// Whether the agent goes on after a call.
-pub(crate) enum Then {
+pub(crate) enum AfterCall {
     GoOn,
     Stop(String),
     Cancel,
@@ -43,24 +43,23 @@ struct Call<'a> {
     /// For a tail call: the tool that the model asked for.
     original: Option<String>,
     rewritten: Vec<String>,
-    decision: Option<&'static str>,
-    prompt_id: &'a str,
-    cancel: &'a CancellationToken,
+    decision: Option<CallDecision>,
+    scope: &'a Scope,
 }
 
-/// Where a call ended.
-enum End {
+/// What came of a call.
+enum Ran {
     /// It ran, or failed; the model goes on with this.
     Done(Box<Finished>),
     /// Another tool takes its place.
-    Tail(TailCall),
+    Replaced(TailCall),
 }
 
 struct Finished {
     result: ToolResult,
     metadata: Map<String, Value>,
     duration: Duration,
-    then: Then,
+    after: AfterCall,
 }
 
 /// Runs a call of the model to its end, tail calls included.
@@ -69,8 +68,7 @@ pub(crate) async fn run(
     call: &FunctionCall,
     call_id: &str,
     choice: Option<&ToolChoice>,
-    prompt_id: &str,
-    cancel: &CancellationToken,
+    scope: &Scope,
 ) -> CallResult {
     let mut next = Call {
         services,
@@ -80,21 +78,20 @@ pub(crate) async fn run(
         original: None,
         rewritten: Vec::new(),
         decision: None,
-        prompt_id,
-        cancel,
+        scope,
     };
     let mut depth = 0;
     loop {
         // What a hook chose is not the model's choice any more.
         let choice = choice.filter(|_| depth == 0);
         let tail = match next.run(choice).await {
-            End::Done(finished) => return next.conclude(call, *finished),
-            End::Tail(tail) if depth >= TAIL_CALLS => {
+            Ran::Done(finished) => return next.conclude(call, *finished),
+            Ran::Replaced(tail) if depth >= TAIL_CALLS => {
                 let message =
                     format!("more than {TAIL_CALLS} tools in a row wanted to run in its place; {} did not", tail.name);
                 return next.conclude(call, failure(ToolErrorKind::ExecutionFailed, message));
             }
-            End::Tail(tail) => tail,
+            Ran::Replaced(tail) => tail,
         };
         depth += 1;
         next = Call {
@@ -110,20 +107,20 @@ pub(crate) async fn run(
 }
 
 impl Call<'_> {
-    async fn run(&mut self, choice: Option<&ToolChoice>) -> End {
+    async fn run(&mut self, choice: Option<&ToolChoice>) -> Ran {
         let tool = match self.check(choice) {
             Ok(tool) => tool,
-            Err(finished) => return End::Done(finished),
+            Err(finished) => return Ran::Done(finished),
         };
         let asked_by = match self.before_tool().await {
             Ok(asked_by) => asked_by,
-            Err(finished) => return End::Done(finished),
+            Err(finished) => return Ran::Done(finished),
         };
         if let Err(finished) = self.approve(&tool, asked_by).await {
-            return End::Done(finished);
+            return Ran::Done(finished);
         }
-        if self.cancel.is_cancelled() {
-            return End::Done(Box::new(cancelled()));
+        if self.scope.is_cancelled() {
+            return Ran::Done(Box::new(cancelled()));
         }
         let started = Instant::now();
         let mut result = self.execute(&tool).await;
@@ -161,15 +158,16 @@ impl Call<'_> {
             tool_input: Cow::Borrowed(&self.args),
             mcp_context: None,
             original_request_name: self.original.as_deref().map(Cow::Borrowed),
+            tool_use_id: Some(Cow::Borrowed(&self.id)),
         };
-        let outcome = self.services.fire(&event, self.cancel).await;
+        let outcome = self.services.fire(&event, self.scope).await;
         let (asked_by, changes) = match outcome.verdict {
             BeforeToolVerdict::Proceed { changes } => (None, changes),
             BeforeToolVerdict::Ask { reason, changes } => {
                 (Some(AskedBy { hooks: outcome.merged.decided_by, reason }), changes)
             }
             BeforeToolVerdict::Deny { reason } => {
-                self.decision = Some("reject");
+                self.decision = Some(CallDecision::Reject);
                 return Err(Box::new(failure(
                     ToolErrorKind::PolicyViolation,
                     format!("Tool execution blocked: {reason}"),
@@ -192,7 +190,7 @@ impl Call<'_> {
         if self.rewritten.is_empty() {
             return Ok(());
         }
-        self.decision = Some("modify");
+        self.decision = Some(CallDecision::Modify);
         match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
             Ok(_) => Ok(()),
             Err(problem) => {
@@ -211,15 +209,15 @@ impl Call<'_> {
         };
         match permission {
             Permission::Granted => {
-                self.decision = self.decision.or(Some("auto_accept"));
+                self.decision = self.decision.or(Some(CallDecision::AutoAccept));
                 Ok(())
             }
             Permission::Refused(reason) => {
-                self.decision = Some("reject");
+                self.decision = Some(CallDecision::Reject);
                 Err(Box::new(failure(ToolErrorKind::PolicyViolation, format!("Tool execution blocked: {reason}"))))
             }
             Permission::Ask if services.interaction == Interaction::Headless => {
-                self.decision = Some("reject");
+                self.decision = Some(CallDecision::Reject);
                 Err(Box::new(failure(
                     ToolErrorKind::PolicyViolation,
                     nobody_to_ask(&self.name, tool.kind(), asked_by.as_ref()),
@@ -242,12 +240,12 @@ impl Call<'_> {
             rewritten: self.rewritten.clone(),
             asked_by,
         };
-        let reply = ask(self.services, request, self.cancel).await;
+        let reply = ask(self.services, request, self.scope).await;
         self.take_reply(reply)
     }
 
     fn take_reply(&mut self, reply: ApprovalReply) -> Result<(), Box<Finished>> {
-        self.decision = Some("accept");
+        self.decision = Some(CallDecision::Accept);
         match reply {
             ApprovalReply::Once => Ok(()),
             ApprovalReply::Session => {
@@ -255,7 +253,7 @@ impl Call<'_> {
                 Ok(())
             }
             ApprovalReply::Edited(args) => {
-                self.decision = Some("modify");
+                self.decision = Some(CallDecision::Modify);
                 self.args = args;
                 match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
                     Ok(_) => Ok(()),
@@ -263,12 +261,12 @@ impl Call<'_> {
                 }
             }
             ApprovalReply::Deny(word) => {
-                self.decision = Some("reject");
+                self.decision = Some(CallDecision::Reject);
                 let word = word.map(|word| format!(": {word}")).unwrap_or_default();
                 Err(Box::new(failure(ToolErrorKind::ExecutionFailed, format!("the user did not allow this{word}"))))
             }
             ApprovalReply::Cancel => {
-                self.decision = Some("reject");
+                self.decision = Some(CallDecision::Reject);
                 Err(Box::new(cancelled()))
             }
         }
@@ -285,7 +283,7 @@ impl Call<'_> {
             rewritten: self.rewritten.clone(),
         }));
         let mut context = self.services.tool_context.clone();
-        context.cancel = self.cancel.clone();
+        context.cancel = self.scope.cancel.clone();
         let (events, call_id) = (self.services.events.clone(), self.id.clone());
         context.output = OutputSink::new(move |text| {
             events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });
@@ -294,11 +292,11 @@ impl Call<'_> {
     }
 
     /// AfterTool: may hide the result, add to it, or put another tool in its place.
-    async fn after_tool(&self, mut result: ToolResult, duration: Duration) -> End {
+    async fn after_tool(&self, mut result: ToolResult, duration: Duration) -> Ran {
         // A result can be large, and writing it as JSON is for hooks only.
         if self.services.hooks.plan(EventKind::AfterTool, Some(&self.name)).is_none() {
-            let then = if self.cancel.is_cancelled() { Then::Cancel } else { Then::GoOn };
-            return End::Done(Box::new(Finished { result, metadata: Map::new(), duration, then }));
+            let after = if self.scope.is_cancelled() { AfterCall::Cancel } else { AfterCall::GoOn };
+            return Ran::Done(Box::new(Finished { result, metadata: Map::new(), duration, after }));
         }
         let event = AfterTool {
             tool_name: Cow::Borrowed(&self.name),
@@ -306,35 +304,36 @@ impl Call<'_> {
             tool_response: Cow::Owned(result.to_json()),
             mcp_context: None,
             original_request_name: self.original.as_deref().map(Cow::Borrowed),
+            tool_use_id: Some(Cow::Borrowed(&self.id)),
         };
-        let outcome = self.services.fire(&event, self.cancel).await;
+        let outcome = self.services.fire(&event, self.scope).await;
         let metadata =
             metadata(&outcome.merged.answer.specific, outcome.messages.iter().map(|said| said.text.clone()).collect());
-        if self.cancel.is_cancelled() {
+        if self.scope.is_cancelled() {
             // Hooks that were ended by a cancel have hidden nothing.
             let message = "Cancelled before hooks had judged the result, so it is left out".to_owned();
-            let unseen = failure(ToolErrorKind::ExecutionFailed, message);
-            return End::Done(Box::new(Finished { duration, then: Then::Cancel, ..unseen }));
+            let unseen = failure(ToolErrorKind::Cancelled, message);
+            return Ran::Done(Box::new(Finished { duration, after: AfterCall::Cancel, ..unseen }));
         }
-        let then = Then::GoOn;
+        let after = AfterCall::GoOn;
         let finished = match outcome.verdict {
             AfterToolVerdict::Keep { tail_call: Some(tail), .. } => {
-                self.tell(&Finished { result, metadata, duration, then });
-                return End::Tail(tail);
+                self.tell(&Finished { result, metadata, duration, after });
+                return Ran::Replaced(tail);
             }
             AfterToolVerdict::Keep { context, .. } => {
                 add_context(&mut result.llm_content, context);
-                Finished { result, metadata, duration, then }
+                Finished { result, metadata, duration, after }
             }
             AfterToolVerdict::Hide { reason, context } => {
                 let mut hidden = failure(ToolErrorKind::ExecutionFailed, format!("Tool result blocked: {reason}"));
                 hidden.result.llm_content = Content::Text(reason);
                 add_context(&mut hidden.result.llm_content, context);
-                Finished { metadata, duration, then, ..hidden }
+                Finished { metadata, duration, after, ..hidden }
             }
             AfterToolVerdict::Stop { reason } => Finished { metadata, duration, ..stopped(&reason) },
         };
-        End::Done(Box::new(finished))
+        Ran::Done(Box::new(finished))
     }
 
     /// Tells the screen how the call ended.
@@ -349,18 +348,19 @@ impl Call<'_> {
             error: result
                 .error
                 .as_ref()
-                .map(|failure| CallError { kind: failure.kind.as_str().to_owned(), message: failure.message.clone() }),
+                .map(|failure| CallError { kind: failure.kind, message: failure.message.clone() }),
             duration: finished.duration,
             decision: self.decision,
+            command: result.command.as_ref().map(|run| run.end),
             metadata: finished.metadata.clone(),
-            prompt_id: self.prompt_id.to_owned(),
+            prompt_id: self.scope.prompt_id(),
         })));
     }
 
     /// What the model is told; under the name and id that it asked with.
     fn conclude(&self, call: &FunctionCall, finished: Finished) -> CallResult {
         self.tell(&finished);
-        let Finished { result, then, .. } = finished;
+        let Finished { result, after, .. } = finished;
         let key = if result.error.is_some() { "error" } else { "output" };
         let response = Map::from_iter([(key.to_owned(), Value::String(result.llm_content.to_text()))]);
         let mut parts = vec![Part::function_response(call.id.clone(), call.name.clone(), response)];
@@ -370,7 +370,7 @@ impl Call<'_> {
                 hookwright_tools::Part::Text(_) => None,
             }));
         }
-        CallResult { parts, then }
+        CallResult { parts, after }
     }
 }
 
@@ -417,7 +417,12 @@ fn append(content: &mut Content, text: &str) {
 }
 
 fn nothing() -> Finished {
-    Finished { result: ToolResult::text("", ""), metadata: Map::new(), duration: Duration::ZERO, then: Then::GoOn }
+    Finished {
+        result: ToolResult::text("", ""),
+        metadata: Map::new(),
+        duration: Duration::ZERO,
+        after: AfterCall::GoOn,
+    }
 }
 
 /// A call that did not do what it should.
@@ -426,16 +431,16 @@ fn failure(kind: ToolErrorKind, message: String) -> Finished {
         llm_content: Content::Text(message.clone()),
         return_display: Display::Text(message.clone()),
         error: Some(ToolFailure::new(kind, message)),
-        exit: None,
+        command: None,
     };
     Finished { result, ..nothing() }
 }
 
 fn stopped(reason: &str) -> Finished {
     let message = format!("Agent execution stopped by hook: {reason}");
-    Finished { then: Then::Stop(reason.to_owned()), ..failure(ToolErrorKind::StopExecution, message) }
+    Finished { after: AfterCall::Stop(reason.to_owned()), ..failure(ToolErrorKind::StopExecution, message) }
 }
 
 fn cancelled() -> Finished {
-    Finished { then: Then::Cancel, ..failure(ToolErrorKind::ExecutionFailed, "Cancelled".to_owned()) }
+    Finished { after: AfterCall::Cancel, ..failure(ToolErrorKind::Cancelled, "Cancelled".to_owned()) }
 }

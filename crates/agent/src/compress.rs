@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use hookwright_hooks::PreCompress;
 use hookwright_model::{Content, Model, Request, Role, context_window, estimate_content_tokens};
-use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::event::{AgentEvent, TurnEnd};
+use crate::scope::Scope;
 use crate::transcript::Entry;
 
 /// Why history is compressed.
@@ -48,7 +48,7 @@ fn tokens(agent: &Agent) -> u64 {
 }
 
 /// Compresses; PreCompress hooks run beside it.
-pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, cancel: &CancellationToken) -> Result<(), TurnEnd> {
+pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope) -> Result<(), TurnEnd> {
     let Some(at) = split(&agent.history) else {
         agent.services.events.send(AgentEvent::Note("there is nothing to compress yet".to_owned()));
         return Ok(());
@@ -59,7 +59,7 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, cancel: &Cance
     let request = Request::new(agent.model.clone(), contents);
     let event = PreCompress { trigger: Cow::Borrowed(trigger.as_str()) };
     let (_, summary) =
-        tokio::join!(agent.services.fire(&event, cancel), agent.services.model.generate(&request, cancel));
+        tokio::join!(agent.services.fire(&event, scope), agent.services.model.generate(&request, &scope.cancel));
     let summary = match summary {
         Ok(chunk) => chunk.text(),
         Err(error) if error.is_cancelled() => return Err(TurnEnd::Cancelled),

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_hooks::{EventKind, HookInput, RunReport, Source};
-use hookwright_model::{Chunk, Request, Usage};
-use hookwright_tools::{Display, ToolKind};
+use hookwright_hooks::{EventKind, HookInput, RunId, RunReport, Source};
+use hookwright_model::{Chunk, Content, Request, Usage};
+use hookwright_settings::ApprovalMode;
+use hookwright_tools::{CommandEnd, Display, ToolErrorKind, ToolKind};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
+
+use crate::session::Reply;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -39,7 +42,7 @@ pub enum AgentEvent {
     },
     /// Hooks and user let a tool run.
     ToolStarted(ToolStart),
-    /// A running tool printed something.
+    /// A running tool printed something. Of what was printed faster than it was read, only the end is here.
     ToolOutput {
         /// Which call.
         call_id: String,
@@ -50,14 +53,14 @@ pub enum AgentEvent {
     ToolFinished(Box<ToolEnd>),
     /// A hook is about to run.
     HookStarted {
+        /// Which run this is; its report has the same.
+        id: RunId,
         /// The event.
         event: EventKind,
         /// The hook.
         hook: String,
         /// Where it was declared.
         source: Source,
-        /// Its place in the plan, from 1.
-        position: usize,
         /// How many hooks the plan has.
         total: usize,
     },
@@ -147,6 +150,64 @@ pub enum AgentEvent {
     Warning(String),
     /// The turn is over.
     TurnFinished(TurnEnd),
+    /// The session has begun something; [`AgentEvent::Idle`] says when it is done.
+    Busy(Activity),
+    /// Nothing is under way.
+    Idle {
+        /// The model that is asked.
+        model: String,
+        /// Tokens of the conversation, as far as they are known.
+        tokens: u64,
+    },
+    /// The prompts that wait, all of them; told whenever that changes.
+    Waiting(Vec<String>),
+    /// Something that the user typed is begun now.
+    Begun(String),
+    /// Prompts that waited will not be begun; they are the user's again.
+    GivenBack(Vec<String>),
+    /// An answer to an order, or news of the configuration.
+    Reply(Reply),
+    /// The configuration, or what is known of it, is another.
+    Configured,
+    /// The conversation is empty again.
+    Cleared,
+    /// The last messages of the conversation that goes on.
+    History(Vec<Arc<Content>>),
+    /// Another approval mode.
+    ModeChanged(ApprovalMode),
+    /// Another model.
+    ModelChanged(String),
+}
+
+/// What a session is busy with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// SessionStart.
+    Starting,
+    /// A turn.
+    Working,
+    /// The user's own command.
+    RunningCommand,
+    /// A new conversation.
+    Clearing,
+    /// A summary.
+    Compressing,
+    /// Another conversation.
+    Resuming,
+}
+
+impl Activity {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Activity::Starting => "Starting",
+            Activity::Working => "Working",
+            Activity::RunningCommand => "Running",
+            Activity::Clearing => "Clearing",
+            Activity::Compressing => "Compressing",
+            Activity::Resuming => "Resuming",
+        }
+    }
 }
 
 /// A tool call that is about to run.
@@ -183,21 +244,59 @@ pub struct ToolEnd {
     pub error: Option<CallError>,
     /// How long it ran; nothing if it did not.
     pub duration: Duration,
-    /// Who let it run: `accept`, `auto_accept`, `reject`, `modify`; nothing if nobody was concerned.
-    pub decision: Option<&'static str>,
+    /// Who let it run or did not; nothing if nobody was concerned.
+    pub decision: Option<CallDecision>,
+    /// How the command that it ran ended, if it ran one.
+    pub command: Option<CommandEnd>,
     /// What AfterTool hooks attached: `hookData` and `hookMessages`.
     pub metadata: Map<String, Value>,
     /// The turn's name in logs.
     pub prompt_id: String,
 }
 
+/// Who let a call run, or did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallDecision {
+    /// The user allowed it.
+    Accept,
+    /// Nobody had to be asked.
+    AutoAccept,
+    /// A hook, a rule or the user refused it.
+    Reject,
+    /// Hooks or the user changed its arguments.
+    Modify,
+}
+
+impl CallDecision {
+    /// Every decision, in the order in which counts list them.
+    pub const ALL: [CallDecision; 4] =
+        [CallDecision::Accept, CallDecision::Reject, CallDecision::Modify, CallDecision::AutoAccept];
+
+    /// The word in logs and counts.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CallDecision::Accept => "accept",
+            CallDecision::AutoAccept => "auto_accept",
+            CallDecision::Reject => "reject",
+            CallDecision::Modify => "modify",
+        }
+    }
+}
+
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallError {
-    /// A word for machines: `policy_violation`, `stop_execution`, `execution_failed`, …
-    pub kind: String,
+    /// What sort of failure.
+    pub kind: ToolErrorKind,
     /// Words for people.
     pub message: String,
+}
+
+impl CallError {
+    /// Whether the user cancelled it, so that nothing went wrong.
+    pub fn is_cancelled(&self) -> bool {
+        self.kind == ToolErrorKind::Cancelled
+    }
 }
 
 /// What the user is asked to allow.
@@ -247,6 +346,17 @@ pub enum ApprovalReply {
     Cancel,
 }
 
+/// How bad an end is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// As it should be.
+    Fine,
+    /// Somebody wanted it so.
+    Warning,
+    /// Something went wrong.
+    Error,
+}
+
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnEnd {
@@ -271,19 +381,53 @@ pub enum TurnEnd {
     },
 }
 
-/// Where events go.
-#[derive(Clone, Debug)]
-pub struct Events(Arc<tokio::sync::mpsc::UnboundedSender<AgentEvent>>);
-
-impl Events {
-    /// A pair: where events go, and where they come out.
-    pub fn channel() -> (Events, tokio::sync::mpsc::UnboundedReceiver<AgentEvent>) {
-        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
-        (Events(Arc::new(sender)), receiver)
+impl TurnEnd {
+    /// A failure without advice.
+    pub fn failed(message: impl Into<String>) -> Self {
+        TurnEnd::Failed { message: message.into(), hint: None }
     }
 
-    /// Tells the screen; nobody listening is fine.
-    pub fn send(&self, event: AgentEvent) {
-        let _ = self.0.send(event);
+    /// A word for machines; none for an answer.
+    pub fn kind(&self) -> Option<&'static str> {
+        match self {
+            TurnEnd::Answered => None,
+            TurnEnd::Blocked(_) => Some("blocked"),
+            TurnEnd::Stopped(_) => Some("stopped"),
+            TurnEnd::Cancelled => Some("cancelled"),
+            TurnEnd::TurnLimit(_) => Some("turn_limit"),
+            TurnEnd::Loop(_) => Some("loop"),
+            TurnEnd::Failed { .. } => Some("failed"),
+        }
+    }
+
+    /// How bad it is.
+    pub fn severity(&self) -> Severity {
+        match self {
+            TurnEnd::Answered => Severity::Fine,
+            TurnEnd::Blocked(_) | TurnEnd::Stopped(_) | TurnEnd::Cancelled => Severity::Warning,
+            TurnEnd::TurnLimit(_) | TurnEnd::Loop(_) | TurnEnd::Failed { .. } => Severity::Error,
+        }
+    }
+
+    /// What to tell people; nothing for an answer, which speaks for itself.
+    pub fn words(&self) -> Option<String> {
+        match self {
+            TurnEnd::Answered => None,
+            TurnEnd::Blocked(reason) => Some(format!("Agent execution blocked: {reason}")),
+            TurnEnd::Stopped(reason) => Some(format!("Agent execution stopped by hook: {reason}")),
+            TurnEnd::Cancelled => Some("Cancelled".to_owned()),
+            TurnEnd::TurnLimit(limit) => Some(format!("the session has made its {limit} model requests")),
+            TurnEnd::Loop(reason) => Some(reason.clone()),
+            TurnEnd::Failed { message, .. } => Some(message.clone()),
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            TurnEnd::TurnLimit(_) => Some("raise `model.maxSessionTurns` in the settings for more"),
+            TurnEnd::Failed { hint, .. } => hint.as_deref(),
+            _ => None,
+        }
     }
 }

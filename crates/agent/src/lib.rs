@@ -14,17 +14,25 @@ pub mod commands;
 mod compress;
 pub mod context;
 mod event;
+mod events;
 mod loop_guard;
 mod policy;
+mod scope;
 mod services;
+pub mod session;
 mod stream;
 pub mod system;
 pub mod transcript;
 mod translate;
 mod turn;
 
-pub use agent::{Agent, StartSource};
-pub use approval::{ApprovalMode, Approvals};
-pub use event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallError, Events, ToolEnd, ToolStart, TurnEnd};
+pub use agent::{Agent, EndReason, StartSource};
+pub use approval::Approvals;
+pub use event::{
+    Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, Severity, ToolEnd,
+    ToolStart, TurnEnd,
+};
+pub use events::{EventStream, Events};
+pub use hookwright_settings::ApprovalMode;
 pub use policy::{Policy, PolicyError};
 pub use services::{HookEvents, Interaction, Services};

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use hookwright_hooks::{Event, HookEngine, HookInput, Observer, Outcome, RunReport, RunStart, Said};
 use hookwright_model::{AnyModel, GenerationConfig, ToolDeclaration};
 use hookwright_tools::{Registry, ToolContext};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Mutex;
 
 use crate::approval::Approvals;
-use crate::event::{AgentEvent, Events};
+use crate::event::AgentEvent;
+use crate::events::Events;
+use crate::scope::Scope;
 
 /// Whether there is somebody to ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interaction {
     /// Nobody: what would need asking is refused.
+    #[default]
     Headless,
     /// The screen answers [`AgentEvent::Approval`].
     Interactive,
@@ -33,6 +36,8 @@ pub struct Services {
     pub approvals: Approvals,
     /// Where to tell of things.
     pub events: Events,
+    /// Held by whoever asks the user: one question at a time, whatever runs side by side.
+    pub asking: Mutex<()>,
     /// Whether there is somebody to ask.
     pub interaction: Interaction,
     /// How the model is to answer.
@@ -47,10 +52,18 @@ pub struct Services {
 
 impl Services {
     /// Fires an event and passes on what hooks say and what went wrong with them.
-    pub(crate) async fn fire<E: Event>(&self, event: &E, cancel: &CancellationToken) -> Outcome<E::Verdict> {
-        let outcome = self.hooks.fire_until(event, cancel).await;
+    pub(crate) async fn fire<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
+        let outcome = self.fire_quietly(event, scope).await;
         self.pass_on::<E>(&outcome.messages, &outcome.warnings);
         outcome
+    }
+
+    /// Fires an event, once the front end has room for what that will tell it.
+    pub(crate) async fn fire_quietly<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
+        if self.hooks.wants(E::KIND) {
+            self.events.room(&scope.cancel).await;
+        }
+        self.hooks.fire_in(event, scope.turn_id.as_ref(), &scope.cancel).await
     }
 
     /// Passes on words of and about hooks.
@@ -80,10 +93,10 @@ pub struct HookEvents(pub Events);
 impl Observer for HookEvents {
     fn started(&self, run: &RunStart<'_>) {
         self.0.send(AgentEvent::HookStarted {
+            id: run.id,
             event: run.event,
             hook: run.hook.to_owned(),
             source: run.source.clone(),
-            position: run.position,
             total: run.total,
         });
     }

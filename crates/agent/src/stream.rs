@@ -7,13 +7,14 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use hookwright_hooks::{
-    AfterModel, AfterModelVerdict, BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, SharedJson,
+    AfterModel, AfterModelVerdict, BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, GrowingText,
+    SharedJson,
 };
 use hookwright_model::{Chunk, ChunkStream, Model, ModelError, Part, Request, ToolChoice};
-use tokio_util::sync::CancellationToken;
 
 use crate::event::AgentEvent;
 use crate::loop_guard::LoopGuard;
+use crate::scope::Scope;
 use crate::services::Services;
 use crate::translate;
 
@@ -34,25 +35,19 @@ pub(crate) enum Answer {
 }
 
 /// Sends a request and sees its answer through.
-pub(crate) async fn ask(
-    services: &Services,
-    mut request: Request,
-    guard: &mut LoopGuard,
-    prompt_id: &str,
-    cancel: &CancellationToken,
-) -> Answer {
-    if let Some(answer) = before_model(services, &mut request, cancel).await {
+pub(crate) async fn ask(services: &Services, mut request: Request, guard: &mut LoopGuard, scope: &Scope) -> Answer {
+    if let Some(answer) = before_model(services, &mut request, scope).await {
         return answer;
     }
-    let view = before_tool_selection(services, &mut request, cancel).await;
-    if cancel.is_cancelled() {
+    let view = before_tool_selection(services, &mut request, scope).await;
+    if scope.is_cancelled() {
         return Answer::Cancelled(Chunk::default());
     }
     let started = Instant::now();
-    let prompt_id = prompt_id.to_owned();
+    let prompt_id = scope.prompt_id();
     services.events.send(AgentEvent::ModelRequest { request: Box::new(request.clone()), prompt_id: prompt_id.clone() });
-    let answer = match services.model.stream(&request, cancel).await {
-        Ok(stream) => receive(services, stream, &request, view, guard, cancel).await,
+    let answer = match services.model.stream(&request, &scope.cancel).await {
+        Ok(stream) => receive(services, stream, &request, view, guard, scope).await,
         Err(error) if error.is_cancelled() => Answer::Cancelled(Chunk::default()),
         Err(error) => Answer::Failed(error, Chunk::default()),
     };
@@ -74,12 +69,12 @@ pub(crate) async fn ask(
 }
 
 /// BeforeModel: changes the request, or is the answer.
-async fn before_model(services: &Services, request: &mut Request, cancel: &CancellationToken) -> Option<Answer> {
+async fn before_model(services: &Services, request: &mut Request, scope: &Scope) -> Option<Answer> {
     if !services.hooks.wants(EventKind::BeforeModel) {
         return None;
     }
     let event = BeforeModel { llm_request: SharedJson::of(&translate::request_view(request)) };
-    match services.fire(&event, cancel).await.verdict {
+    match services.fire(&event, scope).await.verdict {
         BeforeModelVerdict::Proceed { changes: None } => None,
         BeforeModelVerdict::Proceed { changes: Some(patch) } => {
             for trouble in translate::apply_patch(request, &patch) {
@@ -100,11 +95,7 @@ async fn before_model(services: &Services, request: &mut Request, cancel: &Cance
 }
 
 /// BeforeToolSelection: which tools go along. Gives back the request as later hooks see it, if any will.
-async fn before_tool_selection(
-    services: &Services,
-    request: &mut Request,
-    cancel: &CancellationToken,
-) -> Option<SharedJson> {
+async fn before_tool_selection(services: &Services, request: &mut Request, scope: &Scope) -> Option<SharedJson> {
     let hooks = &services.hooks;
     let (selects, watches) = (hooks.wants(EventKind::BeforeToolSelection), hooks.wants(EventKind::AfterModel));
     if !selects && !watches {
@@ -114,7 +105,7 @@ async fn before_tool_selection(
     if !selects {
         return Some(view);
     }
-    let outcome = services.fire(&BeforeToolSelection { llm_request: view.clone() }, cancel).await;
+    let outcome = services.fire(&BeforeToolSelection { llm_request: view.clone() }, scope).await;
     match outcome.verdict.config {
         Some(config) => {
             request.tool_choice = Some(translate::tool_choice(&config));
@@ -131,25 +122,27 @@ async fn receive(
     request: &Request,
     view: Option<SharedJson>,
     guard: &mut LoopGuard,
-    cancel: &CancellationToken,
+    scope: &Scope,
 ) -> Answer {
     let mut whole = Chunk::default();
     let mut watcher =
-        view.map(|llm_request| Watcher { services, llm_request, text: String::new(), said: HashSet::new() });
+        view.map(|llm_request| Watcher { services, llm_request, text: GrowingText::default(), said: HashSet::new() });
     while let Some(piece) = stream.next().await {
+        // A front end that does not read holds up the model, not our memory.
+        services.events.room(&scope.cancel).await;
         let mut chunk = match piece {
             Ok(chunk) => chunk,
             Err(error) if error.is_cancelled() => return Answer::Cancelled(whole),
             Err(error) => return Answer::Failed(error, whole),
         };
         if let Some(watcher) = watcher.as_mut().filter(|_| services.hooks.wants(EventKind::AfterModel)) {
-            match watcher.see(&mut chunk, cancel).await {
+            match watcher.see(&mut chunk, scope).await {
                 Seen::Fine => {}
                 Seen::Denied(reason) => return Answer::Denied(reason),
                 Seen::Stopped(reason) => return Answer::Stopped(reason, whole),
             }
             // Hooks that were ended by a cancel have redacted nothing.
-            if cancel.is_cancelled() {
+            if scope.is_cancelled() {
                 return Answer::Cancelled(whole);
             }
         }
@@ -178,7 +171,7 @@ struct Watcher<'a> {
     services: &'a Services,
     llm_request: SharedJson,
     /// The answer's text so far, as hooks left it.
-    text: String,
+    text: GrowingText,
     /// Warnings already passed on: a hook that fails fails on every piece.
     said: HashSet<(String, String)>,
 }
@@ -190,27 +183,29 @@ enum Seen {
 }
 
 impl Watcher<'_> {
-    async fn see(&mut self, chunk: &mut Chunk, cancel: &CancellationToken) -> Seen {
+    async fn see(&mut self, chunk: &mut Chunk, scope: &Scope) -> Seen {
         let response = translate::chunk_view(chunk);
         let content = response.text.clone().unwrap_or_default();
-        let before = self.text.len();
-        self.text.push_str(&content);
+        let mut full_content = self.text.clone();
+        full_content.push(&content);
         let event = AfterModel {
             llm_request: self.llm_request.clone(),
             llm_response: Cow::Owned(response),
             content: Cow::Owned(content),
-            full_content: Cow::Borrowed(&self.text),
+            full_content: full_content.clone(),
         };
-        let outcome = self.services.hooks.fire_until(&event, cancel).await;
+        let outcome = self.services.fire_quietly(&event, scope).await;
         let fresh = outcome.warnings.iter().filter(|said| self.said.insert((said.hook.clone(), said.text.clone())));
         let warnings: Vec<_> = fresh.cloned().collect();
         self.services.pass_on::<AfterModel<'_>>(&outcome.messages, &warnings);
         match outcome.verdict {
-            AfterModelVerdict::Keep => Seen::Fine,
+            AfterModelVerdict::Keep => {
+                self.text = full_content;
+                Seen::Fine
+            }
             AfterModelVerdict::Replace { response } => {
                 translate::replace_chunk(chunk, &response);
-                self.text.truncate(before);
-                self.text.push_str(&chunk.text());
+                self.text.push(&chunk.text());
                 Seen::Fine
             }
             AfterModelVerdict::Deny { reason } => Seen::Denied(reason),

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::approval::ApprovalMode;
+use hookwright_settings::ApprovalMode;
 
 use crate::services::Interaction;
 

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use hookwright_model::{Chunk, Content, FunctionCall, Part, Request, ToolChoice};
 use hookwright_tools::ToolKind;
-use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::call::{self, CallResult, Then};
+use crate::call::{self, AfterCall, CallResult};
 use crate::compress::{self, Trigger};
 use crate::event::{AgentEvent, TurnEnd};
 use crate::loop_guard::LoopGuard;
+use crate::scope::Scope;
 use crate::stream::{self, Answer};
 
 impl Agent {
     /// Runs a turn whose prompt is in the history already; the answer's text and how it ended.
-    pub(crate) async fn run_turn(&mut self, prompt_id: &str, cancel: &CancellationToken) -> (String, TurnEnd) {
+    pub(crate) async fn run_turn(&mut self, scope: &Scope) -> (String, TurnEnd) {
         let mut guard = LoopGuard::default();
         let mut text = String::new();
         loop {
@@ -25,13 +25,13 @@ impl Agent {
                 return (text, TurnEnd::TurnLimit(limit));
             }
             if compress::is_due(self)
-                && let Err(end) = compress::compress(self, Trigger::Auto, cancel).await
+                && let Err(end) = compress::compress(self, Trigger::Auto, scope).await
             {
                 return (text, end);
             }
             self.requests += 1;
             let request = self.request();
-            let answer = stream::ask(&self.services, request, &mut guard, prompt_id, cancel).await;
+            let answer = stream::ask(&self.services, request, &mut guard, scope).await;
             let (chunk, choice) = match self.take(answer) {
                 Ok(complete) => complete,
                 Err((partial, end)) => return (text + &partial, end),
@@ -44,7 +44,7 @@ impl Agent {
             if calls.is_empty() {
                 return (text, TurnEnd::Answered);
             }
-            if let Some(end) = self.answer_calls(&calls, choice.as_ref(), &mut guard, prompt_id, cancel).await {
+            if let Some(end) = self.answer_calls(&calls, choice.as_ref(), &mut guard, scope).await {
                 return (text, end);
             }
         }
@@ -106,8 +106,7 @@ impl Agent {
         calls: &[FunctionCall],
         choice: Option<&ToolChoice>,
         guard: &mut LoopGuard,
-        prompt_id: &str,
-        cancel: &CancellationToken,
+        scope: &Scope,
     ) -> Option<TurnEnd> {
         let repeated = calls.iter().find_map(|call| guard.saw_call(&call.name, &call.args));
         let repeated = repeated.filter(|_| self.services.loop_detection);
@@ -119,12 +118,12 @@ impl Agent {
                 parts.extend(batch.iter().map(not_run));
                 continue;
             }
-            for result in self.run_batch(batch, choice, prompt_id, cancel).await {
+            for result in self.run_batch(batch, choice, scope).await {
                 parts.extend(result.parts);
-                end = match result.then {
-                    Then::GoOn => end,
-                    Then::Stop(reason) => Some(TurnEnd::Stopped(reason)),
-                    Then::Cancel => end.or(Some(TurnEnd::Cancelled)),
+                end = match result.after {
+                    AfterCall::GoOn => end,
+                    AfterCall::Stop(reason) => Some(TurnEnd::Stopped(reason)),
+                    AfterCall::Cancel => end.or(Some(TurnEnd::Cancelled)),
                 };
             }
         }
@@ -147,8 +146,7 @@ impl Agent {
         &mut self,
         batch: &[FunctionCall],
         choice: Option<&ToolChoice>,
-        prompt_id: &str,
-        cancel: &CancellationToken,
+        scope: &Scope,
     ) -> Vec<CallResult> {
         let mut ids = Vec::new();
         for call in batch {
@@ -159,15 +157,13 @@ impl Agent {
             ids.push(call_id);
         }
         if let ([call], [id]) = (batch, ids.as_slice()) {
-            return vec![call::run(&self.services, call, id, choice, prompt_id, cancel).await];
+            return vec![call::run(&self.services, call, id, choice, scope).await];
         }
         let mut tasks = tokio::task::JoinSet::new();
         for (at, (call, id)) in batch.iter().zip(ids).enumerate() {
             let (services, call, choice) = (Arc::clone(&self.services), call.clone(), choice.cloned());
-            let (prompt_id, cancel) = (prompt_id.to_owned(), cancel.clone());
-            tasks.spawn(
-                async move { (at, call::run(&services, &call, &id, choice.as_ref(), &prompt_id, &cancel).await) },
-            );
+            let scope = scope.clone();
+            tasks.spawn(async move { (at, call::run(&services, &call, &id, choice.as_ref(), &scope).await) });
         }
         let mut results = tasks.join_all().await;
         results.sort_by_key(|(at, _)| *at);

@@ -3,10 +3,13 @@
 mod args;
 mod demo;
 mod exit;
+mod failure;
 mod headless;
 mod hooks;
 mod hooktest;
 mod out;
+mod plain;
+mod replies;
 mod report;
 mod session;
 mod sessions;
@@ -38,7 +41,7 @@ fn main() -> ExitCode {
             None => headless::run(&cli.agent, &world),
         },
     };
-    ExitCode::from(result.unwrap_or_else(|error| failed(&error)))
+    ExitCode::from(result.unwrap_or_else(|error| failure::print(&error)))
 }
 
 /// Lets hooks and tools that read the terminal fail at once. They run in process groups of their own, where such a read
@@ -63,27 +66,4 @@ fn usage(error: &clap::Error) -> ExitCode {
         _ if std::env::args_os().nth(1).is_some_and(|first| first == "hooks") => ExitCode::from(exit::ERROR),
         _ => ExitCode::from(exit::BAD_INPUT),
     }
-}
-
-/// Prints an error with its causes.
-fn failed(error: &anyhow::Error) -> u8 {
-    let closed_pipe = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    };
-    // Whoever read our output has seen enough.
-    if error.chain().any(closed_pipe) {
-        return exit::OK;
-    }
-    let mut causes: Vec<String> = Vec::new();
-    for cause in error.chain().map(|cause| cause.to_string().trim_end().to_owned()) {
-        // Some errors say their cause themselves.
-        if !causes.last().is_some_and(|said| said.contains(&cause)) {
-            causes.push(cause);
-        }
-    }
-    let _ = std::io::Write::write_fmt(
-        &mut out::stderr(),
-        format_args!("{} {}\n", out::paint(out::BAD, "error:"), causes.join(": ")),
-    );
-    exit::ERROR
 }

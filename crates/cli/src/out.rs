@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use hookwright_agent::session::Armed;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub(crate) const PLAIN: Style = Style::new();
@@ -30,6 +31,11 @@ pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// Somebody's words without what would steer a terminal.
+pub(crate) fn safe(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
 /// One JSON document on stdout.
 pub(crate) fn json(value: &serde_json::Value) -> io::Result<()> {
     writeln!(stdout(), "{value:#}")
@@ -45,6 +51,11 @@ pub(crate) fn warn(text: impl std::fmt::Display) -> io::Result<()> {
     writeln!(stderr(), "{} {text}", paint(WARN, "warning:"))
 }
 
+/// An error on stderr.
+pub(crate) fn error(text: impl std::fmt::Display) -> io::Result<()> {
+    writeln!(stderr(), "{} {text}", paint(BAD, "error:"))
+}
+
 /// A note on stderr.
 pub(crate) fn note(text: impl std::fmt::Display) -> io::Result<()> {
     writeln!(stderr(), "{} {text}", paint(NOTE, "note:"))
@@ -53,6 +64,16 @@ pub(crate) fn note(text: impl std::fmt::Display) -> io::Result<()> {
 /// What to do about an error or a warning, on stderr.
 pub(crate) fn hint(text: impl std::fmt::Display) -> io::Result<()> {
     writeln!(stderr(), "{} {text}", paint(NOTE, "hint:"))
+}
+
+/// How a hook's state looks.
+pub(crate) fn state_style(state: &Armed) -> Style {
+    match state {
+        Armed::Yes => GOOD,
+        Armed::Disabled(_) => DIM,
+        Armed::Untrusted(_) => WARN,
+        Armed::Inert(_) => BAD,
+    }
 }
 
 /// Rows under headings, each column as wide as its widest cell.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hookwright_agent::AgentEvent;
+use hookwright_agent::{AgentEvent, CallDecision};
 use hookwright_hooks::Decision;
 use hookwright_model::Usage;
 use hookwright_tools::Display;
@@ -36,9 +36,7 @@ struct ToolStats {
 }
 
 /// How often tools were let run, by whom.
-type Decisions = BTreeMap<&'static str, u64>;
-
-const DECISIONS: [&str; 4] = ["accept", "reject", "modify", "auto_accept"];
+type Decisions = BTreeMap<CallDecision, u64>;
 
 #[derive(Debug, Default)]
 struct HookStats {
@@ -99,7 +97,7 @@ impl Stats {
         let duration: Duration = self.tools.values().map(|stats| stats.duration).sum();
         let mut decisions = Decisions::new();
         for (decision, count) in self.tools.values().flat_map(|stats| &stats.decisions) {
-            *decisions.entry(decision).or_default() += count;
+            *decisions.entry(*decision).or_default() += count;
         }
         json!({
             "models": models,
@@ -151,8 +149,8 @@ fn tokens_json(usage: &Usage) -> Value {
 }
 
 fn decisions_json(decisions: &Decisions) -> Value {
-    let count = |name: &'static str| (name.to_owned(), json!(decisions.get(name).copied().unwrap_or_default()));
-    Value::Object(DECISIONS.map(count).into_iter().collect())
+    let count = |one: CallDecision| (one.as_str().to_owned(), json!(decisions.get(&one).copied().unwrap_or_default()));
+    Value::Object(CallDecision::ALL.map(count).into_iter().collect())
 }
 
 fn model_json(stats: &ModelStats) -> Value {
@@ -196,4 +194,30 @@ fn add(sum: &mut Usage, usage: &Usage) {
     sum.thoughts += usage.thoughts;
     sum.cached += usage.cached;
     sum.tool_use += usage.tool_use;
+}
+
+/// The counts in words, line by line.
+pub(crate) fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
+    let tools = stats.tools.values();
+    let (calls, failures) = tools.fold((0, 0), |sum, one| (sum.0 + one.calls, sum.1 + one.failures));
+    let hooks = &stats.hooks;
+    let mut lines = vec![
+        ("Tools", format!("{calls} calls, {failures} failed")),
+        (
+            "Hooks",
+            format!(
+                "{} runs, {} failed, {} denials, {} ms",
+                hooks.runs,
+                hooks.failures,
+                hooks.denials,
+                millis(hooks.duration)
+            ),
+        ),
+    ];
+    lines.extend(stats.models.iter().map(|(name, model)| {
+        let ModelStats { requests, errors, tokens, .. } = model;
+        let (sent, received) = (tokens.prompt, tokens.candidates);
+        ("Model", format!("{name}: {requests} requests, {errors} errors, {sent} tokens in, {received} out"))
+    }));
+    lines
 }

@@ -105,13 +105,12 @@ fn hook_line(report: &RunReport) -> String {
 }
 
 fn end_line(end: &TurnEnd) -> Option<String> {
-    match end {
-        TurnEnd::Answered => None,
-        TurnEnd::Blocked(reason) => Some(format!("  {} {reason}", paint(BAD, "blocked:"))),
-        TurnEnd::Stopped(reason) => Some(format!("  {} {reason}", paint(BAD, "stopped:"))),
-        TurnEnd::Cancelled => Some(format!("  {}", paint(WARN, "cancelled"))),
-        TurnEnd::TurnLimit(limit) => Some(format!("  {} after {limit} requests", paint(BAD, "turn limit"))),
-        TurnEnd::Loop(reason) => Some(format!("  {} {reason}", paint(BAD, "loop:"))),
-        TurnEnd::Failed { message, .. } => Some(format!("  {} {message}", paint(BAD, "failed:"))),
-    }
+    let style = if *end == TurnEnd::Cancelled { WARN } else { BAD };
+    let (kind, words) = (end.kind()?, end.words()?);
+    Some(match end {
+        TurnEnd::Blocked(reason) | TurnEnd::Stopped(reason) => {
+            format!("  {} {reason}", paint(style, format!("{kind}:")))
+        }
+        _ => format!("  {}", paint(style, words)),
+    })
 }

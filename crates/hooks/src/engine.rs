@@ -219,6 +219,11 @@ impl HookEngine {
         self.shared.runner.end_all().await;
     }
 
+    /// Ends everything that hooks run or left running, at once and by force.
+    pub fn kill_now(&self) {
+        self.shared.runner.kill_now();
+    }
+
     fn planner(&self) -> Arc<Planner> {
         self.shared.planner.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -2,6 +2,7 @@
 //! what is noteworthy a notice.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{
@@ -106,6 +107,15 @@ impl Loaded {
         let counts = |file: &&SettingsFile| matches!(file.state, FileState::Loaded | FileState::Broken);
         let own = self.files.iter().find(|file| file.source == Source::Project).filter(counts);
         own.map_or(&self.paths.user_settings, |file| &file.path)
+    }
+
+    /// What hooks see of the environment.
+    pub fn hook_environment(&self) -> Vec<(OsString, OsString)> {
+        let env = self.world.env.clone();
+        match &self.redaction {
+            Some(redaction) => redaction.apply(env),
+            None => env,
+        }
     }
 }
 

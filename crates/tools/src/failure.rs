@@ -91,6 +91,8 @@ kinds! {
     WebSearchFailed = "web_search_failed",
     /// A hook stopped the agent.
     StopExecution = "stop_execution",
+    /// The user cancelled it.
+    Cancelled = "cancelled",
 }
 
 impl fmt::Display for ToolErrorKind {
@@ -129,7 +131,7 @@ impl ToolFailure {
     }
 
     pub(crate) fn cancelled() -> Self {
-        Self::new(ToolErrorKind::ExecutionFailed, "the call was cancelled before it finished")
+        Self::new(ToolErrorKind::Cancelled, "the call was cancelled before it finished")
     }
 
     /// A failure to read `path`, its kind taken from the system's error.

@@ -23,6 +23,7 @@ mod tool;
 mod workspace;
 
 pub use builtin::google_web_search::{Citation, SearchAnswer, SearchError, Source, WebSearch};
+pub use builtin::read_many_files::END_OF_FILES;
 pub use catalog::{BUILTINS, BuiltinInfo, canonical_name};
 pub use context::{OutputSink, ShellSettings, ToolContext};
 pub use diff::{DiffStat, FileDiff};
@@ -31,7 +32,9 @@ pub use filter::FileFilter;
 pub use http::{HttpAccess, HttpPolicy, PrivateAddresses};
 pub use process::BackgroundJobs;
 pub use registry::{RegisterError, Registry, Selection};
-pub use result::{CommandEnd, Content, Display, Match, Part, Skipped, Todo, TodoStatus, ToolResult, signal_name};
+pub use result::{
+    CommandEnd, CommandRun, Content, Display, Match, Part, Skipped, Todo, TodoStatus, ToolResult, signal_name,
+};
 pub use schema::validate as validate_arguments;
 pub use tool::{BoxFuture, Declaration, Tool, ToolKind};
 pub use workspace::{PathError, Workspace, WorkspaceError};

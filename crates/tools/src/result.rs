@@ -15,8 +15,17 @@ pub struct ToolResult {
     pub return_display: Display,
     /// Set if the call failed.
     pub error: Option<ToolFailure>,
-    /// Set if the call ran a command: how that ended.
-    pub exit: Option<CommandEnd>,
+    /// Set if the call ran a command: how that went.
+    pub command: Option<CommandRun>,
+}
+
+/// A command that a call ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandRun {
+    /// How it ended.
+    pub end: CommandEnd,
+    /// What it printed, kept to the tool's bound.
+    pub output: String,
 }
 
 /// How a command ended. A call whose command failed has not failed itself.
@@ -174,12 +183,12 @@ impl ToolResult {
 
     /// A success.
     pub fn new(llm_content: Content, return_display: Display) -> Self {
-        Self { llm_content, return_display, error: None, exit: None }
+        Self { llm_content, return_display, error: None, command: None }
     }
 
-    /// The same, with how the command it ran ended.
-    pub(crate) fn ended(self, exit: CommandEnd) -> Self {
-        Self { exit: Some(exit), ..self }
+    /// The same, with how the command it ran ended and what that printed.
+    pub(crate) fn ended(self, end: CommandEnd, output: impl Into<String>) -> Self {
+        Self { command: Some(CommandRun { end, output: output.into() }), ..self }
     }
 
     /// The JSON that AfterTool hooks get as `tool_response`.
@@ -205,7 +214,7 @@ impl From<ToolFailure> for ToolResult {
             llm_content: Content::Text(told),
             return_display: Display::Text(format!("Error: {}", failure.message)),
             error: Some(failure),
-            exit: None,
+            command: None,
         }
     }
 }

@@ -14,6 +14,7 @@ use hookwright_settings::commands::{Command, Commands};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::AgentEvent;
+use crate::scope::Scope;
 use crate::services::Services;
 pub use error::CommandError;
 pub use escape::shell_escape;
@@ -61,7 +62,7 @@ pub async fn expand(
             files.push(inject(services, command, written, path, args, cancel).await?);
         }
     }
-    let outputs = shell::run_all(services, &command.name, blocks, cancel).await?;
+    let outputs = shell::run_all(services, &command.name, blocks, &Scope::outside(cancel)).await?;
     let mut prompt = assemble(&segments, files, outputs, args);
     if !command.prompt.contains(ARGS) && !args.is_empty() {
         prompt.text(&format!("\n\n{}", invocation.trim()));

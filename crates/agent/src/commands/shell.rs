@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use hookwright_settings::commands::Command;
-use hookwright_tools::{Display, Tool, ToolResult};
+use hookwright_tools::{CommandEnd, Display, Tool, ToolResult, signal_name};
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 use super::error::{CommandError, place};
 use super::escape::{self, Unsafe};
@@ -14,6 +13,7 @@ use super::template::Segment;
 use crate::approval::Permission;
 use crate::ask::ask;
 use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest};
+use crate::scope::Scope;
 use crate::services::{Interaction, Services};
 
 const TOOL: &str = "run_shell_command";
@@ -48,13 +48,13 @@ pub(super) async fn run_all(
     services: &Services,
     name: &str,
     mut blocks: Vec<Block>,
-    cancel: &CancellationToken,
+    scope: &Scope,
 ) -> Result<Vec<String>, CommandError> {
     let Some(first) = blocks.first() else { return Ok(Vec::new()) };
     let Some(tool) = services.tools.get(TOOL) else {
         return Err(refused(name, first, format!("{TOOL} is switched off")));
     };
-    let runner = Runner { services, name, tool, cancel };
+    let runner = Runner { services, name, tool, scope };
     runner.approve(&mut blocks).await?;
     let mut outputs = Vec::new();
     for block in &blocks {
@@ -67,7 +67,7 @@ struct Runner<'a> {
     services: &'a Services,
     name: &'a str,
     tool: &'a Arc<dyn Tool>,
-    cancel: &'a CancellationToken,
+    scope: &'a Scope,
 }
 
 impl Runner<'_> {
@@ -104,7 +104,7 @@ impl Runner<'_> {
     /// Asks the user; what the tool is to be given.
     async fn ask(&self, block: &Block, number: usize) -> Result<Map<String, Value>, CommandError> {
         let request = self.request(block, number).await;
-        match ask(self.services, request, self.cancel).await {
+        match ask(self.services, request, self.scope).await {
             ApprovalReply::Once => Ok(block.args.clone()),
             ApprovalReply::Session => {
                 self.services.approvals.grant(TOOL, &block.args);
@@ -141,9 +141,9 @@ impl Runner<'_> {
         let told = format!("/{} runs {}", self.name, self.tool.describe(&args));
         self.services.events.send(AgentEvent::Note(told));
         let mut context = self.services.tool_context.clone();
-        context.cancel = self.cancel.clone();
+        context.cancel = self.scope.cancel.clone();
         let result = self.tool.run(&args, &context).await;
-        if self.cancel.is_cancelled() {
+        if self.scope.is_cancelled() {
             return Err(CommandError::Cancelled);
         }
         match result.error {
@@ -162,29 +162,22 @@ fn refused(name: &str, block: &Block, reason: String) -> CommandError {
 }
 
 /// What stands in a block's place: the command's output, and how it ended if not well.
-///
-/// The tool tells the end only in words for the model, in lines behind the output. The output itself is known from what
-/// is shown, so no output can pass for an ending.
 fn injected(result: &ToolResult) -> String {
-    let told = result.llm_content.to_text();
-    let Display::Text(shown) = &result.return_display else { return told };
-    let printed = shown.trim_end();
-    if !told.starts_with("<untrusted_context>\nCommand: ") {
+    let run = result.command.as_ref();
+    let status = match run.map(|run| run.end) {
+        Some(CommandEnd::Exited(0)) => String::new(),
+        Some(CommandEnd::Exited(code)) => format!("[Shell command exited with code {code}]"),
+        Some(CommandEnd::Signaled(signal)) => {
+            let name = signal_name(signal).map_or_else(|| signal.to_string(), str::to_owned);
+            format!("[Shell command terminated by signal {name}]")
+        }
         // It ran too long, or was left running: what is shown says so.
-        return printed.to_owned();
-    }
-    let ending_after = |output: &str| told.rsplit_once(&format!("\nOutput: {output}\n")).map(|(_, ending)| ending);
-    let as_told = printed.replace("</untrusted_context>", "&lt;/untrusted_context&gt;");
-    let (output, ending) = match (ending_after(&as_told), ending_after("(empty)")) {
-        (Some(ending), _) => (printed, ending),
-        (None, Some(ending)) => ("", ending),
-        (None, None) => return printed.to_owned(),
+        _ => match &result.return_display {
+            Display::Text(shown) => return shown.trim_end().to_owned(),
+            other => return other.summary(),
+        },
     };
-    let value = |key: &str| ending.lines().find_map(|line| line.strip_prefix(key));
-    let status = match (value("Exit Code: "), value("Signal: ")) {
-        (Some(code), _) => format!("[Shell command exited with code {code}]"),
-        (None, Some(signal)) => format!("[Shell command terminated by signal {signal}]"),
-        (None, None) => return output.to_owned(),
-    };
-    if output.is_empty() { status } else { format!("{output}\n{status}") }
+    let output = run.map_or("", |run| run.output.trim_end());
+    let gap = if output.is_empty() || status.is_empty() { "" } else { "\n" };
+    format!("{output}{gap}{status}")
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_model::Part;
-use hookwright_tools::{Content, Display, PathError, Registry, Skipped, Tool, ToolContext, ToolResult, Workspace};
+use hookwright_tools::{
+    Content, Display, END_OF_FILES, PathError, Registry, Skipped, Tool, ToolContext, ToolResult, Workspace,
+};
 use serde_json::{Value, json};
 
 use super::mention;
@@ -127,7 +129,7 @@ async fn attach(path: &Path, tools: &Registry, ctx: &ToolContext) -> Result<Atta
     if is_directory {
         // The tool's own last line; ours says the same.
         let last = parts.len().saturating_sub(2);
-        if parts.get(last).and_then(Part::as_text).is_some_and(|text| text.trim() == "--- End of content ---") {
+        if parts.get(last).and_then(Part::as_text).is_some_and(|text| text == END_OF_FILES) {
             parts.remove(last);
         }
     }

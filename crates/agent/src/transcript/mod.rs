@@ -186,6 +186,21 @@ impl Transcript {
     }
 }
 
+/// Copies a transcript into a directory of sessions, under an id of its own; the id.
+///
+/// # Errors
+/// If it is no transcript, or the copy cannot be made.
+pub fn copy(path: &Path, chats_dir: &Path) -> Result<String, TranscriptError> {
+    let id = uuid::Uuid::new_v4().to_string();
+    let header = Header { session_id: id.clone(), started: Timestamp::now(), ..load(path)?.header };
+    let lines = fs::read(path).map_err(|cause| TranscriptError::Open { path: path.to_owned(), cause })?;
+    let behind_header = lines.iter().position(|byte| *byte == b'\n').map_or(lines.len(), |at| at + 1);
+    let mut copy = Transcript::create_in(chats_dir, &header)?;
+    let failed = |cause| TranscriptError::Append { path: copy.path.clone(), cause };
+    copy.file.write_all(&lines[behind_header..]).map_err(failed)?;
+    Ok(id)
+}
+
 /// `session-2026-01-31T23-59-1a2b3c4d.jsonl`, in UTC.
 fn file_name(header: &Header, namesake: u32) -> String {
     let minute: String = wire::stamp(header.started).chars().take(16).map(|c| if c == ':' { '-' } else { c }).collect();

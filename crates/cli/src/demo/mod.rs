@@ -8,11 +8,10 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use hookwright_agent::{AgentEvent, ApprovalReply, Events, Interaction, StartSource};
+use hookwright_agent::session::{Opened, Order, When};
+use hookwright_agent::{AgentEvent, ApprovalReply, EndReason, EventStream, Interaction};
 use hookwright_hooks::{Decision, EventKind};
 use hookwright_settings::World;
-use tokio::sync::mpsc::UnboundedReceiver;
-use tokio_util::sync::CancellationToken;
 
 use crate::args::AgentArgs;
 use crate::out::{self, BOLD, DIM, GOOD, paint};
@@ -43,22 +42,17 @@ pub(crate) fn run(keep: bool, world: &World) -> anyhow::Result<u8> {
 }
 
 async fn converse(world: &World) -> anyhow::Result<Tally> {
-    let (events, receiver) = Events::channel();
     let args = AgentArgs { skip_trust: true, ..AgentArgs::default() };
-    let loaded = session::configuration(&args, world)?;
-    let ready = session::prepare(&args, loaded, Interaction::Interactive, events)?;
-    let screen = tokio::spawn(watch(receiver));
-    let mut agent = ready.agent;
-    let cancel = CancellationToken::new();
-    agent.start(StartSource::Startup, &cancel).await;
+    let options = session::options(&args, Interaction::Interactive);
+    let loaded = options.load(world)?;
+    let (session, events, ended) = Opened::new(options, world.clone(), loaded)?.start();
+    let screen = tokio::spawn(watch(events));
     for prompt in PROMPTS {
-        agent.prompt(prompt, &cancel).await;
+        session.order(Order::Prompt(prompt.to_owned()));
     }
-    // Its only failure is a model that fails, which this one does not.
-    let _ = agent.compress(&cancel).await;
-    agent.end("exit").await;
-    agent.shutdown().await;
-    drop(agent);
+    session.order(Order::Compress);
+    session.end(When::Done, EndReason::Exit);
+    ended.await?;
     screen.await?
 }
 
@@ -75,7 +69,7 @@ struct Tally {
 }
 
 /// Prints the timeline and says yes to every question.
-async fn watch(mut receiver: UnboundedReceiver<AgentEvent>) -> anyhow::Result<Tally> {
+async fn watch(mut receiver: EventStream) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
     let mut answer = String::new();
     while let Some(event) = receiver.recv().await {

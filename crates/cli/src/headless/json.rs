@@ -46,9 +46,14 @@ impl Printer for Json {
         Ok(())
     }
 
-    fn finish(&mut self, end: &TurnEnd, stats: &Stats) -> io::Result<()> {
+    fn answer(&mut self, text: &str) -> io::Result<()> {
+        self.response.push_str(text);
+        Ok(())
+    }
+
+    fn finish(&mut self, end: Option<&TurnEnd>, stats: &Stats) -> io::Result<()> {
         let mut object = json!({"session_id": self.session_id, "response": self.response, "stats": stats.to_json()});
-        match (error_of(end), exit_code(end)) {
+        match (end.and_then(error_of), exit_code(end)) {
             (None, _) => {}
             // A hook's no is a good end.
             (Some((_, message)), exit::OK) => self.warnings.push(message),

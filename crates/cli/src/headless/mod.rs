@@ -1,4 +1,4 @@
-//! One prompt without a screen: put a session together, run the turn, print what happens as the user asked for it.
+//! One prompt without a screen: start a session, give it the prompt, print what happens as the user asked for it.
 
 mod input;
 mod json;
@@ -6,141 +6,169 @@ mod stream_json;
 mod text;
 
 use std::io;
+use std::time::Duration;
 
-use hookwright_agent::commands::parse_invocation;
-use hookwright_agent::{Agent, AgentEvent, Events, Interaction, StartSource, TurnEnd};
-use hookwright_settings::commands::discover;
-use hookwright_settings::{Loaded, Notice, World};
-use tokio::sync::mpsc::UnboundedReceiver;
-use tokio_util::sync::CancellationToken;
+use hookwright_agent::session::{Line, Opened, Order, SessionHandle, When};
+use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, TurnEnd};
+use hookwright_settings::World;
 
 use crate::args::{AgentArgs, OutputFormat};
-use crate::session::{self, Ready};
+use crate::signals::Signals;
 use crate::stats::Stats;
 use crate::telemetry::Telemetry;
-use crate::{exit, out, report, signals};
+use crate::{exit, out, replies, session};
+use input::Prompt;
+
+/// How long a reader that does not read is waited for after a signal.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Prints a session's events.
 trait Printer {
     /// Something happened.
     fn event(&mut self, event: &AgentEvent) -> io::Result<()>;
-    /// The session is over.
-    fn finish(&mut self, end: &TurnEnd, stats: &Stats) -> io::Result<()>;
+    /// The answer to a command instead of a prompt.
+    fn answer(&mut self, text: &str) -> io::Result<()>;
+    /// The session is over; a command's has no end of a turn.
+    fn finish(&mut self, end: Option<&TurnEnd>, stats: &Stats) -> io::Result<()>;
 }
 
 /// Runs one prompt and prints the answer.
 pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
     let Some(prompt) = input::prompt(args)? else {
-        out::stderr_line(&format!("{} there is no prompt", out::paint(out::BAD, "error:")))?;
+        out::error("there is no prompt")?;
         out::hint("give one with `hookwright -p TEXT`, or pipe it in")?;
         return Ok(exit::BAD_INPUT);
     };
-    let (events, receiver) = Events::channel();
-    let loaded = session::configuration(args, world)?;
-    report::print(loaded.registry.diagnostics())?;
-    let ready = session::prepare(args, loaded, Interaction::Headless, events)?;
+    let options = session::options(args, Interaction::Headless);
+    let loaded = options.load(world)?;
+    let opened = Opened::new(options, world.clone(), loaded)?;
+    let order = match order(&prompt, &opened) {
+        Ok(order) => order,
+        Err(problem) => {
+            out::error(problem)?;
+            return Ok(exit::BAD_INPUT);
+        }
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let code = runtime.block_on(converse(args, ready, prompt, receiver));
+    let code = runtime.block_on(converse(args, opened, order));
     // A hook or a tool that blocks a thread must not hold up the exit.
     runtime.shutdown_background();
     code
 }
 
-async fn converse(
-    args: &AgentArgs,
-    ready: Ready,
-    prompt: String,
-    receiver: UnboundedReceiver<AgentEvent>,
-) -> anyhow::Result<u8> {
-    let Ready { mut agent, loaded, resumed, session_id, warnings } = ready;
-    for notice in loaded.notices.iter().filter(|notice| !matches!(notice, Notice::Hook { held: false, .. })) {
-        out::note(notice)?;
+/// What the prompt asks for. Text may come from anywhere, so it can show things and run the user's own commands, which
+/// are asked about like the model's; it can't switch hooks off or run a shell command.
+fn order(prompt: &Prompt, opened: &Opened) -> Result<Order, String> {
+    let text = &prompt.text;
+    match Line::read(text, &opened.view().commands) {
+        Line::Order(order @ (Order::Custom { .. } | Order::Prompt(_))) => Ok(order),
+        Line::Order(Order::Shell(_)) | Line::Unknown(_) | Line::Blank => Ok(Order::Prompt(text.clone())),
+        // Piped text is read, never obeyed.
+        _ if prompt.piped => Ok(Order::Prompt(text.clone())),
+        Line::Order(order) if order.only_shows() => Ok(order),
+        Line::Order(_) => Err(format!("{text} changes something, which only an interactive session does")),
+        Line::View(_) => Err(format!("{text} is for interactive sessions")),
+        Line::Misspelt(usage) => Err(usage),
     }
-    session::announce(&loaded)?;
-    warnings.iter().try_for_each(out::warn)?;
+}
+
+async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Result<u8> {
+    let view = opened.view();
     let printer: Box<dyn Printer + Send> = match args.output_format {
         OutputFormat::Text => Box::new(text::Text::new(args.debug)),
-        OutputFormat::Json => Box::new(json::Json::new(&session_id)),
-        OutputFormat::StreamJson => Box::new(stream_json::StreamJson::new(&session_id, agent.model())?),
+        OutputFormat::Json => Box::new(json::Json::new(&view.session_id())),
+        OutputFormat::StreamJson => Box::new(stream_json::StreamJson::new(&view.session_id(), &view.model)?),
     };
-    let facts = session::facts(&agent, &loaded, &session_id, args);
-    let (telemetry, troubles) = Telemetry::start(&loaded.settings.telemetry, &facts);
+    let (telemetry, troubles) = Telemetry::start(&view.loaded.settings.telemetry, &session::facts(&view, args));
     troubles.iter().try_for_each(out::warn)?;
-    let screen = tokio::spawn(listen(receiver, printer, telemetry));
-    let cancel = CancellationToken::new();
-    let stop = cancel.clone();
-    let watcher = tokio::spawn(async move {
-        let code = signals::ended().await;
-        stop.cancel();
-        code
+    // The front end must be the last to hold on to the services, or events would never end.
+    drop(view);
+    let (session, events, ended) = opened.start();
+    let mut signals = Signals::listen({
+        let session = session.clone();
+        move || session.kill_everything()
     });
-    let source = if resumed { StartSource::Resume } else { StartSource::Startup };
-    agent.start(source, &cancel).await;
-    let end = answer(&mut agent, &loaded, &prompt, &cancel).await;
-    agent.end("exit").await;
-    agent.shutdown().await;
-    // The screen ends when the last sender of events is gone.
-    drop(agent);
-    screen.await??;
-    let signalled = if cancel.is_cancelled() { watcher.await.ok() } else { None };
-    Ok(signalled.unwrap_or_else(|| exit_code(&end)))
+    // On a thread of its own: a reader that does not read must not hold up anything else.
+    let runtime = tokio::runtime::Handle::current();
+    let screen = tokio::task::spawn_blocking(move || runtime.block_on(listen(events, printer, telemetry)));
+    session.order(order);
+    session.end(When::Done, EndReason::Exit);
+    let signalled = see_out(&session, ended, &mut signals).await?;
+    match signalled {
+        None => Ok(exit_code(screen.await??.as_ref())),
+        Some(code) => {
+            // Whoever does not read now never will; what can be printed is.
+            let _ = tokio::time::timeout(PATIENCE, screen).await;
+            Ok(code)
+        }
+    }
 }
 
-/// Answers the prompt, which may be a custom command.
-async fn answer(agent: &mut Agent, loaded: &Loaded, prompt: &str, cancel: &CancellationToken) -> TurnEnd {
-    let commands = discover(&loaded.paths, &loaded.project, &loaded.extensions);
-    let Some((command, args)) = parse_invocation(prompt, &commands) else { return agent.prompt(prompt, cancel).await };
-    agent.run_command(command, prompt, args, cancel).await
+/// Waits for the session's end; a signal ends the turn, and its exit code is the program's.
+async fn see_out(
+    session: &SessionHandle,
+    ended: tokio::task::JoinHandle<()>,
+    signals: &mut Signals,
+) -> anyhow::Result<Option<u8>> {
+    let mut ended = std::pin::pin!(ended);
+    tokio::select! {
+        done = &mut ended => done.map(|()| None).map_err(Into::into),
+        code = signals.next() => {
+            session.end(When::Now, EndReason::Exit);
+            ended.await?;
+            Ok(Some(code))
+        }
+    }
 }
 
-/// Prints and records events until there are no more.
+/// Prints and records events until there are no more; how the turn ended.
 async fn listen(
-    mut receiver: UnboundedReceiver<AgentEvent>,
+    mut events: EventStream,
     mut printer: Box<dyn Printer + Send>,
     mut telemetry: Telemetry,
-) -> io::Result<()> {
+) -> io::Result<Option<TurnEnd>> {
     let mut stats = Stats::default();
-    let mut end = TurnEnd::Cancelled;
+    let mut end = None;
     let mut unread = None;
-    while let Some(event) = receiver.recv().await {
+    while let Some(event) = events.recv().await {
         stats.count(&event);
         telemetry.record(&event);
         // Whoever stopped reading stops nothing else: what happens is still recorded.
         if unread.is_none() {
-            unread = printer.event(&event).err();
+            unread = print(&mut *printer, &event).err();
         }
         if let AgentEvent::TurnFinished(how) = event {
-            end = how;
+            end = Some(how);
         }
     }
-    let finished = unread.map_or_else(|| printer.finish(&end, &stats), Err);
+    let finished = unread.map_or_else(|| printer.finish(end.as_ref(), &stats), Err);
     // It may wait a second for a collector, so it comes after everything that the user waits for.
     telemetry.shutdown().iter().try_for_each(out::warn)?;
-    finished
+    finished.map(|()| end)
 }
 
-fn exit_code(end: &TurnEnd) -> u8 {
+fn print(printer: &mut dyn Printer, event: &AgentEvent) -> io::Result<()> {
+    match event {
+        AgentEvent::Reply(reply) => match replies::answer(reply) {
+            Some(text) => printer.answer(&text),
+            None => replies::aside(reply),
+        },
+        event => printer.event(event),
+    }
+}
+
+fn exit_code(end: Option<&TurnEnd>) -> u8 {
     match end {
-        TurnEnd::Answered | TurnEnd::Blocked(_) | TurnEnd::Stopped(_) => exit::OK,
-        TurnEnd::Cancelled => exit::INTERRUPTED,
-        TurnEnd::TurnLimit(_) => exit::TURN_LIMIT,
-        TurnEnd::Loop(_) | TurnEnd::Failed { .. } => exit::ERROR,
+        None | Some(TurnEnd::Answered | TurnEnd::Blocked(_) | TurnEnd::Stopped(_)) => exit::OK,
+        Some(TurnEnd::Cancelled) => exit::INTERRUPTED,
+        Some(TurnEnd::TurnLimit(_)) => exit::TURN_LIMIT,
+        Some(TurnEnd::Loop(_) | TurnEnd::Failed { .. }) => exit::ERROR,
     }
 }
 
 /// What went wrong with a turn, for machines: a word, and the words.
 fn error_of(end: &TurnEnd) -> Option<(&'static str, String)> {
-    match end {
-        TurnEnd::Answered => None,
-        TurnEnd::Blocked(reason) => Some(("blocked", format!("Agent execution blocked: {reason}"))),
-        TurnEnd::Stopped(reason) => Some(("stopped", format!("Agent execution stopped by hook: {reason}"))),
-        TurnEnd::Cancelled => Some(("cancelled", "the turn was cancelled".to_owned())),
-        TurnEnd::TurnLimit(limit) => Some(("turn_limit", turn_limit(*limit))),
-        TurnEnd::Loop(reason) => Some(("loop", reason.clone())),
-        TurnEnd::Failed { message, .. } => Some(("failed", message.clone())),
-    }
-}
-
-fn turn_limit(limit: u32) -> String {
-    format!("the session has made its {limit} model requests; raise `model.maxSessionTurns` in the settings for more")
+    let hint = end.hint().filter(|_| matches!(end, TurnEnd::TurnLimit(_)));
+    let words = end.words().map(|words| hint.map_or_else(|| words.clone(), |hint| format!("{words}; {hint}")));
+    end.kind().zip(words)
 }

@@ -36,7 +36,7 @@ impl Printer for StreamJson {
                     "output": end.display.summary(),
                 });
                 if let Some(error) = &end.error {
-                    object["error"] = json!({"type": error.kind, "message": error.message});
+                    object["error"] = json!({"type": error.kind.as_str(), "message": error.message});
                 }
                 if !end.metadata.is_empty() {
                     object["metadata"] = Value::Object(end.metadata.clone());
@@ -71,9 +71,13 @@ impl Printer for StreamJson {
         }
     }
 
-    fn finish(&mut self, end: &TurnEnd, stats: &Stats) -> io::Result<()> {
+    fn answer(&mut self, text: &str) -> io::Result<()> {
+        line("message", json!({"role": "assistant", "content": text}))
+    }
+
+    fn finish(&mut self, end: Option<&TurnEnd>, stats: &Stats) -> io::Result<()> {
         let mut result = json!({"status": "success", "stats": stats.to_short_json(self.started.elapsed())});
-        if let Some((kind, message)) = error_of(end) {
+        if let Some((end, (kind, message))) = end.and_then(|end| Some((end, error_of(end)?))) {
             let severity = if matches!(end, TurnEnd::Blocked(_) | TurnEnd::Stopped(_)) { "warning" } else { "error" };
             line("error", json!({"severity": severity, "message": message}))?;
             if severity == "error" {

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_agent::{AgentEvent, Severity, TurnEnd};
 
-use super::{Printer, turn_limit};
+use super::Printer;
 use crate::out::{self, BAD, DIM, WARN, paint};
 use crate::stats::Stats;
 
@@ -38,7 +38,7 @@ impl Printer for Text {
         match event {
             AgentEvent::Text(text) => {
                 // A model's words must not be able to steer the terminal.
-                let text = anstream::adapter::strip_str(text).to_string();
+                let text = out::safe(text);
                 self.line_open = !text.ends_with('\n');
                 let mut stdout = out::stdout();
                 write!(stdout, "{text}")?;
@@ -85,21 +85,19 @@ impl Printer for Text {
         }
     }
 
-    fn finish(&mut self, end: &TurnEnd, _: &Stats) -> io::Result<()> {
+    fn answer(&mut self, text: &str) -> io::Result<()> {
+        writeln!(out::stdout(), "{}", out::safe(text))
+    }
+
+    fn finish(&mut self, end: Option<&TurnEnd>, _: &Stats) -> io::Result<()> {
         self.close_line()?;
-        match end {
-            TurnEnd::Answered => Ok(()),
-            TurnEnd::Blocked(reason) => self.aside(&format!("[WARNING] Agent execution blocked: {reason}")),
-            TurnEnd::Stopped(reason) => {
-                self.aside(&format!("Agent execution stopped: Agent execution stopped by hook: {reason}"))
-            }
-            TurnEnd::Cancelled => self.aside("Cancelled"),
-            TurnEnd::TurnLimit(limit) => self.aside(&format!("{} {}", paint(BAD, "error:"), turn_limit(*limit))),
-            TurnEnd::Loop(reason) => self.aside(&format!("{} {reason}", paint(BAD, "error:"))),
-            TurnEnd::Failed { message, hint } => {
-                self.aside(&format!("{} {message}", paint(BAD, "error:")))?;
-                hint.iter().try_for_each(out::hint)
-            }
+        let Some((end, words)) = end.and_then(|end| Some((end, end.words()?))) else { return Ok(()) };
+        match (end, end.severity()) {
+            (TurnEnd::Blocked(_), _) => self.aside(&format!("[WARNING] {words}"))?,
+            (TurnEnd::Stopped(_), _) => self.aside(&format!("Agent execution stopped: {words}"))?,
+            (_, Severity::Error) => self.aside(&format!("{} {words}", paint(BAD, "error:")))?,
+            _ => self.aside(&words)?,
         }
+        end.hint().map_or(Ok(()), out::hint)
     }
 }

@@ -2,18 +2,18 @@
 
 use std::io::Write;
 
+use hookwright_agent::session::{Armed, HookEntry, hook_json};
 use hookwright_hooks::Severity;
 use serde_json::json;
 
 use super::Toolbox;
-use super::state::{self, State};
 use crate::exit;
 use crate::out::{self, BAD, BOLD, GOOD, NOTE, WARN, paint};
 
 pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     let entries = toolbox.entries();
     let diagnostics = toolbox.loaded.registry.diagnostics();
-    let inert = entries.iter().filter(|entry| matches!(entry.state, State::Inert(_))).count();
+    let inert = entries.iter().filter(|entry| matches!(entry.state, Armed::Inert(_))).count();
     let dropped = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
     let code = if inert + dropped == 0 { exit::OK } else { exit::ERROR };
     if as_json {
@@ -25,10 +25,10 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     let mut stdout = out::stdout();
     for entry in &entries {
         let (style, word) = match entry.state {
-            State::Armed => (GOOD, "ok"),
-            State::Disabled(_) => (out::DIM, "off"),
-            State::Untrusted(_) => (WARN, "held"),
-            State::Inert(_) => (BAD, "FAIL"),
+            Armed::Yes => (GOOD, "ok"),
+            Armed::Disabled(_) => (out::DIM, "off"),
+            Armed::Untrusted(_) => (WARN, "held"),
+            Armed::Inert(_) => (BAD, "FAIL"),
         };
         let hook = &entry.hook;
         writeln!(
@@ -46,24 +46,24 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
             writeln!(stdout, "       {} {advice}", paint(NOTE, "to do:"))?;
         }
     }
-    let armed = entries.iter().filter(|entry| matches!(entry.state, State::Armed)).count();
+    let armed = entries.iter().filter(|entry| matches!(entry.state, Armed::Yes)).count();
     let others = entries.len() - armed - inert;
     writeln!(stdout, "{armed} armed, {inert} inert, {others} off or held, {dropped} broken declarations")?;
     Ok(code)
 }
 
-fn advice(state: &State) -> Option<String> {
+fn advice(state: &Armed) -> Option<String> {
     match state {
-        State::Inert(problem) => Some(problem.advice()),
-        State::Untrusted(_) => {
+        Armed::Inert(problem) => Some(problem.advice()),
+        Armed::Untrusted(_) => {
             Some("look at it, then `hookwright hooks trust NAME`, or `--folder` for the whole folder".to_owned())
         }
-        State::Armed | State::Disabled(_) => None,
+        Armed::Yes | Armed::Disabled(_) => None,
     }
 }
 
-fn with_advice(entry: &state::Entry) -> serde_json::Value {
-    let mut value = state::json(entry);
+fn with_advice(entry: &HookEntry) -> serde_json::Value {
+    let mut value = hook_json(entry);
     value["advice"] = json!(advice(&entry.state));
     value
 }

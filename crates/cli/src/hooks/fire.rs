@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::Toolbox;
 use crate::args::Fire;
 use crate::out::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
-use crate::{exit, session, signals};
+use crate::signals::Signals;
+use crate::{exit, session};
 
 pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
     let fields = fields(fire)?;
@@ -27,8 +28,12 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
     let (outcome, ended) = runtime.block_on(async {
         let cancel = CancellationToken::new();
         let stop = cancel.clone();
+        let mut signals = Signals::listen({
+            let engine = engine.clone();
+            move || engine.kill_now()
+        });
         let watcher = tokio::spawn(async move {
-            let code = signals::ended().await;
+            let code = signals.next().await;
             stop.cancel();
             code
         });

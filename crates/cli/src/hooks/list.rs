@@ -1,9 +1,10 @@
 //! `hooks list`: every hook in a table.
 
+use hookwright_agent::session::hook_json;
 use hookwright_settings::FileState;
 use serde_json::Value;
 
-use super::{Toolbox, state};
+use super::Toolbox;
 use crate::args::List;
 use crate::exit;
 use crate::out::{self, BOLD, DIM, NOTE, PLAIN, Table};
@@ -12,7 +13,7 @@ pub(crate) fn run(toolbox: &Toolbox, list: &List) -> anyhow::Result<u8> {
     let mut entries = toolbox.entries();
     entries.retain(|entry| list.event.is_none_or(|event| entry.hook.event == event));
     if list.json {
-        out::json(&Value::Array(entries.iter().map(state::json).collect()))?;
+        out::json(&Value::Array(entries.iter().map(hook_json).collect()))?;
         return Ok(exit::OK);
     }
     toolbox.say_what_is_wrong()?;
@@ -33,7 +34,7 @@ pub(crate) fn run(toolbox: &Toolbox, list: &List) -> anyhow::Result<u8> {
             (DIM, out::shorten(hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*"), 32)),
             (BOLD, out::shorten(hook.id(), 48)),
             (PLAIN, hook.source.to_string()),
-            (entry.state.style(), entry.state.describe()),
+            (out::state_style(&entry.state), entry.state.describe()),
         ]);
     }
     table.print(&mut out::stdout())?;

@@ -7,7 +7,6 @@ mod migrate;
 mod new;
 mod schema;
 mod show;
-pub(crate) mod state;
 mod switch;
 mod test;
 mod trust;
@@ -16,6 +15,7 @@ mod validate;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use hookwright_agent::session::{HookEntry, hook_entries};
 use hookwright_hooks::{HookEngine, Session};
 use hookwright_settings::{LoadOptions, Loaded, Notice, TrustOverride, World, load};
 
@@ -70,13 +70,13 @@ impl Toolbox {
 
     /// An engine for this project, as a session would have it.
     pub(crate) fn engine(&self, session: Session) -> HookEngine {
-        let env = crate::session::hook_environment(&self.loaded);
+        let env = self.loaded.hook_environment();
         HookEngine::builder(self.loaded.registry.clone()).session(session).environment(env).build()
     }
 
     /// Every hook of the project with its honest state.
-    pub(crate) fn entries(&self) -> Vec<state::Entry> {
-        state::entries(&self.engine(self.session("toolbox", PathBuf::new())), &self.loaded)
+    pub(crate) fn entries(&self) -> Vec<HookEntry> {
+        hook_entries(&self.engine(self.session("toolbox", PathBuf::new())), &self.loaded)
     }
 
     /// A session in this project.

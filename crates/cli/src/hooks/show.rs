@@ -3,20 +3,20 @@
 use std::io::Write;
 
 use anyhow::bail;
+use hookwright_agent::session::{Armed, HookEntry, hook_json};
 use serde_json::Value;
 
 use super::Toolbox;
-use super::state::{self, Entry};
 use crate::exit;
 use crate::out::{self, BOLD, paint};
 
 pub(crate) fn run(toolbox: &Toolbox, name: &str, json: bool) -> anyhow::Result<u8> {
-    let entries: Vec<Entry> = toolbox.entries().into_iter().filter(|entry| entry.hook.id() == name).collect();
+    let entries: Vec<HookEntry> = toolbox.entries().into_iter().filter(|entry| entry.hook.id() == name).collect();
     if entries.is_empty() {
         bail!("no hook is called `{name}`; `hookwright hooks list` shows them all");
     }
     if json {
-        out::json(&Value::Array(entries.iter().map(state::json).collect()))?;
+        out::json(&Value::Array(entries.iter().map(hook_json).collect()))?;
         return Ok(exit::OK);
     }
     let mut stdout = out::stdout();
@@ -32,7 +32,7 @@ pub(crate) fn run(toolbox: &Toolbox, name: &str, json: bool) -> anyhow::Result<u
 }
 
 /// What there is to say, leaving out what is not set.
-fn lines(entry: &Entry) -> Vec<(&'static str, String)> {
+fn lines(entry: &HookEntry) -> Vec<(&'static str, String)> {
     let hook = &entry.hook;
     let mut lines = vec![("name", out::one_line(hook.id())), ("event", hook.event.to_string())];
     let mut add = |label, value: Option<String>| lines.extend(value.map(|value| (label, out::one_line(&value))));
@@ -45,7 +45,7 @@ fn lines(entry: &Entry) -> Vec<(&'static str, String)> {
     add("sequential", hook.sequential.then(|| "yes".to_owned()));
     add("locked", hook.locked.then(|| "yes".to_owned()));
     add("state", Some(entry.state.describe()));
-    if let state::State::Inert(problem) = &entry.state {
+    if let Armed::Inert(problem) = &entry.state {
         add("to do", Some(problem.advice()));
     }
     lines

@@ -81,7 +81,7 @@ pub(crate) fn of(event: &AgentEvent) -> Vec<Measurement> {
     match event {
         AgentEvent::ToolFinished(end) => {
             let mut tags = vec![("function_name", json!(end.name)), ("success", json!(end.error.is_none()))];
-            tags.extend(end.decision.map(|decision| ("decision", json!(decision))));
+            tags.extend(end.decision.map(|decision| ("decision", json!(decision.as_str()))));
             tags.push(("tool_type", json!(tool_type(&end.name))));
             vec![
                 measure(&TOOL_CALLS, 1, tags),

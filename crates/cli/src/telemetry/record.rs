@@ -227,7 +227,7 @@ fn tool_call(end: &ToolEnd, content: Content) -> Record<'_> {
         ("duration_ms", end.duration.into()),
         ("success", Field::Flag(success)),
     ];
-    fields.extend(end.decision.map(|decision| ("decision", decision.into())));
+    fields.extend(end.decision.map(|decision| ("decision", decision.as_str().into())));
     fields.extend([
         ("prompt_id", end.prompt_id.as_str().into()),
         ("tool_type", tool_type(&end.name).into()),
@@ -240,15 +240,15 @@ fn tool_call(end: &ToolEnd, content: Content) -> Record<'_> {
     }
     if let Some(error) = &end.error {
         // The words may quote arguments and output.
-        let message = if content == Content::Kept { &error.message } else { &error.kind };
+        let message = if content == Content::Kept { error.message.as_str() } else { error.kind.as_str() };
         fields.extend([
-            ("error", Field::from(message.as_str())),
-            ("error.message", message.as_str().into()),
+            ("error", Field::from(message)),
+            ("error.message", message.into()),
             ("error_type", error.kind.as_str().into()),
             ("error.type", error.kind.as_str().into()),
         ]);
     }
-    let decision = end.decision.map(|decision| format!("Decision: {decision}. ")).unwrap_or_default();
+    let decision = end.decision.map(|decision| format!("Decision: {}. ", decision.as_str())).unwrap_or_default();
     let body = format!("Tool call: {}. {decision}Success: {success}. Duration: {}ms.", end.name, millis(end.duration));
     Record { name: "gemini_cli.tool_call", body, fields }
 }

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use hookwright_agent::session::Order;
 use hookwright_agent::{AgentEvent, ApprovalMode, TurnEnd};
 
 use super::block::Block;
@@ -14,22 +15,17 @@ use super::dialog::Dialog;
 use super::history::History;
 use super::hooklog::{self, HookLog};
 use super::markdown::Stream;
+use super::replies;
 use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, lines_of};
 use crate::stats::Stats;
 
 /// What is to be done in the world.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Ask the model.
-    Prompt(String),
-    /// Run a shell command of the user's.
-    Shell(String),
-    /// Run a slash command, given without its slash.
-    Slash(String),
-    /// End what runs now.
-    Cancel,
-    /// Another approval mode.
-    Mode(ApprovalMode),
+    /// Do what the user has written.
+    Submit(String),
+    /// Something of the session.
+    Order(Order),
     /// Let the user write in an editor.
     Editor,
     /// Draw everything again.
@@ -49,6 +45,14 @@ pub(crate) struct Status {
     pub(crate) window: u64,
     pub(crate) hooks: usize,
     pub(crate) hidden: bool,
+}
+
+impl Status {
+    /// Another model, with another window.
+    pub(crate) fn set_model(&mut self, model: String) {
+        self.window = hookwright_model::context_window(&model);
+        self.model = model;
+    }
 }
 
 /// Something under way.
@@ -72,7 +76,8 @@ pub(crate) struct App {
     pub(crate) history: History,
     pub(crate) status: Status,
     pub(crate) busy: Option<Busy>,
-    pub(crate) queue: VecDeque<String>,
+    /// Prompts that wait.
+    pub(crate) queue: Vec<String>,
     pub(crate) dialogs: VecDeque<Dialog>,
     pub(crate) search: Option<Search>,
     pub(crate) completion: Option<Completion>,
@@ -102,7 +107,7 @@ impl App {
             history,
             status,
             busy: None,
-            queue: VecDeque::new(),
+            queue: Vec::new(),
             dialogs: VecDeque::new(),
             search: None,
             completion: None,
@@ -149,47 +154,14 @@ impl App {
         self.dialogs.retain(|dialog| !dialog.is_stale());
     }
 
-    /// The agent has nothing more to do.
-    pub(crate) fn idle(&mut self, now: Instant) -> Vec<Effect> {
-        self.busy = None;
-        self.close_answer();
-        match self.queue.pop_front() {
-            Some(next) => self.submit(next, now),
-            None => Vec::new(),
-        }
-    }
-
-    /// What the user has written is to be done.
-    pub(crate) fn submit(&mut self, text: String, now: Instant) -> Vec<Effect> {
-        let bare = text.trim();
-        if bare.is_empty() {
-            return Vec::new();
-        }
-        // `/usr/bin` is a path, `// …` a comment; neither is a command.
-        let is_command = |rest: &&str| !rest.split_whitespace().next().is_none_or(|word| word.contains(['/', '*']));
-        if let Some(command) = bare.strip_prefix('/').filter(is_command) {
-            self.echo(bare);
-            return vec![Effect::Slash(command.to_owned())];
-        }
-        if self.busy.is_some() {
-            self.queue.push_back(text);
-            return Vec::new();
-        }
-        self.echo(bare);
-        if let Some(command) = bare.strip_prefix('!').filter(|command| !command.trim().is_empty()) {
-            self.begin("Running", now);
-            return vec![Effect::Shell(command.trim().to_owned())];
-        }
-        self.begin("Working", now);
-        vec![Effect::Prompt(text.trim_end().to_owned())]
-    }
-
     /// Something is under way from now on.
     pub(crate) fn begin(&mut self, what: &'static str, now: Instant) {
         self.busy = Some(Busy { since: now, what });
     }
 
-    fn echo(&mut self, text: &str) {
+    /// What the user typed, now that it is begun.
+    pub(crate) fn echo(&mut self, text: &str) {
+        let text = text.trim();
         self.say(Block::Gap);
         let mut lines = lines_of(BOLD, text);
         for (at, line) in lines.iter_mut().enumerate() {
@@ -201,12 +173,8 @@ impl App {
         self.say(Block::Gap);
     }
 
-    /// Takes the turn's queued prompts back into the composer.
-    pub(crate) fn take_back_queue(&mut self) {
-        if self.queue.is_empty() {
-            return;
-        }
-        let mut texts: Vec<String> = self.queue.drain(..).collect();
+    /// Prompts that will not be begun are the user's again.
+    fn take_back(&mut self, mut texts: Vec<String>) {
         if !self.composer.is_empty() {
             texts.push(self.composer.text().to_owned());
         }
@@ -272,8 +240,35 @@ impl App {
             }
             AgentEvent::ModelResponse { usage: Some(usage), .. } => self.status.tokens = usage.total,
             AgentEvent::TurnFinished(end) => self.turn_finished(&end),
-            _ => {}
+            AgentEvent::Busy(activity) => self.begin(activity.as_str(), now),
+            AgentEvent::Idle { model, tokens } => self.idle(model, tokens),
+            AgentEvent::Begun(typed) => self.echo(&typed),
+            AgentEvent::Waiting(prompts) => self.queue = prompts,
+            AgentEvent::GivenBack(prompts) => self.take_back(prompts),
+            AgentEvent::Reply(reply) => replies::say(self, reply),
+            AgentEvent::History(messages) => replies::show_history(self, &messages),
+            AgentEvent::ModeChanged(mode) => self.status.mode = mode,
+            AgentEvent::ModelChanged(model) => self.status.set_model(model),
+            AgentEvent::Cleared => {
+                self.status.tokens = 0;
+                self.tell(DIM, "the conversation is cleared");
+            }
+            AgentEvent::PromptStarted { .. }
+            | AgentEvent::ToolRequested { .. }
+            | AgentEvent::HookStarted { .. }
+            | AgentEvent::ModelRequest { .. }
+            | AgentEvent::ModelResponse { .. }
+            | AgentEvent::ModelFailed { .. }
+            | AgentEvent::Configured => {}
         }
+    }
+
+    /// The agent has nothing more to do.
+    fn idle(&mut self, model: String, tokens: u64) {
+        self.busy = None;
+        self.close_answer();
+        self.status.set_model(model);
+        self.status.tokens = if tokens > 0 { tokens } else { self.status.tokens };
     }
 
     fn text(&mut self, text: &str) {
@@ -308,27 +303,19 @@ impl App {
     fn turn_finished(&mut self, end: &TurnEnd) {
         self.running.clear();
         self.dialogs.clear();
-        match end {
-            TurnEnd::Answered => {}
-            TurnEnd::Blocked(reason) => self.say(words(Line::of(BAD, "Agent execution blocked: "), PLAIN, reason)),
-            TurnEnd::Stopped(reason) => {
-                self.say(words(Line::of(BAD, "Agent execution stopped by hook: "), PLAIN, reason))
-            }
-            TurnEnd::Cancelled => {
-                self.tell(WARN, "Cancelled");
-                self.take_back_queue();
-            }
-            TurnEnd::TurnLimit(limit) => self.tell(
-                BAD,
-                format!("the session has made its {limit} model requests; raise `model.maxSessionTurns` for more"),
-            ),
-            TurnEnd::Loop(reason) => self.say(words(Line::of(BAD, "the model repeats itself: "), PLAIN, reason)),
-            TurnEnd::Failed { message, hint } => {
-                self.say(words(Line::of(BAD, "error: "), PLAIN, message));
-                if let Some(hint) = hint {
-                    self.say(words(Line::of(NOTE, "hint: "), PLAIN, hint));
+        if let Some(text) = end.words() {
+            match end {
+                TurnEnd::Cancelled => self.tell(WARN, text),
+                // The reason may be long; what happened stands out.
+                TurnEnd::Blocked(reason) | TurnEnd::Stopped(reason) => {
+                    let heading = text.strip_suffix(reason.as_str()).unwrap_or_default();
+                    self.say(words(Line::of(BAD, heading), PLAIN, reason));
                 }
+                _ => self.say(words(Line::of(BAD, "error: "), PLAIN, &text)),
             }
+        }
+        if let Some(hint) = end.hint() {
+            self.say(words(Line::of(NOTE, "hint: "), PLAIN, hint));
         }
         self.say(Block::Gap);
     }
@@ -341,7 +328,7 @@ impl App {
         }
         self.leaving = Some(now + PATIENCE);
         if self.busy.is_some() {
-            return vec![Effect::Cancel];
+            return vec![Effect::Order(Order::Cancel)];
         }
         self.composer.take();
         self.completion = None;
@@ -356,6 +343,7 @@ fn closes_answer(event: &AgentEvent) -> bool {
         AgentEvent::Text(_) | AgentEvent::HookStarted { .. } | AgentEvent::ToolOutput { .. } => false,
         AgentEvent::Thought(_) | AgentEvent::AnswerDropped { .. } => false,
         AgentEvent::ModelRequest { .. } | AgentEvent::ModelResponse { .. } => false,
+        AgentEvent::Waiting(_) | AgentEvent::Configured | AgentEvent::ModeChanged(_) => false,
         _ => true,
     }
 }

@@ -86,21 +86,17 @@ fn title(
 pub(crate) fn finished(end: &ToolEnd, description: &str, rewritten: &[String]) -> Block {
     let (style, mark) = match &end.error {
         None => (GOOD, "✓"),
-        Some(error) if error.kind == "cancelled" => (WARN, "−"),
+        Some(error) if error.is_cancelled() => (WARN, "−"),
         Some(_) => (BAD, "✗"),
     };
     let description = if description.is_empty() { short_args(end) } else { description.to_owned() };
     let mut lines = vec![title(style, mark, &end.name, &description, rewritten, Some(end.duration))];
     match &end.error {
-        Some(error) if is_cancelled(&error.kind, &error.message) => lines.push(Line::of(WARN, "  Cancelled")),
+        Some(error) if error.is_cancelled() => lines.push(Line::of(WARN, "  Cancelled")),
         Some(error) => lines.extend(indented(BAD, &error.message, RESULT_LINES)),
         None => lines.extend(result(&end.display)),
     }
     Block::Lines(lines)
-}
-
-fn is_cancelled(kind: &str, message: &str) -> bool {
-    kind == "cancelled" || message.to_lowercase().contains("cancelled")
 }
 
 /// The arguments of a call that nobody described.

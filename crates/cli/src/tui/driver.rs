@@ -6,13 +6,12 @@ use std::io::Stdout;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use crossterm::event::{Event, KeyEventKind};
-use hookwright_agent::{AgentEvent, Events, Services, StartSource};
-use hookwright_settings::{Loaded, World};
+use hookwright_agent::session::{Line as Typed, Opened, Order, SessionHandle, SessionView, When};
+use hookwright_agent::{AgentEvent, EndReason, EventStream};
+use hookwright_settings::World;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::app::{App, Effect, Status};
 use super::block::{Block, render_all};
@@ -24,17 +23,14 @@ use super::place::{branch, place};
 use super::screen::Screen;
 use super::terminal::{self, Guard};
 use super::text::{BAD, BOLD, DIM, Line, WARN};
-use super::watch::Watch;
-use super::worker::{self, Done, Task};
 use super::{files, view};
 use crate::args::AgentArgs;
-use crate::session::Ready;
+use crate::exit;
+use crate::signals::Signals;
 use crate::telemetry::Telemetry;
-use crate::{exit, signals};
 
 const FRAME: Duration = Duration::from_millis(16);
 const TICK: Duration = Duration::from_millis(100);
-const LOOK: Duration = Duration::from_secs(1);
 /// So many finished pieces can be drawn again after a resize.
 const KEPT: usize = 400;
 /// How old the list of files may be before it is made again.
@@ -44,33 +40,19 @@ const PARTING: Duration = Duration::from_secs(4);
 
 type FileList = Arc<Vec<String>>;
 
-/// What connects the session with the terminal and the agent.
-pub(crate) struct Wires {
-    pub(crate) guard: Guard,
-    pub(crate) input: Input,
-    pub(crate) events: Events,
-    pub(crate) receiver: UnboundedReceiver<AgentEvent>,
-}
-
-/// The session.
+/// The screen of a session.
 pub(crate) struct Driver<'a> {
-    pub(crate) args: &'a AgentArgs,
-    pub(crate) world: &'a World,
+    args: &'a AgentArgs,
+    world: &'a World,
     pub(crate) app: App,
-    pub(crate) loaded: Loaded,
-    pub(crate) services: Arc<Services>,
+    pub(crate) session: SessionHandle,
     pub(crate) panel: Option<Panel>,
-    pub(crate) watch: Watch,
-    pub(crate) events: Events,
-    pub(crate) tasks: Option<UnboundedSender<Task>>,
-    /// Cancels what runs now.
-    pub(crate) cancel: CancellationToken,
     pub(crate) screen: Screen<Stdout>,
     guard: Guard,
     input: Input,
-    receiver: UnboundedReceiver<AgentEvent>,
-    done: UnboundedReceiver<Done>,
-    worker: JoinHandle<()>,
+    events: EventStream,
+    ended: JoinHandle<()>,
+    signals: Signals,
     files: (UnboundedSender<FileList>, UnboundedReceiver<FileList>),
     files_since: Option<Instant>,
     telemetry: Telemetry,
@@ -82,54 +64,46 @@ pub(crate) struct Driver<'a> {
 }
 
 /// Runs a session until the user leaves.
-pub(crate) async fn converse(args: &AgentArgs, world: &World, ready: Ready, wires: Wires) -> anyhow::Result<u8> {
-    let mut driver = Driver::new(args, world, ready, wires);
+pub(crate) async fn converse(
+    args: &AgentArgs,
+    world: &World,
+    opened: Opened,
+    guard: Guard,
+    input: Input,
+) -> anyhow::Result<u8> {
+    let mut driver = Driver::new(args, world, opened, guard, input);
     let result = driver.run().await;
-    let parted = driver.part().await;
-    result.and_then(|code| parted.map(|()| code))
+    driver.part().await;
+    result
 }
 
 impl<'a> Driver<'a> {
-    fn new(args: &'a AgentArgs, world: &'a World, ready: Ready, wires: Wires) -> Self {
-        let Ready { agent, loaded, resumed, session_id, warnings } = ready;
-        let services = agent.services().clone();
-        let status = Status {
-            model: agent.model().to_owned(),
-            mode: services.approvals.mode(),
-            hidden: loaded.settings.ui.hide_footer,
-            hooks: services.hooks.registry().hooks().len(),
-            window: hookwright_model::context_window(agent.model()),
-            ..place(&loaded)
-        };
-        let facts = crate::session::facts(&agent, &loaded, &session_id, args);
-        let (telemetry, problems) = Telemetry::start(&loaded.settings.telemetry, &facts);
-        let mut app = App::new(History::open(loaded.paths.user_dir.join("hookwright_history")), status);
-        app.begin("Starting", Instant::now());
-        let (tasks, todo) = unbounded_channel();
-        let (sender, done) = unbounded_channel();
-        let cancel = CancellationToken::new();
-        let source = if resumed { StartSource::Resume } else { StartSource::Startup };
-        let history = agent.history().to_vec();
-        let worker = tokio::spawn(worker::work(agent, source, cancel.clone(), todo, sender));
+    fn new(args: &'a AgentArgs, world: &'a World, opened: Opened, guard: Guard, input: Input) -> Self {
+        let view = opened.view();
+        let app = App::new(History::open(view.loaded.paths.user_dir.join("hookwright_history")), status(&view));
+        let facts = crate::session::facts(&view, args);
+        let (telemetry, problems) = Telemetry::start(&view.loaded.settings.telemetry, &facts);
+        let (session, events, ended) = opened.start();
+        let signals = Signals::listen({
+            let session = session.clone();
+            move || {
+                terminal::abandon();
+                session.kill_everything();
+            }
+        });
         let colour = world.var("NO_COLOR").is_none_or(str::is_empty);
-        let Wires { guard, input, events, receiver } = wires;
         let mut driver = Driver {
             args,
             world,
             app,
-            watch: Watch::new(&loaded),
-            loaded,
-            services,
+            session,
             panel: None,
-            events,
-            tasks: Some(tasks),
-            cancel,
             screen: Screen::new(std::io::stdout(), colour),
             guard,
             input,
-            receiver,
-            done,
-            worker,
+            events,
+            ended,
+            signals,
             files: unbounded_channel(),
             files_since: None,
             telemetry,
@@ -138,14 +112,13 @@ impl<'a> Driver<'a> {
             wiped: false,
             leave: None,
         };
-        driver.greet(&warnings, &problems);
-        driver.show_history(&history);
+        driver.greet(&problems);
         driver
     }
 
     /// What is said before the first prompt.
-    fn greet(&mut self, warnings: &[String], problems: &[String]) {
-        if !self.loaded.settings.ui.hide_banner {
+    fn greet(&mut self, problems: &[String]) {
+        if !self.session.view().loaded.settings.ui.hide_banner {
             let line = Line::of(BOLD, "Hookwright").with(DIM, format!(" {}", env!("CARGO_PKG_VERSION")));
             self.app.say(Block::line(line.with(DIM, "  /help for help, /hooks panel for the hooks, Ctrl+D to leave")));
         }
@@ -155,21 +128,16 @@ impl<'a> Driver<'a> {
                        model answers, which only does what it is told (say TEXT, call TOOL {json}).";
             self.app.say(Block::line(line.with(super::text::PLAIN, how)));
         }
-        self.tell_configuration();
-        for warning in warnings.iter().chain(problems) {
-            self.app.tell(WARN, format!("! {warning}"));
+        for problem in problems {
+            self.app.tell(WARN, format!("! {problem}"));
         }
-        self.refresh_names();
         if let Some(prompt) = super::first_prompt(self.args) {
             self.app.history.add(&prompt);
-            self.app.queue.push_back(prompt);
+            self.session.order(Order::Prompt(prompt));
         }
     }
 
     async fn run(&mut self) -> anyhow::Result<u8> {
-        let mut ended = std::pin::pin!(signals::ended());
-        let mut look = tokio::time::interval(LOOK);
-        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         self.draw()?;
         let mut drawn = Instant::now();
         let mut dirty = false;
@@ -189,12 +157,10 @@ impl<'a> Driver<'a> {
                     // The terminal is gone.
                     None => return Ok(129),
                 },
-                Some(event) = self.receiver.recv() => {
+                event = self.events.recv() => {
+                    // A session that ends without being asked to was lost in a panic, and has said so.
+                    let Some(event) = event else { return Ok(exit::ERROR) };
                     self.agent(event);
-                    dirty = true;
-                }
-                done = self.done.recv() => {
-                    self.done(done.context("the agent has stopped working; the message above says why")?);
                     dirty = true;
                 }
                 Some(files) = self.files.1.recv() => {
@@ -202,8 +168,7 @@ impl<'a> Driver<'a> {
                     self.app.completion = complete::Completion::find(&self.app.composer, &self.app.names);
                     dirty = true;
                 }
-                code = &mut ended => return Ok(code),
-                _ = look.tick() => dirty |= self.look(),
+                code = self.signals.next() => return Ok(code),
                 () = tokio::time::sleep(wait), if dirty || self.app.is_moving() => {
                     self.app.tick(Instant::now());
                     dirty = true;
@@ -239,17 +204,8 @@ impl<'a> Driver<'a> {
 
     fn effect(&mut self, effect: Effect) -> anyhow::Result<()> {
         match effect {
-            Effect::Prompt(prompt) => {
-                let cancel = self.fresh_cancel();
-                self.task(Task::Prompt(prompt, cancel));
-            }
-            Effect::Shell(command) => {
-                let cancel = self.fresh_cancel();
-                self.task(Task::Shell(command, cancel));
-            }
-            Effect::Slash(line) => self.slash(&line)?,
-            Effect::Cancel => self.cancel.cancel(),
-            Effect::Mode(mode) => self.set_mode(mode),
+            Effect::Submit(text) => self.submit(&text)?,
+            Effect::Order(order) => self.session.order(order),
             Effect::Editor => self.edit()?,
             Effect::Redraw => self.redraw()?,
             Effect::Quit => self.leave = Some(exit::OK),
@@ -257,50 +213,64 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Gives the agent something to do.
-    pub(crate) fn task(&mut self, task: Task) {
-        let sent = self.tasks.as_ref().is_some_and(|tasks| tasks.send(task).is_ok());
-        if !sent {
-            self.app.busy = None;
-            self.app.tell(BAD, "the agent has stopped; please start again");
+    /// Does what the user has written.
+    fn submit(&mut self, text: &str) -> anyhow::Result<()> {
+        match Typed::read(text, &self.session.view().commands) {
+            Typed::Blank => return Ok(()),
+            // What takes turns is echoed when its turn comes.
+            Typed::Order(order) if order.takes_turns() => {
+                self.session.order(order);
+                return Ok(());
+            }
+            Typed::Order(order) => {
+                self.app.echo(text);
+                self.session.order(order);
+            }
+            Typed::View(view) => {
+                self.app.echo(text);
+                self.view(view)?;
+            }
+            Typed::Misspelt(words) | Typed::Unknown(words) => {
+                self.app.echo(text);
+                self.app.tell(WARN, words);
+            }
         }
-    }
-
-    /// A cancel for the next task, which Esc reaches.
-    pub(crate) fn fresh_cancel(&mut self) -> CancellationToken {
-        self.cancel = CancellationToken::new();
-        self.cancel.clone()
+        self.app.say(Block::Gap);
+        Ok(())
     }
 
     fn agent(&mut self, event: AgentEvent) {
         self.telemetry.record(&event);
+        match &event {
+            AgentEvent::Configured => self.configured(),
+            AgentEvent::Cleared => self.wipe(),
+            AgentEvent::Idle { .. } => self.app.status.branch = branch(&self.session.view().loaded),
+            AgentEvent::Reply(_) if self.panel.is_some() => return self.overhear(event),
+            _ => {}
+        }
         self.app.agent(event, Instant::now());
     }
 
-    fn done(&mut self, done: Done) {
-        // Everything the agent said before it was done comes first.
-        while let Ok(event) = self.receiver.try_recv() {
-            self.agent(event);
+    /// What the session says about hooks while the panel is open is shown there too.
+    fn overhear(&mut self, event: AgentEvent) {
+        let before = self.app.take_out();
+        self.app.agent(event, Instant::now());
+        let said = self.app.take_out();
+        if let Some(panel) = &mut self.panel {
+            panel.hear(said.iter().flat_map(|block| block.render(200)).collect());
         }
-        self.app.status.window = hookwright_model::context_window(&done.model);
-        self.app.status.model = done.model;
-        self.app.status.tokens = if done.tokens > 0 { done.tokens } else { self.app.status.tokens };
-        self.app.status.branch = branch(&self.loaded);
-        for effect in self.app.idle(Instant::now()) {
-            if let Err(error) = self.effect(effect) {
-                self.app.tell(BAD, format!("error: {error}"));
-            }
-        }
+        before.into_iter().chain(said).for_each(|block| self.app.say(block));
     }
 
-    /// Looks whether configuration has changed on disk.
-    fn look(&mut self) -> bool {
-        let changed = self.watch.changed();
-        let any = !changed.is_empty();
-        if any {
-            self.reload(&changed);
+    /// The configuration is another.
+    fn configured(&mut self) {
+        let view = self.session.view();
+        self.app.notifications = view.loaded.registry.notifications();
+        self.app.status.hooks = view.services.hooks.registry().hooks().len();
+        self.refresh_names();
+        if let Some(panel) = &mut self.panel {
+            panel.update(view.hooks());
         }
-        any
     }
 
     /// Starts to look for files where somebody wants to mention one.
@@ -311,8 +281,9 @@ impl<'a> Driver<'a> {
             return;
         }
         self.files_since = Some(Instant::now());
+        let view = self.session.view();
         let (sender, root, filter) =
-            (self.files.0.clone(), self.loaded.project.root.clone(), self.services.tool_context.filter);
+            (self.files.0.clone(), view.loaded.project.root.clone(), view.services.tool_context.filter);
         tokio::task::spawn_blocking(move || sender.send(files::list(&root, filter)));
     }
 
@@ -334,7 +305,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Draws what fits of the finished pieces, and the live part, on an empty screen.
-    pub(crate) fn redraw(&mut self) -> anyhow::Result<()> {
+    fn redraw(&mut self) -> anyhow::Result<()> {
         if self.panel.is_some() {
             return self.draw();
         }
@@ -348,7 +319,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Nothing of what was said so far is drawn again; it stays in the scrollback.
-    pub(crate) fn wipe(&mut self) {
+    fn wipe(&mut self) {
         self.app.take_out();
         self.kept.clear();
         self.wiped = true;
@@ -376,28 +347,19 @@ impl<'a> Driver<'a> {
     }
 
     /// Ends the session: what runs is cancelled, SessionEnd fires, the terminal is given back.
-    async fn part(&mut self) -> anyhow::Result<()> {
-        self.cancel.cancel();
+    async fn part(&mut self) {
+        self.session.end(When::Now, EndReason::Exit);
         self.panel = None;
-        self.tasks = None;
         self.app.dialogs.clear();
-        let deadline = tokio::time::sleep(PARTING);
-        let mut deadline = std::pin::pin!(deadline);
-        let mut worker = &mut self.worker;
-        loop {
-            tokio::select! {
-                Some(event) = self.receiver.recv() => {
-                    self.telemetry.record(&event);
-                    self.app.agent(event, Instant::now());
-                }
-                _ = &mut worker => break,
-                () = &mut deadline => break,
+        let see_out = async {
+            while let Some(event) = self.events.recv().await {
+                self.telemetry.record(&event);
+                self.app.agent(event, Instant::now());
             }
-        }
-        while let Ok(event) = self.receiver.try_recv() {
-            self.telemetry.record(&event);
-            self.app.agent(event, Instant::now());
-        }
+            let _ = (&mut self.ended).await;
+        };
+        // Hooks have been given their time by then.
+        let _ = tokio::time::timeout(PARTING, see_out).await;
         let warnings = std::mem::take(&mut self.telemetry).shutdown();
         warnings.iter().for_each(|warning| self.app.tell(WARN, format!("! {warning}")));
         self.app.busy = None;
@@ -407,6 +369,17 @@ impl<'a> Driver<'a> {
         // A terminal that is gone takes no farewell.
         let _ = self.screen.draw(&lines, &super::screen::Frame::default());
         let _ = self.screen.finish();
-        Ok(())
     }
+}
+
+/// What the line at the foot says at the start.
+fn status(view: &SessionView) -> Status {
+    let mut status = Status {
+        mode: view.services.approvals.mode(),
+        hidden: view.loaded.settings.ui.hide_footer,
+        hooks: view.services.hooks.registry().hooks().len(),
+        ..place(&view.loaded)
+    };
+    status.set_model(view.model.clone());
+    status
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use hookwright_agent::AgentEvent;
-use hookwright_hooks::{EventKind, RunReport, Source};
+use hookwright_hooks::{EventKind, HookInput, RunId, RunReport, Source};
 
 use super::text::{BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN};
 use crate::trace;
@@ -12,6 +12,8 @@ use crate::trace;
 /// So many durations are kept for the median, and so many lines of a timeline.
 const MOST_TIMES: usize = 512;
 const MOST_LINES: usize = 2000;
+/// So much of a hook's input and output is kept for the panel.
+const MOST_TEXT: usize = 8 * 1024;
 
 /// What a hook did.
 #[derive(Clone, Debug, Default)]
@@ -39,10 +41,10 @@ impl Record {
 /// A hook that runs now.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
+    id: RunId,
     event: EventKind,
     hook: String,
     source: Source,
-    position: usize,
     total: usize,
     started: Instant,
 }
@@ -74,32 +76,24 @@ impl HookLog {
             self.timeline.extend(trace::lines(event));
         }
         match event {
-            AgentEvent::HookStarted { event, hook, source, position, total } => {
+            AgentEvent::HookStarted { id, event, hook, source, total } => {
                 let (hook, source) = (hook.clone(), source.clone());
-                self.running.push(Running {
-                    event: *event,
-                    hook,
-                    source,
-                    position: *position,
-                    total: *total,
-                    started: now,
-                });
+                self.running.push(Running { id: *id, event: *event, hook, source, total: *total, started: now });
             }
             AgentEvent::HookFinished { report, input } => {
-                let this = |run: &Running| {
-                    run.event == report.event && run.hook == report.hook && run.position == report.position
-                };
+                // A canary's engine counts for itself, so the number alone is not enough.
+                let this = |run: &Running| run.id == report.id && run.hook == report.hook && run.event == report.event;
                 if let Some(at) = self.running.iter().position(this) {
                     self.running.remove(at);
                 }
-                self.count(report, || input.to_json());
+                self.count(report, input);
             }
             AgentEvent::TurnFinished(_) => self.running.clear(),
             _ => {}
         }
     }
 
-    fn count(&mut self, report: &RunReport, input: impl FnOnce() -> String) {
+    fn count(&mut self, report: &RunReport, input: &HookInput) {
         let record = self.records.entry((report.event, report.hook.clone())).or_default();
         record.runs += 1;
         record.failures += u64::from(!report.succeeded());
@@ -113,7 +107,10 @@ impl HookLog {
             (record.last_input, record.last_output) = (String::new(), String::new());
             return;
         }
-        record.last_input = shorten(input());
+        record.last_input = input.beginning(MOST_TEXT);
+        if input.len() > MOST_TEXT {
+            record.last_input.push('…');
+        }
         let stderr = if report.stderr.text.trim().is_empty() {
             String::new()
         } else {
@@ -131,7 +128,7 @@ impl HookLog {
             let time = now.saturating_duration_since(run.started);
             let mut line = Line::of(NOTE, "hook ")
                 .with(BOLD, &run.hook)
-                .with(PLAIN, format!(" ({}/{}) …", run.position, run.total));
+                .with(PLAIN, format!(" ({}/{}) …", run.id.position, run.total));
             if time >= PATIENCE {
                 line.push(DIM, &format!(" {}  {}, {}", super::text::elapsed(time), run.event, run.source));
             }
@@ -151,9 +148,8 @@ impl HookLog {
 }
 
 fn shorten(mut text: String) -> String {
-    const MOST: usize = 8 * 1024;
-    if text.len() > MOST {
-        let mut cut = MOST;
+    if text.len() > MOST_TEXT {
+        let mut cut = MOST_TEXT;
         while !text.is_char_boundary(cut) {
             cut -= 1;
         }

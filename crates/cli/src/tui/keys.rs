@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_agent::ApprovalMode;
+use hookwright_agent::session::Order;
 
 use super::app::{App, Effect, Search};
 use super::complete::Completion;
@@ -40,13 +41,13 @@ impl App {
                 self.search = Some(Search { before: self.composer.text().to_owned(), ..Search::default() });
                 Vec::new()
             }
-            KeyCode::Esc if self.busy.is_some() => vec![Effect::Cancel],
+            KeyCode::Esc if self.busy.is_some() => vec![Effect::Order(Order::Cancel)],
             KeyCode::Esc => {
                 self.composer.set("");
                 Vec::new()
             }
             KeyCode::BackTab => self.next_mode(),
-            KeyCode::Enter if key.modifiers.is_empty() => self.enter(now),
+            KeyCode::Enter if key.modifiers.is_empty() => self.enter(),
             KeyCode::Up if !self.composer.up() => self.recall(Recall::Older),
             KeyCode::Down if !self.composer.down() => self.recall(Recall::Newer),
             KeyCode::Up | KeyCode::Down => Vec::new(),
@@ -85,7 +86,7 @@ impl App {
         }
     }
 
-    fn enter(&mut self, now: Instant) -> Vec<Effect> {
+    fn enter(&mut self) -> Vec<Effect> {
         // A backslash at the end asks for another line.
         if self.composer.text().ends_with('\\') && self.composer.cursor() == self.composer.text().len() {
             self.composer.delete(Motion::Left);
@@ -94,19 +95,21 @@ impl App {
         }
         let text = self.composer.take();
         self.history.add(&text);
-        self.submit(text, now)
+        if text.trim().is_empty() { Vec::new() } else { vec![Effect::Submit(text)] }
     }
 
     fn next_mode(&mut self) -> Vec<Effect> {
         let modes = ApprovalMode::ALL;
         let at = modes.iter().position(|mode| *mode == self.status.mode).unwrap_or(0);
-        vec![Effect::Mode(modes[(at + 1) % modes.len()])]
+        vec![Effect::Order(Order::Mode(modes[(at + 1) % modes.len()]))]
     }
 
     fn recall(&mut self, which: Recall) -> Vec<Effect> {
         let text = match which {
             // A prompt that still waits comes back first.
-            Recall::Older if self.composer.is_empty() && !self.queue.is_empty() => self.queue.pop_back(),
+            Recall::Older if self.composer.is_empty() && !self.queue.is_empty() => {
+                return vec![Effect::Order(Order::TakeBack)];
+            }
             Recall::Older => self.history.older(self.composer.text()),
             Recall::Newer => self.history.newer(),
         };

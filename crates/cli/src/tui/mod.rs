@@ -1,12 +1,11 @@
 //! The interactive session: the agent works on a task of its own, this one owns the terminal.
 //!
 //! Keys and the agent's events change the state (`app.rs`, `keys.rs`), the state is drawn (`view.rs`, `screen.rs`), and what
-//! has to happen in the world comes back as effects (`driver.rs`, `commands.rs`).
+//! has to happen in the world comes back as effects (`driver.rs`). The session itself lives in the agent crate.
 
 mod app;
 mod block;
 mod card;
-mod chats;
 mod commands;
 mod complete;
 mod composer;
@@ -15,27 +14,24 @@ mod driver;
 mod files;
 mod highlight;
 mod history;
-mod hooklog;
-mod hooks;
+pub(crate) mod hooklog;
 mod input;
 mod keys;
 mod markdown;
-mod memory;
 mod panel;
 mod place;
-mod plain;
+mod replies;
 mod screen;
 mod table;
 mod terminal;
-mod text;
-mod trust;
-mod view;
-mod watch;
-mod worker;
+pub(crate) mod text;
+pub(crate) mod trust;
+pub(crate) mod view;
 
 use std::io::IsTerminal;
 
-use hookwright_agent::{Events, Interaction};
+use hookwright_agent::Interaction;
+use hookwright_agent::session::Opened;
 use hookwright_settings::World;
 
 use crate::args::{AgentArgs, OutputFormat};
@@ -59,7 +55,8 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
 }
 
 async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
-    let mut loaded = session::configuration(args, world)?;
+    let options = session::options(args, Interaction::Interactive);
+    let mut loaded = options.load(world)?;
     let plain = args.screen_reader || loaded.settings.ui.screen_reader || world.var("TERM") == Some("dumb");
     let mut terminal = match plain {
         true => None,
@@ -67,21 +64,18 @@ async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
     };
     match trust::ask(&loaded, terminal.as_mut().map(|(_, input)| input)).await? {
         trust::Asked::NotNeeded => {}
-        trust::Asked::Answered => loaded = session::configuration(args, world)?,
+        trust::Asked::Answered => loaded = options.load(world)?,
         trust::Asked::Left => return Ok(crate::exit::OK),
     }
-    let (events, receiver) = Events::channel();
-    let ready = session::prepare(args, loaded, Interaction::Interactive, events.clone())?;
+    let opened = Opened::new(options, world.clone(), loaded)?;
     match terminal {
-        Some((guard, input)) => {
-            driver::converse(args, world, ready, driver::Wires { guard, input, events, receiver }).await
-        }
-        None => plain::converse(args, ready, receiver).await,
+        Some((guard, input)) => driver::converse(args, world, opened, guard, input).await,
+        None => crate::plain::converse(args, opened).await,
     }
 }
 
 /// The prompt that the command line starts the session with.
-fn first_prompt(args: &AgentArgs) -> Option<String> {
+pub(crate) fn first_prompt(args: &AgentArgs) -> Option<String> {
     let given = args.prompt_interactive.clone().or_else(|| (!args.query.is_empty()).then(|| args.query.join(" ")));
     given.filter(|prompt| !prompt.trim().is_empty())
 }

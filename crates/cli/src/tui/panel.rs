@@ -1,19 +1,17 @@
 //! `/hooks panel`: every hook with its state and what it did, details of one of them, and keys to change it.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hookwright_hooks::{AnyEvent, EventKind, Hook, HookEngine, Matcher, Registry};
-use hookwright_settings::edit::Switch;
-use serde_json::{Map, Value, json};
+use hookwright_agent::session::{HookEntry, HooksOrder, Order};
+use hookwright_hooks::EventKind;
 
 use super::app::App;
 use super::driver::Driver;
 use super::hooklog::HookLog;
-use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, lines_of};
-use crate::hooks::state::Entry;
+use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN};
 
 /// The panel.
 pub(crate) struct Panel {
-    entries: Vec<Entry>,
+    entries: Vec<HookEntry>,
     selected: usize,
     filter: String,
     filtering: bool,
@@ -23,19 +21,23 @@ pub(crate) struct Panel {
 }
 
 impl Panel {
-    pub(crate) fn new(entries: Vec<Entry>) -> Self {
+    pub(crate) fn new(entries: Vec<HookEntry>) -> Self {
         Panel { entries, selected: 0, filter: String::new(), filtering: false, event: None, said: Vec::new() }
     }
 
-    /// The same panel over newer entries.
-    pub(crate) fn with(mut self, entries: Vec<Entry>) -> Self {
+    /// The hooks are others now.
+    pub(crate) fn update(&mut self, entries: Vec<HookEntry>) {
         self.entries = entries;
-        self
     }
 
-    fn shown(&self) -> Vec<&Entry> {
+    /// What the session says while the panel is open.
+    pub(crate) fn hear(&mut self, lines: Vec<Line>) {
+        self.said.extend(lines);
+    }
+
+    fn shown(&self) -> Vec<&HookEntry> {
         let wanted = self.filter.to_lowercase();
-        let fits = |entry: &&Entry| {
+        let fits = |entry: &&HookEntry| {
             let hook = &entry.hook;
             let text = format!(
                 "{} {} {} {} {}",
@@ -50,7 +52,7 @@ impl Panel {
         self.entries.iter().filter(fits).collect()
     }
 
-    fn current(&self) -> Option<Entry> {
+    fn current(&self) -> Option<HookEntry> {
         self.shown().get(self.selected).map(|entry| (*entry).clone())
     }
 
@@ -103,12 +105,12 @@ impl Panel {
         lines
     }
 
-    fn details(&self, entry: Option<&Entry>, log: &HookLog, columns: usize) -> Vec<Line> {
-        let Some(Entry { hook, .. }) = entry else { return Vec::new() };
+    fn details(&self, entry: Option<&HookEntry>, log: &HookLog, columns: usize) -> Vec<Line> {
+        let Some(HookEntry { hook, .. }) = entry else { return Vec::new() };
         let mut lines: Vec<Line> = self.said.clone();
         let fact = |name: &str, text: String| Line::of(DIM, format!("{name:<9}")).with(PLAIN, text).hanging(9);
         lines.push(Line::of(BOLD, hook.id()).with(
-            entry.map_or(PLAIN, |entry| entry.state.style()),
+            entry.map_or(PLAIN, |entry| crate::out::state_style(&entry.state)),
             format!("  {}", entry.map(|entry| entry.state.describe()).unwrap_or_default()),
         ));
         let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
@@ -144,7 +146,7 @@ fn heading(columns: usize) -> String {
     format!("  {:<name$} {more}{:<10}{:>5}{:>5}{:>10}{:>10}", "HOOK", "STATE", "RUNS", "BAD", "LAST", "MEDIAN")
 }
 
-fn row(entry: &Entry, log: &HookLog, selected: bool, columns: usize) -> Line {
+fn row(entry: &HookEntry, log: &HookLog, selected: bool, columns: usize) -> Line {
     let (name, wide) = widths(columns);
     let hook = &entry.hook;
     let pad = |text: &str, width: usize| {
@@ -163,7 +165,7 @@ fn row(entry: &Entry, log: &HookLog, selected: bool, columns: usize) -> Line {
         line.push(PLAIN, &format!("{}{}", pad(hook.event.name(), 20), pad(matcher, 14)));
         line.push(DIM, &pad(&hook.source.to_string(), 10));
     }
-    line.push(entry.state.style(), &pad(entry.state.word(), 10));
+    line.push(crate::out::state_style(&entry.state), &pad(entry.state.word(), 10));
     line.push(PLAIN, &format!("{:>5}", record.runs));
     line.push(if record.failures > 0 { BAD } else { PLAIN }, &format!("{:>5}", record.failures));
     line.push(DIM, &format!("{:>10}{:>10}", time(record.last()), time(record.median())));
@@ -209,78 +211,18 @@ impl Driver<'_> {
         self.panel = None;
     }
 
-    fn panel_action(&mut self, key: char, entry: &Entry) {
+    /// What the session says of it is shown in the panel, and stays in the scrollback behind it.
+    fn panel_action(&mut self, key: char, entry: &HookEntry) {
         let name = entry.hook.id().to_owned();
-        let before = self.app.take_out();
-        match key {
-            'e' => self.switch(&[name], Switch::Enable),
-            'd' => self.switch(&[name], Switch::Disable),
-            't' => self.trust(Some(&name)),
-            _ => self.canary(&entry.hook),
-        }
-        // What was said is shown in the panel, and stays in the scrollback behind it.
-        let said = self.app.take_out();
-        let entries = self.entries();
         if let Some(panel) = &mut self.panel {
-            panel.entries = entries;
-            panel.said = said.iter().flat_map(|block| block.render(200)).collect();
+            panel.said.clear();
         }
-        before.into_iter().chain(said).for_each(|block| self.app.say(block));
-    }
-
-    /// Fires one hook alone, on an input that asks for nothing.
-    fn canary(&mut self, hook: &Hook) {
-        let event = match AnyEvent::from_fields(hook.event, harmless(hook)) {
-            Ok(event) => event,
-            Err(error) => return self.app.tell(BAD, format!("error: {error}")),
+        let order = match key {
+            'e' => HooksOrder::Enable(name),
+            'd' => HooksOrder::Disable(name),
+            't' => HooksOrder::Trust(Some(name)),
+            _ => return self.session.canary(entry.hook.clone()),
         };
-        let mut alone = Registry::default();
-        alone.add(Hook { matcher: Matcher::All, ..hook.clone() });
-        let env = self.loaded.world.env.clone();
-        let env = match &self.loaded.redaction {
-            Some(redaction) => redaction.apply(env),
-            None => env,
-        };
-        let observer = std::sync::Arc::new(hookwright_agent::HookEvents(self.events.clone()));
-        let session = (*self.services.hooks.session()).clone();
-        let engine = HookEngine::builder(alone).session(session).environment(env).observer(observer).build();
-        self.app.say(super::block::Block::Lines(lines_of(
-            WARN,
-            &format!("canary: {} was fired alone on a harmless {}", hook.id(), hook.event),
-        )));
-        tokio::spawn(async move {
-            engine.fire_any(&event, &tokio_util::sync::CancellationToken::new()).await;
-            engine.shutdown().await;
-        });
-    }
-}
-
-/// The fields of an event that asks for nothing.
-fn harmless(hook: &Hook) -> Map<String, Value> {
-    let subject = hook.matcher_text.as_deref().unwrap_or_default();
-    let first = subject
-        .split('|')
-        .next()
-        .filter(|name| !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || char == '_'));
-    let request = json!({"model": "canary", "messages": [{"role": "user", "content": "canary"}]});
-    let fields = match hook.event {
-        EventKind::BeforeTool => json!({"tool_name": first.unwrap_or("read_file"), "tool_input": {}}),
-        EventKind::AfterTool => {
-            json!({"tool_name": first.unwrap_or("read_file"), "tool_input": {}, "tool_response": {"llmContent": "canary", "returnDisplay": "canary"}})
-        }
-        EventKind::BeforeAgent => json!({"prompt": "canary"}),
-        EventKind::AfterAgent => json!({"prompt": "canary", "prompt_response": "canary", "stop_hook_active": false}),
-        EventKind::SessionStart => json!({"source": first.unwrap_or("startup")}),
-        EventKind::SessionEnd => json!({"reason": first.unwrap_or("exit")}),
-        EventKind::PreCompress => json!({"trigger": first.unwrap_or("manual")}),
-        EventKind::Notification => json!({"notification_type": "ToolPermission", "message": "canary", "details": {}}),
-        EventKind::BeforeModel | EventKind::BeforeToolSelection => json!({"llm_request": request}),
-        EventKind::AfterModel => {
-            json!({"llm_request": request, "llm_response": {"text": "canary", "candidates": []}, "content": "canary", "full_content": "canary"})
-        }
-    };
-    match fields {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
+        self.session.order(Order::Hooks(order));
     }
 }

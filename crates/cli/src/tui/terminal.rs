@@ -68,6 +68,13 @@ fn restore() {
     }
 }
 
+/// The modes as we found them, without a word to a terminal that may not be reading.
+pub(crate) fn abandon() {
+    if RAW.swap(false, Ordering::SeqCst) {
+        let _ = terminal::disable_raw_mode();
+    }
+}
+
 fn write(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;

@@ -11,6 +11,7 @@ use super::input::Input;
 use super::screen::{Frame, Screen};
 use super::terminal;
 use super::text::{BOLD, DIM, Line, NOTE, PLAIN, WARN};
+use crate::signals::Signals;
 
 /// What came of it.
 pub(crate) enum Asked {
@@ -64,7 +65,7 @@ fn answers(loaded: &Loaded) -> [String; 3] {
 }
 
 async fn ask_with_keys(loaded: &Loaded, input: &mut Input) -> anyhow::Result<Option<FolderRule>> {
-    let mut ended = std::pin::pin!(crate::signals::ended());
+    let mut signals = Signals::listen(terminal::abandon);
     let mut screen = Screen::new(io::stdout(), loaded.world.var("NO_COLOR").is_none_or(str::is_empty));
     let mut selected = 0;
     let mut typed_at = None;
@@ -78,7 +79,7 @@ async fn ask_with_keys(loaded: &Loaded, input: &mut Input) -> anyhow::Result<Opt
         screen.draw(&[], &Frame { lines, cursor: None })?;
         let event = tokio::select! {
             event = input.events.recv() => event,
-            _ = &mut ended => None,
+            _ = signals.next() => None,
         };
         let key = match event {
             Some(Event::Key(key)) => key,

@@ -105,6 +105,11 @@ impl Runner {
         }
     }
 
+    /// Ends everything at once.
+    pub(crate) fn kill_now(&self) {
+        self.groups.kill_all();
+    }
+
     /// Ends everything that hooks left running.
     pub(crate) async fn end_all(&self) {
         self.groups.end_all(self.limits.grace.min(Duration::from_millis(500))).await;

@@ -56,16 +56,34 @@ pub struct General {
     pub max_attempts: u32,
 }
 
-/// Which tool calls run unasked. Running all of them unasked is a flag's privilege, not a file's.
+/// Which tool calls run unasked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApprovalMode {
-    /// Those that only read.
+    /// Those that only look.
     #[default]
     Default,
     /// Edits too.
     AutoEdit,
-    /// Nothing that changes anything runs at all.
+    /// All of them. A flag's privilege: no settings file can ask for it.
+    Yolo,
+    /// Those that only look; others do not run at all.
     Plan,
+}
+
+impl ApprovalMode {
+    /// Every mode, in the order in which a user steps through them.
+    pub const ALL: [ApprovalMode; 4] =
+        [ApprovalMode::Default, ApprovalMode::AutoEdit, ApprovalMode::Plan, ApprovalMode::Yolo];
+
+    /// Its name on the command line and in settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ApprovalMode::Default => "default",
+            ApprovalMode::AutoEdit => "auto_edit",
+            ApprovalMode::Yolo => "yolo",
+            ApprovalMode::Plan => "plan",
+        }
+    }
 }
 
 /// The model and its limits.

@@ -9,7 +9,7 @@ mod list_directory;
 mod nearest;
 mod pattern;
 mod read_file;
-mod read_many_files;
+pub(crate) mod read_many_files;
 mod replace;
 mod run_shell_command;
 mod save_memory;

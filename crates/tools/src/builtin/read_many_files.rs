@@ -25,6 +25,9 @@ const DEFAULT_EXCLUDES: &[&str] = &[
     "**/{.DS_Store,.env,GEMINI.md}",
 ];
 
+/// The last part of every answer.
+pub const END_OF_FILES: &str = "\n--- End of content ---";
+
 pub(crate) struct ReadManyFiles;
 
 #[derive(Deserialize)]
@@ -143,7 +146,7 @@ fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result
     if parts.is_empty() {
         parts.push(Part::Text("No files matching the criteria were found or all were skipped.".to_owned()));
     } else {
-        parts.push(Part::Text("\n--- End of content ---".to_owned()));
+        parts.push(Part::Text(END_OF_FILES.to_owned()));
     }
     let mut summary = format!("Read {} file(s)", read.len());
     if !skipped.is_empty() {
@@ -172,10 +175,11 @@ fn read_one(path: &Path, args: &Args) -> Result<Part, String> {
 fn is_named(path: &Path, include: &[String]) -> bool {
     let (Some(extension), Some(stem)) = (path.extension(), path.file_stem()) else { return false };
     let (extension, stem) = (extension.to_string_lossy().to_lowercase(), stem.to_string_lossy());
-    include.iter().any(|pattern| {
-        pattern.to_lowercase().contains(&format!(".{extension}"))
-            || pattern.to_lowercase().contains(&format!("{{{extension}"))
-            || pattern.to_lowercase().contains(&format!(",{extension}"))
-            || pattern.contains(stem.as_ref())
+    include.iter().filter_map(|pattern| pattern.rsplit('/').next()).any(|name| {
+        let lower = name.to_lowercase();
+        // A directory that happens to be called like the file names nothing.
+        let names_stem =
+            if name.contains(['*', '?', '[', '{']) { name.contains(stem.as_ref()) } else { path.ends_with(name) };
+        names_stem || ['.', '{', ','].iter().any(|before| lower.contains(&format!("{before}{extension}")))
     })
 }

@@ -129,14 +129,14 @@ async fn in_background(
         }
         // Dropping it ends it.
         None if ctx.cancel.is_cancelled() => {
-            Ok(ToolResult::from(ToolFailure::cancelled()).ended(CommandEnd::Cancelled))
+            Ok(ToolResult::from(ToolFailure::cancelled()).ended(CommandEnd::Cancelled, started.output.text()))
         }
         None => {
             let output = started.output.text();
             started.detach(ctx);
             let told = format!("Command is running in background. PID: {pid}. Initial output:\n{output}");
             let shown = format!("Background process started with PID {pid}.");
-            Ok(ToolResult::text(untrusted(&told), shown).ended(CommandEnd::Background))
+            Ok(ToolResult::text(untrusted(&told), shown).ended(CommandEnd::Background, output))
         }
     }
 }
@@ -148,15 +148,15 @@ fn report(args: &Args, directory: &Path, pid: u32, finished: &Finished) -> ToolR
         End::Cancelled => {
             let mut result = ended(&output, "Command was cancelled by user before it could complete.");
             result.error = Some(ToolFailure::cancelled());
-            result.ended(CommandEnd::Cancelled)
+            result.ended(CommandEnd::Cancelled, output)
         }
         End::Inactive(limit) => {
             ended(&output, &format!("Command was ended because it gave no output for {}.", in_words(limit)))
-                .ended(CommandEnd::Inactive)
+                .ended(CommandEnd::Inactive, output)
         }
         End::TimedOut(limit) => {
             ended(&output, &format!("Command was ended because it ran longer than {}.", in_words(limit)))
-                .ended(CommandEnd::TimedOut)
+                .ended(CommandEnd::TimedOut, output)
         }
     }
 }
@@ -222,7 +222,7 @@ fn exited(
         lines.push(format!("Background PIDs: {}", pids.join(", ")));
     }
     lines.push(format!("Process Group PGID: {pid}"));
-    ToolResult::new(Content::Text(untrusted(&lines.join("\n"))), Display::Text(shown)).ended(end)
+    ToolResult::new(Content::Text(untrusted(&lines.join("\n"))), Display::Text(shown)).ended(end, output)
 }
 
 fn command_end(status: ExitStatus) -> CommandEnd {

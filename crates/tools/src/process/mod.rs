@@ -60,6 +60,11 @@ impl BackgroundJobs {
         self.lock().retain(|job| job.pid != pid || job.over != over);
     }
 
+    /// Ends all of them at once and by force.
+    pub fn kill_now(&self) {
+        self.pids().into_iter().for_each(group::force_to_end);
+    }
+
     /// Asks all of them to end, and forces those that have not after `grace`.
     pub async fn end_all(&self, grace: Duration) {
         let pids = self.pids();

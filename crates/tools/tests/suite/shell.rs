@@ -54,26 +54,35 @@ async fn how_it_ended_is_typed() {
         ("kill -9 $$", CommandEnd::Signaled(9)),
     ] {
         let result = project.call("run_shell_command", json!({ "command": command })).await;
-        assert_eq!(result.exit, Some(end), "{command}");
+        assert_eq!(result.command.map(|run| run.end), Some(end), "{command}");
     }
     let background = json!({ "command": "sleep 60", "is_background": true, "delay_ms": 10 });
-    assert_eq!(project.call("run_shell_command", background).await.exit, Some(CommandEnd::Background));
+    assert_eq!(
+        project.call("run_shell_command", background).await.command.map(|run| run.end),
+        Some(CommandEnd::Background)
+    );
     project.ctx.background.end_all(Duration::from_secs(2)).await;
 
     let sleep = json!({ "command": "sleep 60" });
     project.ctx.shell.timeout = Some(Duration::from_millis(50));
-    assert_eq!(project.call("run_shell_command", sleep.clone()).await.exit, Some(CommandEnd::TimedOut));
+    assert_eq!(
+        project.call("run_shell_command", sleep.clone()).await.command.map(|run| run.end),
+        Some(CommandEnd::TimedOut)
+    );
     project.ctx.shell.timeout = None;
     project.ctx.shell.inactivity_timeout = Some(Duration::from_millis(50));
-    assert_eq!(project.call("run_shell_command", sleep.clone()).await.exit, Some(CommandEnd::Inactive));
+    assert_eq!(
+        project.call("run_shell_command", sleep.clone()).await.command.map(|run| run.end),
+        Some(CommandEnd::Inactive)
+    );
     project.ctx.shell.inactivity_timeout = None;
     let cancel = project.ctx.cancel.clone();
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(100)).await;
         cancel.cancel();
     });
-    assert_eq!(project.call("run_shell_command", sleep).await.exit, Some(CommandEnd::Cancelled));
-    assert_eq!(project.call("list_directory", json!({ "path": "." })).await.exit, None);
+    assert_eq!(project.call("run_shell_command", sleep).await.command.map(|run| run.end), Some(CommandEnd::Cancelled));
+    assert_eq!(project.call("list_directory", json!({ "path": "." })).await.command, None);
 }
 
 #[tokio::test]

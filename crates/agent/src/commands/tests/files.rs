@@ -90,6 +90,11 @@ async fn pictures_and_documents_are_media() {
     assert_eq!(mime_types(&ran.result.clone().unwrap()), ["image/png", "application/pdf"]);
     assert!(ran.text().contains("\nA\n") && ran.text().contains("--- d/q.png ---"), "{}", ran.text());
     assert_eq!(ran.warnings, ["/test: @{d}: left out d/bin (binary file)"]);
+    // The folder's name has the pictures' in it; that names none of them.
+    case.write("q.png/pq/p.png", PNG);
+    case.write("q.png/pq/a.pdf", b"%PDF-1.7 \0");
+    let ran = case.run("@{q.png/pq}", "").await;
+    assert_eq!(mime_types(&ran.result.clone().unwrap()), ["application/pdf", "image/png"]);
     let ran = case.run("@{p.png}", "now").await;
     assert_eq!(ran.result.unwrap()[1].as_text(), Some("\n\n/test now"));
 }

@@ -15,7 +15,7 @@ use hookwright_tools::{Registry, ShellSettings, ToolContext, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use super::{CommandError, check, expand, parse_invocation};
-use crate::{AgentEvent, ApprovalMode, ApprovalReply, Approvals, Events, Interaction, Policy, Services};
+use crate::{AgentEvent, ApprovalMode, ApprovalReply, Approvals, EventStream, Events, Interaction, Policy, Services};
 
 /// A project, what is allowed in it, and what the user will say.
 struct Case {
@@ -121,7 +121,7 @@ impl Case {
         Ran { result, asked, notes, warnings }
     }
 
-    fn services(&self) -> (Services, tokio::sync::mpsc::UnboundedReceiver<AgentEvent>) {
+    fn services(&self) -> (Services, EventStream) {
         let (events, receiver) = Events::channel();
         let mut tool_context = ToolContext::new(Workspace::new(self.dir.path(), self.more_roots.clone()).unwrap());
         tool_context.environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
@@ -133,6 +133,7 @@ impl Case {
             hooks: self.hooks.clone(),
             approvals: Approvals::new(self.mode, self.allowed.clone(), self.policy.clone()),
             events,
+            asking: tokio::sync::Mutex::default(),
             interaction: if self.replies.is_some() { Interaction::Interactive } else { Interaction::Headless },
             generation: GenerationConfig::default(),
             loop_detection: true,

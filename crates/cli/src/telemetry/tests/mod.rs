@@ -114,7 +114,8 @@ fn tool_finished(call_id: &str, error: Option<CallError>) -> AgentEvent {
         args: map(json!({"command": format!("echo {SECRET}")})),
         display: hookwright_tools::Display::Text(SECRET.into()),
         content: format!("Output: {SECRET}"),
-        decision: error.is_none().then_some("auto_accept"),
+        decision: error.is_none().then_some(hookwright_agent::CallDecision::AutoAccept),
+        command: None,
         error,
         duration: Duration::from_millis(82),
         metadata: Map::new(),
@@ -123,7 +124,10 @@ fn tool_finished(call_id: &str, error: Option<CallError>) -> AgentEvent {
 }
 
 fn refused() -> CallError {
-    CallError { kind: "policy_violation".into(), message: format!("Tool execution blocked: {SECRET}") }
+    CallError {
+        kind: hookwright_tools::ToolErrorKind::PolicyViolation,
+        message: format!("Tool execution blocked: {SECRET}"),
+    }
 }
 
 fn compressed() -> AgentEvent {

@@ -1,4 +1,5 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use hookwright_agent::Activity;
 
 use super::super::view::view;
 use super::*;
@@ -28,27 +29,44 @@ fn shown(app: &mut App, columns: usize) -> String {
 #[test]
 fn what_is_written_becomes_an_effect() {
     let mut app = app();
-    assert_eq!(typed(&mut app, "hello"), [Effect::Prompt("hello".to_owned())]);
-    assert!(typed(&mut app, "and then").is_empty(), "the agent works: it waits");
-    assert_eq!(typed(&mut app, "/help"), [Effect::Slash("help".to_owned())]);
-    assert_eq!(press(&mut app, KeyCode::Esc), [Effect::Cancel]);
-    assert_eq!(app.idle(Instant::now()), [Effect::Prompt("and then".to_owned())]);
-    app.idle(Instant::now());
-    assert_eq!(typed(&mut app, "!ls -l"), [Effect::Shell("ls -l".to_owned())]);
-    app.idle(Instant::now());
+    assert_eq!(typed(&mut app, "hello"), [Effect::Submit("hello".to_owned())]);
     assert!(typed(&mut app, "   ").is_empty());
-    assert_eq!(typed(&mut app, "/usr/bin is a path"), [Effect::Prompt("/usr/bin is a path".to_owned())]);
+    press(&mut app, KeyCode::Esc);
+    app.agent(AgentEvent::Busy(Activity::Working), Instant::now());
+    assert_eq!(press(&mut app, KeyCode::Esc), [Effect::Order(Order::Cancel)]);
+    app.agent(AgentEvent::Waiting(vec!["later".to_owned()]), Instant::now());
+    assert!(shown(&mut app, 80).contains("later"));
+    assert_eq!(press(&mut app, KeyCode::Up), [Effect::Order(Order::TakeBack)]);
+    let idle = AgentEvent::Idle { model: "model".to_owned(), tokens: 7 };
+    app.agent(idle, Instant::now());
+    assert!(press(&mut app, KeyCode::Esc).is_empty() && app.status.tokens == 7);
 }
 
 #[test]
-fn a_cancelled_turn_gives_queued_prompts_back() {
+fn prompts_that_are_given_back_are_written_again() {
     let mut app = app();
-    typed(&mut app, "one");
-    typed(&mut app, "two");
-    typed(&mut app, "three");
-    app.agent(AgentEvent::TurnFinished(TurnEnd::Cancelled), Instant::now());
-    assert!(app.idle(Instant::now()).is_empty());
+    app.agent(AgentEvent::GivenBack(vec!["two".to_owned(), "three".to_owned()]), Instant::now());
     assert_eq!(app.composer.text(), "two\nthree");
+    app.agent(AgentEvent::GivenBack(vec!["one".to_owned()]), Instant::now());
+    assert_eq!(app.composer.text(), "one\ntwo\nthree");
+}
+
+#[test]
+fn every_end_of_a_turn_says_what_happened_and_what_to_do() {
+    let ends = [
+        (TurnEnd::Blocked("no".to_owned()), "Agent execution blocked: no"),
+        (TurnEnd::Stopped("halt".to_owned()), "Agent execution stopped by hook: halt"),
+        (TurnEnd::Cancelled, "Cancelled"),
+        (TurnEnd::TurnLimit(3), "error: the session has made its 3 model requests\nhint: raise"),
+        (TurnEnd::Loop("the model wrote".to_owned()), "error: the model wrote"),
+        (TurnEnd::Failed { message: "m".to_owned(), hint: Some("h".to_owned()) }, "error: m\nhint: h"),
+    ];
+    for (end, words) in ends {
+        let mut app = app();
+        app.agent(AgentEvent::TurnFinished(end), Instant::now());
+        let screen = shown(&mut app, 80);
+        assert!(screen.starts_with(words), "{screen}");
+    }
 }
 
 #[test]
@@ -68,7 +86,7 @@ fn text_after_a_note_begins_a_new_answer() {
 fn everything_fits_into_any_terminal() {
     let mut app = app();
     app.begin("Working", Instant::now());
-    app.queue.push_back("a queued prompt with 日本語 and 👩‍👩‍👧 in it, and more words than fit".to_owned());
+    app.queue.push("a queued prompt with 日本語 and 👩‍👩‍👧 in it, and more words than fit".to_owned());
     app.composer.insert("a long text\n".repeat(50).as_str());
     app.agent(AgentEvent::Text("- item\n".repeat(30)), Instant::now());
     for columns in [1, 2, 10, 40, 300] {
@@ -119,8 +137,8 @@ fn a_word_begun_before_the_question_does_not_answer_it() {
     let (event, mut reply) = question();
     app.agent(event, now);
     key(&mut app, 'y', now + Duration::from_millis(100));
-    app.key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now + Duration::from_millis(200));
-    assert!(reply.try_recv().is_err() && app.queue == ["my"]);
+    let sent = app.key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now + Duration::from_millis(200));
+    assert!(reply.try_recv().is_err() && sent == [Effect::Submit("my".to_owned())]);
     key(&mut app, 'y', now + Duration::from_secs(2));
     assert_eq!(reply.try_recv(), Ok(hookwright_agent::ApprovalReply::Once));
 }

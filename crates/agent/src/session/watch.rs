@@ -10,13 +10,13 @@ use hookwright_settings::Loaded;
 type Look = Option<(SystemTime, u64)>;
 
 /// The files that count, as they were when we last looked.
-pub(crate) struct Watch {
+pub(super) struct Watch {
     files: BTreeMap<PathBuf, Look>,
 }
 
 impl Watch {
     /// Begins to watch what a configuration was made of.
-    pub(crate) fn new(loaded: &Loaded) -> Watch {
+    pub(super) fn new(loaded: &Loaded) -> Watch {
         let mut paths: Vec<PathBuf> = loaded.files.iter().map(|file| file.path.clone()).collect();
         paths.push(loaded.paths.trusted_hooks.clone());
         paths.extend(loaded.extensions.iter().filter(|one| one.active).map(hookwright_settings::Extension::hooks_file));
@@ -27,7 +27,7 @@ impl Watch {
     }
 
     /// The files that changed since the last look.
-    pub(crate) fn changed(&mut self) -> Vec<PathBuf> {
+    pub(super) fn changed(&mut self) -> Vec<PathBuf> {
         let mut changed = Vec::new();
         for (path, before) in &mut self.files {
             let now = look(path);

@@ -2,25 +2,24 @@
 
 use std::sync::Arc;
 
-use anstyle::Style;
 use hookwright_hooks::{Hook, HookEngine, HookState, Layer, NotReady, Source, declare};
 use hookwright_settings::{FileState, Loaded};
 use serde_json::{Value, json};
 
-use crate::out::{BAD, DIM, GOOD, WARN};
-
 /// A hook and whether it can run.
-#[derive(Clone)]
-pub(crate) struct Entry {
-    pub(crate) hook: Arc<Hook>,
-    pub(crate) state: State,
+#[derive(Clone, Debug)]
+pub struct HookEntry {
+    /// The hook.
+    pub hook: Arc<Hook>,
+    /// Whether it can run.
+    pub state: Armed,
 }
 
 /// Whether a hook can run.
-#[derive(Clone)]
-pub(crate) enum State {
+#[derive(Clone, Debug)]
+pub enum Armed {
     /// It runs when its event fires.
-    Armed,
+    Yes,
     /// It was switched off; by whom.
     Disabled(String),
     /// It waits for trust; why.
@@ -29,51 +28,44 @@ pub(crate) enum State {
     Inert(NotReady),
 }
 
-impl State {
-    pub(crate) fn word(&self) -> &'static str {
+impl Armed {
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
         match self {
-            State::Armed => "armed",
-            State::Disabled(_) => "disabled",
-            State::Untrusted(_) => "untrusted",
-            State::Inert(_) => "inert",
+            Armed::Yes => "armed",
+            Armed::Disabled(_) => "disabled",
+            Armed::Untrusted(_) => "untrusted",
+            Armed::Inert(_) => "inert",
         }
     }
 
-    pub(crate) fn reason(&self) -> Option<String> {
+    /// Why it is not armed.
+    pub fn reason(&self) -> Option<String> {
         match self {
-            State::Armed => None,
-            State::Disabled(why) | State::Untrusted(why) => Some(why.clone()),
-            State::Inert(problem) => Some(problem.to_string()),
-        }
-    }
-
-    pub(crate) fn style(&self) -> Style {
-        match self {
-            State::Armed => GOOD,
-            State::Disabled(_) => DIM,
-            State::Untrusted(_) => WARN,
-            State::Inert(_) => BAD,
+            Armed::Yes => None,
+            Armed::Disabled(why) | Armed::Untrusted(why) => Some(why.clone()),
+            Armed::Inert(problem) => Some(problem.to_string()),
         }
     }
 
     /// `armed`, or the word with its reason.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         self.reason().map_or_else(|| self.word().to_owned(), |reason| format!("{}: {reason}", self.word()))
     }
 }
 
 /// Every hook that an engine knows, and those that an untrusted folder keeps from it.
-pub(crate) fn entries(engine: &HookEngine, loaded: &Loaded) -> Vec<Entry> {
+pub fn entries(engine: &HookEngine, loaded: &Loaded) -> Vec<HookEntry> {
     let registry = engine.registry();
     let known = registry.entries().map(|(hook, state)| {
         let state = match state {
-            HookState::Enabled => engine.check(hook).map_or_else(State::Inert, |()| State::Armed),
-            HookState::Disabled { by } if by.is_empty() => State::Disabled("in this session".to_owned()),
-            HookState::Disabled { by } => State::Disabled(format!("by {} settings", names(by))),
-            HookState::SwitchedOff { by } => State::Disabled(format!("{by} settings switch all hooks off")),
-            HookState::Held { why } => State::Untrusted(why.clone()),
+            HookState::Enabled => engine.check(hook).map_or_else(Armed::Inert, |()| Armed::Yes),
+            HookState::Disabled { by } if by.is_empty() => Armed::Disabled("in this session".to_owned()),
+            HookState::Disabled { by } => Armed::Disabled(format!("by {} settings", names(by))),
+            HookState::SwitchedOff { by } => Armed::Disabled(format!("{by} settings switch all hooks off")),
+            HookState::Held { why } => Armed::Untrusted(why.clone()),
         };
-        Entry { hook: hook.clone(), state }
+        HookEntry { hook: hook.clone(), state }
     });
     untrusted(loaded).into_iter().chain(known).collect()
 }
@@ -83,19 +75,19 @@ fn names(sources: &[Source]) -> String {
 }
 
 /// The hooks that would be there if the folder were trusted; leaving them out would be the silence we are against.
-fn untrusted(loaded: &Loaded) -> Vec<Entry> {
+fn untrusted(loaded: &Loaded) -> Vec<HookEntry> {
     let held = loaded.files.iter().filter(|file| file.state == FileState::Untrusted);
     let declared = held.filter_map(|file| {
         let text = std::fs::read_to_string(&file.path).ok()?;
         Some(declare(&Layer::new(file.source.clone(), &file.path, &text)).hooks)
     });
-    let why = || State::Untrusted("the folder is not trusted".to_owned());
-    declared.flatten().map(|hook| Entry { hook: Arc::new(hook), state: why() }).collect()
+    let why = || Armed::Untrusted("the folder is not trusted".to_owned());
+    declared.flatten().map(|hook| HookEntry { hook: Arc::new(hook), state: why() }).collect()
 }
 
 /// Everything about a hook, for machines.
-pub(crate) fn json(entry: &Entry) -> Value {
-    let Entry { hook, state } = entry;
+pub fn json(entry: &HookEntry) -> Value {
+    let HookEntry { hook, state } = entry;
     json!({
         "name": hook.id(),
         "event": hook.event,

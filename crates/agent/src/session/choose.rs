@@ -1,0 +1,85 @@
+//! Which model answers: the one that the options, the keys in the environment, or nothing at all ask for.
+
+use std::sync::Arc;
+
+use hookwright_model::{
+    AnyModel, Cancel, Gemini, HttpOptions, Model, Offline, OpenAi, ProxyOptions, Recording, Replay, RetryNotice,
+    gemini, openai, web_search,
+};
+use hookwright_settings::{Loaded, World};
+use hookwright_tools::{BoxFuture, SearchAnswer, SearchError, WebSearch};
+
+use super::options::{SessionError, SessionOptions};
+use crate::event::AgentEvent;
+use crate::events::Events;
+
+const DEFAULT_GEMINI: &str = "gemini-2.5-pro";
+
+/// The model, and the name to ask it by.
+pub(super) fn model(
+    options: &SessionOptions,
+    loaded: &Loaded,
+    events: &Events,
+) -> Result<(AnyModel, String), SessionError> {
+    let var = |name: &str| loaded.world.var(name).filter(|value| !value.trim().is_empty());
+    let wanted = options
+        .model
+        .clone()
+        .or_else(|| var("GEMINI_MODEL").map(str::to_owned))
+        .or_else(|| loaded.settings.model.name.clone());
+    let gemini_name = || wanted.clone().unwrap_or_else(|| DEFAULT_GEMINI.to_owned());
+    let (mut model, name): (AnyModel, String) = if let Some((file, order)) = &options.replay {
+        (Replay::load(file, *order)?.into(), gemini_name())
+    } else if let Some(key) = var("GEMINI_API_KEY").or_else(|| var("GOOGLE_API_KEY")) {
+        let base = var("GOOGLE_GEMINI_BASE_URL").unwrap_or(gemini::DEFAULT_BASE_URL);
+        let name = gemini_name();
+        (Gemini::new(base, key, &name, http_options(&loaded.world))?.into(), name)
+    } else if let Some(key) = var("OPENAI_API_KEY").or_else(|| var("OPENAI_BASE_URL").map(|_| "")) {
+        let base = var("OPENAI_BASE_URL").unwrap_or(openai::DEFAULT_BASE_URL);
+        let name = wanted.clone().or_else(|| var("OPENAI_MODEL").map(str::to_owned));
+        let name = name.ok_or(SessionError::NoModelName)?;
+        (OpenAi::new(base, key, &name, http_options(&loaded.world))?.into(), name)
+    } else {
+        let model = Offline::new();
+        let name = model.name().to_owned();
+        (model.into(), name)
+    };
+    let events = events.clone();
+    model.set_retry_observer(Arc::new(move |notice: &RetryNotice| {
+        events.send(AgentEvent::ModelRetry(notice.to_string()))
+    }));
+    match &options.record {
+        Some(file) => Ok((Recording::new(model, file)?.into(), name)),
+        None => Ok((model, name)),
+    }
+}
+
+fn http_options(world: &World) -> HttpOptions {
+    let proxy = proxy(world).map(|(url, no_proxy)| ProxyOptions { url, no_proxy });
+    HttpOptions { proxy, ..HttpOptions::default() }
+}
+
+/// The proxy that the environment names, and the hosts it is not for.
+pub(super) fn proxy(world: &World) -> Option<(String, Option<String>)> {
+    let var = |names: &[&str]| names.iter().find_map(|name| world.var(name).filter(|value| !value.is_empty()));
+    let url = var(&["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"])?;
+    Some((url.to_owned(), var(&["NO_PROXY", "no_proxy"]).map(str::to_owned)))
+}
+
+/// Searching the web through the model's provider.
+pub(super) struct Search(pub(super) Arc<AnyModel>);
+
+impl WebSearch for Search {
+    fn search<'a>(&'a self, query: &'a str, cancel: &'a Cancel) -> BoxFuture<'a, Result<SearchAnswer, SearchError>> {
+        Box::pin(async move {
+            let found = web_search(&*self.0, query, cancel)
+                .await
+                .map_err(|error| SearchError { message: error.to_string() })?;
+            let sources = found
+                .sources
+                .into_iter()
+                .map(|source| hookwright_tools::Source { title: Some(source.title), uri: Some(source.uri) });
+            Ok(SearchAnswer { text: found.text, sources: sources.collect(), citations: Vec::new() })
+        })
+    }
+}

@@ -1,0 +1,394 @@
+//! Runs a session: takes one order after another, gives the agent its work, keeps prompts that come meanwhile, and looks
+//! whether the configuration has changed on disk.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use hookwright_settings::commands::Command;
+use hookwright_settings::{ApprovalMode, World};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::open::{self, Made};
+use super::options::SessionOptions;
+use super::order::{Detail, Order};
+use super::reply::Reply;
+use super::watch::Watch;
+use super::{Asked, Shared, When, chats, shell};
+use crate::agent::{Agent, EndReason, StartSource};
+use crate::event::{Activity, AgentEvent};
+use crate::services::{Interaction, Services};
+
+/// How often the configuration is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// More prompts than this nobody lets wait.
+const MOST_WAITING: usize = 100;
+
+/// The session at work.
+pub(super) struct Conductor {
+    pub(super) options: SessionOptions,
+    pub(super) world: World,
+    pub(super) shared: std::sync::Arc<Shared>,
+    pub(super) watch: Watch,
+    asked: UnboundedReceiver<Asked>,
+    work: Work,
+    /// Ends what runs now.
+    cancel: CancellationToken,
+    waiting: VecDeque<Waiting>,
+    /// What to tell the agent when it is free.
+    later: Later,
+    ending: Option<EndReason>,
+    source: StartSource,
+    warnings: Vec<String>,
+}
+
+/// Who has the agent.
+enum Work {
+    /// Nobody.
+    Idle(Box<Agent>),
+    /// A task of its own.
+    Busy(JoinHandle<Box<Agent>>),
+    /// It was lost in a panic.
+    Lost,
+}
+
+/// Something that the user wants done: what was typed, and what it means.
+struct Waiting {
+    typed: String,
+    job: Job,
+}
+
+/// What the agent can be busy with.
+pub(super) enum Job {
+    Start(StartSource),
+    Prompt(String),
+    Shell(String),
+    Custom { command: Box<Command>, typed: String, args: String },
+    Clear,
+    Compress,
+    Resume(Box<Agent>),
+}
+
+/// Changes that wait for a free agent.
+#[derive(Default)]
+struct Later {
+    model: Option<String>,
+    system: Option<String>,
+}
+
+impl Conductor {
+    pub(super) fn new(
+        options: SessionOptions,
+        world: World,
+        made: Made,
+        shared: std::sync::Arc<Shared>,
+        asked: UnboundedReceiver<Asked>,
+    ) -> Self {
+        Conductor {
+            watch: Watch::new(&shared.view().loaded),
+            options,
+            world,
+            shared,
+            asked,
+            work: Work::Idle(Box::new(made.agent)),
+            cancel: CancellationToken::new(),
+            waiting: VecDeque::new(),
+            later: Later::default(),
+            ending: None,
+            source: made.source,
+            warnings: made.warnings,
+        }
+    }
+
+    /// Works until the session is over.
+    pub(super) async fn run(mut self) {
+        self.tell_configuration();
+        for warning in std::mem::take(&mut self.warnings) {
+            self.reply(Reply::warning(warning));
+        }
+        if let Work::Idle(agent) = &self.work {
+            self.tell(AgentEvent::History(open::last_messages(agent.history())));
+        }
+        self.begin(Job::Start(self.source));
+        let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        look.reset();
+        let looks = self.options.interaction == Interaction::Interactive;
+        while !self.is_over() {
+            tokio::select! {
+                biased;
+                asked = self.asked.recv() => self.take(asked),
+                agent = self.work.done() => self.done(agent),
+                _ = look.tick(), if looks => self.look(),
+            }
+        }
+        let reason = self.ending.unwrap_or(EndReason::Exit);
+        if let Work::Idle(agent) = &mut self.work {
+            agent.end(reason).await;
+            agent.shutdown().await;
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        match &self.work {
+            Work::Lost => true,
+            Work::Busy(_) => false,
+            Work::Idle(_) => self.ending.is_some() && self.waiting.is_empty(),
+        }
+    }
+
+    pub(super) fn tell(&self, event: AgentEvent) {
+        self.services().events.send(event);
+    }
+
+    pub(super) fn reply(&self, reply: Reply) {
+        self.tell(AgentEvent::Reply(reply));
+    }
+
+    pub(super) fn services(&self) -> std::sync::Arc<Services> {
+        self.shared.view().services.clone()
+    }
+
+    fn take(&mut self, asked: Option<Asked>) {
+        match asked {
+            Some(Asked::Order(order)) if self.ending.is_none() => self.order(order),
+            Some(Asked::Order(_)) => {}
+            Some(Asked::Canary(hook)) => self.canary(&hook),
+            Some(Asked::End(when, reason)) => self.end(when, reason),
+            // Nobody is left who could ask for anything.
+            None => self.end(When::Now, EndReason::Exit),
+        }
+    }
+
+    fn end(&mut self, when: When, reason: EndReason) {
+        self.ending.get_or_insert(reason);
+        if when == When::Now {
+            self.waiting.clear();
+            self.cancel.cancel();
+        }
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Prompt(prompt) => self.enqueue(Waiting { typed: prompt.clone(), job: Job::Prompt(prompt) }),
+            Order::Shell(command) => {
+                self.enqueue(Waiting { typed: format!("!{command}"), job: Job::Shell(command) });
+            }
+            Order::Custom { command, typed, args } => {
+                self.enqueue(Waiting { typed: typed.clone(), job: Job::Custom { command, typed, args } });
+            }
+            Order::Clear => self.enqueue(Waiting { typed: "/clear".to_owned(), job: Job::Clear }),
+            Order::Compress => self.enqueue(Waiting { typed: "/compress".to_owned(), job: Job::Compress }),
+            Order::Cancel => self.cancel(),
+            Order::TakeBack => {
+                let last = self.waiting.pop_back();
+                self.give_back(last.into_iter().collect());
+            }
+            Order::Model(name) => self.model(name),
+            Order::Mode(mode) => self.mode(mode),
+            Order::Tools(detail) => self.tools(detail),
+            Order::About => self.about(),
+            Order::CustomCommands => self.custom_commands(),
+            Order::Memory(order) => self.memory(order),
+            Order::Hooks(order) => self.hooks(order),
+            Order::Resume(which) => self.resume(which.as_deref()),
+            Order::Chat(order) => self.chat(order),
+        }
+    }
+
+    /// Something for the agent, now or when it is free.
+    fn enqueue(&mut self, next: Waiting) {
+        if matches!(self.work, Work::Idle(_)) {
+            return self.begin_typed(next);
+        }
+        if self.waiting.len() >= MOST_WAITING {
+            return self.reply(Reply::warning(format!("{MOST_WAITING} prompts wait already; this one does not")));
+        }
+        self.waiting.push_back(next);
+        self.tell_waiting();
+    }
+
+    /// Something that makes no sense while the agent works on something else.
+    pub(super) fn begin_if_idle(&mut self, job: Job) {
+        match self.work {
+            Work::Idle(_) => self.begin(job),
+            _ => self.reply(Reply::warning("not while the agent works; Esc cancels the turn")),
+        }
+    }
+
+    fn begin_typed(&mut self, next: Waiting) {
+        self.tell(AgentEvent::Begun(next.typed));
+        self.begin(next.job);
+    }
+
+    fn begin(&mut self, job: Job) {
+        let Work::Idle(mut agent) = std::mem::replace(&mut self.work, Work::Lost) else { return };
+        self.cancel = CancellationToken::new();
+        if let Some(model) = self.later.model.take() {
+            agent.set_model(model);
+        }
+        if let Some(system) = self.later.system.take() {
+            agent.set_system(system);
+        }
+        if let Job::Resume(next) = &job {
+            let services = next.services().clone();
+            let model = next.model().to_owned();
+            self.shared.change(|view| (view.services, view.model) = (services, model));
+        }
+        self.tell(AgentEvent::Busy(job.activity()));
+        let (cancel, view) = (self.cancel.clone(), self.shared.view());
+        self.work = Work::Busy(tokio::spawn(async move { job.run(agent, &view.loaded, &cancel).await }));
+    }
+
+    fn done(&mut self, agent: Option<Box<Agent>>) {
+        let Some(agent) = agent else {
+            self.tell(AgentEvent::Warning("the agent has stopped working".to_owned()));
+            self.work = Work::Lost;
+            return;
+        };
+        let (model, tokens) = (agent.model().to_owned(), agent.context_tokens());
+        self.work = Work::Idle(agent);
+        self.shared.change(|view| view.model.clone_from(&model));
+        if self.cancel.is_cancelled() {
+            let waiting = std::mem::take(&mut self.waiting);
+            self.give_back(waiting.into());
+        }
+        self.tell(AgentEvent::Idle { model, tokens });
+        if let Some(next) = self.waiting.pop_front() {
+            self.tell_waiting();
+            self.begin_typed(next);
+        }
+    }
+
+    fn cancel(&mut self) {
+        self.cancel.cancel();
+    }
+
+    fn tell_waiting(&self) {
+        self.tell(AgentEvent::Waiting(self.waiting.iter().map(|one| one.typed.clone()).collect()));
+    }
+
+    /// Prompts that were never begun go back to who typed them.
+    fn give_back(&self, waiting: Vec<Waiting>) {
+        if !waiting.is_empty() {
+            self.tell(AgentEvent::GivenBack(waiting.into_iter().map(|one| one.typed).collect()));
+            self.tell_waiting();
+        }
+    }
+
+    fn model(&mut self, name: Option<String>) {
+        let Some(name) = name else {
+            let model = self.shared.view().model.clone();
+            return self.reply(Reply::plain(format!("the model is {model}; `/model NAME` changes it")));
+        };
+        self.reply(Reply::plain(format!("the model is {name} from now on")));
+        self.shared.change(|view| view.model.clone_from(&name));
+        self.tell(AgentEvent::ModelChanged(name.clone()));
+        match &mut self.work {
+            Work::Idle(agent) => agent.set_model(name),
+            _ => self.later.model = Some(name),
+        }
+    }
+
+    pub(super) fn set_system(&mut self, system: String) {
+        match &mut self.work {
+            Work::Idle(agent) => agent.set_system(system),
+            _ => self.later.system = Some(system),
+        }
+    }
+
+    /// Another approval mode, unless the settings forbid it.
+    fn mode(&mut self, mode: ApprovalMode) {
+        let view = self.shared.view();
+        let forbidden = mode == ApprovalMode::Yolo && view.loaded.settings.security.disable_yolo_mode;
+        let mode = if forbidden { ApprovalMode::Default } else { mode };
+        view.services.approvals.set_mode(mode);
+        self.tell(AgentEvent::ModeChanged(mode));
+    }
+
+    fn tools(&self, detail: Detail) {
+        let services = self.services();
+        let rows = services.tools.declarations().map(|tool| {
+            let text = match detail {
+                Detail::Full => tool.description.clone(),
+                Detail::Short => tool.description.lines().next().unwrap_or_default().to_owned(),
+            };
+            (tool.name.clone(), text)
+        });
+        self.reply(Reply::Rows(rows.collect()));
+    }
+
+    fn about(&self) {
+        let view = self.shared.view();
+        let session = view.services.hooks.session();
+        let rows = [
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("model", view.model.clone()),
+            ("folder", view.loaded.project.root.display().to_string()),
+            ("session", session.id.clone()),
+            ("transcript", session.transcript_path.display().to_string()),
+            ("settings", view.loaded.settings_file().display().to_string()),
+        ];
+        self.reply(Reply::Rows(rows.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()));
+    }
+}
+
+impl Drop for Conductor {
+    /// However the session ends, its front end must hear that there is nothing more to wait for.
+    fn drop(&mut self) {
+        self.services().events.close();
+    }
+}
+
+impl Work {
+    /// The agent, when its task is over; none if it was lost.
+    async fn done(&mut self) -> Option<Box<Agent>> {
+        match self {
+            Work::Busy(task) => task.await.ok(),
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+impl Job {
+    fn activity(&self) -> Activity {
+        match self {
+            Job::Start(_) => Activity::Starting,
+            Job::Prompt(_) | Job::Custom { .. } => Activity::Working,
+            Job::Shell(_) => Activity::RunningCommand,
+            Job::Clear => Activity::Clearing,
+            Job::Compress => Activity::Compressing,
+            Job::Resume(_) => Activity::Resuming,
+        }
+    }
+
+    async fn run(
+        self,
+        mut agent: Box<Agent>,
+        loaded: &hookwright_settings::Loaded,
+        cancel: &CancellationToken,
+    ) -> Box<Agent> {
+        match self {
+            Job::Start(source) => agent.start(source, cancel).await,
+            Job::Prompt(prompt) => drop(agent.prompt(&prompt, cancel).await),
+            Job::Custom { command, typed, args } => drop(agent.run_command(&command, &typed, &args, cancel).await),
+            Job::Shell(command) => shell::run(&mut agent, command, cancel.clone()).await,
+            Job::Clear => chats::clear(&mut agent, loaded, cancel).await,
+            Job::Compress => {
+                if let Err(end) = agent.compress(cancel).await {
+                    agent.services().events.send(AgentEvent::TurnFinished(end));
+                }
+            }
+            Job::Resume(next) => {
+                agent.end(EndReason::Exit).await;
+                agent.shutdown().await;
+                agent = next;
+                let last = open::last_messages(agent.history());
+                agent.services().events.send(AgentEvent::History(last));
+                agent.start(StartSource::Resume, cancel).await;
+            }
+        }
+        agent
+    }
+}

@@ -1,0 +1,219 @@
+//! The configuration of a running session: hooks listed, switched and trusted, and everything read again when it changes
+//! on disk.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hookwright_hooks::{EventKind, Hook, HookState, Registry, Source};
+use hookwright_settings::commands::discover;
+use hookwright_settings::edit::{Switch, set_disabled};
+use hookwright_settings::trust::trust_hooks;
+use hookwright_settings::{FileState, Notice, Review};
+
+use super::conduct::Conductor;
+use super::open;
+use super::options::HookUse;
+use super::order::HooksOrder;
+use super::reply::{Reply, Tone};
+use super::watch::Watch;
+use crate::event::AgentEvent;
+use crate::services::Interaction;
+
+impl Conductor {
+    pub(super) fn hooks(&mut self, order: HooksOrder) {
+        match order {
+            HooksOrder::List => {
+                let entries = self.shared.view().hooks();
+                let none = "there are no hooks; `hookwright hooks new` writes one";
+                self.reply(if entries.is_empty() { Reply::aside(none) } else { Reply::Hooks(entries) });
+            }
+            HooksOrder::Enable(name) => self.switch(&[name], Switch::Enable),
+            HooksOrder::Disable(name) => self.switch(&[name], Switch::Disable),
+            HooksOrder::EnableAll => self.switch(&self.hook_names(), Switch::Enable),
+            HooksOrder::DisableAll => self.switch(&self.hook_names(), Switch::Disable),
+            HooksOrder::Trust(name) => self.trust(name.as_deref()),
+        }
+    }
+
+    fn hook_names(&self) -> Vec<String> {
+        let registry = self.services().hooks.registry();
+        let mut names: Vec<String> = registry.hooks().iter().map(|hook| hook.id().to_owned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Switches hooks in the settings and in the running session.
+    fn switch(&mut self, names: &[String], switch: Switch) {
+        let enabled = switch == Switch::Enable;
+        // One change for all of them: every change makes the plans anew.
+        let results: Vec<_> = self
+            .services()
+            .hooks
+            .update(|registry| names.iter().map(|name| (name.as_str(), registry.set_enabled(name, enabled))).collect());
+        let mut switched = Vec::new();
+        for (name, result) in results {
+            match result {
+                Ok(()) => switched.push(name),
+                Err(error) => self.reply(Reply::error(error)),
+            }
+        }
+        if switched.is_empty() {
+            return;
+        }
+        let file = self.shared.view().loaded.settings_file().to_owned();
+        let verb = if enabled { "enabled" } else { "disabled" };
+        self.reply(match set_disabled(&file, &switched, switch) {
+            Ok(_) => Reply::plain(format!("{verb} {} in {}", switched.join(", "), file.display())),
+            Err(error) => Reply::warning(format!("{verb} {} for this session only: {error}", switched.join(", "))),
+        });
+        // What we wrote ourselves is no news.
+        self.watch.changed();
+        self.tell(AgentEvent::Configured);
+    }
+
+    /// Trusts hooks that wait for it, and those that were only announced.
+    fn trust(&mut self, name: Option<&str>) {
+        let loaded = self.shared.view().loaded.clone();
+        let wanted = |review: &&Review| name.is_none_or(|name| review.hook.id() == name);
+        let chosen: Vec<&Review> = loaded.reviews.iter().filter(wanted).collect();
+        let names: Vec<String> =
+            chosen.iter().map(|review| format!("{} ({})", review.hook.id(), review.finding)).collect();
+        if chosen.is_empty() {
+            return self.reply(Reply::aside("there is nothing to trust: no hook is new or changed"));
+        }
+        match trust_hooks(&loaded.paths, chosen) {
+            Ok(_) => {
+                self.reply(Reply::plain(format!("trusted {}", names.join(", "))));
+                self.reload(&[]);
+            }
+            Err(error) => self.reply(Reply::error(error)),
+        }
+    }
+
+    /// Looks whether configuration has changed on disk.
+    pub(super) fn look(&mut self) {
+        let changed = self.watch.changed();
+        if !changed.is_empty() {
+            self.reload(&changed);
+        }
+    }
+
+    /// Reads the configuration again. A broken one changes nothing.
+    fn reload(&mut self, changed: &[PathBuf]) {
+        let loaded = match self.options.load(&self.world) {
+            Ok(loaded) => loaded,
+            Err(error) => return self.reply(Reply::error(error)),
+        };
+        let before = self.shared.view();
+        if let Some(broken) = loaded.files.iter().find(|file| file.state == FileState::Broken) {
+            self.reply(Reply::error(format!("{} is broken; the hooks stay as they were", broken.path.display())));
+            return self.tell_diagnostics(&loaded.registry);
+        }
+        let names: Vec<String> = changed
+            .iter()
+            .filter(|path| **path != before.loaded.paths.trusted_hooks)
+            .map(|path| path.strip_prefix(&loaded.project.root).unwrap_or(path).display().to_string())
+            .collect();
+        let news = differences(&before.loaded.registry, &loaded.registry);
+        self.watch = Watch::new(&loaded);
+        if self.options.hooks == HookUse::On {
+            before.services.hooks.reload(loaded.registry.clone());
+        }
+        before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
+        self.shared.change(|view| view.loaded = Arc::new(loaded));
+        if !names.is_empty() {
+            let what = if news.is_empty() { "no hook was added or removed".to_owned() } else { news.join("; ") };
+            self.reply(Reply::Text(Tone::News, format!("{} changed: {what}", names.join(", "))));
+        }
+        self.find_commands();
+        self.tell_configuration();
+    }
+
+    fn find_commands(&mut self) {
+        let loaded = self.shared.view().loaded.clone();
+        let commands = Arc::new(discover(&loaded.paths, &loaded.project, &loaded.extensions));
+        self.shared.change(|view| view.commands = commands);
+    }
+
+    /// The custom commands, read again.
+    pub(super) fn custom_commands(&mut self) {
+        self.find_commands();
+        let commands = self.shared.view().commands.clone();
+        for diagnostic in &commands.diagnostics {
+            self.reply(Reply::Diagnostic(Box::new(diagnostic.clone())));
+        }
+        let rows = commands.list.iter().map(|command| {
+            let about = command.description.as_deref().unwrap_or_default();
+            (format!("/{}", command.name), format!("{about} ({})", command.source))
+        });
+        let none = "there are no custom commands; write one as .gemini/commands/NAME.toml";
+        self.reply(if commands.list.is_empty() { Reply::aside(none) } else { Reply::Rows(rows.collect()) });
+        self.tell(AgentEvent::Configured);
+    }
+
+    fn tell_diagnostics(&self, registry: &Registry) {
+        for diagnostic in registry.diagnostics() {
+            self.reply(Reply::Diagnostic(Box::new(diagnostic.clone())));
+        }
+    }
+
+    /// What the user should know about the configuration. From then on, hooks that were only announced are known.
+    pub(super) fn tell_configuration(&mut self) {
+        let loaded = self.shared.view().loaded.clone();
+        self.tell_diagnostics(&loaded.registry);
+        for notice in &loaded.notices {
+            self.reply(Reply::Notice(notice.clone()));
+        }
+        let held = loaded.notices.iter().any(|notice| matches!(notice, Notice::Hook { held: true, .. }));
+        if held && self.options.interaction == Interaction::Interactive {
+            self.reply(Reply::aside("  /hooks trust lets them run"));
+        }
+        let announced = loaded.reviews.iter().filter(|review| !review.held);
+        if announced.clone().next().is_some()
+            && let Err(error) = trust_hooks(&loaded.paths, announced)
+        {
+            self.reply(Reply::warning(format!("can't remember which hooks were announced: {error}")));
+        }
+        self.watch.changed();
+        self.tell(AgentEvent::Configured);
+    }
+}
+
+/// What is different between two configurations, in words.
+fn differences(before: &Registry, after: &Registry) -> Vec<String> {
+    type Key<'a> = (EventKind, &'a str, &'a Source);
+    fn key(hook: &Hook) -> Key<'_> {
+        (hook.event, hook.id(), &hook.source)
+    }
+    fn by_key(registry: &Registry) -> HashMap<Key<'_>, (&Hook, &HookState)> {
+        // The first of a name is the one that counts.
+        let mut map = HashMap::new();
+        for (hook, state) in registry.entries() {
+            map.entry(key(hook)).or_insert((&**hook, state));
+        }
+        map
+    }
+    let describe = |hook: &Hook| format!("{} on {} ({})", hook.id(), hook.event, hook.source);
+    let (old_hooks, new_hooks) = (by_key(before), by_key(after));
+    let mut news = Vec::new();
+    for (hook, state) in after.entries() {
+        match old_hooks.get(&key(hook)) {
+            None => news.push(format!("added {}", describe(hook))),
+            Some((old, _)) if is_changed(old, hook) => news.push(format!("changed {}", describe(hook))),
+            Some((_, old_state)) if *old_state != state => {
+                let word = if *state == HookState::Enabled { "switched on" } else { "switched off" };
+                news.push(format!("{word} {}", describe(hook)));
+            }
+            Some(_) => {}
+        }
+    }
+    let gone = before.hooks().iter().filter(|old| !new_hooks.contains_key(&key(old)));
+    news.extend(gone.map(|hook| format!("removed {}", describe(hook))));
+    news
+}
+
+fn is_changed(old: &Hook, new: &Hook) -> bool {
+    old.command() != new.command() || old.matcher_text != new.matcher_text || old.timeout != new.timeout
+}

@@ -1,0 +1,281 @@
+//! A typed line → what it asks for. THE table of slash commands: parsing, help and completion are made of it, in every
+//! kind of session, so that no front end can send a command to the model.
+
+use hookwright_settings::commands::Commands;
+
+use super::order::{ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
+use crate::commands::parse_invocation;
+
+/// What a line asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// Nothing: it is blank.
+    Blank,
+    /// Something of the session.
+    Order(Order),
+    /// Something that only the front end has.
+    View(View),
+    /// A command that is not written as it should be; how it should.
+    Misspelt(String),
+    /// A command that there is none of; what to say.
+    Unknown(String),
+}
+
+/// What a front end shows by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// What there is.
+    Help,
+    /// Every hook and what it did.
+    HooksPanel,
+    /// The last turn's timeline.
+    HooksTrace,
+    /// What the session did and cost.
+    Stats,
+    /// Copy the last answer.
+    Copy,
+    /// Leave.
+    Quit,
+}
+
+/// A slash command.
+#[derive(Debug)]
+pub struct SlashCommand {
+    /// One or two words, without the slash.
+    pub name: &'static str,
+    /// Other names of it.
+    also: &'static [&'static str],
+    /// What stands behind the name.
+    argument: Argument,
+    /// What it is for.
+    pub about: &'static str,
+    make: fn(&str) -> Line,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Argument {
+    None,
+    Optional(&'static str),
+    Required(&'static str),
+}
+
+impl SlashCommand {
+    /// The name with what stands behind it.
+    pub fn usage(&self) -> String {
+        match self.argument {
+            Argument::None => self.name.to_owned(),
+            Argument::Optional(what) => format!("{} [{what}]", self.name),
+            Argument::Required(what) => format!("{} {what}", self.name),
+        }
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.also.contains(&name)
+    }
+}
+
+const fn row(
+    name: &'static str,
+    also: &'static [&'static str],
+    argument: Argument,
+    about: &'static str,
+    make: fn(&str) -> Line,
+) -> SlashCommand {
+    SlashCommand { name, also, argument, about, make }
+}
+
+/// Every slash command, in the order in which help lists them.
+pub const SLASH_COMMANDS: &[SlashCommand] = {
+    use Argument::{None as Alone, Optional, Required};
+    const HOOK: Argument = Required("NAME");
+    &[
+        row("help", &["?"], Alone, "what there is, and which keys do what", |_| Line::View(View::Help)),
+        row("hooks panel", &["hooks"], Alone, "the hooks panel: every hook, its state and what it did", |_| {
+            Line::View(View::HooksPanel)
+        }),
+        row("hooks list", &[], Alone, "every hook and its state", |_| hooks(HooksOrder::List)),
+        row("hooks enable", &[], HOOK, "switch a hook on", |name| hooks(HooksOrder::Enable(name.to_owned()))),
+        row("hooks disable", &[], HOOK, "switch a hook off", |name| hooks(HooksOrder::Disable(name.to_owned()))),
+        row("hooks enable-all", &[], Alone, "switch every hook on", |_| hooks(HooksOrder::EnableAll)),
+        row("hooks disable-all", &[], Alone, "switch every hook off", |_| hooks(HooksOrder::DisableAll)),
+        row("hooks trust", &[], Optional("NAME"), "trust new and changed hooks", |name| {
+            hooks(HooksOrder::Trust(given(name)))
+        }),
+        row("hooks trace", &[], Alone, "the last turn: events, hooks, decisions, times", |_| {
+            Line::View(View::HooksTrace)
+        }),
+        row("clear", &[], Alone, "begin a new conversation", |_| Line::Order(Order::Clear)),
+        row("compress", &["summarize"], Alone, "replace the history by a summary", |_| Line::Order(Order::Compress)),
+        row("model", &[], Optional("NAME"), "show or change the model", |name| Line::Order(Order::Model(given(name)))),
+        row("tools", &[], Alone, "what the model can call", |_| Line::Order(Order::Tools(Detail::Short))),
+        row("tools desc", &[], Alone, "the same, with descriptions", |_| Line::Order(Order::Tools(Detail::Full))),
+        row("memory show", &["memory"], Alone, "what the model is told from GEMINI.md files", |_| {
+            memory(MemoryOrder::Show)
+        }),
+        row("memory add", &[], Required("TEXT"), "add to your GEMINI.md", |text| {
+            memory(MemoryOrder::Add(text.to_owned()))
+        }),
+        row("memory reload", &["memory refresh"], Alone, "read GEMINI.md files again", |_| memory(MemoryOrder::Reload)),
+        row("commands list", &["commands", "commands reload"], Alone, "custom commands, read again", |_| {
+            Line::Order(Order::CustomCommands)
+        }),
+        row("stats", &[], Alone, "what the session did and cost", |_| Line::View(View::Stats)),
+        row("resume", &[], Optional("NUMBER"), "go on with an earlier session", |which| {
+            Line::Order(Order::Resume(given(which)))
+        }),
+        row("chat save", &[], Required("NAME"), "keep the conversation under a name", |name| {
+            chat(ChatOrder::Save(name.to_owned()))
+        }),
+        row("chat resume", &["chat load"], Required("NAME"), "go on with a kept conversation", |name| {
+            chat(ChatOrder::Resume(name.to_owned()))
+        }),
+        row("chat list", &["chat"], Alone, "kept conversations", |_| chat(ChatOrder::List)),
+        row("chat delete", &[], Required("NAME"), "delete a kept conversation", |name| {
+            chat(ChatOrder::Delete(name.to_owned()))
+        }),
+        row("copy", &[], Alone, "copy the last answer", |_| Line::View(View::Copy)),
+        row("about", &["version"], Alone, "version, model, folder", |_| Line::Order(Order::About)),
+        row("quit", &["exit"], Alone, "leave", |_| Line::View(View::Quit)),
+    ]
+};
+
+fn hooks(order: HooksOrder) -> Line {
+    Line::Order(Order::Hooks(order))
+}
+
+fn memory(order: MemoryOrder) -> Line {
+    Line::Order(Order::Memory(order))
+}
+
+fn chat(order: ChatOrder) -> Line {
+    Line::Order(Order::Chat(order))
+}
+
+fn given(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+impl Line {
+    /// Reads what the user typed; custom commands stand behind our own.
+    pub fn read(text: &str, custom: &Commands) -> Line {
+        let bare = text.trim();
+        if bare.is_empty() {
+            return Line::Blank;
+        }
+        // `/usr/bin` is a path, `// …` a comment; neither is a command.
+        let is_command = |rest: &&str| !rest.split_whitespace().next().is_none_or(|word| word.contains(['/', '*']));
+        if let Some(command) = bare.strip_prefix('/').filter(is_command) {
+            return slash(command, bare, custom);
+        }
+        match bare.strip_prefix('!').map(str::trim) {
+            Some(command) if !command.is_empty() => Line::Order(Order::Shell(command.to_owned())),
+            _ => Line::Order(Order::Prompt(text.trim_end().to_owned())),
+        }
+    }
+}
+
+fn slash(command: &str, typed: &str, custom: &Commands) -> Line {
+    let (first, rest) = split_word(command);
+    let (second, rest_of_two) = split_word(rest);
+    let two = format!("{first} {second}");
+    let called = |name: &str| SLASH_COMMANDS.iter().find(|row| row.is_called(name));
+    let takes_words = |row: &&SlashCommand| row.argument != Argument::None || rest.is_empty() || !is_group(first);
+    if let Some(row) = called(&two) {
+        return make(row, rest_of_two);
+    }
+    if let Some(row) = called(first).filter(takes_words) {
+        return make(row, rest);
+    }
+    if is_group(first) {
+        return Line::Misspelt(group_usage(first));
+    }
+    match parse_invocation(typed, custom) {
+        Some((command, args)) => {
+            let (command, typed, args) = (Box::new(command.clone()), typed.to_owned(), args.to_owned());
+            Line::Order(Order::Custom { command, typed, args })
+        }
+        None => Line::Unknown(unknown(first, custom)),
+    }
+}
+
+fn split_word(text: &str) -> (&str, &str) {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim())
+}
+
+fn make(row: &SlashCommand, argument: &str) -> Line {
+    match row.argument {
+        Argument::Required(_) if argument.is_empty() => Line::Misspelt(format!("/{}: {}", row.usage(), row.about)),
+        _ => (row.make)(argument),
+    }
+}
+
+/// The words that begin commands of two words, and what each does alone.
+pub fn slash_groups() -> Vec<(&'static str, &'static str)> {
+    let mut groups: Vec<_> = SLASH_COMMANDS.iter().filter_map(|row| Some(row.name.split_once(' ')?.0)).collect();
+    groups.dedup();
+    let about = |word: &str| SLASH_COMMANDS.iter().find(|row| row.is_called(word)).map_or("…", |row| row.about);
+    groups.into_iter().map(|word| (word, about(word))).collect()
+}
+
+/// Whether a word begins commands of two words.
+fn is_group(word: &str) -> bool {
+    SLASH_COMMANDS.iter().any(|row| row.name.split_once(' ').is_some_and(|(first, _)| first == word))
+}
+
+fn group_usage(word: &str) -> String {
+    let rows = SLASH_COMMANDS.iter().filter(|row| row.name.split_once(' ').is_some_and(|(first, _)| first == word));
+    let verbs: Vec<String> = rows.map(|row| row.usage()[word.len() + 1..].to_owned()).collect();
+    format!("/{word} {}", verbs.join("|"))
+}
+
+fn unknown(word: &str, custom: &Commands) -> String {
+    let own = SLASH_COMMANDS.iter().map(|row| row.name.split(' ').next().unwrap_or(row.name));
+    let names = own.chain(custom.list.iter().map(|command| command.name.as_str()));
+    let near = names.into_iter().find(|name| name.starts_with(word) || word.starts_with(name));
+    let hint = near.map_or_else(|| "/help shows what there is".to_owned(), |name| format!("did you mean /{name}?"));
+    format!("there is no command /{word}; {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Line {
+        Line::read(text, &Commands::default())
+    }
+
+    #[test]
+    fn every_command_is_read_as_itself_by_all_its_names() {
+        for row in SLASH_COMMANDS {
+            let argument = if row.argument == Argument::None { "" } else { " x y" };
+            let expected = (row.make)(argument.trim());
+            for name in std::iter::once(&row.name).chain(row.also) {
+                assert_eq!(read(&format!("/{name}{argument} ")), expected, "{name}");
+            }
+            if let Argument::Required(_) = row.argument {
+                assert!(matches!(read(&format!("/{}", row.name)), Line::Misspelt(_)), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn no_command_ever_becomes_a_prompt() {
+        for text in ["/hooks nonsense", "/hooks  list", "/memory x", "/chat save", "/nope", "/hookz list", "/help me"] {
+            assert!(!matches!(read(text), Line::Order(Order::Prompt(_))), "{text}");
+        }
+        let usage = "/memory show|add TEXT|reload".to_owned();
+        assert_eq!(read("/memory forget"), Line::Misspelt(usage));
+        assert_eq!(read("/hook"), Line::Unknown("there is no command /hook; did you mean /hooks?".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_command_goes_to_the_model_or_the_shell() {
+        assert_eq!(read("  "), Line::Blank);
+        for text in ["/usr/bin is a path", "// a comment", "/", "!", "hello /help"] {
+            assert_eq!(read(text), Line::Order(Order::Prompt(text.to_owned())));
+        }
+        assert_eq!(read(" ! ls -l "), Line::Order(Order::Shell("ls -l".to_owned())));
+        assert_eq!(read("two\nlines\n"), Line::Order(Order::Prompt("two\nlines".to_owned())));
+    }
+}

@@ -1,0 +1,173 @@
+//! A session: the conversation and everything around it, without a screen. A front end sends [`Order`]s and prints
+//! [`AgentEvent`]s; headless, the screen, plain lines and whatever comes are printers of the same thing.
+//!
+//! `open` puts it together, `conduct` runs it, `line` reads what a user types; the other files do what orders ask for.
+
+mod canary;
+mod chats;
+mod choose;
+mod conduct;
+mod configuration;
+mod line;
+mod memory;
+mod open;
+mod options;
+mod order;
+mod reply;
+mod shell;
+mod state;
+
+mod watch;
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use hookwright_hooks::Hook;
+use hookwright_settings::commands::{Commands, discover};
+use hookwright_settings::{Loaded, World};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+
+use crate::agent::EndReason;
+use crate::events::{EventStream, Events};
+use crate::services::Services;
+use conduct::Conductor;
+
+pub use line::{Line, SLASH_COMMANDS, SlashCommand, View, slash_groups};
+pub use options::{HookUse, SessionError, SessionOptions};
+pub use order::{ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
+pub use reply::{Reply, Tone};
+pub use state::{Armed, HookEntry, entries as hook_entries, json as hook_json};
+
+/// A session that is put together and has not started.
+pub struct Opened {
+    conductor: Conductor,
+    events: EventStream,
+    orders: UnboundedSender<Asked>,
+}
+
+/// A running session. Cheap to clone.
+#[derive(Clone)]
+pub struct SessionHandle {
+    orders: UnboundedSender<Asked>,
+    shared: Arc<Shared>,
+}
+
+/// What reaches the conductor.
+enum Asked {
+    Order(Order),
+    /// Fire one hook alone.
+    Canary(Arc<Hook>),
+    /// Leave.
+    End(When, EndReason),
+}
+
+/// When a session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// When everything that was ordered is done.
+    Done,
+    /// Now: what runs is cancelled.
+    Now,
+}
+
+/// What front ends may look at while the conductor works.
+struct Shared {
+    view: RwLock<Arc<SessionView>>,
+}
+
+/// A session as it is now.
+#[derive(Clone)]
+pub struct SessionView {
+    /// The configuration.
+    pub loaded: Arc<Loaded>,
+    /// What the agent works with.
+    pub services: Arc<Services>,
+    /// The model that is asked.
+    pub model: String,
+    /// The custom commands.
+    pub commands: Arc<Commands>,
+}
+
+impl SessionView {
+    /// The session's id, which changes when the conversation is cleared or another one is resumed.
+    pub fn session_id(&self) -> String {
+        self.services.hooks.session().id.clone()
+    }
+
+    /// Every hook as it is now.
+    pub fn hooks(&self) -> Vec<HookEntry> {
+        state::entries(&self.services.hooks, &self.loaded)
+    }
+}
+
+impl Opened {
+    /// Puts a session together from a configuration that was loaded with the same options.
+    ///
+    /// # Errors
+    /// If a model, a policy, an earlier session or a directory that the options name cannot be used.
+    pub fn new(options: SessionOptions, world: World, loaded: Loaded) -> Result<Opened, SessionError> {
+        let (events, stream) = Events::channel();
+        let made = open::make(&options, &loaded, events)?;
+        let commands = Arc::new(discover(&loaded.paths, &loaded.project, &loaded.extensions));
+        let view = SessionView {
+            model: made.agent.model().to_owned(),
+            services: made.agent.services().clone(),
+            loaded: Arc::new(loaded),
+            commands,
+        };
+        let shared = Arc::new(Shared { view: RwLock::new(Arc::new(view)) });
+        let (orders, asked) = unbounded_channel();
+        Ok(Opened { conductor: Conductor::new(options, world, made, shared, asked), events: stream, orders })
+    }
+
+    /// The session as it will start.
+    pub fn view(&self) -> Arc<SessionView> {
+        self.conductor.shared.view()
+    }
+
+    /// Starts it. Its events end when it does.
+    pub fn start(self) -> (SessionHandle, EventStream, JoinHandle<()>) {
+        let handle = SessionHandle { orders: self.orders, shared: self.conductor.shared.clone() };
+        (handle, self.events, tokio::spawn(self.conductor.run()))
+    }
+}
+
+impl SessionHandle {
+    /// Asks for something; what comes of it is told by events. A session that has ended hears nothing.
+    pub fn order(&self, order: Order) {
+        let _ = self.orders.send(Asked::Order(order));
+    }
+
+    /// Fires one hook alone, on an input that asks for nothing.
+    pub fn canary(&self, hook: Arc<Hook>) {
+        let _ = self.orders.send(Asked::Canary(hook));
+    }
+
+    /// Ends the session.
+    pub fn end(&self, when: When, reason: EndReason) {
+        let _ = self.orders.send(Asked::End(when, reason));
+    }
+
+    /// The session as it is now.
+    pub fn view(&self) -> Arc<SessionView> {
+        self.shared.view()
+    }
+
+    /// Ends everything that hooks and tools run, at once and by force. The last thing before the program is gone.
+    pub fn kill_everything(&self) {
+        let services = &self.view().services;
+        services.hooks.kill_now();
+        services.tool_context.background.kill_now();
+    }
+}
+
+impl Shared {
+    fn view(&self) -> Arc<SessionView> {
+        self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut SessionView)) {
+        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut view));
+    }
+}

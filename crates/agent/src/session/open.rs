@@ -1,0 +1,250 @@
+//! Puts a session together: settings, model, tools, hooks and transcript become an [`Agent`].
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hookwright_hooks::{HookEngine, HookState, Registry};
+use hookwright_model::{AnyModel, Content, GenerationConfig, Model};
+use hookwright_settings::{ApprovalMode, Loaded};
+use hookwright_tools::{FileFilter, HttpAccess, HttpPolicy, Selection, ToolContext, WebSearch, Workspace};
+
+use super::choose::{self, Search};
+use super::options::{HookUse, SessionError, SessionOptions};
+use crate::agent::{Agent, StartSource};
+use crate::approval::Approvals;
+use crate::context::{Memory, MemoryOptions, load_memory};
+use crate::events::Events;
+use crate::policy::Policy;
+use crate::services::{HookEvents, Interaction, Services};
+use crate::system::{Facts, system_prompt};
+use crate::transcript::{self, Header, LoadedTranscript, Transcript};
+
+/// An agent that is ready to start.
+pub(super) struct Made {
+    pub(super) agent: Agent,
+    pub(super) source: StartSource,
+    /// Said to the user before the first prompt.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Puts a session together.
+pub(super) fn make(options: &SessionOptions, loaded: &Loaded, events: Events) -> Result<Made, SessionError> {
+    let chats = chats_dir(loaded);
+    let earlier = options.resume.as_deref().map(|which| earlier(&chats, which)).transpose()?;
+    let (model, model_name) = choose::model(options, loaded, &events)?;
+    let model = Arc::new(model);
+    let mode = approval_mode(options, loaded)?;
+    let (session_id, transcript, history) = match earlier {
+        Some((path, earlier)) => (earlier.header.session_id, Transcript::open(&path)?, earlier.history),
+        None => {
+            let id = new_id(options, &chats)?;
+            let transcript = Transcript::create_in(&chats, &header(&id, loaded, &model_name))?;
+            (id, transcript, Vec::new())
+        }
+    };
+    let hooks = engine(options, loaded, engine_session(loaded, &session_id, transcript.path()), &events);
+    let tool_context = tool_context(options, loaded)?;
+    let (system, mut warnings) = system(loaded, &tool_context, mode, options.interaction);
+    warnings.extend(servers_left_out(loaded));
+    warnings.extend(inert(&hooks));
+    let services = Services {
+        tools: tools(loaded, &model),
+        tool_context,
+        hooks,
+        approvals: Approvals::new(mode, allowed_tools(options, loaded), Policy::load(&options.policies)?),
+        events,
+        asking: tokio::sync::Mutex::default(),
+        interaction: options.interaction,
+        generation: GenerationConfig::default(),
+        loop_detection: loaded.settings.model.loop_detection,
+        max_turns: loaded.settings.model.max_session_turns,
+        compression_threshold: loaded.settings.model.compression_threshold,
+        model,
+    };
+    let source = if history.is_empty() { StartSource::Startup } else { StartSource::Resume };
+    Ok(Made { agent: Agent::new(services, model_name, system, transcript, history), source, warnings })
+}
+
+/// Where this project's conversations are kept.
+pub(super) fn chats_dir(loaded: &Loaded) -> PathBuf {
+    loaded.paths.chats_dir(&loaded.project.root)
+}
+
+fn new_id(options: &SessionOptions, chats: &Path) -> Result<String, SessionError> {
+    match &options.session_id {
+        Some(id) if transcript::list(chats)?.iter().any(|known| known.id == *id) => {
+            Err(SessionError::Exists(id.clone()))
+        }
+        Some(id) => Ok(id.clone()),
+        None => Ok(uuid::Uuid::new_v4().to_string()),
+    }
+}
+
+/// What a new transcript begins with.
+pub(super) fn header(id: &str, loaded: &Loaded, model: &str) -> Header {
+    Header {
+        session_id: id.to_owned(),
+        project: loaded.project.root.clone(),
+        model: model.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: jiff::Timestamp::now(),
+    }
+}
+
+/// What hooks are told of the session.
+pub(super) fn engine_session(loaded: &Loaded, id: &str, transcript: &Path) -> hookwright_hooks::Session {
+    let root = &loaded.project.root;
+    hookwright_hooks::Session {
+        id: id.to_owned(),
+        transcript_path: transcript.to_owned(),
+        cwd: root.clone(),
+        project_dir: root.clone(),
+        plans_dir: loaded.paths.plans_dir(root, id),
+    }
+}
+
+fn earlier(chats: &Path, which: &str) -> Result<(PathBuf, LoadedTranscript), SessionError> {
+    let sessions = transcript::list(chats)?;
+    let info = transcript::find(&sessions, which)?;
+    Ok((info.path.clone(), transcript::load(&info.path)?))
+}
+
+fn engine(
+    options: &SessionOptions,
+    loaded: &Loaded,
+    session: hookwright_hooks::Session,
+    events: &Events,
+) -> HookEngine {
+    let registry = match options.hooks {
+        HookUse::On => loaded.registry.clone(),
+        HookUse::Off => Registry::default(),
+    };
+    let observer = Arc::new(HookEvents(events.clone()));
+    HookEngine::builder(registry).session(session).environment(loaded.hook_environment()).observer(observer).build()
+}
+
+/// The hooks that would fail to start, so that no guard is dead unsaid.
+fn inert(hooks: &HookEngine) -> Vec<String> {
+    /// Looking at files takes a while where there are thousands of hooks.
+    const MOST: usize = 500;
+    let registry = hooks.registry();
+    let enabled = registry.entries().filter(|(_, state)| **state == HookState::Enabled).map(|(hook, _)| hook);
+    enabled
+        .take(MOST)
+        .filter_map(|hook| {
+            let problem = hooks.check(hook).err()?;
+            Some(format!("hook {} ({}, {}) can't run: {problem}", hook.id(), hook.source, hook.event))
+        })
+        .collect()
+}
+
+fn approval_mode(options: &SessionOptions, loaded: &Loaded) -> Result<ApprovalMode, SessionError> {
+    let mode = options.approval_mode.unwrap_or(loaded.settings.general.approval_mode);
+    if mode == ApprovalMode::Yolo && loaded.settings.security.disable_yolo_mode {
+        return Err(SessionError::YoloForbidden);
+    }
+    Ok(mode)
+}
+
+/// The tools of this project, without those that settings and extensions take away.
+fn tools(loaded: &Loaded, model: &Arc<AnyModel>) -> hookwright_tools::Registry {
+    let search = model.provider().can_search().then(|| Arc::new(Search(model.clone())) as Arc<dyn WebSearch>);
+    let mut tools = hookwright_tools::Registry::builtin(search);
+    let mut exclude = loaded.settings.tools.exclude.clone();
+    exclude.extend(loaded.extensions.iter().filter(|one| one.active).flat_map(|one| one.exclude_tools.clone()));
+    tools.select(&Selection { allowed: loaded.settings.tools.core.clone(), exclude });
+    tools
+}
+
+/// The tools that run unasked: the options' and the settings'.
+pub(super) fn allowed_tools(options: &SessionOptions, loaded: &Loaded) -> Vec<String> {
+    options.allowed_tools.iter().chain(&loaded.settings.tools.allowed).cloned().collect()
+}
+
+fn tool_context(options: &SessionOptions, loaded: &Loaded) -> Result<ToolContext, SessionError> {
+    let root = &loaded.project.root;
+    let settings = &loaded.settings.context;
+    let from_settings = settings.include_directories.iter().map(PathBuf::from);
+    let more = options.include_directories.iter().cloned().chain(from_settings).map(|path| root.join(path));
+    let mut context = ToolContext::new(Workspace::new(root, more.collect::<Vec<_>>())?);
+    context.filter =
+        FileFilter { git_ignore: settings.respect_git_ignore, gemini_ignore: settings.respect_gemini_ignore };
+    context.environment = loaded.world.env.clone().into();
+    context.memory_file = Some(loaded.paths.user_dir.join("GEMINI.md"));
+    let proxy = choose::proxy(&loaded.world).map(|(url, _)| url);
+    context.http = Arc::new(HttpAccess::new(HttpPolicy { proxy, ..HttpPolicy::default() }));
+    Ok(context)
+}
+
+/// What context files tell the model.
+pub(super) fn memory(loaded: &Loaded) -> Memory {
+    let root = &loaded.project.root;
+    let active = loaded.extensions.iter().filter(|extension| extension.active);
+    load_memory(&MemoryOptions {
+        home: &loaded.paths.home,
+        home_gemini_dir: &loaded.paths.user_dir,
+        project_root: root,
+        cwd: root,
+        file_names: &loaded.settings.context.file_names,
+        trusted: loaded.project.trust.is_trusted(),
+        extension_files: active.flat_map(|extension| extension.context_files.clone()).collect(),
+    })
+}
+
+/// The system prompt, and what went wrong on the way to it.
+pub(super) fn system(
+    loaded: &Loaded,
+    context: &ToolContext,
+    mode: ApprovalMode,
+    interaction: Interaction,
+) -> (String, Vec<String>) {
+    let root = &loaded.project.root;
+    let memory = memory(loaded);
+    let own_rules = own_rules(loaded);
+    let warnings = memory.warnings.into_iter().chain(own_rules.as_ref().err().cloned()).collect();
+    let facts = Facts {
+        cwd: root,
+        more_directories: context.workspace.roots().get(1..).unwrap_or_default(),
+        os: std::env::consts::OS,
+        date: &jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        git_repository: root.ancestors().any(|folder| folder.join(".git").exists()),
+        interaction,
+        approval_mode: mode,
+        memory: &memory.text,
+        override_text: own_rules.unwrap_or_default(),
+    };
+    (system_prompt(&facts), warnings)
+}
+
+/// The user's own rules in place of ours: `GEMINI_SYSTEM_MD` names a file, or is true for `.gemini/system.md`.
+fn own_rules(loaded: &Loaded) -> Result<Option<String>, String> {
+    let root = &loaded.project.root;
+    let file = match loaded.world.var("GEMINI_SYSTEM_MD").map(str::trim) {
+        None | Some("" | "0" | "false") => return Ok(None),
+        Some("1" | "true") => root.join(".gemini/system.md"),
+        Some(file) => root.join(file),
+    };
+    match std::fs::read_to_string(&file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => Err(format!("GEMINI_SYSTEM_MD names {}, which can't be read: {error}", file.display())),
+    }
+}
+
+/// What is said to users who expect their MCP servers.
+fn servers_left_out(loaded: &Loaded) -> Option<String> {
+    let of_extensions = loaded.extensions.iter().filter(|one| one.active).flat_map(|one| one.mcp_servers.keys());
+    let names: Vec<&str> = loaded.settings.mcp_servers.keys().chain(of_extensions).map(String::as_str).collect();
+    match names.as_slice() {
+        [] => None,
+        [name] => Some(format!("MCP servers are not supported, so {name} is not started")),
+        names => Some(format!("MCP servers are not supported, so {} are not started", names.join(", "))),
+    }
+}
+
+/// The end of a conversation, for whoever goes on with it.
+pub(super) fn last_messages(history: &[Arc<Content>]) -> Vec<Arc<Content>> {
+    const MOST: usize = 6;
+    let said = |content: &&Arc<Content>| content.parts.iter().any(|part| part.as_text().is_some());
+    let messages: Vec<_> = history.iter().filter(said).cloned().collect();
+    messages[messages.len().saturating_sub(MOST)..].to_vec()
+}

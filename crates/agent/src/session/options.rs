@@ -1,0 +1,117 @@
+//! What a session is started with, beyond what the settings say, and what can keep it from starting.
+
+use std::path::PathBuf;
+
+use hookwright_model::{ModelError, ReplayError, ReplayOrder};
+use hookwright_settings::{ApprovalMode, ExtensionChoice, LoadOptions, Loaded, TrustOverride, World, load};
+use hookwright_tools::WorkspaceError;
+
+use crate::policy::PolicyError;
+use crate::services::Interaction;
+use crate::transcript::{FindError, TranscriptError};
+
+/// What the command line, or whoever embeds the agent, says about a session.
+#[derive(Clone, Debug, Default)]
+pub struct SessionOptions {
+    /// Whether there is somebody to ask.
+    pub interaction: Interaction,
+    /// Whether the folder's trust is asked for.
+    pub trust: TrustOverride,
+    /// Which extensions are active.
+    pub extensions: ExtensionChoice,
+    /// Whether hooks run.
+    pub hooks: HookUse,
+    /// The model to ask.
+    pub model: Option<String>,
+    /// A file that answers in a model's place.
+    pub replay: Option<(PathBuf, ReplayOrder)>,
+    /// A file to record the model's answers into.
+    pub record: Option<PathBuf>,
+    /// Which tool calls run unasked.
+    pub approval_mode: Option<ApprovalMode>,
+    /// Tools that run unasked.
+    pub allowed_tools: Vec<String>,
+    /// Files of rules.
+    pub policies: Vec<PathBuf>,
+    /// More directories that tools may work in.
+    pub include_directories: Vec<PathBuf>,
+    /// The earlier session to go on with.
+    pub resume: Option<String>,
+    /// The new session's id.
+    pub session_id: Option<String>,
+}
+
+/// Whether hooks run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HookUse {
+    /// They do.
+    #[default]
+    On,
+    /// None of them does.
+    Off,
+}
+
+impl SessionOptions {
+    /// The configuration of the project in the working directory.
+    ///
+    /// # Errors
+    /// If the working directory is gone.
+    pub fn load(&self, world: &World) -> Result<Loaded, SessionError> {
+        let project = world.cwd.canonicalize().map_err(SessionError::NoDirectory)?;
+        Ok(load(world, &LoadOptions { project, trust: self.trust, extensions: self.extensions.clone() }))
+    }
+}
+
+/// A session that cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// There is nothing to work in.
+    #[error("the working directory is gone")]
+    NoDirectory(#[source] std::io::Error),
+    /// The id is taken.
+    #[error("there is a session {0} already")]
+    Exists(String),
+    /// There is no such session.
+    #[error(transparent)]
+    Find(#[from] FindError),
+    /// Its transcript cannot be read or made.
+    #[error(transparent)]
+    Transcript(#[from] TranscriptError),
+    /// The model cannot be used.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The file of answers cannot be used.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// Nobody said which model.
+    #[error("which model?")]
+    NoModelName,
+    /// A policy cannot be used.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The directories for tools cannot be used.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The settings forbid it.
+    #[error("the settings forbid running every tool unasked (security.disableYoloMode)")]
+    YoloForbidden,
+}
+
+impl SessionError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            SessionError::Exists(id) => Some(format!("go on with it by --resume {id}")),
+            SessionError::Find(error) => Some(error.hint().to_owned()),
+            SessionError::Transcript(error) => Some(error.hint().to_owned()),
+            SessionError::Model(error) => error.hint(),
+            SessionError::Replay(error) => error.hint().map(str::to_owned),
+            SessionError::NoModelName => {
+                Some("name it with --model, OPENAI_MODEL or `model.name` in the settings".to_owned())
+            }
+            SessionError::NoDirectory(_) => Some("change to a directory that is there".to_owned()),
+            SessionError::Policy(_) | SessionError::Workspace(_) | SessionError::YoloForbidden => None,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a front end can ask of a session, as values. How a typed line becomes one is `line.rs`.
+
+use hookwright_settings::ApprovalMode;
+use hookwright_settings::commands::Command;
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    /// Answer a prompt.
+    Prompt(String),
+    /// Run the user's own shell command.
+    Shell(String),
+    /// Answer what a custom command stands for.
+    Custom {
+        /// The command.
+        command: Box<Command>,
+        /// The whole line.
+        typed: String,
+        /// What stands behind the command's name.
+        args: String,
+    },
+    /// Forget everything and begin a new conversation.
+    Clear,
+    /// Compress the history.
+    Compress,
+    /// Say which model is asked, or ask another from now on.
+    Model(Option<String>),
+    /// Say what the model can call.
+    Tools(Detail),
+    /// What the model is told from context files.
+    Memory(MemoryOrder),
+    /// List the custom commands.
+    CustomCommands,
+    /// Go on with another session of this project; without a name, list them.
+    Resume(Option<String>),
+    /// Conversations kept under a name.
+    Chat(ChatOrder),
+    /// The hooks.
+    Hooks(HooksOrder),
+    /// Say where and what this is.
+    About,
+    /// Another approval mode.
+    Mode(ApprovalMode),
+    /// End what runs now; prompts that wait are given back.
+    Cancel,
+    /// Give back the last prompt that waits.
+    TakeBack,
+}
+
+impl Order {
+    /// Whether it takes its turn behind what the agent does now; [`crate::AgentEvent::Begun`] says when it begins.
+    pub fn takes_turns(&self) -> bool {
+        matches!(self, Order::Prompt(_) | Order::Shell(_) | Order::Custom { .. } | Order::Clear | Order::Compress)
+    }
+
+    /// Whether it only shows something: then it may come from anywhere.
+    pub fn only_shows(&self) -> bool {
+        match self {
+            Order::Model(None) | Order::Tools(_) | Order::CustomCommands | Order::Resume(None) | Order::About => true,
+            Order::Memory(order) => *order == MemoryOrder::Show,
+            Order::Chat(order) => *order == ChatOrder::List,
+            Order::Hooks(order) => *order == HooksOrder::List,
+            _ => false,
+        }
+    }
+}
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// A line each.
+    Short,
+    /// Everything.
+    Full,
+}
+
+/// About context files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemoryOrder {
+    /// Show what the model is told.
+    Show,
+    /// Add to the user's own.
+    Add(String),
+    /// Read them again.
+    Reload,
+}
+
+/// About kept conversations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChatOrder {
+    /// Keep this one.
+    Save(String),
+    /// Go on with a kept one.
+    Resume(String),
+    /// Delete a kept one.
+    Delete(String),
+    /// List them.
+    List,
+}
+
+/// About hooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HooksOrder {
+    /// List them with their states.
+    List,
+    /// Switch one on.
+    Enable(String),
+    /// Switch one off.
+    Disable(String),
+    /// Switch all on.
+    EnableAll,
+    /// Switch all off.
+    DisableAll,
+    /// Trust new and changed ones; all of them, or one.
+    Trust(Option<String>),
+}

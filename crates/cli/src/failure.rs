@@ -1,0 +1,66 @@
+//! The one printer of errors: what failed, why, and what to do about it.
+
+use std::error::Error;
+use std::io;
+
+use hookwright_agent::session::SessionError;
+use hookwright_agent::transcript::{FindError, TranscriptError};
+use hookwright_model::ModelError;
+use hookwright_settings::WriteError;
+use hookwright_settings::edit::EditError;
+
+use crate::{exit, out, report};
+
+/// Prints an error with its causes and its hint; the exit code.
+pub(crate) fn print(error: &anyhow::Error) -> u8 {
+    // Whoever read our output has seen enough.
+    if error.chain().any(is_closed_pipe) {
+        return exit::OK;
+    }
+    // A terminal that is gone hears nothing.
+    let _ = print_to_stderr(error);
+    exit::ERROR
+}
+
+fn print_to_stderr(error: &anyhow::Error) -> io::Result<()> {
+    out::error(causes(error).join(": "))?;
+    let broken = error.chain().find_map(|cause| cause.downcast_ref::<EditError>()?.diagnostic());
+    broken.map_or(Ok(()), |diagnostic| report::print([&diagnostic]))?;
+    error.chain().find_map(hint).map_or(Ok(()), out::hint)
+}
+
+fn is_closed_pipe(cause: &(dyn Error + 'static)) -> bool {
+    cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The error and what caused it, nothing said twice.
+fn causes(error: &anyhow::Error) -> Vec<String> {
+    let mut causes: Vec<String> = Vec::new();
+    for cause in error.chain().map(|cause| cause.to_string().trim_end().to_owned()) {
+        // Some errors say their cause themselves.
+        if !causes.last().is_some_and(|said| said.contains(&cause)) {
+            causes.push(cause);
+        }
+    }
+    causes
+}
+
+/// What to do, for every error that knows. A library's error that has a hint stands here, or the hint is never read.
+fn hint(cause: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(error) = cause.downcast_ref::<SessionError>() {
+        return error.hint();
+    }
+    if let Some(error) = cause.downcast_ref::<EditError>() {
+        return error.hint();
+    }
+    if let Some(error) = cause.downcast_ref::<ModelError>() {
+        return error.hint();
+    }
+    if let Some(error) = cause.downcast_ref::<WriteError>() {
+        return Some(error.hint());
+    }
+    if let Some(error) = cause.downcast_ref::<TranscriptError>() {
+        return Some(error.hint().to_owned());
+    }
+    cause.downcast_ref::<FindError>().map(|error| error.hint().to_owned())
+}

@@ -1,0 +1,245 @@
+//! The session for screen readers and dumb terminals: lines in, lines out, nothing is ever drawn over.
+
+use std::io::{self, BufRead, Write};
+
+use hookwright_agent::session::{Line, Opened, Order, SLASH_COMMANDS, SessionHandle, View, When};
+use hookwright_agent::{AgentEvent, ApprovalReply, ApprovalRequest, EndReason};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
+
+use crate::args::AgentArgs;
+use crate::signals::Signals;
+use crate::stats::{self, Stats};
+use crate::telemetry::Telemetry;
+use crate::tui::hooklog::{self, HookLog};
+use crate::tui::text::clean;
+use crate::tui::view::PLACEHOLDER;
+use crate::{exit, out, replies, report, session, trace};
+
+/// Runs a session in lines.
+pub(crate) async fn converse(args: &AgentArgs, opened: Opened) -> anyhow::Result<u8> {
+    let view = opened.view();
+    let (telemetry, problems) = Telemetry::start(&view.loaded.settings.telemetry, &session::facts(&view, args));
+    problems.iter().try_for_each(out::warn)?;
+    let (session, mut events, ended) = opened.start();
+    let mut signals = Signals::listen({
+        let session = session.clone();
+        move || session.kill_everything()
+    });
+    if let Some(prompt) = crate::tui::first_prompt(args) {
+        session.order(Order::Prompt(prompt));
+    }
+    let mut lines = lines();
+    let mut front = Front::new(session, telemetry);
+    let code = loop {
+        tokio::select! {
+            event = events.recv() => match event {
+                Some(event) => front.hear(event)?,
+                // Lost in a panic, which has been said.
+                None => break exit::ERROR,
+            },
+            line = lines.recv() => match line {
+                Some(line) if front.read(&line)? == Then::GoOn => {}
+                _ => break exit::OK,
+            },
+            code = signals.next() => {
+                // The first Ctrl-C only cancels the turn; a second one before that is done ends the program.
+                if code != exit::INTERRUPTED || !front.working {
+                    break code;
+                }
+                front.session.order(Order::Cancel);
+            }
+        }
+        if !front.working {
+            signals.answered();
+        }
+    };
+    front.session.end(When::Now, EndReason::Exit);
+    front.question = None;
+    while let Some(event) = events.recv().await {
+        front.hear(event)?;
+    }
+    ended.await?;
+    front.telemetry.shutdown().iter().try_for_each(out::warn)?;
+    Ok(code)
+}
+
+/// Whether the session goes on after a line.
+#[derive(PartialEq, Eq)]
+enum Then {
+    GoOn,
+    Leave,
+}
+
+/// What a session in lines keeps in mind.
+struct Front {
+    session: SessionHandle,
+    telemetry: Telemetry,
+    stats: Stats,
+    log: HookLog,
+    /// What the next line answers.
+    question: Option<oneshot::Sender<ApprovalReply>>,
+    working: bool,
+}
+
+impl Front {
+    fn new(session: SessionHandle, telemetry: Telemetry) -> Self {
+        let (stats, log) = (Stats::default(), HookLog::default());
+        Front { session, telemetry, stats, log, question: None, working: true }
+    }
+
+    /// The session tells of something.
+    fn hear(&mut self, event: AgentEvent) -> io::Result<()> {
+        self.telemetry.record(&event);
+        self.stats.count(&event);
+        self.log.note(&event, std::time::Instant::now());
+        match event {
+            AgentEvent::Approval(request, reply) => {
+                self.question = Some(reply);
+                ask(&request)
+            }
+            AgentEvent::Busy(_) => {
+                self.working = true;
+                Ok(())
+            }
+            AgentEvent::Idle { .. } => {
+                self.working = false;
+                say(&format!("{PLACEHOLDER}:"))
+            }
+            event => tell(&event),
+        }
+    }
+
+    /// The user wrote a line: the answer to a question, or something to do.
+    fn read(&mut self, line: &str) -> io::Result<Then> {
+        if let Some(reply) = self.question.take().filter(|reply| !reply.is_closed()) {
+            // Nobody waits where the turn is over.
+            let _ = reply.send(reply_of(line.trim()));
+            return Ok(Then::GoOn);
+        }
+        match Line::read(line, &self.session.view().commands) {
+            Line::Blank => {}
+            Line::Order(order) => self.session.order(order),
+            Line::View(View::Quit) => return Ok(Then::Leave),
+            Line::View(view) => self.view(view)?,
+            Line::Misspelt(words) | Line::Unknown(words) => say(&words)?,
+        }
+        Ok(Then::GoOn)
+    }
+
+    fn view(&self, view: View) -> io::Result<()> {
+        match view {
+            View::Help => {
+                say("!command runs a shell command; other words go to the model. Commands:")?;
+                SLASH_COMMANDS.iter().try_for_each(|row| say(&format!("/{}: {}", row.usage(), row.about)))
+            }
+            View::HooksPanel => self.session.view().hooks().iter().try_for_each(|entry| say(&replies::hook(entry))),
+            View::HooksTrace => self.log.timeline().iter().try_for_each(|line| say(&out::safe(line))),
+            View::Stats => {
+                stats::lines(&self.stats).iter().try_for_each(|(name, text)| say(&format!("{name}: {text}")))
+            }
+            View::Copy => say("there is nothing to copy with here; the answer stands above"),
+            View::Quit => Ok(()),
+        }
+    }
+}
+
+/// The user's lines, read on a thread of their own.
+fn lines() -> UnboundedReceiver<String> {
+    let (sender, receiver) = unbounded_channel();
+    std::thread::spawn(move || {
+        let lines = io::stdin().lock().lines().map_while(Result::ok);
+        // Ends when nobody listens any more.
+        let _ = lines.map(|line| sender.send(line)).find(Result::is_err);
+    });
+    receiver
+}
+
+fn ask(request: &ApprovalRequest) -> io::Result<()> {
+    say(&format!("Allow {}? {}", request.title, request.description))?;
+    if let Some(asked) = &request.asked_by {
+        say(&format!("hook {} wants you to decide: {}", asked.hooks.join(", "), asked.reason))?;
+    }
+    if !request.rewritten.is_empty() {
+        say(&format!(
+            "hooks changed {}; it will run with {}",
+            request.rewritten.join(", "),
+            serde_json::Value::Object(request.args.clone())
+        ))?;
+    }
+    say(
+        "1 or y: allow once. 2: allow for this session. 3 or n, with a word to the model if you like: deny. 4: cancel the turn.",
+    )
+}
+
+fn reply_of(line: &str) -> ApprovalReply {
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    match word {
+        "1" | "y" | "yes" => ApprovalReply::Once,
+        "2" => ApprovalReply::Session,
+        "3" | "n" | "no" => ApprovalReply::Deny(Some(rest.trim().to_owned()).filter(|word| !word.is_empty())),
+        _ => ApprovalReply::Cancel,
+    }
+}
+
+fn tell(event: &AgentEvent) -> io::Result<()> {
+    match event {
+        AgentEvent::Text(text) => {
+            let mut stdout = io::stdout().lock();
+            for (at, line) in text.split('\n').enumerate() {
+                write!(stdout, "{}{}", if at == 0 { "" } else { "\n" }, clean(line))?;
+            }
+            stdout.flush()
+        }
+        AgentEvent::ToolStarted(start) => {
+            let rewritten = if start.rewritten.is_empty() {
+                String::new()
+            } else {
+                format!(" (hooks changed {})", start.rewritten.join(", "))
+            };
+            say(&format!("runs {} {}{rewritten}", start.name, start.description))
+        }
+        AgentEvent::ToolFinished(end) => match &end.error {
+            Some(error) if error.is_cancelled() => say(&format!("{}: Cancelled", end.name)),
+            Some(error) => say(&format!("{} failed: {}", end.name, error.message)),
+            None => say(&format!("{} done: {}", end.name, end.display.summary())),
+        },
+        AgentEvent::HookFinished { report, .. } => match hooklog::line(report) {
+            Some(_) => {
+                say(&format!("hook {} ({}, {}) {}", report.hook, report.source, report.event, trace::deed(report)))
+            }
+            None => Ok(()),
+        },
+        AgentEvent::HookMessage { hook, text, .. } => say(&format!("hook {hook} says: {text}")),
+        AgentEvent::HookWarning { hook, text, .. } => say(&format!("warning: hook {hook} {text}")),
+        AgentEvent::Warning(text) => say(&format!("warning: {text}")),
+        AgentEvent::Note(text) | AgentEvent::ModelRetry(text) => say(text),
+        AgentEvent::Reply(reply) => reply_lines(reply),
+        AgentEvent::Cleared => say("the conversation is cleared"),
+        AgentEvent::Waiting(prompts) if !prompts.is_empty() => say(&format!("{} wait their turn", prompts.len())),
+        AgentEvent::GivenBack(prompts) => say(&format!("not begun: {}", prompts.join("; "))),
+        AgentEvent::TurnFinished(end) => {
+            say(&end.words().map(|words| format!("\n{words}")).unwrap_or_default())?;
+            end.hint().map_or(Ok(()), |hint| say(&format!("hint: {hint}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn reply_lines(reply: &hookwright_agent::session::Reply) -> io::Result<()> {
+    use hookwright_agent::session::{Reply, Tone};
+    match (replies::answer(reply), reply) {
+        (Some(text), _) => say(&text),
+        (None, Reply::Text(Tone::Warning, text)) => say(&format!("warning: {text}")),
+        (None, Reply::Text(Tone::Error, text)) => say(&format!("error: {text}")),
+        (None, Reply::Text(_, text)) => say(text),
+        (None, Reply::Notice(notice)) => say(&notice.to_string()),
+        (None, Reply::Diagnostic(diagnostic)) => say(&out::safe(&report::draw(diagnostic))),
+        (None, Reply::Rows(_) | Reply::Hooks(_) | Reply::Sessions(_)) => Ok(()),
+    }
+}
+
+fn say(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    text.split('\n').try_for_each(|line| writeln!(stdout, "{}", clean(line)))
+}
