@@ -219,6 +219,11 @@ impl HookEngine {
         self.shared.runner.end_all().await;
     }
 
+    /// Ends at once, without asking, every hook that runs and everything that hooks left running.
+    pub fn kill_now(&self) {
+        self.shared.runner.kill_now();
+    }
+
     fn planner(&self) -> Arc<Planner> {
         self.shared.planner.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
