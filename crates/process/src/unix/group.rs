@@ -124,3 +124,91 @@ impl Group {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
+    use std::time::Duration;
+
+    /// A process that leads a group, started without the help of this crate.
+    fn start(script: &str) -> (Child, Pid) {
+        let child = Command::new("sh").args(["-c", script]).process_group(0).spawn().unwrap();
+        let id = Pid::from_raw(child.id().cast_signed()).unwrap();
+        (child, id)
+    }
+
+    fn reaped(group: &Group) -> Exit {
+        loop {
+            match group.reap().unwrap() {
+                Some(exit) => return exit,
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    fn empties(group: &Group) {
+        while group.is_alive() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn without_a_handle_the_number_serves() {
+        let (_child, id) = start("sleep 60 & exit 4");
+        let group = Group::new(id, None);
+        assert!(group.is_alive());
+        assert_eq!(reaped(&group), Exit::Code(4));
+        assert!(group.is_alive() && group.members().len() == 1);
+        group.kill();
+        empties(&group);
+        assert!(group.members().is_empty());
+    }
+
+    #[test]
+    fn a_number_that_a_process_bears_again_is_not_ours() {
+        let (mut stranger, id) = start("exec sleep 60");
+        let group = Group { id, handle: None, reaped: Mutex::new(true) };
+        assert!(!group.is_alive() && group.members().is_empty());
+        group.ask();
+        group.kill();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(stranger.try_wait().unwrap().is_none(), "it was signalled");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+
+    /// The real thing: the number of an empty group is given to a stranger, which leads a group too.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_handle_outlives_its_number() {
+        use rustix::process::{PidfdFlags, pidfd_open};
+        let (_child, id) = start("sleep 60 & exit 0");
+        let handle = pidfd_open(id, PidfdFlags::empty()).unwrap();
+        let group = Group::new(id, Some(Arc::new(handle)));
+        reaped(&group);
+        assert!(group.is_alive(), "others live, and the handle reaches them");
+        group.kill();
+        empties(&group);
+        let Some(mut stranger) = (0..200).find_map(|_| {
+            std::fs::write("/proc/sys/kernel/ns_last_pid", (group.id() - 1).to_string()).ok()?;
+            let (mut child, its_id) = start("exec sleep 60");
+            if its_id == id {
+                return Some(child);
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            None
+        }) else {
+            eprintln!("skipped: numbers of processes cannot be chosen here");
+            return;
+        };
+        assert!(!group.is_alive());
+        group.kill();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(stranger.try_wait().unwrap().is_none(), "it was signalled");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+}

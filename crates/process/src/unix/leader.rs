@@ -10,6 +10,8 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::group::Group;
+#[cfg(target_os = "linux")]
+use super::sys::watch;
 use crate::Exit;
 
 /// A process of ours; the only one that reaps it.
@@ -92,9 +94,6 @@ fn open_handle(id: Pid) -> io::Result<Option<Arc<OwnedFd>>> {
     }
 }
 
-#[cfg(target_os = "linux")]
-use super::sys::watch;
-
 #[cfg(not(target_os = "linux"))]
 fn open_handle(_: Pid) -> io::Result<Option<Arc<OwnedFd>>> {
     Ok(None)
@@ -103,4 +102,20 @@ fn open_handle(_: Pid) -> io::Result<Option<Arc<OwnedFd>>> {
 #[cfg(not(target_os = "linux"))]
 fn watch(_: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    #[tokio::test]
+    async fn without_a_handle_signals_tell_of_the_end() {
+        let child = Command::new("sh").args(["-c", "sleep 0.2; exit 6"]).process_group(0).spawn().unwrap();
+        let id = Pid::from_raw(child.id().cast_signed()).unwrap();
+        let leader = Leader(Watch { group: Arc::new(Group::new(id, None)), handle: None });
+        let exited = tokio::time::timeout(std::time::Duration::from_secs(10), leader.exited()).await;
+        assert_eq!(exited.unwrap().unwrap(), Exit::Code(6));
+    }
 }
