@@ -192,7 +192,13 @@ fn planning(report: &mut Report) {
 const SMALL_INPUT: &[u8] = &[b'x'; 256];
 
 fn call(tool: &'static str) -> BeforeTool<'static> {
-    BeforeTool { tool_name: tool.into(), tool_input: Cow::default(), mcp_context: None, original_request_name: None, tool_use_id: None }
+    BeforeTool {
+        tool_name: tool.into(),
+        tool_input: Cow::default(),
+        mcp_context: None,
+        original_request_name: None,
+        tool_use_id: None,
+    }
 }
 
 fn threads() -> usize {

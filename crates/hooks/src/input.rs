@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::answer::Answer;
 use crate::event::EventKind;
-use crate::merge::Merged;
 use crate::growing::GrowingText;
+use crate::merge::Merged;
 use crate::model_api::{LlmResponse, SharedJson};
 use crate::observe::Belongs;
 use crate::outcome;
@@ -371,7 +371,8 @@ pub struct HookInput {
 impl HookInput {
     /// Encodes an event of a session.
     pub(crate) fn encode<E: Event>(event: &E, session: &Session, belongs: &Belongs) -> Result<Self, String> {
-        Self::try_encode(event, session, belongs).map_err(|error| format!("its input could not be written as JSON: {error}"))
+        Self::try_encode(event, session, belongs)
+            .map_err(|error| format!("its input could not be written as JSON: {error}"))
     }
 
     fn try_encode<E: Event>(event: &E, session: &Session, belongs: &Belongs) -> Result<Self, serde_json::Error> {
@@ -495,7 +496,11 @@ mod tests {
         let whole = input.to_json();
         for most in 0..whole.len() + 2 {
             let beginning = input.beginning(most);
-            assert!(whole.starts_with(&beginning) && beginning.len() <= most && beginning.len() + 1 >= most.min(whole.len()));
+            assert!(
+                whole.starts_with(&beginning)
+                    && beginning.len() <= most
+                    && beginning.len() + 1 >= most.min(whole.len())
+            );
         }
     }
 

@@ -144,7 +144,10 @@ async fn runs_say_which_event_turn_and_call_they_belong_to() {
     let ids: Vec<String> = first.iter().chain(&second).map(|run| run.id.to_string()).collect();
     assert_eq!(ids, ["1.1", "1.2", "2.1", "2.2"]);
     for run in &first {
-        assert_eq!((run.belongs.turn_id.as_deref(), run.belongs.tool_use_id.as_deref()), (Some("turn-7"), Some("call-1")));
+        assert_eq!(
+            (run.belongs.turn_id.as_deref(), run.belongs.tool_use_id.as_deref()),
+            (Some("turn-7"), Some("call-1"))
+        );
     }
     assert_eq!((&second[0].belongs.turn_id, &second[0].belongs.tool_use_id), (&None, &None));
     within(engine.fire_in(&call, Some(&turn), &cancel)).await;

@@ -12,6 +12,8 @@
 //!   at whenever a process starts or ends, and forgotten once empty.
 
 use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsFd;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -72,7 +74,7 @@ impl Group {
     fn leader(&self) -> WaitId<'_> {
         #[cfg(target_os = "linux")]
         if let Some(handle) = &self.handle {
-            return WaitId::PidFd(std::os::fd::AsFd::as_fd(handle));
+            return WaitId::PidFd(handle.as_fd());
         }
         WaitId::Pid(self.id)
     }
@@ -104,10 +106,10 @@ impl Group {
         #[cfg(target_os = "linux")]
         if let Some(handle) = &self.handle {
             let number = signal.map_or(0, Signal::as_raw);
-            match super::sys::signal_group(std::os::fd::AsFd::as_fd(handle), number) {
-                done @ (Ok(()) | Err(Errno::SRCH)) => return done,
-                // An older system, or one that forbids this.
-                Err(_) => {}
+            let done = super::sys::signal_group(handle.as_fd(), number);
+            // Anything else is said by an older system, or one that forbids this.
+            if matches!(done, Ok(()) | Err(Errno::SRCH)) {
+                return done;
             }
         }
         self.reach_by_number(signal)

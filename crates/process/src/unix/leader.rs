@@ -110,6 +110,7 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::Command;
 
+    #[expect(clippy::zombie_processes, reason = "the leader is what reaps it")]
     #[tokio::test]
     async fn without_a_handle_signals_tell_of_the_end() {
         let child = Command::new("sh").args(["-c", "sleep 0.2; exit 6"]).process_group(0).spawn().unwrap();

@@ -25,7 +25,7 @@ const OVERRIDES: &[(&str, &str)] = &[("GEMINI_CLI", "1"), ("PAGER", "cat"), ("GI
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A command that has been started. Dropping it ends the command and all of its group.
-pub(crate) struct Command(Process);
+pub(crate) struct Command(Box<Process>);
 
 /// Why a command is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(crate) fn start(command: &str, directory: &Path, ctx: &ToolContext) -> io::R
     let (sink, mut decoder) = (ctx.output.clone(), Utf8Stream::default());
     let live = Box::new(move |piece: &[u8]| sink.send(&decoder.push(piece)));
     let output = Output::Together(Keep::Ends(ctx.shell.max_output_bytes), live);
-    Process::spawn(&mut program, Input::Empty, output, &ctx.background).map(Command)
+    Process::spawn(&mut program, Input::Empty, output, &ctx.background).map(Box::new).map(Command)
 }
 
 fn find_shell(directory: &Path, ctx: &ToolContext) -> Option<PathBuf> {
