@@ -29,7 +29,6 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    fail_reads_of_the_terminal();
     let world = World::from_process();
     let result = match cli.command {
         Some(args::Command::Hooks(hooks)) => hooks::run(hooks, world),
@@ -43,20 +42,6 @@ fn main() -> ExitCode {
     };
     ExitCode::from(result.unwrap_or_else(|error| failure::print(&error)))
 }
-
-/// Lets hooks and tools that read the terminal fail at once. They run in process groups of their own, where such a read
-/// would otherwise stop them until their time is over; an ignored signal is inherited, and the read then fails instead.
-#[cfg(unix)]
-#[expect(unsafe_code, reason = "the standard library has no way to ignore a signal")]
-fn fail_reads_of_the_terminal() {
-    // SAFETY: no handler is installed, so no code of ours can run at a bad moment.
-    unsafe {
-        libc::signal(libc::SIGTTIN, libc::SIG_IGN);
-    }
-}
-
-#[cfg(not(unix))]
-fn fail_reads_of_the_terminal() {}
 
 /// Help and version are no errors; the rest must not look like a hook's "denied".
 fn usage(error: &clap::Error) -> ExitCode {

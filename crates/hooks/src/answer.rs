@@ -5,6 +5,7 @@
 mod fields;
 mod json;
 
+use hookwright_process::signal_name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -184,7 +185,7 @@ pub fn read(kind: EventKind, end: &End, stdout: &Captured, stderr: &Captured) ->
         End::Exited(0) => read_success(kind, stdout),
         End::Exited(2) => read_block(kind, stdout, stderr),
         End::Exited(code) => failed(Cause::Exit, format!("exited with code {code}"), stderr),
-        End::Signaled(signal) => failed(Cause::Exit, format!("was ended by {}", signal_name(*signal)), stderr),
+        End::Signaled(signal) => failed(Cause::Exit, format!("was ended by {}", named(*signal)), stderr),
         End::NotStarted { message, .. } => failed(Cause::Spawn, format!("could not start: {message}"), stderr),
         End::TimedOut(limit) => read_timeout(kind, *limit, stdout, stderr),
         End::Cancelled => {
@@ -324,22 +325,11 @@ fn last_lines(stderr: &str) -> Option<String> {
     (!tail.is_empty()).then_some(if skip > 0 { format!("…{tail}") } else { tail })
 }
 
-fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        _ => return format!("signal {signal}"),
-    };
-    format!("signal {signal} ({name})")
+fn named(signal: i32) -> String {
+    match signal_name(signal) {
+        Some(name) => format!("signal {signal} ({name})"),
+        None => format!("signal {signal}"),
+    }
 }
 
 #[cfg(test)]

@@ -28,10 +28,23 @@ pub struct HookEngine {
 struct Shared {
     planner: RwLock<Arc<Planner>>,
     session: RwLock<Arc<Session>>,
-    runner: Arc<Runner>,
+    runner: RwLock<Arc<Runner>>,
     observers: Arc<[Arc<dyn Observer>]>,
     /// How many events have had hooks to run.
     fired: AtomicU64,
+}
+
+impl Shared {
+    fn runner(&self) -> Arc<Runner> {
+        self.runner.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Shared {
+    /// Nobody can ask for a proper end any more.
+    fn drop(&mut self) {
+        self.runner().kill_now();
+    }
 }
 
 /// Puts an engine together.
@@ -78,7 +91,7 @@ impl Builder {
             shared: Arc::new(Shared {
                 planner: RwLock::new(Arc::new(Planner::new(self.registry))),
                 session: RwLock::new(Arc::new(self.session)),
-                runner: Arc::new(Runner::new(self.env, self.limits)),
+                runner: RwLock::new(Arc::new(Runner::new(self.env, self.limits))),
                 observers: self.observers.into(),
                 fired: AtomicU64::new(0),
             }),
@@ -128,7 +141,7 @@ impl HookEngine {
             plan,
             planner,
             session: self.session(),
-            runner: self.shared.runner.clone(),
+            runner: self.runner(),
             observers: self.shared.observers.clone(),
             cancel: cancel.clone(),
         };
@@ -211,17 +224,27 @@ impl HookEngine {
     /// # Errors
     /// If it could not, with the reason.
     pub fn check(&self, hook: &Hook) -> Result<(), NotReady> {
-        self.shared.runner.check(hook, &self.session())
+        self.runner().check(hook, &self.session())
     }
 
     /// Ends everything that hooks left running. Call it before the program ends; dropping the engine is the rough way.
     pub async fn shutdown(&self) {
-        self.shared.runner.end_all().await;
+        self.runner().end_all().await;
     }
 
-    /// Ends everything that hooks run or left running, at once and by force.
+    /// Ends at once, without asking, every hook that runs and everything that hooks left running.
     pub fn kill_now(&self) {
-        self.shared.runner.kill_now();
+        self.runner().kill_now();
+    }
+
+    /// Another environment for commands, from the next event on.
+    pub fn set_environment(&self, env: impl IntoIterator<Item = (OsString, OsString)>) {
+        let mut runner = self.shared.runner.write().unwrap_or_else(PoisonError::into_inner);
+        *runner = Arc::new(runner.with_environment(env.into_iter().collect()));
+    }
+
+    fn runner(&self) -> Arc<Runner> {
+        self.shared.runner()
     }
 
     fn planner(&self) -> Arc<Planner> {

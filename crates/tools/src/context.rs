@@ -2,8 +2,8 @@
 
 use crate::filter::FileFilter;
 use crate::http::{HttpAccess, HttpPolicy};
-use crate::process::BackgroundJobs;
 use crate::workspace::Workspace;
+use hookwright_process::Groups;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
@@ -24,8 +24,8 @@ pub struct ToolContext {
     pub environment: Arc<[(OsString, OsString)]>,
     /// How shell commands run.
     pub shell: ShellSettings,
-    /// Commands left running, to be ended with the session.
-    pub background: Arc<BackgroundJobs>,
+    /// Commands that run, and those left running, to be ended with the session.
+    pub background: Arc<Groups>,
     /// The network, and what of it is allowed.
     pub http: Arc<HttpAccess>,
     /// Where output goes while a command runs.
@@ -43,7 +43,7 @@ impl ToolContext {
             cancel: CancellationToken::new(),
             environment: Arc::new([]),
             shell: ShellSettings::default(),
-            background: Arc::new(BackgroundJobs::default()),
+            background: Arc::default(),
             http: Arc::new(HttpAccess::new(HttpPolicy::default())),
             output: OutputSink::none(),
             memory_file: None,

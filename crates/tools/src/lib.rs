@@ -15,10 +15,10 @@ mod failure;
 mod filter;
 mod http;
 mod media;
-mod process;
 mod registry;
 mod result;
 mod schema;
+mod shell;
 mod tool;
 mod workspace;
 
@@ -29,12 +29,10 @@ pub use context::{OutputSink, ShellSettings, ToolContext};
 pub use diff::{DiffStat, FileDiff};
 pub use failure::{ToolErrorKind, ToolFailure};
 pub use filter::FileFilter;
+pub use hookwright_process::{Groups, signal_name};
 pub use http::{HttpAccess, HttpPolicy, PrivateAddresses};
-pub use process::BackgroundJobs;
 pub use registry::{RegisterError, Registry, Selection};
-pub use result::{
-    CommandEnd, CommandRun, Content, Display, Match, Part, Skipped, Todo, TodoStatus, ToolResult, signal_name,
-};
+pub use result::{CommandEnd, CommandRun, Content, Display, Match, Part, Skipped, Todo, TodoStatus, ToolResult};
 pub use schema::validate as validate_arguments;
 pub use tool::{BoxFuture, Declaration, Tool, ToolKind};
 pub use workspace::{PathError, Workspace, WorkspaceError};

@@ -33,7 +33,7 @@ pub struct CommandRun {
 pub enum CommandEnd {
     /// By itself, with this code.
     Exited(i32),
-    /// By this signal.
+    /// By this signal; [`signal_name`](crate::signal_name) names it.
     Signaled(i32),
     /// It ran for too long and was ended.
     TimedOut,
@@ -43,25 +43,6 @@ pub enum CommandEnd {
     Cancelled,
     /// It has not: it runs on in the background.
     Background,
-}
-
-/// The name of the signal in [`CommandEnd::Signaled`].
-pub fn signal_name(number: i32) -> Option<&'static str> {
-    Some(match number {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        5 => "SIGTRAP",
-        6 => "SIGABRT",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        _ => return None,
-    })
 }
 
 /// Content for the model.

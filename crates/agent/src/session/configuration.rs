@@ -121,6 +121,7 @@ impl Conductor {
         if self.options.hooks == HookUse::On {
             before.services.hooks.reload(loaded.registry.clone());
         }
+        before.services.hooks.set_environment(loaded.hook_environment());
         before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
         self.shared.change(|view| view.loaded = Arc::new(loaded));
         if !names.is_empty() {

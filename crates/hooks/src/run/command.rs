@@ -4,12 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
+use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, Until};
 use tokio_util::sync::CancellationToken;
 
-use super::process::{Process, Program, Waited};
 use super::words::{Invocation, SESSION_VARIABLES};
 use super::{Finished, Runner, lookup};
-use crate::answer::End;
+use crate::answer::{Captured, End};
 use crate::input::{HookInput, Session};
 use crate::ready::{self, NotReady, Places};
 use crate::registry::CommandAction;
@@ -40,22 +40,29 @@ impl Runner {
             biased;
             waited = process.wait() => ended(waited),
             () = cancel.cancelled() => {
-                process.end(self.limits.grace).await;
+                process.end(self.limits.grace, Until::LeaderGone).await;
                 End::Cancelled
             }
             () = tokio::time::sleep_until(deadline) => {
-                process.end(self.limits.grace).await;
+                process.end(self.limits.grace, Until::LeaderGone).await;
                 End::TimedOut(timeout)
             }
         };
-        let (stdout, stderr, left_behind) = process.finish();
+        let left = process.finish();
         // A 126 or 127 may be about the hook's own program, or about something that the hook called.
         if matches!(end, End::Exited(126 | 127))
             && let Err(reason) = self.check_command(action, session)
         {
             end = not_started(reason);
         }
-        Finished { end, stdout, stderr, duration: Duration::ZERO, left_behind, answer: None }
+        Finished {
+            end,
+            stdout: captured(&left.stdout),
+            stderr: captured(&left.stderr),
+            duration: Duration::ZERO,
+            left_behind: left.left_behind,
+            answer: None,
+        }
     }
 
     /// Starts the command. A program that somebody is still writing cannot be executed for that moment, and neither can
@@ -141,7 +148,8 @@ impl Runner {
         let of_session = session_env.iter().map(|(name, value)| (OsStr::new(*name), *value));
         let mut env = base.chain(place).chain(of_session).chain(own);
         let mut program = Program { path, name, args, cwd: &session.cwd, env: &mut env };
-        Process::spawn(&mut program, input, self.limits.output, &self.groups)
+        let (input, output) = (Input::Pieces(input.pieces().to_vec()), Output::Apart(Keep::Head(self.limits.output)));
+        Process::spawn(&mut program, input, output, &self.groups)
     }
 
     /// A variable as the hook's process will see it.
@@ -187,24 +195,16 @@ fn session_environment(session: &Session) -> [(&'static str, &OsStr); 5] {
     ]
 }
 
-fn ended(waited: Waited) -> End {
+fn ended(waited: std::io::Result<Exit>) -> End {
     match waited {
-        Waited::Exited(status) => match status.code() {
-            Some(code) => End::Exited(code),
-            None => End::Signaled(signal_of(status)),
-        },
-        Waited::Lost(error) => End::NotStarted { code: 126, message: format!("its end could not be seen: {error}") },
+        Ok(Exit::Code(code)) => End::Exited(code),
+        Ok(Exit::Signal(number)) => End::Signaled(number),
+        Err(error) => End::NotStarted { code: 126, message: format!("its end could not be seen: {error}") },
     }
 }
 
-#[cfg(unix)]
-fn signal_of(status: std::process::ExitStatus) -> i32 {
-    std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or(0)
-}
-
-#[cfg(not(unix))]
-fn signal_of(_: std::process::ExitStatus) -> i32 {
-    0
+fn captured(capture: &Capture) -> Captured {
+    Captured::decode(capture.head(), capture.bytes())
 }
 
 #[cfg(unix)]

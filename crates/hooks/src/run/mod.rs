@@ -1,7 +1,6 @@
 //! Runs one hook to its end under one deadline and one cancel. What the end means is `answer.rs`.
 
 pub(crate) mod command;
-pub(crate) mod process;
 pub(crate) mod words;
 
 use std::ffi::{OsStr, OsString};
@@ -9,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hookwright_process::Groups;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, Captured, End};
 use crate::input::{HookInput, Session};
 use crate::ready::{self, NotReady, Places};
 use crate::registry::{Action, Hook, HookFunction};
-use process::Groups;
 
 /// Bounds on every run.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +79,11 @@ impl Runner {
         Runner { env, shell, direct_is_faithful, limits, groups: Arc::default() }
     }
 
+    /// The same runner over another environment; what runs already is still its own.
+    pub(crate) fn with_environment(&self, env: Vec<(OsString, OsString)>) -> Self {
+        Runner { groups: self.groups.clone(), ..Runner::new(env, self.limits) }
+    }
+
     /// Runs a hook.
     pub(crate) async fn run(
         &self,
@@ -105,20 +109,14 @@ impl Runner {
         }
     }
 
-    /// Ends everything at once.
-    pub(crate) fn kill_now(&self) {
-        self.groups.kill_all();
-    }
-
     /// Ends everything that hooks left running.
     pub(crate) async fn end_all(&self) {
         self.groups.end_all(self.limits.grace.min(Duration::from_millis(500))).await;
     }
-}
 
-impl Drop for Runner {
-    fn drop(&mut self) {
-        self.groups.kill_all();
+    /// The same at once, without asking.
+    pub(crate) fn kill_now(&self) {
+        self.groups.kill_now();
     }
 }
 

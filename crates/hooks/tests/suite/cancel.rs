@@ -120,6 +120,25 @@ async fn shutdown_without_anything_left_is_quick() {
     tokio::time::timeout(Duration::from_secs(20), engine.shutdown()).await.unwrap();
 }
 
+#[tokio::test]
+async fn killing_now_asks_nobody_and_leaves_nothing() {
+    let world = World::new();
+    world.write("stubborn.sh", "trap 'touch asked' TERM\nsleep 300 &\necho $! >child\necho $$ >leader\nwait\nwait\n");
+    let hooks =
+        json!([command("runs", "sh stubborn.sh"), command("left", "sleep 300 >/dev/null 2>&1 & echo $! >left")]);
+    let engine = world.hooks(EventKind::BeforeTool, hooks).build();
+    let fired = engine.clone();
+    let firing = tokio::spawn(async move { fired.fire(&tool_call()).await });
+    let pids = [world.pid("leader").await, world.pid("child").await, world.pid("left").await];
+    engine.kill_now();
+    let outcome = within(firing).await.unwrap();
+    assert_eq!((outcome.runs[0].status, outcome.runs[0].signal), (RunStatus::Signaled, Some(9)));
+    for pid in pids {
+        gone(pid).await;
+    }
+    assert!(!world.path("asked").exists());
+}
+
 /// Ended children that nobody has asked for.
 #[cfg(target_os = "linux")]
 fn zombies() -> Vec<u32> {

@@ -242,3 +242,27 @@ async fn the_clock_measures_the_run() {
     let outcome = World::new().run("sleep 0.05").await;
     assert!(outcome.runs[0].duration >= Duration::from_millis(50), "{:?}", outcome.runs[0].duration);
 }
+
+/// A terminal that the tests themselves may not have; so the session is looked at too, in which there can be none.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_hook_has_no_terminal() {
+    for shell in ["", ":; "] {
+        let world = World::new();
+        world.write("draw.sh", "echo x > /dev/tty && touch drawn\ncat /proc/$$/stat >stat\necho $$ >pid\n");
+        assert_proceeds(&world.run(&format!("{shell}sh draw.sh")).await);
+        assert!(!world.path("drawn").exists());
+        let pid = world.pid("pid").await.to_string();
+        let stat = std::fs::read_to_string(world.path("stat")).unwrap();
+        let fields: Vec<&str> = stat.split(") ").nth(1).unwrap().split(' ').collect();
+        assert!(shell == ":; " || fields[3] == pid, "it leads its session: {stat}");
+        assert_eq!(fields[4], "0", "no terminal: {stat}");
+        assert_ne!(fields[3], own_session(), "not our session: {stat}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn own_session() -> String {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    stat.split(") ").nth(1).unwrap().split(' ').nth(3).unwrap().to_owned()
+}

@@ -1,16 +1,16 @@
-//! `run_shell_command`: one command in a shell, waited for or left running. How it is run and ended is in `process`;
+//! `run_shell_command`: one command in a shell, waited for or left running. How it is run and ended is in `shell`;
 //! this file has the tool's arguments and the form of its answers.
 
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
-use crate::process::{self, End, Finished, Started};
-use crate::result::{CommandEnd, Content, Display, ToolResult, signal_name, untrusted};
+use crate::result::{CommandEnd, Content, Display, ToolResult, untrusted};
+use crate::shell::{self, Command, End, Finished, Watched};
 use crate::tool::{Builtin, whole};
+use hookwright_process::{Exit, signal_name};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::time::Duration;
 
 /// A command longer than this is described by its description, if it has one.
@@ -88,7 +88,7 @@ impl Builtin for RunShellCommand {
         let failed = |error: std::io::Error| {
             ToolFailure::new(ToolErrorKind::ShellExecuteError, format!("the command could not be run: {error}"))
         };
-        let started = process::start(&args.command, &directory, ctx).map_err(failed)?;
+        let started = shell::start(&args.command, &directory, ctx).map_err(failed)?;
         if args.is_background {
             let delay = args.delay_ms.map_or(ctx.shell.background_delay, Duration::from_millis);
             return in_background(&args, &directory, started, delay, ctx).await.map_err(failed);
@@ -116,24 +116,20 @@ fn directory(args: &Args, ctx: &ToolContext) -> Result<PathBuf, ToolFailure> {
 async fn in_background(
     args: &Args,
     directory: &Path,
-    mut started: Started,
+    started: Command,
     delay: Duration,
     ctx: &ToolContext,
 ) -> std::io::Result<ToolResult> {
     let pid = started.pid();
     match started.watch(ctx, delay).await? {
-        Some(status) => {
-            let output = std::mem::take(&mut started.output);
-            let finished = Finished { end: End::Exited(status), output, left_behind: Vec::new() };
-            Ok(report(args, directory, pid, &finished))
-        }
+        Watched::Finished(finished) => Ok(report(args, directory, pid, &finished)),
         // Dropping it ends it.
-        None if ctx.cancel.is_cancelled() => {
-            Ok(ToolResult::from(ToolFailure::cancelled()).ended(CommandEnd::Cancelled, started.output.text()))
+        Watched::Running(command) if ctx.cancel.is_cancelled() => {
+            Ok(ToolResult::from(ToolFailure::cancelled()).ended(CommandEnd::Cancelled, command.output()))
         }
-        None => {
-            let output = started.output.text();
-            started.detach(ctx);
+        Watched::Running(command) => {
+            let output = command.output();
+            command.detach();
             let told = format!("Command is running in background. PID: {pid}. Initial output:\n{output}");
             let shown = format!("Background process started with PID {pid}.");
             Ok(ToolResult::text(untrusted(&told), shown).ended(CommandEnd::Background, output))
@@ -142,20 +138,20 @@ async fn in_background(
 }
 
 fn report(args: &Args, directory: &Path, pid: u32, finished: &Finished) -> ToolResult {
-    let output = finished.output.text();
+    let output = &finished.output;
     match finished.end {
-        End::Exited(status) => exited(args, directory, pid, &output, status, &finished.left_behind),
+        End::Exited(exit) => exited(args, directory, pid, output, exit, &finished.left_behind),
         End::Cancelled => {
-            let mut result = ended(&output, "Command was cancelled by user before it could complete.");
+            let mut result = ended(output, "Command was cancelled by user before it could complete.");
             result.error = Some(ToolFailure::cancelled());
             result.ended(CommandEnd::Cancelled, output)
         }
         End::Inactive(limit) => {
-            ended(&output, &format!("Command was ended because it gave no output for {}.", in_words(limit)))
+            ended(output, &format!("Command was ended because it gave no output for {}.", in_words(limit)))
                 .ended(CommandEnd::Inactive, output)
         }
         End::TimedOut(limit) => {
-            ended(&output, &format!("Command was ended because it ran longer than {}.", in_words(limit)))
+            ended(output, &format!("Command was ended because it ran longer than {}.", in_words(limit)))
                 .ended(CommandEnd::TimedOut, output)
         }
     }
@@ -185,14 +181,7 @@ fn ended(output: &str, why: &str) -> ToolResult {
 }
 
 /// The answer for a command that ended by itself. One that fails is no failed call either: the model sees the code.
-fn exited(
-    args: &Args,
-    directory: &Path,
-    pid: u32,
-    output: &str,
-    status: ExitStatus,
-    left_behind: &[u32],
-) -> ToolResult {
+fn exited(args: &Args, directory: &Path, pid: u32, output: &str, exit: Exit, left_behind: &[u32]) -> ToolResult {
     let empty = output.trim().is_empty();
     let mut lines = vec![
         format!("Command: {}", args.command),
@@ -200,22 +189,23 @@ fn exited(
         format!("Output: {}", if empty { "(empty)" } else { output.trim_end() }),
     ];
     let mut shown = output.to_owned();
-    let end = command_end(status);
-    match end {
-        CommandEnd::Exited(code) if code != 0 => {
-            lines.push(format!("Exit Code: {code}"));
-            if empty {
-                shown = format!("Command exited with code: {code}");
-            }
+    let end = match exit {
+        Exit::Code(code) => CommandEnd::Exited(code),
+        Exit::Signal(number) => CommandEnd::Signaled(number),
+    };
+    let why = match exit {
+        Exit::Code(0) => None,
+        Exit::Code(code) => Some((format!("Exit Code: {code}"), format!("Command exited with code: {code}"))),
+        Exit::Signal(number) => {
+            let name = signal_name(number).map_or_else(|| number.to_string(), str::to_owned);
+            Some((format!("Signal: {name}"), format!("Command terminated by signal: {name}")))
         }
-        CommandEnd::Signaled(number) => {
-            let signal = signal_name(number).map_or_else(|| number.to_string(), str::to_owned);
-            lines.push(format!("Signal: {signal}"));
-            if empty {
-                shown = format!("Command terminated by signal: {signal}");
-            }
+    };
+    if let Some((line, alone)) = why {
+        lines.push(line);
+        if empty {
+            shown = alone;
         }
-        _ => {}
     }
     if !left_behind.is_empty() {
         let pids: Vec<String> = left_behind.iter().map(u32::to_string).collect();
@@ -223,12 +213,4 @@ fn exited(
     }
     lines.push(format!("Process Group PGID: {pid}"));
     ToolResult::new(Content::Text(untrusted(&lines.join("\n"))), Display::Text(shown)).ended(end, output)
-}
-
-fn command_end(status: ExitStatus) -> CommandEnd {
-    #[cfg(unix)]
-    if let Some(number) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return CommandEnd::Signaled(number);
-    }
-    CommandEnd::Exited(status.code().unwrap_or_default())
 }

@@ -217,3 +217,46 @@ async fn a_dropped_call_leaves_nothing_running() {
     let pid = project.text("pid");
     assert!(wait_until(|| !is_running(&pid)).await, "{pid} is still running");
 }
+
+/// A terminal that the tests themselves may not have; so the session is looked at too, in which there can be none.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_command_has_no_terminal() {
+    let project = Project::new();
+    let command = "echo x > /dev/tty && touch drawn; cat /proc/$$/stat > stat; echo $$ > pid";
+    project.told("run_shell_command", json!({ "command": command })).await;
+    assert!(!project.root.join("drawn").exists());
+    let (stat, pid) = (project.text("stat"), project.text("pid"));
+    let fields: Vec<&str> = stat.split(") ").nth(1).unwrap().split(' ').collect();
+    assert_eq!((fields[3], fields[4]), (pid.trim(), "0"), "session, terminal: {stat}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn killing_now_ends_what_runs_and_what_was_left() {
+    let project = Project::new();
+    project.told("run_shell_command", json!({ "command": "sleep 60 & echo $! > left" })).await;
+    let command = json!({ "command": "trap 'touch asked' TERM; echo $$ > runs; while true; do sleep 0.1; done" });
+    let written = || std::fs::read_to_string(project.root.join("runs")).is_ok_and(|pid| pid.ends_with('\n'));
+    let (result, ()) = tokio::join!(project.call("run_shell_command", command), async {
+        assert!(wait_until(written).await);
+        project.ctx.background.kill_now();
+    });
+    assert_eq!(result.command.map(|run| run.end), Some(CommandEnd::Signaled(9)));
+    for file in ["runs", "left"] {
+        let pid = project.text(file);
+        assert!(wait_until(|| !is_running(&pid)).await, "{file} {pid} is still running");
+    }
+    assert!(!project.root.join("asked").exists());
+}
+
+/// What was settled long ago is not remembered: its number may be somebody else's by now.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_background_command_that_is_over_is_forgotten() {
+    let project = Project::new();
+    let args = json!({ "command": "(sleep 0.3 >/dev/null 2>&1) & sleep 0.1", "is_background": true, "delay_ms": 10 });
+    project.told("run_shell_command", args).await;
+    assert_eq!(project.ctx.background.pids().len(), 1);
+    assert!(wait_until(|| project.ctx.background.pids().is_empty()).await);
+}

@@ -251,6 +251,18 @@ fn words_typed_ahead_trust_no_folder() {
 }
 
 #[test]
+fn a_hook_cannot_draw_on_the_screen() {
+    let sandbox = sandbox();
+    let command = sandbox.script("writer.sh", "echo scribble > /dev/tty && touch drawn; echo over > over");
+    sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "command": command}]}]}}));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("say hello there\r");
+    terminal.sees("hello there");
+    hookwright_testkit::wait_until("the hook is over", || sandbox.has("over"));
+    assert!(!sandbox.has("drawn"));
+}
+
+#[test]
 fn a_hook_that_reads_the_terminal_fails_at_once() {
     let sandbox = sandbox();
     let command = sandbox.script("reader.sh", "read line < /dev/tty && touch read-it; echo over > over");

@@ -1,54 +1,23 @@
-//! A command's output as text: kept to a bound, decoded across chunk borders, rid of terminal control. Pure.
+//! A command's output as text: decoded across borders of pieces, rid of terminal control. Pure.
 
-use std::collections::VecDeque;
+use hookwright_process::Capture;
 
-/// The beginning and the end of an output of any length.
-#[derive(Debug, Default)]
-pub(crate) struct Capture {
-    head: Vec<u8>,
-    tail: VecDeque<u8>,
-    head_limit: usize,
-    tail_limit: usize,
-    left_out: u64,
-}
-
-impl Capture {
-    /// The end is worth more than the beginning: errors come last.
-    pub(crate) fn new(limit: usize) -> Self {
-        let head_limit = limit / 4;
-        Self { head_limit, tail_limit: limit - head_limit, ..Self::default() }
+/// The output for reading. Of a binary one only the size.
+pub(super) fn of(output: &Capture) -> String {
+    if output.head().iter().take(4096).any(|byte| *byte == 0) {
+        return format!("[binary output, {} bytes]", output.bytes());
     }
-
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        let to_head = bytes.len().min(self.head_limit.saturating_sub(self.head.len()));
-        self.head.extend_from_slice(&bytes[..to_head]);
-        let rest = &bytes[to_head..];
-        let useful = &rest[rest.len().saturating_sub(self.tail_limit)..];
-        let overflow = (self.tail.len() + useful.len()).saturating_sub(self.tail_limit);
-        self.tail.drain(..overflow);
-        self.tail.extend(useful);
-        self.left_out += (rest.len() - useful.len() + overflow) as u64;
+    if output.left_out() == 0 {
+        return plain(&String::from_utf8_lossy(&[output.head(), &output.tail()].concat()));
     }
-
-    /// The output for reading. Of a binary one only the size.
-    pub(crate) fn text(&self) -> String {
-        let kept = self.head.len() + self.tail.len();
-        if self.head.iter().take(4096).any(|byte| *byte == 0) {
-            return format!("[binary output, {} bytes]", kept as u64 + self.left_out);
-        }
-        let (front, back) = self.tail.as_slices();
-        if self.left_out == 0 {
-            return plain(&String::from_utf8_lossy(&[self.head.as_slice(), front, back].concat()));
-        }
-        let head = plain(&String::from_utf8_lossy(&self.head));
-        let tail = plain(&String::from_utf8_lossy(&[front, back].concat()));
-        format!(
-            "{}\n[... {} bytes left out ...]\n{}",
-            head.trim_end_matches('\u{FFFD}'),
-            self.left_out,
-            tail.trim_start_matches('\u{FFFD}')
-        )
-    }
+    let head = plain(&String::from_utf8_lossy(output.head()));
+    let tail = plain(&String::from_utf8_lossy(&output.tail()));
+    format!(
+        "{}\n[... {} bytes left out ...]\n{}",
+        head.trim_end_matches('\u{FFFD}'),
+        output.left_out(),
+        tail.trim_start_matches('\u{FFFD}')
+    )
 }
 
 /// Decodes UTF-8 that comes in pieces cut anywhere.
@@ -130,13 +99,14 @@ fn strip_escapes(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hookwright_process::Keep;
 
     fn captured(limit: usize, chunks: &[&[u8]]) -> String {
-        let mut capture = Capture::new(limit);
+        let mut capture = Capture::new(Keep::Ends(limit));
         for chunk in chunks {
             capture.push(chunk);
         }
-        capture.text()
+        of(&capture)
     }
 
     #[test]
@@ -187,14 +157,14 @@ mod tests {
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..80), limit in 0usize..50) {
             let mut stream = Utf8Stream::default();
-            let mut capture = Capture::new(limit);
+            let mut capture = Capture::new(Keep::Ends(limit));
             for piece in bytes.chunks(7) {
                 stream.push(piece);
                 capture.push(piece);
             }
             proptest::prop_assert!(stream.pending.len() <= 3);
-            proptest::prop_assert!(capture.head.len() + capture.tail.len() <= limit);
-            capture.text();
+            proptest::prop_assert!(capture.head().len() + capture.tail().len() <= limit);
+            of(&capture);
         }
     }
 }

@@ -1,0 +1,100 @@
+//! Child processes: started in a session of their own, fed, listened to within bounds, and ended whole.
+//!
+//! One [`Process`] is one run of a program with the group it leads; [`Groups`] knows all that may still run, so that
+//! none outlives its host; a [`Conversation`] speaks with a process line by line. Nothing here knows what the programs
+//! are for, and no crate of ours is below this one.
+
+#![warn(missing_docs)]
+
+mod capture;
+mod lines;
+mod signal;
+#[cfg(unix)]
+#[path = "unix/mod.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod system;
+
+pub use capture::{Capture, Keep};
+pub use lines::{Conversation, HearError};
+pub use signal::signal_name;
+pub use system::{Groups, Process};
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use bytes::Bytes;
+
+/// What to start.
+pub struct Program<'a> {
+    /// The file; one that is relative is so to `cwd`.
+    pub path: &'a Path,
+    /// What the program sees as its own name.
+    pub name: &'a OsStr,
+    /// What it is given.
+    pub args: &'a [OsString],
+    /// Where it runs.
+    pub cwd: &'a Path,
+    /// The whole environment; of a name that comes twice the last counts.
+    pub env: &'a mut dyn Iterator<Item = (&'a OsStr, &'a OsStr)>,
+}
+
+/// What a process can read.
+#[derive(Debug)]
+pub enum Input {
+    /// Nothing: the end comes at once.
+    Empty,
+    /// These pieces, in order, through a pipe.
+    Pieces(Vec<Bytes>),
+}
+
+/// What becomes of what a process prints.
+pub enum Output {
+    /// Each stream by itself.
+    Apart(Keep),
+    /// Both streams through one pipe, which keeps their order; it counts as stdout. Each piece is also passed on as it
+    /// comes, and nothing more is read before `live` has returned: what it cannot take waits in the program.
+    Together(Keep, Live),
+}
+
+/// Takes pieces of output as they come.
+pub type Live = Box<dyn FnMut(&[u8]) + Send>;
+
+/// How a process ended by itself, or by somebody else's hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// What happened to a process next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// It printed something.
+    Output,
+    /// It has ended.
+    Exited(Exit),
+}
+
+/// How long ending a process takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// Until the process itself is gone; what it started may take the rest of the grace, without anybody waiting.
+    LeaderGone,
+    /// Until its whole group is gone.
+    GroupGone,
+}
+
+/// What came of a process.
+#[derive(Debug)]
+pub struct Finished {
+    /// What is kept of its stdout.
+    pub stdout: Capture,
+    /// What is kept of its stderr.
+    pub stderr: Capture,
+    /// Whether its group still has members.
+    pub left_behind: bool,
+}

@@ -1,0 +1,75 @@
+//! Input on its way to a process that may never read it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use bytes::Bytes;
+use tokio::net::unix::pipe::Sender;
+
+/// What a pipe holds by default.
+#[cfg(target_os = "linux")]
+const PIPE_DEFAULT: usize = 64 << 10;
+/// What is quickest for large inputs: few wakings, and it still fits the processor's cache.
+#[cfg(target_os = "linux")]
+const PIPE_LARGE: usize = 256 << 10;
+
+/// The pieces that have not been written yet, and where to.
+#[derive(Default)]
+pub(super) struct Feed {
+    pipe: Option<Sender>,
+    pieces: Vec<Bytes>,
+    piece: usize,
+    offset: usize,
+}
+
+impl Feed {
+    /// Writes what fits at once: for all but large inputs that is everything, and no reactor is troubled.
+    pub(super) fn start(pipe: OwnedFd, pieces: Vec<Bytes>) -> io::Result<Feed> {
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        #[cfg(target_os = "linux")]
+        if pieces.iter().map(Bytes::len).sum::<usize>() > PIPE_DEFAULT {
+            let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_LARGE);
+        }
+        let mut feed = Feed { pipe: None, pieces, piece: 0, offset: 0 };
+        let unfinished = feed.write_with(|bytes| Ok(rustix::io::write(&pipe, bytes)?));
+        if unfinished {
+            feed.pipe = Some(Sender::from_owned_fd_unchecked(pipe)?);
+        }
+        Ok(feed)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.pipe.is_some()
+    }
+
+    /// Writes until the pipe is full; closes it at the end, or when nobody reads any more. Safe to drop.
+    pub(super) async fn push(&mut self) {
+        let Some(pipe) = &self.pipe else { return };
+        let writable = pipe.writable().await.is_ok();
+        if let Some(pipe) = self.pipe.take()
+            && writable
+            && self.write_with(|bytes| pipe.try_write(bytes))
+        {
+            self.pipe = Some(pipe);
+        }
+    }
+
+    /// Whether there is more to write, later.
+    fn write_with(&mut self, mut write: impl FnMut(&[u8]) -> io::Result<usize>) -> bool {
+        while let Some(piece) = self.pieces.get(self.piece) {
+            if self.offset == piece.len() {
+                self.piece += 1;
+                self.offset = 0;
+                continue;
+            }
+            match write(&piece[self.offset..]) {
+                Ok(written) => self.offset += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Nobody has to read its input.
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+}

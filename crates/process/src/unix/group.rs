@@ -1,0 +1,216 @@
+//! One process group, as something that can be signalled without ever hitting somebody else's.
+//!
+//! A group's number is its leader's process number. The system keeps it taken while the leader has not been reaped, and
+//! after that while any member lives; then it may be given away. So:
+//!
+//! - Before the leader is reaped, which only this file does, the number is ours.
+//! - After that, on Linux, the leader's pidfd still stands for the group: it refers to the system's own record of that
+//!   number's life, to which exactly our members are tied. A signal through it reaches them or nobody.
+//! - Without such a pidfd (Linux before 6.9, other systems) a number is taken for ours only if no process bears it:
+//!   while our group lives nobody can get it, so a process that has it came later. What slips through is a stranger
+//!   that took the number, made a group, and left it behind, since the last time our group was seen; groups are looked
+//!   at whenever a process starts or ends, and forgotten once empty.
+
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsFd;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process, test_kill_process_group, waitid,
+};
+
+use super::members;
+use crate::Exit;
+
+/// A group that one of our processes leads or led.
+#[derive(Debug)]
+pub(super) struct Group {
+    id: Pid,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are none"))]
+    handle: Option<Arc<OwnedFd>>,
+    /// Held while the number is used, so that it cannot become free in between.
+    reaped: Mutex<bool>,
+}
+
+impl Group {
+    /// The group of a process that was just started, with a handle on that process if the system has such.
+    pub(super) fn new(id: Pid, handle: Option<Arc<OwnedFd>>) -> Self {
+        Group { id, handle, reaped: Mutex::new(false) }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.id.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    fn reaped(&self) -> MutexGuard<'_, bool> {
+        self.reaped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the leader is gone.
+    pub(super) fn is_reaped(&self) -> bool {
+        *self.reaped()
+    }
+
+    /// Takes note of the leader's end, if it has come.
+    pub(super) fn reap(&self) -> io::Result<Option<Exit>> {
+        let mut reaped = self.reaped();
+        let ended = loop {
+            match waitid(self.leader(), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+                Err(Errno::INTR) => {}
+                other => break other,
+            }
+        };
+        // Whatever went wrong, it cannot be waited for any more.
+        *reaped = !matches!(ended, Ok(None));
+        Ok(ended?.map(|status| match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+        }))
+    }
+
+    fn leader(&self) -> WaitId<'_> {
+        #[cfg(target_os = "linux")]
+        if let Some(handle) = &self.handle {
+            return WaitId::PidFd(handle.as_fd());
+        }
+        WaitId::Pid(self.id)
+    }
+
+    /// Whether it has members, be they dead and only not yet collected.
+    pub(super) fn is_alive(&self) -> bool {
+        // That it may not be signalled is a sign of life too.
+        self.reach(None) != Err(Errno::SRCH)
+    }
+
+    /// Its living members.
+    pub(super) fn members(&self) -> Vec<u32> {
+        if self.is_alive() { members::of(self.id()) } else { Vec::new() }
+    }
+
+    /// Asks all members to end.
+    pub(super) fn ask(&self) {
+        let _ = self.reach(Some(Signal::TERM));
+        // A stopped process hears nothing until it goes on.
+        let _ = self.reach(Some(Signal::CONT));
+    }
+
+    /// Ends all members.
+    pub(super) fn kill(&self) {
+        let _ = self.reach(Some(Signal::KILL));
+    }
+
+    fn reach(&self, signal: Option<Signal>) -> rustix::io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if let Some(handle) = &self.handle {
+            let number = signal.map_or(0, Signal::as_raw);
+            let done = super::sys::signal_group(handle.as_fd(), number);
+            // Anything else is said by an older system, or one that forbids this.
+            if matches!(done, Ok(()) | Err(Errno::SRCH)) {
+                return done;
+            }
+        }
+        self.reach_by_number(signal)
+    }
+
+    fn reach_by_number(&self, signal: Option<Signal>) -> rustix::io::Result<()> {
+        let reaped = self.reaped();
+        if *reaped && test_kill_process(self.id) != Err(Errno::SRCH) {
+            return Err(Errno::SRCH);
+        }
+        match signal {
+            Some(signal) => kill_process_group(self.id, signal),
+            None => test_kill_process_group(self.id),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
+    use std::time::Duration;
+
+    /// A process that leads a group, started without the help of this crate.
+    fn start(script: &str) -> (Child, Pid) {
+        let child = Command::new("sh").args(["-c", script]).process_group(0).spawn().unwrap();
+        let id = Pid::from_raw(child.id().cast_signed()).unwrap();
+        (child, id)
+    }
+
+    fn reaped(group: &Group) -> Exit {
+        loop {
+            match group.reap().unwrap() {
+                Some(exit) => return exit,
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    fn empties(group: &Group) {
+        while group.is_alive() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn without_a_handle_the_number_serves() {
+        let (_child, id) = start("sleep 60 & exit 4");
+        let group = Group::new(id, None);
+        assert!(group.is_alive());
+        assert_eq!(reaped(&group), Exit::Code(4));
+        assert!(group.is_alive() && group.members().len() == 1);
+        group.kill();
+        empties(&group);
+        assert!(group.members().is_empty());
+    }
+
+    #[test]
+    fn a_number_that_a_process_bears_again_is_not_ours() {
+        let (mut stranger, id) = start("exec sleep 60");
+        let group = Group { id, handle: None, reaped: Mutex::new(true) };
+        assert!(!group.is_alive() && group.members().is_empty());
+        group.ask();
+        group.kill();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(stranger.try_wait().unwrap().is_none(), "it was signalled");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+
+    /// The real thing: the number of an empty group is given to a stranger, which leads a group too.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_handle_outlives_its_number() {
+        use rustix::process::{PidfdFlags, pidfd_open};
+        let (_child, id) = start("sleep 60 & exit 0");
+        let handle = pidfd_open(id, PidfdFlags::empty()).unwrap();
+        let group = Group::new(id, Some(Arc::new(handle)));
+        reaped(&group);
+        assert!(group.is_alive(), "others live, and the handle reaches them");
+        group.kill();
+        empties(&group);
+        let Some(mut stranger) = (0..200).find_map(|_| {
+            std::fs::write("/proc/sys/kernel/ns_last_pid", (group.id() - 1).to_string()).ok()?;
+            let (mut child, its_id) = start("exec sleep 60");
+            if its_id == id {
+                return Some(child);
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            None
+        }) else {
+            eprintln!("skipped: numbers of processes cannot be chosen here");
+            return;
+        };
+        assert!(!group.is_alive());
+        group.kill();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(stranger.try_wait().unwrap().is_none(), "it was signalled");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+}

@@ -1,0 +1,70 @@
+//! Starts a program with three given descriptors. What flows through them is not its business.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::process::Pid;
+
+use super::groups::Groups;
+use super::leader::Leader;
+use crate::Program;
+
+/// Starts a program, in a session of its own where the system can do that at once, else in a group of its own.
+pub(super) fn launch(
+    program: &mut Program<'_>,
+    stdio: [BorrowedFd<'_>; 3],
+    groups: &Arc<Groups>,
+) -> io::Result<Leader> {
+    // One of the three standard numbers would be overwritten before it is used; that is possible if ours were closed.
+    let [stdin, stdout, stderr] = stdio.map(above_standard);
+    let moved = [stdin?, stdout?, stderr?];
+    let stdio = [0, 1, 2].map(|at| moved[at].as_ref().map_or(stdio[at], AsFd::as_fd));
+    let leader = Leader::new(start(program, stdio)?)?;
+    groups.add(leader.group());
+    Ok(leader)
+}
+
+fn above_standard(fd: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
+    if fd.as_raw_fd() > 2 {
+        return Ok(None);
+    }
+    Ok(Some(rustix::io::fcntl_dupfd_cloexec(fd, 3)?))
+}
+
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+fn start(program: &mut Program<'_>, stdio: [BorrowedFd<'_>; 3]) -> io::Result<Pid> {
+    use super::sys::{self, Strings};
+    use std::collections::BTreeMap;
+    use std::ffi::OsStr;
+
+    // There a relative program is looked for now here, now in the new directory, depending on the system's version.
+    let absolute = cfg!(target_vendor = "apple").then(|| program.cwd.join(program.path));
+    let path = absolute.as_deref().unwrap_or(program.path);
+    let mut args = Strings::default();
+    args.push(&[program.name])?;
+    program.args.iter().try_for_each(|arg| args.push(&[arg]))?;
+    let by_name: BTreeMap<&OsStr, &OsStr> = (&mut *program.env).collect();
+    let mut env = Strings::default();
+    by_name.into_iter().try_for_each(|(name, value)| env.push(&[name, OsStr::new("="), value]))?;
+    sys::spawn(path.as_os_str(), &args, &env, program.cwd.as_os_str(), stdio)
+}
+
+/// The standard library's way: a group, but no session.
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn start(program: &mut Program<'_>, [stdin, stdout, stderr]: [BorrowedFd<'_>; 3]) -> io::Result<Pid> {
+    use std::os::unix::process::CommandExt;
+
+    let child = std::process::Command::new(program.path)
+        .arg0(program.name)
+        .args(program.args)
+        .current_dir(program.cwd)
+        .env_clear()
+        .envs(&mut *program.env)
+        .process_group(0)
+        .stdin(stdin.try_clone_to_owned()?)
+        .stdout(stdout.try_clone_to_owned()?)
+        .stderr(stderr.try_clone_to_owned()?)
+        .spawn()?;
+    Pid::from_raw(child.id().cast_signed()).ok_or_else(|| io::ErrorKind::NotFound.into())
+}

@@ -1,0 +1,122 @@
+//! The process that leads a group, as something to wait for. Ended with its group if nobody waits any more.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::process::Pid;
+use tokio::io::unix::AsyncFd;
+use tokio::runtime::Handle;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::group::Group;
+#[cfg(target_os = "linux")]
+use super::sys::watch;
+use crate::Exit;
+
+/// A process of ours; the only one that reaps it.
+pub(super) struct Leader(Watch);
+
+/// A process that may be waited for, or not.
+struct Watch {
+    group: Arc<Group>,
+    /// Becomes readable when the process ends. Without one every SIGCHLD is a reason to look.
+    handle: Option<AsyncFd<Arc<OwnedFd>>>,
+}
+
+impl Leader {
+    /// Takes charge of a process that was just started.
+    pub(super) fn new(id: Pid) -> io::Result<Self> {
+        let handle = open_handle(id);
+        let group = Arc::new(Group::new(id, handle.as_ref().ok().cloned().flatten()));
+        // From here on dropping it ends the process.
+        let mut leader = Leader(Watch { group, handle: None });
+        leader.0.handle = handle?.map(watch).transpose()?;
+        Ok(leader)
+    }
+
+    pub(super) fn group(&self) -> &Arc<Group> {
+        &self.0.group
+    }
+
+    /// Waits for its end. Safe to drop and call again, until it has said how.
+    pub(super) async fn exited(&self) -> io::Result<Exit> {
+        self.0.exited().await
+    }
+}
+
+impl Drop for Leader {
+    /// Nobody waits any more: nothing of it may stay, not even the system's record of its end.
+    fn drop(&mut self) {
+        let Watch { group, handle } = &mut self.0;
+        if group.is_reaped() {
+            return;
+        }
+        group.kill();
+        if let (Ok(None), Ok(runtime)) = (group.reap(), Handle::try_current()) {
+            let watch = Watch { group: group.clone(), handle: handle.take() };
+            runtime.spawn(async move { watch.exited().await });
+        }
+    }
+}
+
+impl Watch {
+    async fn exited(&self) -> io::Result<Exit> {
+        let Some(handle) = &self.handle else { return self.exited_by_signal().await };
+        loop {
+            let mut ready = handle.readable().await?;
+            match self.group.reap()? {
+                Some(exit) => return Ok(exit),
+                None => ready.clear_ready(),
+            }
+        }
+    }
+
+    async fn exited_by_signal(&self) -> io::Result<Exit> {
+        // Listening first: an end between looking and listening would be missed.
+        let mut deaths = signal(SignalKind::child())?;
+        loop {
+            if let Some(exit) = self.group.reap()? {
+                return Ok(exit);
+            }
+            deaths.recv().await;
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open_handle(id: Pid) -> io::Result<Option<Arc<OwnedFd>>> {
+    use rustix::process::{PidfdFlags, pidfd_open};
+    match pidfd_open(id, PidfdFlags::empty()) {
+        Ok(handle) => Ok(Some(Arc::new(handle))),
+        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_handle(_: Pid) -> io::Result<Option<Arc<OwnedFd>>> {
+    Ok(None)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn watch(_: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    #[expect(clippy::zombie_processes, reason = "the leader is what reaps it")]
+    #[tokio::test]
+    async fn without_a_handle_signals_tell_of_the_end() {
+        let child = Command::new("sh").args(["-c", "sleep 0.2; exit 6"]).process_group(0).spawn().unwrap();
+        let id = Pid::from_raw(child.id().cast_signed()).unwrap();
+        let leader = Leader(Watch { group: Arc::new(Group::new(id, None)), handle: None });
+        let exited = tokio::time::timeout(std::time::Duration::from_secs(10), leader.exited()).await;
+        assert_eq!(exited.unwrap().unwrap(), Exit::Code(6));
+    }
+}

@@ -1,0 +1,16 @@
+//! Processes on Unix: real pipes, a session and a group of their own, signals to the whole group.
+
+mod feed;
+mod group;
+mod groups;
+mod launch;
+mod leader;
+mod members;
+mod process;
+mod stream;
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+mod sys;
+
+pub use groups::Groups;
+pub use process::Process;
+pub(crate) use process::{Hearing, Speaking, converse};

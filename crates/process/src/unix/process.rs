@@ -1,0 +1,245 @@
+//! One run of a program: its pipes, its end, and what it leaves behind.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+
+use super::feed::Feed;
+use super::groups::Groups;
+use super::launch::launch;
+use super::leader::Leader;
+use super::stream::Stream;
+use crate::{Capture, Exit, Finished, Input, Keep, Output, Program, Step, Until};
+
+/// How long a killed process is waited for. Only one that is stuck in the system survives that; it is not worth more.
+const FORCED: Duration = Duration::from_secs(2);
+/// How often a group is looked at that should soon be empty.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// A process. Dropping it before it has ended ends it with all of its group.
+pub struct Process {
+    leader: Leader,
+    stdin: Feed,
+    stdout: Stream,
+    stderr: Stream,
+    groups: Arc<Groups>,
+    exit: Option<Exit>,
+}
+
+impl Process {
+    /// Starts a program in a session and group of its own, and hands it as much input as fits.
+    ///
+    /// # Errors
+    /// The system's own, if the program cannot be started or there is no room for its pipes.
+    pub fn spawn(program: &mut Program<'_>, input: Input, output: Output, groups: &Arc<Groups>) -> io::Result<Process> {
+        let (stdout_write, stdout) = pipe()?;
+        let (stderr_write, stdout, stderr) = match output {
+            Output::Apart(keep) => {
+                let (write, stderr) = pipe()?;
+                let stream = |pipe| Stream::new(pipe, Capture::new(keep), None);
+                (Some(write), stream(stdout), stream(stderr))
+            }
+            Output::Together(keep, live) => {
+                (None, Stream::new(stdout, Capture::new(keep), Some(live)), Stream::closed())
+            }
+        };
+        let (stdin, feed) = match input {
+            Input::Empty => (OwnedFd::from(File::open("/dev/null")?), None),
+            Input::Pieces(pieces) => {
+                let (read, write) = io::pipe()?;
+                (read.into(), Some((OwnedFd::from(write), pieces)))
+            }
+        };
+        let stderr_fd = stderr_write.as_ref().unwrap_or(&stdout_write).as_fd();
+        let leader = launch(program, [stdin.as_fd(), stdout_write.as_fd(), stderr_fd], groups)?;
+        // Our copies of its ends must go, or the end of its output would never come.
+        drop((stdin, stdout_write, stderr_write));
+        let mut process = Process::around(leader, stdout, stderr, groups);
+        if let Some((pipe, pieces)) = feed {
+            process.stdin = Feed::start(pipe, pieces)?;
+        }
+        Ok(process)
+    }
+
+    fn around(leader: Leader, stdout: Stream, stderr: Stream, groups: &Arc<Groups>) -> Self {
+        Process { leader, stdin: Feed::default(), stdout, stderr, groups: groups.clone(), exit: None }
+    }
+
+    /// Its number, which is its group's and its session's too.
+    pub fn pid(&self) -> u32 {
+        self.leader.group().id()
+    }
+
+    /// What it has printed so far, of which only some is kept.
+    pub fn stdout(&self) -> &Capture {
+        self.stdout.capture()
+    }
+
+    /// Moves input and output along until it has printed something or has itself ended, whoever else still holds its
+    /// pipes. At its end all that it printed has been read. Safe to drop and call again.
+    ///
+    /// # Errors
+    /// If its end could not be seen; it is gone as far as anybody can tell.
+    pub async fn step(&mut self) -> io::Result<Step> {
+        if let Some(exit) = self.exit {
+            return Ok(Step::Exited(exit));
+        }
+        loop {
+            tokio::select! {
+                biased;
+                exit = self.leader.exited() => {
+                    self.stdout.drain();
+                    self.stderr.drain();
+                    let exit = exit?;
+                    self.exit = Some(exit);
+                    return Ok(Step::Exited(exit));
+                }
+                some = self.stdout.fill(), if self.stdout.is_open() => if some { return Ok(Step::Output) },
+                some = self.stderr.fill(), if self.stderr.is_open() => if some { return Ok(Step::Output) },
+                () = self.stdin.push(), if self.stdin.is_open() => {}
+            }
+        }
+    }
+
+    /// Moves input and output along until it has itself ended.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub async fn wait(&mut self) -> io::Result<Exit> {
+        loop {
+            if let Step::Exited(exit) = self.step().await? {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// Reads on after its end, for those who still hold its pipes: until they let go, are `quiet` for so long, or the
+    /// deadline is there.
+    pub async fn listen(&mut self, quiet: Duration, deadline: Instant) {
+        while Instant::now() < deadline
+            && (self.stdout.is_open() || self.stderr.is_open())
+            && timeout(quiet, self.hear()).await.is_ok()
+        {}
+    }
+
+    /// Waits until everybody has let go of its pipes. What still comes is read and dropped, so that whoever runs on is
+    /// not stopped by a full or closed pipe.
+    pub async fn outlast(&mut self) {
+        self.stdout.mute();
+        self.stderr.mute();
+        while self.exit.is_none() && self.step().await.is_ok_and(|step| step == Step::Output) {}
+        while self.stdout.is_open() || self.stderr.is_open() {
+            self.hear().await;
+        }
+    }
+
+    /// Waits for something on stderr; for ever if nobody can say anything there.
+    pub(crate) async fn complaint(&mut self) {
+        while self.stderr.is_open() {
+            if self.stderr.fill().await {
+                return;
+            }
+        }
+        std::future::pending().await
+    }
+
+    async fn hear(&mut self) {
+        tokio::select! {
+            _ = self.stdout.fill(), if self.stdout.is_open() => {}
+            _ = self.stderr.fill(), if self.stderr.is_open() => {}
+            else => {}
+        }
+    }
+
+    /// Asks the whole group to end, waits at most the grace, and then forces it. Does nothing once the process has
+    /// ended by itself.
+    pub async fn end(&mut self, grace: Duration, until: Until) {
+        if self.exit.is_some() {
+            return;
+        }
+        let group = self.leader.group().clone();
+        let deadline = Instant::now() + grace;
+        group.ask();
+        if timeout_at(deadline, self.wait()).await.is_err() {
+            group.kill();
+            let _ = timeout(FORCED, self.wait()).await;
+        }
+        if !group.is_alive() {
+            return;
+        }
+        // The leader is gone but others are still cleaning up: they have the rest of the grace.
+        match until {
+            Until::LeaderGone => {
+                tokio::spawn(async move {
+                    sleep_until(deadline).await;
+                    group.kill();
+                });
+            }
+            Until::GroupGone => {
+                while Instant::now() < deadline && !group.members().is_empty() {
+                    let glance = Instant::now() + GLANCE;
+                    self.listen(GLANCE, glance).await;
+                    sleep_until(glance).await;
+                }
+                group.kill();
+            }
+        }
+    }
+
+    /// The living processes of its group.
+    pub fn members(&self) -> Vec<u32> {
+        self.leader.group().members()
+    }
+
+    /// Whether everybody has let go of its output.
+    pub fn is_silent(&self) -> bool {
+        !self.stdout.is_open() && !self.stderr.is_open()
+    }
+
+    /// What it left behind is on its own: nobody ends it with the rest any more.
+    pub fn release(self) {
+        self.groups.forget(self.leader.group());
+    }
+
+    /// What it printed, and whether it left others behind in its group. One that has not ended is ended.
+    pub fn finish(self) -> Finished {
+        let group = self.leader.group();
+        let left_behind = self.exit.is_some() && group.is_alive();
+        self.groups.prune();
+        Finished { stdout: self.stdout.into_capture(), stderr: self.stderr.into_capture(), left_behind }
+    }
+}
+
+/// Where lines are said.
+pub(crate) type Speaking = Sender;
+/// Where lines are heard.
+pub(crate) type Hearing = Receiver;
+
+/// Starts a program whose stdin and stdout are somebody else's to handle.
+pub(crate) fn converse(
+    program: &mut Program<'_>,
+    complaints: Keep,
+    groups: &Arc<Groups>,
+) -> io::Result<(Process, Speaking, Hearing)> {
+    let (stdin, to) = io::pipe()?;
+    let to = OwnedFd::from(to);
+    rustix::io::ioctl_fionbio(&to, true)?;
+    let to = Sender::from_owned_fd_unchecked(to)?;
+    let ((stdout, from), (stderr, complaining)) = (pipe()?, pipe()?);
+    let leader = launch(program, [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()], groups)?;
+    let stderr = Stream::new(complaining, Capture::new(complaints), None);
+    Ok((Process::around(leader, Stream::closed(), stderr, groups), to, from))
+}
+
+/// A pipe for output: the process's end, and ours.
+fn pipe() -> io::Result<(OwnedFd, Receiver)> {
+    let (read, write) = io::pipe()?;
+    let read = OwnedFd::from(read);
+    rustix::io::ioctl_fionbio(&read, true)?;
+    Ok((write.into(), Receiver::from_owned_fd_unchecked(read)?))
+}

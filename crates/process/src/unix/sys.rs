@@ -1,0 +1,167 @@
+//! The one place with `unsafe`: what nobody offers in a safe way. `posix_spawn` into a new session, and for handles on
+//! processes, which Linux has, a signal to the group behind one and the wait for its process's end.
+#![expect(unsafe_code, reason = "calls of the C library; each block says why it is sound")]
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_short};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
+
+use rustix::process::Pid;
+#[cfg(target_os = "linux")]
+use {
+    std::os::fd::OwnedFd,
+    std::sync::Arc,
+    tokio::io::{Interest, unix::AsyncFd},
+};
+
+#[cfg(target_os = "linux")]
+const SETSID: c_short = libc::POSIX_SPAWN_SETSID;
+/// From the system's `spawn.h`; the libc crate has no name for it there.
+#[cfg(target_vendor = "apple")]
+const SETSID: c_short = 0x0400;
+
+/// Strings as C wants a list of them: each closed by a zero byte and holding no other.
+#[derive(Default)]
+pub(super) struct Strings {
+    bytes: Vec<u8>,
+    starts: Vec<usize>,
+}
+
+impl Strings {
+    /// Adds one that is made of these parts.
+    pub(super) fn push(&mut self, parts: &[&OsStr]) -> io::Result<()> {
+        self.starts.push(self.bytes.len());
+        for part in parts {
+            if part.as_bytes().contains(&0) {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "a zero byte in an argument or variable"));
+            }
+            self.bytes.extend_from_slice(part.as_bytes());
+        }
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    /// Pointers to all of them and one to nothing, good for as long as this lives unchanged.
+    fn pointers(&self) -> Vec<*mut c_char> {
+        let pointer = |start: &usize| self.bytes[*start..].as_ptr().cast::<c_char>().cast_mut();
+        self.starts.iter().map(pointer).chain([ptr::null_mut()]).collect()
+    }
+}
+
+/// Starts a program as the leader of a new session, and so of a new group, without a controlling terminal. No page
+/// tables are copied, and errors of the program's start come back as the system's own.
+///
+/// The descriptors must be above the three standard ones, which they become.
+pub(super) fn spawn(
+    path: &OsStr,
+    args: &Strings,
+    env: &Strings,
+    cwd: &OsStr,
+    stdio: [BorrowedFd<'_>; 3],
+) -> io::Result<Pid> {
+    let (path, cwd) = (CString::new(path.as_bytes())?, CString::new(cwd.as_bytes())?);
+    let actions = Actions::new(&cwd, stdio)?;
+    let attributes = Attributes::new()?;
+    let (args, env) = (args.pointers(), env.pointers());
+    let mut pid: libc::pid_t = 0;
+    // SAFETY: both objects are initialised, and live until the end of this function; the lists end in a null pointer and
+    // their strings in a zero byte, by the making of `Strings`; the call only reads all of them, and writes `pid`.
+    check(unsafe {
+        libc::posix_spawn(&mut pid, path.as_ptr(), &actions.0, &attributes.0, args.as_ptr(), env.as_ptr())
+    })?;
+    Pid::from_raw(pid).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// What the child does before it becomes the program.
+struct Actions(libc::posix_spawn_file_actions_t);
+
+impl Actions {
+    fn new(cwd: &CStr, stdio: [BorrowedFd<'_>; 3]) -> io::Result<Self> {
+        let mut raw = MaybeUninit::uninit();
+        // SAFETY: the call initialises what it is pointed to, or says that it has not.
+        check(unsafe { libc::posix_spawn_file_actions_init(raw.as_mut_ptr()) })?;
+        // SAFETY: it has been initialised.
+        let mut actions = Actions(unsafe { raw.assume_init() });
+        for (number, fd) in (0..).zip(stdio) {
+            // SAFETY: the object is initialised; descriptors are plain numbers to this call.
+            check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut actions.0, fd.as_raw_fd(), number) })?;
+        }
+        // SAFETY: the object is initialised, and the call copies the string.
+        check(unsafe { libc::posix_spawn_file_actions_addchdir_np(&mut actions.0, cwd.as_ptr()) })?;
+        Ok(actions)
+    }
+}
+
+impl Drop for Actions {
+    fn drop(&mut self) {
+        // SAFETY: it is initialised, and not used again.
+        unsafe { libc::posix_spawn_file_actions_destroy(&mut self.0) };
+    }
+}
+
+/// What the child is.
+struct Attributes(libc::posix_spawnattr_t);
+
+impl Attributes {
+    /// A new session; no blocked signals; SIGPIPE as programs expect it, since this one ignores it.
+    fn new() -> io::Result<Self> {
+        let mut raw = MaybeUninit::uninit();
+        // SAFETY: the call initialises what it is pointed to, or says that it has not.
+        check(unsafe { libc::posix_spawnattr_init(raw.as_mut_ptr()) })?;
+        // SAFETY: it has been initialised.
+        let mut attributes = Attributes(unsafe { raw.assume_init() });
+        let mut signals = MaybeUninit::uninit();
+        // SAFETY: `sigemptyset` initialises the set and never fails; the others read it, and change initialised objects.
+        unsafe {
+            libc::sigemptyset(signals.as_mut_ptr());
+            check(libc::posix_spawnattr_setsigmask(&mut attributes.0, signals.as_ptr()))?;
+            libc::sigaddset(signals.as_mut_ptr(), libc::SIGPIPE);
+            check(libc::posix_spawnattr_setsigdefault(&mut attributes.0, signals.as_ptr()))?;
+        }
+        let flags = libc::POSIX_SPAWN_SETSIGMASK as c_short | libc::POSIX_SPAWN_SETSIGDEF as c_short | SETSID;
+        // SAFETY: the object is initialised.
+        check(unsafe { libc::posix_spawnattr_setflags(&mut attributes.0, flags) })?;
+        Ok(attributes)
+    }
+}
+
+impl Drop for Attributes {
+    fn drop(&mut self) {
+        // SAFETY: it is initialised, and not used again.
+        unsafe { libc::posix_spawnattr_destroy(&mut self.0) };
+    }
+}
+
+/// These calls return the error instead of setting `errno`.
+fn check(code: c_int) -> io::Result<()> {
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+}
+
+/// Signals the group that the process behind a handle leads or led; 0 only asks whether it has members. Needs Linux 6.9.
+#[cfg(target_os = "linux")]
+pub(super) fn signal_group(leader: BorrowedFd<'_>, signal: c_int) -> rustix::io::Result<()> {
+    // SAFETY: the call takes numbers only, and of the pointer that could say more it is given none.
+    let code = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            leader.as_raw_fd(),
+            signal,
+            ptr::null::<libc::siginfo_t>(),
+            libc::PIDFD_SIGNAL_PROCESS_GROUP,
+        )
+    };
+    if code == 0 {
+        return Ok(());
+    }
+    Err(rustix::io::Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(rustix::io::Errno::INVAL))
+}
+
+/// A handle as something to wait for.
+#[cfg(target_os = "linux")]
+pub(super) fn watch(handle: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+    // SAFETY: an `Arc<OwnedFd>` always names the same descriptor, which stays open for as long as it lives.
+    Ok(unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) }?)
+}

@@ -1,0 +1,302 @@
+//! Processes on Windows: threads read the pipes, and `taskkill /T` ends a process with its children. There are no groups
+//! that outlive their first process, so nothing is ever left behind.
+
+use std::collections::HashSet;
+use std::io::{self, PipeReader, Read, Write};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+
+use crate::{Capture, Exit, Finished, Input, Keep, Live, Output, Program, Step, Until};
+
+/// How long an ended process's pipes may stay quiet before they count as read: the threads run beside us.
+const SETTLE: Duration = Duration::from_millis(10);
+
+/// A process. Dropping it before it has ended ends it with its children.
+pub struct Process {
+    child: Child,
+    id: u32,
+    pieces: mpsc::Receiver<(Which, Vec<u8>)>,
+    open: bool,
+    stdout: Capture,
+    stderr: Capture,
+    live: Option<Live>,
+    groups: Arc<Groups>,
+    exit: Option<Exit>,
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    Stdout,
+    Stderr,
+}
+
+impl Process {
+    /// Starts a program; input and output move on threads of their own.
+    ///
+    /// # Errors
+    /// The system's own, if the program cannot be started or there is no room for its pipes.
+    pub fn spawn(program: &mut Program<'_>, input: Input, output: Output, groups: &Arc<Groups>) -> io::Result<Process> {
+        let mut command = command(program);
+        let (sender, pieces) = mpsc::channel(16);
+        let (out_read, out_write) = io::pipe()?;
+        read_in_thread(out_read, Which::Stdout, sender.clone())?;
+        let (keep, live) = match output {
+            Output::Apart(keep) => {
+                let (read, write) = io::pipe()?;
+                read_in_thread(read, Which::Stderr, sender)?;
+                command.stderr(write);
+                (keep, None)
+            }
+            Output::Together(keep, live) => {
+                command.stderr(out_write.try_clone()?);
+                (keep, Some(live))
+            }
+        };
+        command.stdout(out_write);
+        let feed = match input {
+            Input::Empty => None,
+            Input::Pieces(bytes) => {
+                let (read, write) = io::pipe()?;
+                command.stdin(read);
+                Some((write, bytes))
+            }
+        };
+        let child = command.spawn()?;
+        // Our copies of its ends must go, or the end of its output would never come.
+        drop(command);
+        let process = Process::around(child, pieces, keep, live, groups)?;
+        if let Some((mut pipe, bytes)) = feed {
+            std::thread::Builder::new()
+                .name("process-input".into())
+                .spawn(move || bytes.iter().try_for_each(|piece| pipe.write_all(piece)))?;
+        }
+        Ok(process)
+    }
+
+    fn around(
+        child: Child,
+        pieces: mpsc::Receiver<(Which, Vec<u8>)>,
+        keep: Keep,
+        live: Option<Live>,
+        groups: &Arc<Groups>,
+    ) -> io::Result<Self> {
+        let id = child.id().ok_or(io::ErrorKind::NotFound)?;
+        groups.lock().insert(id);
+        let (stdout, stderr) = (Capture::new(keep), Capture::new(keep));
+        Ok(Process { child, id, pieces, open: true, stdout, stderr, live, groups: groups.clone(), exit: None })
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.id
+    }
+
+    /// What it has printed so far, of which only some is kept.
+    pub fn stdout(&self) -> &Capture {
+        &self.stdout
+    }
+
+    /// Waits until it has printed something or has itself ended. Safe to drop and call again.
+    ///
+    /// # Errors
+    /// If its end could not be seen.
+    pub async fn step(&mut self) -> io::Result<Step> {
+        if let Some(exit) = self.exit {
+            return Ok(Step::Exited(exit));
+        }
+        loop {
+            tokio::select! {
+                biased;
+                status = self.child.wait() => {
+                    self.groups.lock().remove(&self.id);
+                    let exit = Exit::Code(status?.code().unwrap_or_default());
+                    self.exit = Some(exit);
+                    self.listen(SETTLE, Instant::now() + SETTLE * 10).await;
+                    return Ok(Step::Exited(exit));
+                }
+                piece = self.pieces.recv(), if self.open => {
+                    if self.take(piece) {
+                        return Ok(Step::Output);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether there was a piece to take.
+    fn take(&mut self, piece: Option<(Which, Vec<u8>)>) -> bool {
+        let Some((which, bytes)) = piece else {
+            self.open = false;
+            return false;
+        };
+        match which {
+            Which::Stdout => self.stdout.push(&bytes),
+            Which::Stderr => self.stderr.push(&bytes),
+        }
+        if let Some(live) = &mut self.live {
+            live(&bytes);
+        }
+        true
+    }
+
+    /// Waits until it has itself ended.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub async fn wait(&mut self) -> io::Result<Exit> {
+        loop {
+            if let Step::Exited(exit) = self.step().await? {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// Reads on after its end, for those who still hold its pipes: until they let go, are `quiet` for so long, or the
+    /// deadline is there.
+    pub async fn listen(&mut self, quiet: Duration, deadline: Instant) {
+        while self.open
+            && Instant::now() < deadline
+            && let Ok(piece) = timeout(quiet, self.pieces.recv()).await
+        {
+            self.take(piece);
+        }
+    }
+
+    /// Waits until everybody has let go of its pipes; what still comes is dropped.
+    pub async fn outlast(&mut self) {
+        self.live = None;
+        (self.stdout, self.stderr) = Default::default();
+        while self.exit.is_none() && self.step().await.is_ok_and(|step| step == Step::Output) {}
+        while self.open {
+            let piece = self.pieces.recv().await;
+            self.take(piece);
+        }
+    }
+
+    /// Waits for something on stderr; for ever if nobody can say anything there.
+    pub(crate) async fn complaint(&mut self) {
+        while self.open {
+            let piece = self.pieces.recv().await;
+            if self.take(piece) {
+                return;
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Ends the process and its children.
+    pub async fn end(&mut self, grace: Duration, _until: Until) {
+        if self.exit.is_none() {
+            self.groups.kill(self.id);
+            let _ = timeout(grace, self.wait()).await;
+        }
+    }
+
+    /// The processes that it started and did not wait for: none that we would know of.
+    pub fn members(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Whether everybody has let go of its output.
+    pub fn is_silent(&self) -> bool {
+        !self.open
+    }
+
+    /// What it left behind is on its own.
+    pub fn release(self) {}
+
+    /// What it printed. One that has not ended is ended.
+    pub fn finish(mut self) -> Finished {
+        let (stdout, stderr) = (std::mem::take(&mut self.stdout), std::mem::take(&mut self.stderr));
+        Finished { stdout, stderr, left_behind: false }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.exit.is_none() {
+            self.groups.kill(self.id);
+        }
+    }
+}
+
+fn command(program: &mut Program<'_>) -> Command {
+    let mut command = Command::new(program.path);
+    command.args(program.args).current_dir(program.cwd).env_clear().envs(&mut *program.env).stdin(Stdio::null());
+    command
+}
+
+fn read_in_thread(mut pipe: PipeReader, which: Which, sender: mpsc::Sender<(Which, Vec<u8>)>) -> io::Result<()> {
+    std::thread::Builder::new().name("process-output".into()).spawn(move || {
+        let mut buffer = vec![0; 16 << 10];
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            // Nobody may listen any more; the rest is read all the same, so that the writer is not stopped.
+            let _ = sender.blocking_send((which, buffer[..count].to_vec()));
+        }
+    })?;
+    Ok(())
+}
+
+/// Where lines are said.
+pub(crate) type Speaking = ChildStdin;
+/// Where lines are heard.
+pub(crate) type Hearing = ChildStdout;
+
+/// Starts a program whose stdin and stdout are somebody else's to handle.
+pub(crate) fn converse(
+    program: &mut Program<'_>,
+    complaints: Keep,
+    groups: &Arc<Groups>,
+) -> io::Result<(Process, Speaking, Hearing)> {
+    let mut command = command(program);
+    let (sender, pieces) = mpsc::channel(16);
+    let (read, write) = io::pipe()?;
+    read_in_thread(read, Which::Stderr, sender)?;
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(write).spawn()?;
+    drop(command);
+    let pipes = child.stdin.take().zip(child.stdout.take());
+    let process = Process::around(child, pieces, complaints, None, groups)?;
+    let (to, from) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
+    Ok((process, to, from))
+}
+
+/// The processes that run.
+#[derive(Debug, Default)]
+pub struct Groups(Mutex<HashSet<u32>>);
+
+impl Groups {
+    /// Their numbers.
+    pub fn pids(&self) -> Vec<u32> {
+        self.lock().iter().copied().collect()
+    }
+
+    /// Ends every process with its children.
+    pub async fn end_all(&self, _grace: Duration) {
+        self.kill_now();
+    }
+
+    /// Ends every process with its children.
+    pub fn kill_now(&self) {
+        self.pids().into_iter().for_each(|id| self.kill(id));
+    }
+
+    fn kill(&self, id: u32) {
+        // Only of a process that has not been seen to end is the number still its own.
+        if self.lock().remove(&id) {
+            let _ = std::process::Command::new("taskkill")
+                .args(["/pid", &id.to_string(), "/t", "/f"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,145 @@
+//! Processes that are ended, and groups that are remembered for as long as they have members and no longer.
+
+use std::time::Duration;
+
+use hookwright_process::{Exit, Until};
+use tokio::time::Instant;
+
+use super::support::{GRACE, Place, eventually, is_running, within};
+
+async fn gone(pid: u32) {
+    eventually(&format!("{pid} is gone"), || !is_running(pid)).await;
+}
+
+#[tokio::test]
+async fn asking_is_enough_for_most() {
+    let place = Place::new();
+    let mut process = place.shell("trap 'echo tidy; exit 3' TERM; echo $$ > leader; while :; do sleep 0.05; done");
+    place.pid("leader").await;
+    within(process.end(Duration::from_secs(10), Until::LeaderGone)).await;
+    assert_eq!(within(process.wait()).await.unwrap(), Exit::Code(3));
+    assert_eq!(process.stdout().head(), b"tidy\n");
+}
+
+#[tokio::test]
+async fn who_does_not_listen_is_killed_with_all_others() {
+    for until in [Until::LeaderGone, Until::GroupGone] {
+        let place = Place::new();
+        let script = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 1; done' & \
+                      echo $$ > leader; while :; do sleep 1; done";
+        let mut process = place.shell(script);
+        let (leader, child) = (place.pid("leader").await, place.pid("child").await);
+        let started = Instant::now();
+        within(process.end(GRACE, until)).await;
+        assert!(started.elapsed() >= GRACE);
+        assert_eq!(within(process.wait()).await.unwrap(), Exit::Signal(9));
+        gone(leader).await;
+        gone(child).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stopped_process_hears_that_it_should_end() {
+    let place = Place::new();
+    let mut process = place.shell("trap 'exit 5' TERM; echo $$ > leader; kill -STOP $$; while :; do sleep 0.05; done");
+    place.pid("leader").await;
+    within(process.end(Duration::from_secs(10), Until::LeaderGone)).await;
+    assert_eq!(within(process.wait()).await.unwrap(), Exit::Code(5));
+}
+
+/// A leader that obeys, and a child that does not.
+const STUBBORN_CHILD: &str = "sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.1; done' & wait";
+
+#[tokio::test]
+async fn others_have_the_rest_of_the_grace() {
+    let place = Place::new();
+    let mut process = place.shell(STUBBORN_CHILD);
+    let child = place.pid("child").await;
+    let started = Instant::now();
+    within(process.end(Duration::from_secs(2), Until::LeaderGone)).await;
+    assert!(started.elapsed() < Duration::from_secs(2) && is_running(child), "nobody waits for it");
+    assert!(process.finish().left_behind);
+    gone(child).await;
+    assert!(started.elapsed() >= Duration::from_secs(2));
+
+    let place = Place::new();
+    let mut process = place.shell(STUBBORN_CHILD);
+    let child = place.pid("child").await;
+    let started = Instant::now();
+    within(process.end(GRACE, Until::GroupGone)).await;
+    assert!(started.elapsed() >= GRACE, "it is waited for");
+    gone(child).await;
+}
+
+#[tokio::test]
+async fn dropping_a_process_ends_its_group() {
+    let place = Place::new();
+    let process = place.shell("sleep 60 & echo $! > child; echo $$ > leader; wait");
+    let (leader, child) = (place.pid("leader").await, place.pid("child").await);
+    assert_eq!(place.groups.pids(), [leader]);
+    drop(process);
+    gone(leader).await;
+    gone(child).await;
+    eventually("it is reaped and forgotten", || place.groups.pids().is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_group_that_has_settled_is_forgotten() {
+    let place = Place::new();
+    let mut process = place.shell("exit 0");
+    assert_eq!(place.groups.pids(), [process.pid()]);
+    within(process.wait()).await.unwrap();
+    assert!(!process.finish().left_behind);
+    assert!(place.groups.pids().is_empty());
+
+    let mut process = place.shell("sleep 0.5 & exit 0");
+    let group = process.pid();
+    within(process.wait()).await.unwrap();
+    assert!(process.finish().left_behind);
+    assert_eq!(place.groups.pids(), [group], "remembered while somebody is in it");
+    eventually("the last one ends", || place.groups.pids().is_empty()).await;
+}
+
+#[tokio::test]
+async fn what_is_released_is_left_alone() {
+    let place = Place::new();
+    let mut process = place.shell("sleep 60 >/dev/null 2>&1 & echo $! > child");
+    within(process.wait()).await.unwrap();
+    let child = place.pid("child").await;
+    process.release();
+    assert!(place.groups.pids().is_empty());
+    place.groups.kill_now();
+    assert!(is_running(child));
+    std::process::Command::new("kill").args(["-9", &child.to_string()]).status().unwrap();
+}
+
+#[tokio::test]
+async fn everything_left_is_ended_at_the_end() {
+    let place = Place::new();
+    let stubborn = "sh -c 'trap \"\" TERM; echo $$ > stubborn; while :; do sleep 0.1; done' & \
+                    while [ ! -s stubborn ]; do sleep 0.01; done";
+    for script in ["sleep 60 & echo $! > meek", stubborn] {
+        let mut process = place.shell(script);
+        within(process.wait()).await.unwrap();
+        assert!(process.finish().left_behind);
+    }
+    let (meek, stubborn) = (place.pid("meek").await, place.pid("stubborn").await);
+    assert_eq!(place.groups.pids().len(), 2);
+    within(place.groups.end_all(GRACE)).await;
+    assert!(place.groups.pids().is_empty());
+    gone(meek).await;
+    gone(stubborn).await;
+}
+
+#[tokio::test]
+async fn killing_now_asks_nobody() {
+    let place = Place::new();
+    let script = "trap 'touch asked' TERM; sleep 60 & echo $! > child; echo $$ > leader; wait; wait";
+    let mut process = place.shell(script);
+    place.pid("leader").await;
+    let child = place.pid("child").await;
+    place.groups.kill_now();
+    assert_eq!(within(process.wait()).await.unwrap(), Exit::Signal(9));
+    gone(child).await;
+    assert!(!place.path("asked").exists());
+}

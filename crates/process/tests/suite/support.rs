@@ -1,0 +1,96 @@
+//! Programs to start, and ways to look at what became of them.
+
+use std::ffi::{OsStr, OsString};
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hookwright_process::{Groups, Input, Keep, Output, Process, Program};
+
+pub(crate) const GRACE: Duration = Duration::from_millis(300);
+
+/// A folder to run in, and the groups of what runs there.
+pub(crate) struct Place {
+    dir: tempfile::TempDir,
+    pub(crate) groups: Arc<Groups>,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Place { dir: tempfile::tempdir().unwrap(), groups: Arc::default() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Starts any program, with a small input and both outputs apart.
+    pub(crate) fn start(&self, path: &Path, name: &str, args: &[&str]) -> std::io::Result<Process> {
+        self.start_with(path, name, args, Input::Pieces(vec![Bytes::from("hello\n")]), Output::Apart(Keep::Head(1000)))
+    }
+
+    pub(crate) fn start_with(
+        &self,
+        path: &Path,
+        name: &str,
+        args: &[&str],
+        input: Input,
+        output: Output,
+    ) -> std::io::Result<Process> {
+        self.with_program(path, name, args, |program| Process::spawn(program, input, output, &self.groups))
+    }
+
+    pub(crate) fn with_program<T>(
+        &self,
+        path: &Path,
+        name: &str,
+        args: &[&str],
+        work: impl FnOnce(&mut Program<'_>) -> T,
+    ) -> T {
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        let pairs = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("TWICE", "first"), ("TWICE", "second")];
+        let mut env = pairs.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
+        let name = OsStr::new(name);
+        work(&mut Program { path, name, args: &args, cwd: self.dir.path(), env: &mut env })
+    }
+
+    pub(crate) fn shell(&self, script: &str) -> Process {
+        self.start(Path::new("/bin/sh"), "sh", &["-c", script]).unwrap()
+    }
+
+    /// The number that a script writes into a file.
+    pub(crate) async fn pid(&self, name: &str) -> u32 {
+        let file = self.path(name);
+        let read = || std::fs::read_to_string(&file).ok()?.strip_suffix('\n')?.trim().parse().ok();
+        eventually(&format!("{name} is written"), || read().is_some()).await;
+        read().unwrap()
+    }
+}
+
+pub(crate) fn text(capture: &hookwright_process::Capture) -> String {
+    String::from_utf8(capture.head().to_vec()).unwrap()
+}
+
+/// Whether a process exists and is more than a record that waits for its parent.
+pub(crate) fn is_running(pid: u32) -> bool {
+    let listed = std::process::Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap();
+    let state = String::from_utf8_lossy(&listed.stdout).trim().to_owned();
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never: {what}");
+}
+
+/// A test that hangs is no test.
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), future).await.unwrap()
+}
