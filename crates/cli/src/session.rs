@@ -21,7 +21,7 @@ use hookwright_tools::{
 };
 
 use crate::args::{AgentArgs, Approval};
-use crate::telemetry::SessionFacts;
+use crate::telemetry::{CollectorOptions, SessionFacts};
 
 /// A session that is ready to start.
 pub(crate) struct Ready {
@@ -194,7 +194,7 @@ fn tool_context(args: &AgentArgs, loaded: &Loaded) -> anyhow::Result<ToolContext
         FileFilter { git_ignore: settings.respect_git_ignore, gemini_ignore: settings.respect_gemini_ignore };
     context.environment = loaded.world.env.clone().into();
     context.memory_file = Some(loaded.paths.user_dir.join("GEMINI.md"));
-    let proxy = proxy(&loaded.world).map(|(url, _)| url);
+    let proxy = proxy(&loaded.world).map(|proxy| proxy.url);
     context.http = Arc::new(HttpAccess::new(HttpPolicy { proxy, ..HttpPolicy::default() }));
     Ok(context)
 }
@@ -292,15 +292,15 @@ fn model(args: &AgentArgs, loaded: &Loaded, events: &Events) -> anyhow::Result<(
 }
 
 fn http_options(world: &World) -> HttpOptions {
-    let proxy = proxy(world).map(|(url, no_proxy)| ProxyOptions { url, no_proxy });
-    HttpOptions { proxy, ..HttpOptions::default() }
+    HttpOptions { proxy: proxy(world), ..HttpOptions::default() }
 }
 
 /// The proxy that the environment names, and the hosts it is not for.
-fn proxy(world: &World) -> Option<(String, Option<String>)> {
+fn proxy(world: &World) -> Option<ProxyOptions> {
     let var = |names: &[&str]| names.iter().find_map(|name| world.var(name).filter(|value| !value.is_empty()));
     let url = var(&["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"])?;
-    Some((url.to_owned(), var(&["NO_PROXY", "no_proxy"]).map(str::to_owned)))
+    let no_proxy = var(&["NO_PROXY", "no_proxy"]).map(str::to_owned);
+    Some(ProxyOptions { url: url.to_owned(), no_proxy })
 }
 
 /// Searching the web through the model's provider.
@@ -364,5 +364,6 @@ pub(crate) fn facts(agent: &Agent, loaded: &Loaded, session_id: &str, args: &Age
         debug: args.debug,
         mcp_servers: loaded.settings.mcp_servers.keys().cloned().collect(),
         extensions: loaded.extensions.iter().filter(|one| one.active).map(|one| one.name.clone()).collect(),
+        collector: CollectorOptions::new(&loaded.world, proxy(&loaded.world)),
     }
 }
