@@ -194,7 +194,7 @@ fn tool_context(args: &AgentArgs, loaded: &Loaded) -> anyhow::Result<ToolContext
         FileFilter { git_ignore: settings.respect_git_ignore, gemini_ignore: settings.respect_gemini_ignore };
     context.environment = loaded.world.env.clone().into();
     context.memory_file = Some(loaded.paths.user_dir.join("GEMINI.md"));
-    let proxy = proxy(&loaded.world).map(|proxy| proxy.url);
+    let proxy = proxy(&loaded.world);
     context.http = Arc::new(HttpAccess::new(HttpPolicy { proxy, ..HttpPolicy::default() }));
     Ok(context)
 }
