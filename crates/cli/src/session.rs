@@ -12,12 +12,11 @@ use hookwright_agent::{Agent, AgentEvent, ApprovalMode, Approvals, Events, HookE
 use hookwright_hooks::{HookEngine, HookState, Registry, Session};
 use hookwright_model::{
     AnyModel, Cancel, Gemini, GenerationConfig, HttpOptions, Model, Offline, OpenAi, Provider, ProxyOptions, Recording,
-    Replay, ReplayOrder, RetryNotice, gemini, openai, web_search,
+    Replay, ReplayOrder, RetryNotice, SearchAnswer, gemini, openai, web_search,
 };
 use hookwright_settings::{ExtensionChoice, LoadOptions, Loaded, Notice, TrustOverride, World, load};
 use hookwright_tools::{
-    BoxFuture, FileFilter, HttpAccess, HttpPolicy, SearchAnswer, SearchError, Selection, ToolContext, WebSearch,
-    Workspace,
+    BoxFuture, FileFilter, HttpAccess, HttpPolicy, SearchError, Selection, ToolContext, WebSearch, Workspace,
 };
 
 use crate::args::{AgentArgs, Approval};
@@ -309,14 +308,8 @@ struct Search(Arc<AnyModel>);
 impl WebSearch for Search {
     fn search<'a>(&'a self, query: &'a str, cancel: &'a Cancel) -> BoxFuture<'a, Result<SearchAnswer, SearchError>> {
         Box::pin(async move {
-            let found = web_search(&*self.0, query, cancel)
-                .await
-                .map_err(|error| SearchError { message: error.to_string() })?;
-            let sources = found
-                .sources
-                .into_iter()
-                .map(|source| hookwright_tools::Source { title: Some(source.title), uri: Some(source.uri) });
-            Ok(SearchAnswer { text: found.text, sources: sources.collect(), citations: Vec::new() })
+            let found = web_search(&*self.0, query, cancel).await;
+            found.map_err(|error| SearchError { message: error.to_string() })
         })
     }
 }
