@@ -1,13 +1,13 @@
 //! From the command line to a session: what the flags mean, and what telemetry records of the session as a whole.
 //! The session itself lives in the agent crate.
 
-use hookwright_agent::session::{HookUse, SessionOptions, SessionView};
+use hookwright_agent::session::{HookUse, SessionOptions, SessionView, proxy};
 use hookwright_agent::{ApprovalMode, Interaction};
 use hookwright_model::{Model, Provider, ReplayOrder};
 use hookwright_settings::{ExtensionChoice, Loaded, Notice, TrustOverride};
 
 use crate::args::{AgentArgs, Approval};
-use crate::telemetry::SessionFacts;
+use crate::telemetry::{CollectorOptions, SessionFacts};
 
 /// What the flags ask for.
 pub(crate) fn options(args: &AgentArgs, interaction: Interaction) -> SessionOptions {
@@ -77,5 +77,6 @@ pub(crate) fn facts(view: &SessionView, args: &AgentArgs) -> SessionFacts {
         debug: args.debug,
         mcp_servers: loaded.settings.mcp_servers.keys().cloned().collect(),
         extensions: loaded.extensions.iter().filter(|one| one.active).map(|one| one.name.clone()).collect(),
+        collector: CollectorOptions::new(&loaded.world, proxy(&loaded.world)),
     }
 }

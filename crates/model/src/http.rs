@@ -8,9 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::{Client, NoProxy, Proxy, Response, Url, redirect};
+use reqwest::{Client, Response, Url, redirect};
 
 use crate::api_error::{ApiError, ApiErrorKind};
+use crate::client::{ProxyOptions, client_builder};
 use crate::error::{ModelError, root_cause};
 use crate::retry::{RetryPolicy, parse_retry_after};
 use crate::sse::MAX_EVENT_BYTES;
@@ -41,15 +42,6 @@ impl fmt::Debug for HttpOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpOptions").field("retry", &self.retry).finish_non_exhaustive()
     }
-}
-
-/// A proxy and the hosts that do without it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ProxyOptions {
-    /// The proxy's address.
-    pub url: String,
-    /// Hosts reached directly, in the form of `NO_PROXY`.
-    pub no_proxy: Option<String>,
 }
 
 impl Default for HttpOptions {
@@ -220,19 +212,14 @@ impl Http {
             headers.insert(name, value);
         }
         headers.extend(self.auth.clone());
-        let mut builder = Client::builder()
-            .no_proxy()
+        let builder = client_builder(self.options.proxy.as_ref()).map_err(|e| bad("the proxy", &e))?;
+        let builder = builder
             // Following one would hand the key to whoever answers there.
             .redirect(redirect::Policy::none())
             .connect_timeout(self.options.connect_timeout)
             .read_timeout(self.options.read_timeout)
             .user_agent(&self.options.user_agent)
             .default_headers(headers);
-        if let Some(proxy) = &self.options.proxy {
-            let direct = proxy.no_proxy.as_deref().and_then(NoProxy::from_string);
-            let proxy = Proxy::all(&proxy.url).map_err(|e| bad("the proxy", &e))?;
-            builder = builder.proxy(proxy.no_proxy(direct));
-        }
         builder.build().map_err(|e| bad("the HTTP client", &e))
     }
 }

@@ -20,6 +20,7 @@
 
 mod any;
 mod api_error;
+mod client;
 mod conversation;
 mod error;
 mod finish;
@@ -44,11 +45,12 @@ use std::future::Future;
 
 pub use any::{AnyModel, BoxFuture, DynModel};
 pub use api_error::{ApiError, ApiErrorKind};
+pub use client::{ProxyOptions, client_builder};
 pub use conversation::{Content, Role};
 pub use error::ModelError;
 pub use finish::FinishReason;
 pub use gemini::Gemini;
-pub use http::{HttpOptions, ProxyOptions};
+pub use http::HttpOptions;
 pub use offline::Offline;
 pub use openai::OpenAi;
 pub use part::{Blob, FileData, FunctionCall, FunctionResponse, Part, PartKind};

@@ -82,7 +82,7 @@ fn read(answer: &Chunk) -> SearchAnswer {
         answer.grounding.as_ref().and_then(|value| Metadata::deserialize(value).ok()).unwrap_or_default();
     let sources = metadata.grounding_chunks.into_iter().map(|page| {
         let web = page.web.unwrap_or_default();
-        SearchSource { title: web.title.unwrap_or_else(|| "untitled".to_owned()), uri: web.uri.unwrap_or_default() }
+        SearchSource { title: web.title.unwrap_or_else(|| "Untitled".to_owned()), uri: web.uri.unwrap_or_default() }
     });
     SearchAnswer {
         text: with_marks(answer.text(), metadata.grounding_supports),
@@ -120,7 +120,7 @@ mod tests {
         let found = read(&answer);
         assert_eq!(found.text, "Grün.[1] Rot.[1][2]");
         assert_eq!(found.sources[0], SearchSource { title: "A".into(), uri: "https://a.test".into() });
-        assert_eq!(found.sources[1].title, "untitled");
+        assert_eq!(found.sources[1].title, "Untitled");
         assert_eq!(found.queries, ["farben"]);
     }
 

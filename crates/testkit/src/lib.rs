@@ -210,7 +210,15 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a program is on the search path; says so if a test is skipped for want of it.
+/// Says that a test, or a part of it, is left out, and why. Not through a macro, whose words a passing test keeps to
+/// itself.
+pub fn skipped(test: &str, why: &str) {
+    // In one write, so that tests that run at the same time do not talk into it.
+    let line = format!("skipped: {test}: {why}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Whether a program is on the search path. Whoever leaves something out for want of it says so with [`skipped`].
 pub fn has_program(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())

@@ -75,7 +75,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ToolFailure> {
 /// What is at `path` now, or `None` if nothing is.
 pub(crate) fn read_text_if_any(path: &Path) -> Result<Option<Decoded>, ToolFailure> {
     match read(path) {
-        Ok(bytes) => Ok(Some(encoding::decode(bytes))),
+        Ok(bytes) => Ok(Some(encoding::decode(&bytes))),
         Err(failure) if failure.kind == ToolErrorKind::FileNotFound => Ok(None),
         Err(failure) => Err(failure),
     }

@@ -61,33 +61,27 @@ impl Encoding {
 }
 
 /// The text in `bytes`, its mark taken off.
-pub(crate) fn decode(bytes: Vec<u8>) -> Decoded {
-    let encoding = Encoding::of(&bytes);
-    let (text, fidelity) = match encoding {
-        Encoding::Utf8 => match String::from_utf8(bytes) {
-            Ok(text) => (text, Fidelity::Exact),
-            Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), Fidelity::Lossy),
-        },
-        Encoding::Utf8Bom => {
-            let body = &bytes[encoding.mark().len()..];
-            match std::str::from_utf8(body) {
-                Ok(text) => (text.to_owned(), Fidelity::Exact),
-                Err(_) => (String::from_utf8_lossy(body).into_owned(), Fidelity::Lossy),
-            }
-        }
-        Encoding::Utf16Le => utf16(&bytes[encoding.mark().len()..], u16::from_le_bytes),
-        Encoding::Utf16Be => utf16(&bytes[encoding.mark().len()..], u16::from_be_bytes),
+pub(crate) fn decode(bytes: &[u8]) -> Decoded {
+    let encoding = Encoding::of(bytes);
+    let decoder = match encoding {
+        Encoding::Utf8 | Encoding::Utf8Bom => encoding_rs::UTF_8,
+        Encoding::Utf16Le => encoding_rs::UTF_16LE,
+        Encoding::Utf16Be => encoding_rs::UTF_16BE,
     };
-    Decoded { text, encoding, fidelity }
+    let (text, bad) = decoder.decode_without_bom_handling(&bytes[encoding.mark().len()..]);
+    let fidelity = if bad { Fidelity::Lossy } else { Fidelity::Exact };
+    Decoded { text: text.into_owned(), encoding, fidelity }
 }
 
-fn utf16(body: &[u8], unit: fn([u8; 2]) -> u16) -> (String, Fidelity) {
-    let (pairs, rest) = body.as_chunks::<2>();
-    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
-    match String::from_utf16(&units) {
-        Ok(text) if rest.is_empty() => (text, Fidelity::Exact),
-        Ok(text) => (text, Fidelity::Lossy),
-        Err(_) => (String::from_utf16_lossy(&units), Fidelity::Lossy),
+/// The text in `bytes` that somebody says to be in an encoding. UTF-8 is believed before them: few texts are valid UTF-8
+/// by accident, and many are labelled wrongly.
+pub(crate) fn decode_labelled(bytes: &[u8], label: &str) -> String {
+    let said = encoding_rs::Encoding::for_label(label.as_bytes());
+    match (decode(bytes), said) {
+        (Decoded { fidelity: Fidelity::Lossy, encoding: Encoding::Utf8, .. }, Some(said)) => {
+            said.decode(bytes).0.into_owned()
+        }
+        (decoded, _) => decoded.text,
     }
 }
 
@@ -158,19 +152,19 @@ mod tests {
     fn every_encoding_round_trips() {
         for encoding in [Encoding::Utf8, Encoding::Utf8Bom, Encoding::Utf16Le, Encoding::Utf16Be] {
             let text = "héllo 🌍\r\nx";
-            let decoded = decode(encoding.encode(text));
+            let decoded = decode(&encoding.encode(text));
             assert_eq!(decoded, Decoded { text: text.into(), encoding, fidelity: Fidelity::Exact });
         }
-        assert_eq!(decode(vec![]).text, "");
+        assert_eq!(decode(b"").text, "");
     }
 
     #[test]
     fn bad_bytes_are_lossy() {
-        assert_eq!(decode(b"a\xFFb".to_vec()).fidelity, Fidelity::Lossy);
-        assert_eq!(decode(b"a\xFFb".to_vec()).text, "a\u{FFFD}b");
-        assert_eq!(decode(b"\xFF\xFEa".to_vec()).fidelity, Fidelity::Lossy);
-        assert_eq!(decode(b"\xFF\xFE\x00\xD8".to_vec()).fidelity, Fidelity::Lossy);
-        assert_eq!(decode(b"\xEF\xBB\xBF\xFF".to_vec()).fidelity, Fidelity::Lossy);
+        assert_eq!(decode(b"a\xFFb").fidelity, Fidelity::Lossy);
+        assert_eq!(decode(b"a\xFFb").text, "a\u{FFFD}b");
+        assert_eq!(decode(b"\xFF\xFEa").fidelity, Fidelity::Lossy);
+        assert_eq!(decode(b"\xFF\xFE\x00\xD8").fidelity, Fidelity::Lossy);
+        assert_eq!(decode(b"\xEF\xBB\xBF\xFF").fidelity, Fidelity::Lossy);
     }
 
     #[test]

@@ -53,23 +53,45 @@ impl FileFilter {
         workspace: &'a Workspace,
         recursion: Recursion,
     ) -> impl Iterator<Item = PathBuf> + use<'a> {
+        let depth = (recursion == Recursion::No).then_some(1);
+        let files = self.entries(start, workspace, depth).filter(move |entry| is_file(entry, workspace));
+        files.map(ignore::DirEntry::into_path)
+    }
+
+    /// Files and directories of the workspace's own directory, as one writes them from there, for somebody to choose
+    /// from: directories end with a slash. Neither deeper nor more than asked for.
+    pub fn names(self, workspace: &Workspace, deepest: usize, most: usize) -> Vec<String> {
+        let root = workspace.directory();
+        let name = |entry: ignore::DirEntry| {
+            let name = entry.path().strip_prefix(root).ok()?.to_str().filter(|name| !name.is_empty())?;
+            if is_dir(&entry) {
+                return Some(format!("{name}/"));
+            }
+            is_file(&entry, workspace).then(|| name.to_owned())
+        };
+        let mut names: Vec<String> = self.entries(root, workspace, Some(deepest)).filter_map(name).take(most).collect();
+        names.sort();
+        names
+    }
+
+    /// All that is below `start` and not hidden, sorted by path.
+    fn entries<'a>(
+        self,
+        start: &Path,
+        workspace: &'a Workspace,
+        deepest: Option<usize>,
+    ) -> impl Iterator<Item = ignore::DirEntry> + use<'a> {
         let hidden = self.is_ignored(start, workspace);
         let known = Mutex::new(HashMap::from([(start.to_owned(), self.rules(start, workspace))]));
         WalkBuilder::new(start)
             .standard_filters(false)
             .follow_links(false)
-            .max_depth((recursion == Recursion::No).then_some(1))
+            .max_depth(deepest)
             .sort_by_file_name(Ord::cmp)
             .filter_entry(move |entry| entry.depth() == 0 || is_visible(entry, &known))
             .build()
             .filter(move |_| !hidden)
             .filter_map(Result::ok)
-            .filter(move |entry| match entry.file_type() {
-                Some(kind) if kind.is_file() => true,
-                Some(kind) if kind.is_symlink() => entry.path().is_file() && workspace.holds(entry.path()),
-                _ => false,
-            })
-            .map(ignore::DirEntry::into_path)
     }
 
     /// True if an ignore file of the workspace, or of the repository around it, hides this path or a directory it is in.
@@ -194,9 +216,21 @@ impl Rules {
     }
 }
 
+fn is_dir(entry: &ignore::DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_dir())
+}
+
+fn is_file(entry: &ignore::DirEntry, workspace: &Workspace) -> bool {
+    match entry.file_type() {
+        Some(kind) if kind.is_file() => true,
+        Some(kind) if kind.is_symlink() => entry.path().is_file() && workspace.holds(entry.path()),
+        _ => false,
+    }
+}
+
 /// Decides on an entry of a walk, and remembers the rules of a directory that is gone into.
 fn is_visible(entry: &ignore::DirEntry, known: &Mutex<HashMap<PathBuf, Arc<Rules>>>) -> bool {
-    let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+    let is_dir = is_dir(entry);
     if is_dir && NEVER_WALKED.iter().any(|name| entry.file_name() == *name) {
         return false;
     }
@@ -307,6 +341,17 @@ mod tests {
             ("inner/a.tmp", ""),
         ]);
         assert_eq!(walked(FileFilter::default(), "inner", &workspace), ["inner/.gitignore", "inner/a.log"]);
+    }
+
+    #[test]
+    fn names_are_what_walks_see_and_the_directories_on_the_way() {
+        let files =
+            [("a/b/c/d", ""), ("a/x.log", ""), (".dot/e", ""), ("node_modules/p", ""), (".geminiignore", "*.log")];
+        let (_dir, workspace) = tree(&files);
+        let names = |deepest, most| FileFilter::default().names(&workspace, deepest, most);
+        assert_eq!(names(9, 9), [".dot/", ".dot/e", ".geminiignore", "a/", "a/b/", "a/b/c/", "a/b/c/d"]);
+        assert_eq!(names(2, 9), [".dot/", ".dot/e", ".geminiignore", "a/", "a/b/"]);
+        assert_eq!(names(9, 2), [".dot/", ".dot/e"]);
     }
 
     #[cfg(unix)]

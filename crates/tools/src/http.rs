@@ -2,6 +2,7 @@
 //! redirect; a bounded body, bounded time. The client is made when first needed. Knows nothing of tools or HTML.
 
 use crate::address;
+use hookwright_model::{ProxyOptions, client_builder};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Url, header};
 use std::net::{IpAddr, SocketAddr};
@@ -21,8 +22,9 @@ pub struct HttpPolicy {
     pub max_redirects: usize,
     /// Sent as `User-Agent`.
     pub user_agent: String,
-    /// The proxy for all requests, if any. Names are then resolved by it, so only what the URL itself shows is judged.
-    pub proxy: Option<String>,
+    /// The proxy, if any. It resolves the names of what is fetched through it, of which only what the URL itself shows is
+    /// judged; hosts that do without it are judged as if there were none.
+    pub proxy: Option<ProxyOptions>,
 }
 
 /// Whether addresses that are not the public internet's may be reached.
@@ -70,6 +72,8 @@ pub(crate) enum HttpError {
     BadUrl { url: String },
     #[error("{host} is on this machine or a private network, which is not allowed")]
     Private { host: String },
+    #[error("{host} is the proxy itself, which is not allowed")]
+    Proxy { host: String },
     #[error("more than {limit} redirects")]
     TooManyRedirects { limit: usize },
     #[error("the server answered {status}")]
@@ -110,16 +114,21 @@ impl HttpAccess {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let mut builder = Client::builder()
+        let guard = Guard { private: self.policy.private_addresses, proxy: self.proxy_host() };
+        let client = client_builder(self.policy.proxy.as_ref())
+            .map_err(HttpError::Request)?
             .user_agent(&self.policy.user_agent)
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(self.policy.timeout);
-        builder = match &self.policy.proxy {
-            Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy).map_err(HttpError::Request)?),
-            None => builder.no_proxy().dns_resolver(Arc::new(Guard(self.policy.private_addresses))),
-        };
-        let client = builder.build().map_err(HttpError::Request)?;
+            .timeout(self.policy.timeout)
+            .dns_resolver(Arc::new(guard))
+            .build()
+            .map_err(HttpError::Request)?;
         Ok(self.client.get_or_init(|| client))
+    }
+
+    /// The name by which the proxy is found.
+    fn proxy_host(&self) -> Option<String> {
+        Url::parse(&self.policy.proxy.as_ref()?.url).ok()?.host_str().map(str::to_owned)
     }
 
     /// The parsed URL, if it is one that may be fetched as far as the URL itself shows.
@@ -131,8 +140,14 @@ impl HttpAccess {
         // An address in the URL is never resolved, so it is judged here.
         let literal: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
         let private = literal.map_or_else(|| address::is_private_name(host), address::is_private);
-        if private && self.policy.private_addresses == PrivateAddresses::Refused {
-            return Err(HttpError::Private { host: host.to_owned() });
+        if self.policy.private_addresses == PrivateAddresses::Refused {
+            if private {
+                return Err(HttpError::Private { host: host.to_owned() });
+            }
+            // Its name may resolve to anything, so it must not be a way around the guard.
+            if self.proxy_host().as_deref() == Some(host) {
+                return Err(HttpError::Proxy { host: host.to_owned() });
+            }
         }
         Ok(parsed)
     }
@@ -197,7 +212,11 @@ fn refused(error: reqwest::Error, url: &Url) -> HttpError {
 
 /// Resolves names and keeps only addresses that may be reached. The connection is made to exactly these, so a name
 /// cannot resolve to something else between the check and the use.
-struct Guard(PrivateAddresses);
+struct Guard {
+    private: PrivateAddresses,
+    /// The user's own choice, wherever it is.
+    proxy: Option<String>,
+}
 
 #[derive(Debug, thiserror::Error)]
 #[error("all addresses are private")]
@@ -205,14 +224,11 @@ struct PrivateOnly;
 
 impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
-        let private = self.0;
+        let all = self.private == PrivateAddresses::Allowed || self.proxy.as_deref() == Some(name.as_str());
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let usable: Vec<SocketAddr> = found
-                .iter()
-                .copied()
-                .filter(|found| private == PrivateAddresses::Allowed || !address::is_private(found.ip()))
-                .collect();
+            let usable: Vec<SocketAddr> =
+                found.iter().copied().filter(|found| all || !address::is_private(found.ip())).collect();
             if usable.is_empty() && !found.is_empty() {
                 return Err(PrivateOnly.into());
             }
@@ -252,9 +268,21 @@ mod tests {
     }
     #[tokio::test]
     async fn names_are_judged_by_what_they_resolve_to() {
-        let resolve = |private| async move { Guard(private).resolve("localhost".parse().unwrap()).await };
+        let resolve =
+            |private| async move { Guard { private, proxy: None }.resolve("localhost".parse().unwrap()).await };
         let refusal = resolve(PrivateAddresses::Refused).await.err().unwrap();
         assert!(refusal.is::<PrivateOnly>(), "{refusal}");
         assert!(resolve(PrivateAddresses::Allowed).await.unwrap().all(|found| found.ip().is_loopback()));
+    }
+
+    #[tokio::test]
+    async fn only_the_proxy_may_be_anywhere_and_it_is_not_fetched() {
+        let guard = |proxy: &str| Guard { private: PrivateAddresses::Refused, proxy: Some(proxy.to_owned()) };
+        assert!(guard("localhost").resolve("localhost".parse().unwrap()).await.is_ok());
+        assert!(guard("proxy.example").resolve("localhost".parse().unwrap()).await.is_err());
+        let proxy = ProxyOptions { url: "http://me:secret@proxy.example:3128".into(), no_proxy: None };
+        let access = HttpAccess::new(HttpPolicy { proxy: Some(proxy), ..HttpPolicy::default() });
+        assert!(matches!(access.judge("http://PROXY.example:80/x"), Err(HttpError::Proxy { .. })));
+        assert!(access.judge("http://other.example/x").is_ok());
     }
 }

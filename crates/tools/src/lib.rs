@@ -22,7 +22,7 @@ mod shell;
 mod tool;
 mod workspace;
 
-pub use builtin::google_web_search::{Citation, SearchAnswer, SearchError, Source, WebSearch};
+pub use builtin::google_web_search::{SearchError, WebSearch};
 pub use builtin::read_many_files::END_OF_FILES;
 pub use catalog::{BUILTINS, BuiltinInfo, canonical_name};
 pub use context::{OutputSink, ShellSettings, ToolContext};

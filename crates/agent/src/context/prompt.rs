@@ -10,6 +10,7 @@ use hookwright_tools::{
     Content, Display, END_OF_FILES, PathError, Registry, Skipped, Tool, ToolContext, ToolResult, Workspace,
 };
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::mention;
 
@@ -31,12 +32,13 @@ pub struct Expanded {
     pub warnings: Vec<String>,
 }
 
-/// Reads what `@path` in a prompt names: files, directories, pictures, documents.
-pub async fn expand_prompt(prompt: &str, ctx: &ToolContext) -> Expanded {
+/// Reads what `@path` in a prompt names: files, directories, pictures, documents. Nothing if it is cancelled.
+pub async fn expand_prompt(prompt: &str, ctx: &ToolContext, cancel: &CancellationToken) -> Option<Expanded> {
+    let ctx = &ToolContext { cancel: cancel.clone(), ..ctx.clone() };
     let mut expanded = Expanded { parts: vec![Part::text(prompt)], ..Expanded::default() };
     let named = find(prompt, &ctx.workspace);
     if named.is_empty() {
-        return expanded;
+        return Some(expanded);
     }
     let tools = Registry::builtin(None);
     let mut total = 0;
@@ -44,7 +46,8 @@ pub async fn expand_prompt(prompt: &str, ctx: &ToolContext) -> Expanded {
         let result = match place {
             Err(error) => Err(error.to_string()),
             Ok(_) if total > LARGEST_TOTAL => Err("what comes before it is already 8 MiB".to_owned()),
-            Ok(path) => attach(&path, &tools, ctx).await,
+            // Not even a file that is slow to read keeps anybody waiting; the tool itself looks where it loops.
+            Ok(path) => cancel.run_until_cancelled(attach(&path, &tools, ctx)).await?,
         };
         match result {
             Ok(attached) => {
@@ -56,7 +59,7 @@ pub async fn expand_prompt(prompt: &str, ctx: &ToolContext) -> Expanded {
             Err(reason) => expanded.warnings.push(format!("@{written} is not read: {reason}")),
         }
     }
-    expanded
+    (!cancel.is_cancelled()).then_some(expanded)
 }
 
 struct Named {
@@ -199,6 +202,10 @@ mod tests {
         (dir, ctx)
     }
 
+    async fn expand_prompt(prompt: &str, ctx: &ToolContext) -> Expanded {
+        super::expand_prompt(prompt, ctx, &CancellationToken::new()).await.unwrap()
+    }
+
     fn texts(expanded: &Expanded) -> Vec<&str> {
         expanded.parts.iter().filter_map(Part::as_text).collect()
     }
@@ -245,6 +252,17 @@ mod tests {
         assert_eq!(expanded.warnings.len(), 3, "{:?}", expanded.warnings);
         assert_eq!(expanded.warnings[0], "@d: left out d/bin.dat (binary file)");
         assert_eq!(expanded.warnings[1], "@vault is not read: no file in it is to be read");
+    }
+
+    #[tokio::test]
+    async fn whoever_cancels_waits_for_no_file() {
+        let (_dir, ctx) = place(&[("d/a.txt", b"A"), ("b.txt", b"B")]);
+        let cancel = CancellationToken::new();
+        assert!(super::expand_prompt("@d @b.txt", &ctx, &cancel).await.is_some());
+        cancel.cancel();
+        for prompt in ["@d", "@b.txt", "@d @b.txt"] {
+            assert_eq!(super::expand_prompt(prompt, &ctx, &cancel).await, None, "{prompt}");
+        }
     }
 
     #[tokio::test]

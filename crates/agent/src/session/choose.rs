@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use hookwright_model::{
     AnyModel, Cancel, Gemini, HttpOptions, Model, Offline, OpenAi, ProxyOptions, Recording, Replay, RetryNotice,
-    gemini, openai, web_search,
+    SearchAnswer, gemini, openai, web_search,
 };
 use hookwright_settings::{Loaded, World};
-use hookwright_tools::{BoxFuture, SearchAnswer, SearchError, WebSearch};
+use hookwright_tools::{BoxFuture, SearchError, WebSearch};
 
 use super::options::{SessionError, SessionOptions};
 use crate::event::AgentEvent;
@@ -55,15 +55,15 @@ pub(super) fn model(
 }
 
 fn http_options(world: &World) -> HttpOptions {
-    let proxy = proxy(world).map(|(url, no_proxy)| ProxyOptions { url, no_proxy });
-    HttpOptions { proxy, ..HttpOptions::default() }
+    HttpOptions { proxy: proxy(world), ..HttpOptions::default() }
 }
 
 /// The proxy that the environment names, and the hosts it is not for.
-pub(super) fn proxy(world: &World) -> Option<(String, Option<String>)> {
+pub fn proxy(world: &World) -> Option<ProxyOptions> {
     let var = |names: &[&str]| names.iter().find_map(|name| world.var(name).filter(|value| !value.is_empty()));
     let url = var(&["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"])?;
-    Some((url.to_owned(), var(&["NO_PROXY", "no_proxy"]).map(str::to_owned)))
+    let no_proxy = var(&["NO_PROXY", "no_proxy"]).map(str::to_owned);
+    Some(ProxyOptions { url: url.to_owned(), no_proxy })
 }
 
 /// Searching the web through the model's provider.
@@ -72,14 +72,8 @@ pub(super) struct Search(pub(super) Arc<AnyModel>);
 impl WebSearch for Search {
     fn search<'a>(&'a self, query: &'a str, cancel: &'a Cancel) -> BoxFuture<'a, Result<SearchAnswer, SearchError>> {
         Box::pin(async move {
-            let found = web_search(&*self.0, query, cancel)
-                .await
-                .map_err(|error| SearchError { message: error.to_string() })?;
-            let sources = found
-                .sources
-                .into_iter()
-                .map(|source| hookwright_tools::Source { title: Some(source.title), uri: Some(source.uri) });
-            Ok(SearchAnswer { text: found.text, sources: sources.collect(), citations: Vec::new() })
+            let found = web_search(&*self.0, query, cancel).await;
+            found.map_err(|error| SearchError { message: error.to_string() })
         })
     }
 }

@@ -32,6 +32,7 @@ use crate::events::{EventStream, Events};
 use crate::services::Services;
 use conduct::Conductor;
 
+pub use choose::proxy;
 pub use line::{Line, SLASH_COMMANDS, SlashCommand, View, slash_groups};
 pub use options::{HookUse, SessionError, SessionOptions};
 pub use order::{ChatOrder, Detail, HooksOrder, MemoryOrder, Order};

@@ -171,7 +171,7 @@ fn tool_context(options: &SessionOptions, loaded: &Loaded) -> Result<ToolContext
         FileFilter { git_ignore: settings.respect_git_ignore, gemini_ignore: settings.respect_gemini_ignore };
     context.environment = loaded.world.env.clone().into();
     context.memory_file = Some(loaded.paths.user_dir.join("GEMINI.md"));
-    let proxy = choose::proxy(&loaded.world).map(|(url, _)| url);
+    let proxy = choose::proxy(&loaded.world);
     context.http = Arc::new(HttpAccess::new(HttpPolicy { proxy, ..HttpPolicy::default() }));
     Ok(context)
 }

@@ -130,20 +130,21 @@ pub(crate) fn of(event: &AgentEvent) -> Vec<Measurement> {
 #[derive(Debug, Default)]
 pub(crate) struct Totals(Vec<Series>);
 
+/// What was measured of one metric with the same tags.
 #[derive(Debug)]
-struct Series {
-    metric: &'static Metric,
-    tags: Tags,
-    since: SystemTime,
-    count: u64,
-    sum: u64,
-    min: u64,
-    max: u64,
-    buckets: [u64; BOUNDARIES.len() + 1],
+pub(crate) struct Series {
+    pub(crate) metric: &'static Metric,
+    pub(crate) tags: Tags,
+    pub(crate) since: SystemTime,
+    pub(crate) count: u64,
+    pub(crate) sum: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    pub(crate) buckets: [u64; BOUNDARIES.len() + 1],
 }
 
 /// The upper bounds that OpenTelemetry proposes.
-const BOUNDARIES: [u64; 15] = [0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000];
+pub(crate) const BOUNDARIES: [u64; 15] = [0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000];
 
 impl Totals {
     pub(crate) fn add(&mut self, measurement: Measurement, now: SystemTime) {
@@ -162,12 +163,15 @@ impl Totals {
         series.buckets[BOUNDARIES.partition_point(|bound| *bound < value)] += 1;
     }
 
+    /// The series of a metric.
+    pub(crate) fn of<'a>(&'a self, metric: &'a Metric) -> impl Iterator<Item = &'a Series> {
+        self.0.iter().filter(move |series| series.metric == metric)
+    }
+
     /// As the `metrics` of a record, in the table's order.
     pub(crate) fn to_json(&self, common: &Fields<'_>, now: SystemTime) -> Vec<Value> {
-        let points = |metric: &Metric| -> Vec<Value> {
-            let series = self.0.iter().filter(|series| series.metric == metric);
-            series.map(|series| series.to_json(common, now)).collect()
-        };
+        let points =
+            |metric: &Metric| -> Vec<Value> { self.of(metric).map(|series| series.to_json(common, now)).collect() };
         METRICS
             .iter()
             .map(|metric| (metric, points(metric)))

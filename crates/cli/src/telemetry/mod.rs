@@ -13,11 +13,8 @@
 
 mod file;
 mod metric;
-#[cfg(feature = "otlp")]
 mod otlp;
 mod record;
-#[cfg(feature = "otlp")]
-mod spans;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +24,10 @@ use hookwright_agent::AgentEvent;
 use hookwright_settings::{Telemetry as Config, TelemetryTarget};
 
 use file::Outfile;
+use otlp::Collector;
 use record::{Content, Field, Fields};
+
+pub(crate) use otlp::Options as CollectorOptions;
 
 /// What is recorded about a session as a whole.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +42,8 @@ pub(crate) struct SessionFacts {
     pub(crate) debug: bool,
     pub(crate) mcp_servers: Vec<String>,
     pub(crate) extensions: Vec<String>,
+    /// How a collector is spoken to, if there is one.
+    pub(crate) collector: CollectorOptions,
 }
 
 /// Records a session, or does nothing.
@@ -117,8 +119,7 @@ struct Running {
 #[derive(Debug)]
 enum Sink {
     File(Outfile),
-    #[cfg(feature = "otlp")]
-    Collector(Box<otlp::Collector>),
+    Collector(Box<Collector>),
 }
 
 impl Running {
@@ -131,10 +132,9 @@ impl Running {
                 file.measure(session, now);
                 file.write_metrics(&self.common, now);
             }
-            #[cfg(feature = "otlp")]
             Sink::Collector(collector) => {
                 collector.log(&self.common, &record, None, now);
-                collector.measure(&self.common, session);
+                collector.measure(session, now);
             }
         }
     }
@@ -154,14 +154,13 @@ impl Running {
                     file.write_metrics(&self.common, now);
                 }
             }
-            #[cfg(feature = "otlp")]
             Sink::Collector(collector) => {
                 let span = collector.trace(event, self.content, now);
                 if let Some(record) = record {
                     collector.log(&self.common, &record, span.as_ref(), now);
                 }
                 for measurement in measurements {
-                    collector.measure(&self.common, measurement);
+                    collector.measure(measurement, now);
                 }
             }
         }
@@ -173,8 +172,7 @@ impl Running {
                 file.write_metrics(&self.common, now);
                 file.failure()
             }
-            #[cfg(feature = "otlp")]
-            Sink::Collector(collector) => collector.finish(),
+            Sink::Collector(collector) => collector.finish(now),
         }
     }
 }
@@ -186,7 +184,6 @@ fn common(facts: &SessionFacts) -> Fields<'static> {
     fields
 }
 
-#[cfg(feature = "otlp")]
 fn collector(endpoint: &str, config: &Config, facts: &SessionFacts, warnings: &mut Vec<String>) -> Option<Sink> {
     if config.otlp_protocol == hookwright_settings::OtlpProtocol::Grpc {
         warnings.push(format!(
@@ -194,17 +191,11 @@ fn collector(endpoint: &str, config: &Config, facts: &SessionFacts, warnings: &m
              set telemetry.otlpProtocol to \"http\""
         ));
     }
-    match otlp::Collector::connect(endpoint, &facts.session_id) {
+    match Collector::connect(endpoint, &facts.collector, &facts.session_id, common(facts)) {
         Ok(collector) => Some(Sink::Collector(Box::new(collector))),
         Err(error) => {
             warnings.push(format!("no telemetry is sent to {endpoint}: {error}"));
             None
         }
     }
-}
-
-#[cfg(not(feature = "otlp"))]
-fn collector(endpoint: &str, _: &Config, _: &SessionFacts, warnings: &mut Vec<String>) -> Option<Sink> {
-    warnings.push(format!("no telemetry is sent to {endpoint}: this build can only write telemetry.outfile"));
-    None
 }

@@ -1,10 +1,9 @@
-//! The project's files for `@` completion, as ignore files leave them. Looked for on a thread of its own.
+//! The project's files for `@` completion: those that the tools see, by the same rules. Looked for on a thread of its own.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_tools::FileFilter;
-use ignore::WalkBuilder;
+use hookwright_tools::{FileFilter, Workspace};
 
 /// More than this nobody steps through.
 const MOST: usize = 20_000;
@@ -12,17 +11,33 @@ const DEEPEST: usize = 12;
 
 /// Files and folders below a root, relative to it; folders end with a slash.
 pub(crate) fn list(root: &Path, filter: FileFilter) -> Arc<Vec<String>> {
-    let mut walk = WalkBuilder::new(root);
-    walk.max_depth(Some(DEEPEST)).git_ignore(filter.git_ignore).git_exclude(filter.git_ignore).require_git(false);
-    if filter.gemini_ignore {
-        walk.add_custom_ignore_filename(".geminiignore");
+    let names = Workspace::new(root, []).map(|workspace| filter.names(&workspace, DEEPEST, MOST));
+    Arc::new(names.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tools_see_can_be_mentioned_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            (".gitignore", "*.log\n"),
+            (".geminiignore", "vault\n"),
+            (".github/ci.yml", ""),
+            ("node_modules/p/i.js", ""),
+            ("vault/key", ""),
+            ("no-repository.log", ""),
+            ("src/a.rs", ""),
+        ] {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let listed = list(dir.path(), FileFilter::default());
+        let expected =
+            [".geminiignore", ".github/", ".github/ci.yml", ".gitignore", "no-repository.log", "src/", "src/a.rs"];
+        assert_eq!(*listed, expected);
     }
-    let relative = |entry: ignore::DirEntry| {
-        let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
-        let folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        (!path.is_empty()).then(|| if folder { format!("{path}/") } else { path })
-    };
-    let mut files: Vec<String> = walk.build().filter_map(Result::ok).filter_map(relative).take(MOST).collect();
-    files.sort();
-    Arc::new(files)
 }

@@ -4,13 +4,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hookwright_testkit::replay::{call, chunk};
-use hookwright_testkit::{Replay, Sandbox, finish, has_program};
+use hookwright_testkit::{Replay, Sandbox, finish, has_program, skipped};
 use serde_json::{Value, json};
 
 /// A difference that is wanted.
@@ -145,13 +144,7 @@ fn scenarios() -> Vec<Scenario> {
 
 #[test]
 fn hooks_are_told_what_gemini_cli_tells_them() {
-    let Some(gemini) = gemini() else {
-        // Not through a macro, whose words a passing test keeps to itself.
-        let _ = std::io::stderr().write_all(
-            b"skipped: Gemini CLI is not installed (npm install @google/gemini-cli; HOOKWRIGHT_GEMINI=.../bundle/gemini.js)\n",
-        );
-        return;
-    };
+    let Some(gemini) = gemini("hooks_are_told_what_gemini_cli_tells_them") else { return };
     let scenarios = scenarios();
     let next = AtomicUsize::new(0);
     // Gemini CLI is slow to start; a few at once.
@@ -171,7 +164,7 @@ const NOT_RECORDED: [&str; 3] = ["auth_type", "installation.id", "metadata"];
 
 #[test]
 fn telemetry_has_what_gemini_cli_records() {
-    let Some(gemini) = gemini() else { return };
+    let Some(gemini) = gemini("telemetry_has_what_gemini_cli_records") else { return };
     let scenario = scenarios().into_iter().find(|scenario| scenario.name == "one tool").unwrap();
     let (ours, theirs) = (recorded(&scenario, None), recorded(&scenario, Some(&gemini)));
     for name in ["hook_call", "tool_call", "api_request", "api_response", "user_prompt"] {
@@ -190,7 +183,7 @@ const NOT_COUNTED: [&str; 2] = ["errorsByType", "roles"];
 
 #[test]
 fn json_output_has_what_gemini_cli_prints() {
-    let Some(gemini) = gemini() else { return };
+    let Some(gemini) = gemini("json_output_has_what_gemini_cli_prints") else { return };
     let scenario = scenarios().into_iter().find(|scenario| scenario.name == "one tool").unwrap();
     let print = |program: Option<&[OsString]>, format: &str| {
         let sandbox = prepare(&scenario);
@@ -354,8 +347,37 @@ fn without_preamble(input: &mut Value) {
     }
 }
 
-/// How Gemini CLI is started, if it is installed.
-fn gemini() -> Option<Vec<OsString>> {
+#[test]
+fn where_gemini_cli_is_missing_every_test_that_needs_it_says_so() {
+    if root().join("node_modules/.bin/gemini").is_file() {
+        return;
+    }
+    let mut tests = Command::new(std::env::current_exe().unwrap());
+    tests.args(["suite::differential::", "--skip", "where_gemini_cli_is_missing"]);
+    let run = tests.env("PATH", root()).env_remove("HOOKWRIGHT_GEMINI").output().unwrap();
+    let said = String::from_utf8_lossy(&run.stderr);
+    let told: BTreeSet<&str> =
+        said.lines().filter_map(|line| line.strip_prefix("skipped: ")?.split(':').next()).collect();
+    let expected = BTreeSet::from([
+        "hooks_are_told_what_gemini_cli_tells_them",
+        "json_output_has_what_gemini_cli_prints",
+        "telemetry_has_what_gemini_cli_records",
+    ]);
+    assert_eq!(told, expected, "{said}");
+    assert!(run.status.success() && said.contains("HOOKWRIGHT_GEMINI=.../bundle/gemini.js"), "{said}");
+}
+
+/// How Gemini CLI is started, if it is installed; otherwise says that the test is left out.
+fn gemini(test: &str) -> Option<Vec<OsString>> {
+    let found = find_gemini();
+    if found.is_none() {
+        let how = "npm install @google/gemini-cli; HOOKWRIGHT_GEMINI=.../bundle/gemini.js";
+        skipped(test, &format!("Gemini CLI is not installed ({how})"));
+    }
+    found
+}
+
+fn find_gemini() -> Option<Vec<OsString>> {
     if let Some(file) = std::env::var_os("HOOKWRIGHT_GEMINI").filter(|file| !file.is_empty()) {
         assert!(Path::new(&file).is_file(), "HOOKWRIGHT_GEMINI names no file: {}", file.display());
         return has_program("node").then(|| vec!["node".into(), file]);

@@ -162,7 +162,8 @@ fn new_writes_a_hook_that_passes_its_own_test() {
     let languages = [("sh", "sh"), ("python", "python3"), ("node", "node")];
     for (language, program) in languages {
         if !hookwright_testkit::has_program(program) {
-            eprintln!("skipped: {program} is not installed");
+            let test = "new_writes_a_hook_that_passes_its_own_test";
+            hookwright_testkit::skipped(test, &format!("{program} is not installed"));
             continue;
         }
         let sandbox = sandbox();

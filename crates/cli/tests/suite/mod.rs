@@ -1,5 +1,6 @@
 mod agent;
 mod compatibility;
+mod dependencies;
 mod differential;
 mod doctor;
 mod examples;

@@ -60,7 +60,7 @@ pub(super) fn load(path: &Path, window: Window) -> Result<FileContent, ToolFailu
             ToolErrorKind::FileTooLarge,
             format!("SVG files larger than 1MB are not shown: {}", path.display()),
         )),
-        FileType::Svg | FileType::Text => Ok(FileContent::Text(cut(&encoding::decode(bytes).text, window))),
+        FileType::Svg | FileType::Text => Ok(FileContent::Text(cut(&encoding::decode(&bytes).text, window))),
     }
 }
 

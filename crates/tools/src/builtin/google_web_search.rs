@@ -6,6 +6,7 @@ use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::result::ToolResult;
 use crate::tool::{BoxFuture, Builtin};
+use hookwright_model::SearchAnswer;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -19,35 +20,6 @@ pub trait WebSearch: Send + Sync {
         query: &'a str,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<SearchAnswer, SearchError>>;
-}
-
-/// What a search found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SearchAnswer {
-    /// The answer, in words.
-    pub text: String,
-    /// Where it comes from.
-    pub sources: Vec<Source>,
-    /// Which part of the text comes from which source.
-    pub citations: Vec<Citation>,
-}
-
-/// A page that an answer comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// Its title.
-    pub title: Option<String>,
-    /// Its address.
-    pub uri: Option<String>,
-}
-
-/// Says that the text before a place comes from some sources.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Citation {
-    /// The place: a byte offset in the text.
-    pub end: usize,
-    /// Indexes of sources, counted from 0.
-    pub sources: Vec<usize>,
 }
 
 /// A search that failed.
@@ -112,50 +84,35 @@ impl Builtin for GoogleWebSearch {
             ));
         }
         Ok(ToolResult::text(
-            format!("Web search results for \"{query}\":\n\n{}", answer.to_text()),
+            format!("Web search results for \"{query}\":\n\n{}", to_text(&answer)),
             format!("Search results for \"{query}\" returned."),
         ))
     }
 }
 
-impl SearchAnswer {
-    /// The text with marks like `[1]` where sources are cited, and the list of sources below.
-    fn to_text(&self) -> String {
-        let mut text = self.text.clone();
-        let mut citations: Vec<&Citation> = self.citations.iter().collect();
-        citations.sort_by_key(|citation| std::cmp::Reverse(citation.end));
-        for citation in citations {
-            let marks: String = citation.sources.iter().map(|index| format!("[{}]", index + 1)).collect();
-            // From the last to the first, so that earlier places stay where they are.
-            text.insert_str(self.text.floor_char_boundary(citation.end), &marks);
-        }
-        if !self.sources.is_empty() {
-            text.push_str("\n\nSources:");
-            for (index, source) in self.sources.iter().enumerate() {
-                let title = source.title.as_deref().unwrap_or("Untitled");
-                let uri = source.uri.as_deref().unwrap_or("no address");
-                text.push_str(&format!("\n[{}] {title} ({uri})", index + 1));
-            }
-        }
-        text
+/// The text, and the list of its sources below.
+fn to_text(answer: &SearchAnswer) -> String {
+    let mut text = answer.text.clone();
+    if !answer.sources.is_empty() {
+        text.push_str("\n\nSources:");
     }
+    for (index, source) in answer.sources.iter().enumerate() {
+        let uri = if source.uri.is_empty() { "no address" } else { &source.uri };
+        text.push_str(&format!("\n[{}] {} ({uri})", index + 1, source.title));
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hookwright_model::SearchSource;
 
     #[test]
-    fn citations_go_where_they_belong() {
-        let answer = SearchAnswer {
-            text: "Héllo. World.".into(),
-            sources: vec![Source { title: Some("T".into()), uri: Some("u".into()) }, Source { title: None, uri: None }],
-            citations: vec![
-                Citation { end: 7, sources: vec![0] },
-                Citation { end: 999, sources: vec![0, 1] },
-                Citation { end: 2, sources: vec![1] },
-            ],
-        };
-        assert_eq!(answer.to_text(), "H[2]éllo.[1] World.[1][2]\n\nSources:\n[1] T (u)\n[2] Untitled (no address)");
+    fn sources_stand_below() {
+        let source = |title: &str, uri: &str| SearchSource { title: title.into(), uri: uri.into() };
+        let text = "Héllo.[1] World.[1][2]".to_owned();
+        let answer = SearchAnswer { text, sources: vec![source("T", "u"), source("Untitled", "")], queries: vec![] };
+        assert_eq!(to_text(&answer), "Héllo.[1] World.[1][2]\n\nSources:\n[1] T (u)\n[2] Untitled (no address)");
     }
 }

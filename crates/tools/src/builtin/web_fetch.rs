@@ -133,7 +133,7 @@ async fn read(fetched: Fetched, ctx: &ToolContext) -> Result<Part, String> {
     if encoding::is_binary(&fetched.body) {
         return Err(format!("{} is neither text nor a picture ({mime_type})", fetched.url));
     }
-    let text = decode(fetched.body, &fetched.content_type);
+    let text = encoding::decode_labelled(&fetched.body, charset(&fetched.content_type));
     let is_html = mime_type.contains("html") || mime_type.is_empty() && text.trim_start().starts_with('<');
     if !is_html {
         return Ok(Part::Text(text));
@@ -148,15 +148,10 @@ async fn read(fetched: Fetched, ctx: &ToolContext) -> Result<Part, String> {
     .map_err(|failure| format!("the page could not be turned into text: {}", failure.message))
 }
 
-fn decode(body: Vec<u8>, content_type: &str) -> String {
-    let one_byte = ["iso-8859-1", "latin1", "windows-1252", "us-ascii"];
-    let is_one_byte = content_type
-        .split_once("charset=")
-        .is_some_and(|(_, charset)| one_byte.iter().any(|name| charset.trim_matches('"').starts_with(name)));
-    if is_one_byte && std::str::from_utf8(&body).is_err() {
-        return body.into_iter().map(char::from).collect();
-    }
-    encoding::decode(body).text
+/// The encoding that `text/html; charset="…"` names.
+fn charset(content_type: &str) -> &str {
+    let charset = content_type.split_once("charset=").map_or("", |(_, charset)| charset);
+    charset.split(';').next().unwrap_or_default().trim_matches([' ', '"', '\''])
 }
 
 fn report(urls: &[String], pages: Vec<Result<Part, String>>) -> Result<ToolResult, ToolFailure> {
@@ -246,8 +241,11 @@ mod tests {
 
     #[test]
     fn older_encodings_are_read() {
-        assert_eq!(decode(b"caf\xE9".to_vec(), "text/html; charset=iso-8859-1"), "café");
-        assert_eq!(decode("café".into(), "text/html; charset=utf-8"), "café");
+        let decode = |body: &[u8], content_type| encoding::decode_labelled(body, charset(content_type));
+        assert_eq!(decode(b"caf\xE9", "text/html; charset=iso-8859-1"), "café");
+        assert_eq!(decode("café".as_bytes(), "text/html; charset=utf-8"), "café");
+        assert_eq!(decode(b"caf\xE9", "text/html"), "caf\u{FFFD}");
+        assert_eq!(decode(b"\xFF\xFEa\0", "text/html; charset=windows-1252"), "a");
     }
 
     #[test]

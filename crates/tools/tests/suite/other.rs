@@ -1,9 +1,9 @@
 //! `write_todos`, `save_memory`, `google_web_search`, and all tools together.
 
 use super::support::{Project, told};
+use hookwright_model::{SearchAnswer, SearchSource};
 use hookwright_tools::{
-    BUILTINS, BoxFuture, Registry, SearchAnswer, SearchError, Source, ToolErrorKind, ToolKind, WebSearch,
-    validate_arguments,
+    BUILTINS, BoxFuture, Registry, SearchError, ToolErrorKind, ToolKind, WebSearch, validate_arguments,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -76,8 +76,8 @@ impl WebSearch for Searcher {
                 "hang" => std::future::pending().await,
                 _ => Ok(SearchAnswer {
                     text: "It is.".into(),
-                    sources: vec![Source { title: Some("T".into()), uri: Some("https://t".into()) }],
-                    citations: vec![],
+                    sources: vec![SearchSource { title: "T".into(), uri: "https://t".into() }],
+                    queries: vec![],
                 }),
             }
         })

@@ -1,6 +1,7 @@
 //! `web_fetch`, against a server on this machine.
 
 use super::support::{Project, told};
+use hookwright_model::ProxyOptions;
 use hookwright_tools::{HttpAccess, HttpPolicy, PrivateAddresses, ToolErrorKind};
 use serde_json::json;
 use std::sync::Arc;
@@ -136,12 +137,52 @@ async fn a_redirect_to_a_private_address_is_refused() {
     .await;
     let project = project(|policy| {
         policy.private_addresses = PrivateAddresses::Refused;
-        policy.proxy = Some(server);
+        policy.proxy = Some(ProxyOptions { url: server, no_proxy: None });
     });
     assert!(project.told("web_fetch", json!({ "url": "http://public.example/fine" })).await.contains("public text"));
     for path in ["start", "other"] {
         let (_, text) = project.refused("web_fetch", json!({ "url": format!("http://public.example/{path}") })).await;
         assert!(text.contains("private network") && !text.contains("secret text"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn hosts_without_a_proxy_are_reached_and_judged_directly() {
+    let proxy = serve(|_| ok("text/plain", "by way of the proxy")).await;
+    let server = serve(|_| ok("text/plain", "direct")).await;
+    let direct = ProxyOptions { url: proxy, no_proxy: Some("example.org, 127.0.0.1, localhost.example".into()) };
+    let open = project(|policy| policy.proxy = Some(direct.clone()));
+    assert!(open.told("web_fetch", json!({ "url": server })).await.contains("direct"));
+    assert!(open.told("web_fetch", json!({ "url": "http://a.example/" })).await.contains("by way of the proxy"));
+    let closed = project(|policy| {
+        policy.private_addresses = PrivateAddresses::Refused;
+        policy.proxy = Some(direct);
+    });
+    assert!(closed.told("web_fetch", json!({ "url": "http://a.example/" })).await.contains("by way of the proxy"));
+    let (_, text) = closed.refused("web_fetch", json!({ "url": server })).await;
+    assert!(text.contains("private network"), "{text}");
+}
+
+#[tokio::test]
+async fn pages_are_read_in_the_encoding_they_name() {
+    let server = serve(|path| match path {
+        "/1252" => ok("text/plain; charset=windows-1252", b"\x93caf\xE9\x94 \x80 5"),
+        "/latin1" => ok("text/plain; charset=\"ISO-8859-1\"; x=y", b"\x93caf\xE9\x94"),
+        "/sjis" => ok("text/plain;charset=Shift_JIS", b"\x93\xFA\x96\x7B"),
+        "/wrong" => ok("text/plain; charset=windows-1252", "caf\u{e9} \u{20ac}"),
+        _ => ok("text/plain; charset=nonsense", "caf\u{e9}"),
+    })
+    .await;
+    let project = project(|_| {});
+    for (path, text) in [
+        ("1252", "\u{201c}caf\u{e9}\u{201d} \u{20ac} 5"),
+        ("latin1", "\u{201c}caf\u{e9}\u{201d}"),
+        ("sjis", "\u{65e5}\u{672c}"),
+        ("wrong", "caf\u{e9} \u{20ac}"),
+        ("other", "caf\u{e9}"),
+    ] {
+        let told = project.told("web_fetch", json!({ "url": format!("{server}/{path}") })).await;
+        assert!(told.contains(&format!("---\n{text}\n")), "{path}: {told:?}");
     }
 }
 

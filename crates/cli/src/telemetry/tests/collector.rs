@@ -5,8 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Instant;
 
-use hookwright_settings::OtlpProtocol;
+use hookwright_settings::{OtlpProtocol, World};
 
+use super::super::{CollectorOptions, Running, Sink};
 use super::*;
 
 /// What was sent: path and body.
@@ -285,4 +286,101 @@ fn a_file_goes_before_a_collector() {
     let path = dir.path().join("t.log");
     send(&Config { outfile: Some(path.clone()), ..config(&endpoint) }, &[prompt()]);
     assert!(path.exists() && received.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_refusal_is_told_once_with_the_collectors_answer() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || head(&stream, b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n"));
+        }
+    });
+    let warnings = send(&config(&endpoint), &turn());
+    assert_eq!(warnings, [format!("some telemetry could not be sent to {endpoint}: it answered 401 Unauthorized")]);
+}
+
+/// Takes a request's head, which it gives back, and answers before the body is read.
+fn head(mut stream: &TcpStream, answer: &[u8]) -> String {
+    let mut head = String::new();
+    let mut reader = BufReader::new(stream);
+    while reader.read_line(&mut head).is_ok_and(|read| read > 2) {}
+    stream.write_all(answer).unwrap();
+    let mut rest = Vec::new();
+    let _ = reader.read_to_end(&mut rest);
+    head.push_str(&String::from_utf8_lossy(&rest));
+    head
+}
+
+#[test]
+fn the_environment_adds_headers_and_says_who_is_speaking() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let request = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        head(&stream, b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    });
+    let env = [
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b, ,=c,x-other=d=e"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "team=red,service.name=no"),
+        ("OTEL_SERVICE_NAME", "mine"),
+    ];
+    let world = World::new(env.map(|(name, value)| (name.into(), value.into())).to_vec(), Default::default());
+    let facts = SessionFacts { collector: CollectorOptions::new(&world, None), ..facts() };
+    let (telemetry, warnings) = Telemetry::start(&config(&endpoint), &facts);
+    assert_eq!(warnings, [""; 0]);
+    drop(telemetry);
+    let request = request.join().unwrap();
+    assert!(request.contains("x-key: a b\r\n") && request.contains("x-other: d=e\r\n"), "{request}");
+    let said =
+        |name: &str, value: &str| request.contains(&json!({"key": name, "value": {"stringValue": value}}).to_string());
+    assert!(said("service.name", "mine") && said("team", "red") && said("session.id", "s1"), "{request}");
+    assert!(!said("service.name", "hookwright") && !said("service.name", "no"), "{request}");
+}
+
+#[test]
+fn more_than_one_request_holds_arrives_whole_and_in_order() {
+    let (endpoint, received) = serve();
+    let prompt =
+        |number: usize| AgentEvent::PromptStarted { prompt: "x".repeat(20_000), prompt_id: number.to_string() };
+    let events: Vec<_> = (0..300).map(prompt).collect();
+    assert_eq!(send(&config(&endpoint), &events), [""; 0]);
+    let (_, logs) = items(&received, "/v1/logs", ["resourceLogs", "scopeLogs", "logRecords"]);
+    let ids: Vec<_> = logs[1..].iter().map(|log| attributes(log)["prompt_id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids, (0..300).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert_eq!(spans(&received).len(), 300);
+    let requests = received.lock().unwrap().iter().filter(|(path, _)| path == "/v1/logs").count();
+    assert!(requests >= 3, "{requests} requests");
+}
+
+#[test]
+fn what_a_silent_collector_leaves_waiting_is_bounded_and_nobody_waits_for_it() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", silent.local_addr().unwrap());
+    let (mut telemetry, _) = Telemetry::start(&config(&endpoint), &facts());
+    let long = AgentEvent::PromptStarted { prompt: "x".repeat(60_000), prompt_id: "p1".into() };
+    let began = Instant::now();
+    (0..400).for_each(|_| telemetry.record(&long));
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let Some(Running { sink: Sink::Collector(collector), .. }) = telemetry.0.as_deref() else { panic!("no collector") };
+    let waiting = collector.waiting();
+    assert!((1 << 20..=16 << 20).contains(&waiting), "{waiting} bytes of 24 MB");
+    assert_eq!(telemetry.shutdown().len(), 1);
+}
+
+#[test]
+fn times_arrive_as_histograms() {
+    let (endpoint, received) = serve();
+    send(&config(&endpoint), &turn());
+    let (_, metrics) = items(&received, "/v1/metrics", ["resourceMetrics", "scopeMetrics", "metrics"]);
+    let latency = metrics.iter().find(|metric| metric["name"] == "gemini_cli.tool.call.latency").unwrap();
+    assert_eq!((&latency["unit"], &latency["histogram"]["aggregationTemporality"]), (&json!("ms"), &json!(2)));
+    let point = &latency["histogram"]["dataPoints"][0];
+    assert_eq!(
+        (&point["count"], &point["sum"], &point["min"], &point["max"]),
+        (&json!("2"), &json!(164), &json!(82), &json!(82))
+    );
+    assert_eq!(point["explicitBounds"].as_array().unwrap().len() + 1, point["bucketCounts"].as_array().unwrap().len());
+    assert_eq!(point["bucketCounts"][6], "2");
 }

@@ -1,6 +1,5 @@
 //! Real hooks, real files, a real HTTP server.
 
-#[cfg(feature = "otlp")]
 mod collector;
 mod outfile;
 mod records;

@@ -1,0 +1,268 @@
+//! When things happened, and within what: a turn holds requests, tools and hooks; a request holds the hooks that see its
+//! answer, a tool the hooks that guard it. Never content: that is for records.
+
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime};
+
+use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_hooks::{EventKind, HookInput, RunReport, canonical_tool_name};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::telemetry::record::{Content, Field, Fields, hook_name};
+
+/// A time in which something happened, and within what.
+#[derive(Debug)]
+pub(super) struct Span {
+    pub(super) context: SpanContext,
+    pub(super) parent: Option<SpanContext>,
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) start: SystemTime,
+    pub(super) end: SystemTime,
+    pub(super) attributes: Fields<'static>,
+    pub(super) error: Option<String>,
+}
+
+/// Who does the work of a span.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Internal,
+    Client,
+}
+
+/// What others say to name a span: the trace that it belongs to, and itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpanContext {
+    trace: u128,
+    span: u64,
+}
+
+impl SpanContext {
+    /// A new one within another, or one that begins a trace.
+    fn within(parent: Option<SpanContext>) -> Self {
+        let trace = parent.map_or_else(|| Uuid::new_v4().as_u128(), |parent| parent.trace);
+        // The half with the fixed bits that say which kind of id it is, so it is never zero.
+        SpanContext { trace, span: Uuid::new_v4().as_u64_pair().1 }
+    }
+
+    pub(super) fn trace_id(&self) -> String {
+        format!("{:032x}", self.trace)
+    }
+
+    pub(super) fn span_id(&self) -> String {
+        format!("{:016x}", self.span)
+    }
+}
+
+impl Span {
+    fn set(&mut self, name: &'static str, value: impl Into<Field<'static>>) {
+        self.attributes.push((name, value.into()));
+    }
+}
+
+/// The spans that are open.
+#[derive(Debug)]
+pub(super) struct Spans {
+    session_id: String,
+    turn: Option<Span>,
+    request: Option<Span>,
+    tools: Vec<OpenTool>,
+    finished: Vec<Span>,
+}
+
+#[derive(Debug)]
+struct OpenTool {
+    call_id: String,
+    name: String,
+    args: Map<String, Value>,
+    span: Span,
+}
+
+impl Spans {
+    pub(super) fn new(session_id: &str) -> Self {
+        let (tools, finished) = Default::default();
+        Spans { session_id: session_id.to_owned(), turn: None, request: None, tools, finished }
+    }
+
+    /// What has ended since this was last asked.
+    pub(super) fn finished(&mut self) -> Vec<Span> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// Opens and closes what an event opens and closes; gives back the span that the event is about.
+    pub(super) fn record(&mut self, event: &AgentEvent, content: Content, now: SystemTime) -> Option<SpanContext> {
+        match event {
+            AgentEvent::PromptStarted { prompt_id, .. } => {
+                self.close(now);
+                let attributes = [
+                    ("gen_ai.conversation.id", self.session_id.clone().into()),
+                    ("prompt_id", prompt_id.clone().into()),
+                ];
+                let span = open("user_prompt", Kind::Internal, None, now, attributes);
+                Some(self.turn.insert(span).context)
+            }
+            AgentEvent::ModelRequest { request, prompt_id } => {
+                let attributes = [
+                    ("gen_ai.operation.name", "generate_content".into()),
+                    ("gen_ai.request.model", request.model.clone().into()),
+                    ("prompt_id", prompt_id.clone().into()),
+                ];
+                let span = open("llm_call", Kind::Client, self.turn(), now, attributes);
+                Some(self.request.insert(span).context)
+            }
+            AgentEvent::ModelResponse { usage, .. } => {
+                let mut span = self.request.take()?;
+                if let Some(usage) = usage {
+                    span.set("gen_ai.usage.input_tokens", usage.prompt);
+                    span.set("gen_ai.usage.output_tokens", usage.candidates);
+                }
+                Some(self.end(span, None, now))
+            }
+            AgentEvent::ModelFailed { .. } => {
+                let span = self.request.take()?;
+                Some(self.end(span, Some("api_error"), now))
+            }
+            AgentEvent::ToolRequested { call_id, name, args } => Some(self.open_tool(call_id, name, args, now)),
+            AgentEvent::ToolStarted(start) if !self.tools.iter().any(|tool| tool.call_id == start.call_id) => {
+                Some(self.open_tool(&start.call_id, &start.name, &start.args, now))
+            }
+            AgentEvent::ToolFinished(finished) => {
+                let known = self.tools.iter().position(|tool| tool.call_id == finished.call_id);
+                let at = known.unwrap_or_else(|| {
+                    let began = before(now, finished.duration);
+                    self.open_tool(&finished.call_id, &finished.name, &finished.args, began);
+                    self.tools.len() - 1
+                });
+                let mut tool = self.tools.remove(at);
+                tool.span.set("success", Field::Flag(finished.error.is_none()));
+                Some(self.end(tool.span, finished.error.as_ref().map(|error| error.kind.as_str()), now))
+            }
+            AgentEvent::HookFinished { report, input } => Some(self.hook(report, input, content, now)),
+            AgentEvent::TurnFinished(outcome) => {
+                let turn = self.turn();
+                if let Some(span) = &mut self.turn {
+                    span.set("outcome", outcome_name(outcome));
+                    if let TurnEnd::Failed { .. } = outcome {
+                        span.error = Some(outcome_name(outcome).to_owned());
+                    }
+                }
+                self.close(now);
+                turn
+            }
+            _ => self.turn(),
+        }
+    }
+
+    /// Ends whatever is still open.
+    pub(super) fn close(&mut self, now: SystemTime) {
+        let tools = self.tools.drain(..).map(|tool| tool.span);
+        let open = tools.chain(self.request.take()).chain(self.turn.take());
+        self.finished.extend(open.map(|span| Span { end: now, ..span }));
+    }
+
+    /// Ends a span, well or with an error.
+    fn end(&mut self, mut span: Span, error: Option<&str>, now: SystemTime) -> SpanContext {
+        if let Some(error) = error {
+            span.set("error.type", error.to_owned());
+            span.error = Some(error.to_owned());
+        }
+        let context = span.context;
+        self.finished.push(Span { end: now, ..span });
+        context
+    }
+
+    fn turn(&self) -> Option<SpanContext> {
+        self.turn.as_ref().map(|span| span.context)
+    }
+
+    fn open_tool(&mut self, call_id: &str, name: &str, args: &Map<String, Value>, start: SystemTime) -> SpanContext {
+        let name = canonical_tool_name(name).to_owned();
+        let attributes = [
+            ("gen_ai.operation.name", "execute_tool".into()),
+            ("gen_ai.tool.name", name.clone().into()),
+            ("gen_ai.tool.call.id", call_id.to_owned().into()),
+        ];
+        let span = open("tool_call", Kind::Internal, self.turn(), start, attributes);
+        let context = span.context;
+        self.tools.push(OpenTool { call_id: call_id.to_owned(), name, args: args.clone(), span });
+        context
+    }
+
+    fn hook(&mut self, report: &RunReport, input: &HookInput, content: Content, now: SystemTime) -> SpanContext {
+        let mut attributes = vec![
+            ("hook_event_name", report.event.name().into()),
+            ("hook_name", hook_name(report, content).to_owned().into()),
+            ("status", report.status.as_str().into()),
+        ];
+        attributes.extend(report.exit_code.map(|code| ("exit_code", Field::Number(code.into()))));
+        let start = before(now, report.duration);
+        let parent = self.parent(report.event, input);
+        let span = open("hook_call", Kind::Internal, parent, start, attributes);
+        // A hook that says no has done its work.
+        let error = (!report.succeeded()).then_some(report.status.as_str());
+        self.end(span, error, now)
+    }
+
+    /// Within what a hook ran.
+    fn parent(&self, event: EventKind, input: &HookInput) -> Option<SpanContext> {
+        let within = match event {
+            EventKind::BeforeTool | EventKind::AfterTool | EventKind::Notification => self.tool(input),
+            EventKind::AfterModel => self.request.as_ref(),
+            _ => None,
+        };
+        within.map(|span| span.context).or_else(|| self.turn())
+    }
+
+    /// The call that a hook is about. Hooks are not told its id: where several are open, name and arguments tell.
+    fn tool(&self, input: &HookInput) -> Option<&Span> {
+        if let [tool] = self.tools.as_slice() {
+            return Some(&tool.span);
+        }
+        if self.tools.is_empty() {
+            return None;
+        }
+        let text = input.to_json();
+        let about: About<'_> = serde_json::from_str(&text).ok()?;
+        let mut named = self.tools.iter().filter(|tool| tool.name == about.tool_name);
+        let same = named.clone().find(|tool| tool.args == about.tool_input);
+        same.or_else(|| named.next()).map(|tool| &tool.span)
+    }
+}
+
+/// What a hook is told of a call.
+#[derive(Deserialize)]
+struct About<'a> {
+    #[serde(borrow)]
+    tool_name: Cow<'a, str>,
+    tool_input: Map<String, Value>,
+}
+
+/// A span that begins.
+fn open(
+    name: &'static str,
+    kind: Kind,
+    parent: Option<SpanContext>,
+    start: SystemTime,
+    attributes: impl Into<Fields<'static>>,
+) -> Span {
+    let (context, attributes) = (SpanContext::within(parent), attributes.into());
+    Span { context, parent, name, kind, start, end: start, attributes, error: None }
+}
+
+fn before(now: SystemTime, duration: Duration) -> SystemTime {
+    now.checked_sub(duration).unwrap_or(now)
+}
+
+fn outcome_name(end: &TurnEnd) -> &'static str {
+    match end {
+        TurnEnd::Answered => "answered",
+        TurnEnd::Blocked(_) => "blocked",
+        TurnEnd::Stopped(_) => "stopped",
+        TurnEnd::Cancelled => "cancelled",
+        TurnEnd::TurnLimit(_) => "turn_limit",
+        TurnEnd::Loop(_) => "loop",
+        TurnEnd::Failed { .. } => "failed",
+    }
+}

@@ -1,0 +1,187 @@
+//! OTLP's JSON: how spans, log records and totals are written, and what stands around them in a request. Pure.
+
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use super::spans::{Kind as SpanKind, Span, SpanContext};
+use crate::telemetry::file::timestamp;
+use crate::telemetry::metric::{BOUNDARIES, Kind, METRICS, Metric, Series, Totals};
+use crate::telemetry::record::{Field, Fields, Record};
+
+/// How much of a text a record carries: records wait in memory, and collectors refuse large requests.
+const TEXT_BYTES: usize = 64 << 10;
+
+/// A kind of telemetry: where it goes, and the names of the three lists that it lies in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Signal {
+    Traces,
+    Logs,
+    Metrics,
+}
+
+impl Signal {
+    /// Below the collector's address.
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Signal::Traces => "v1/traces",
+            Signal::Logs => "v1/logs",
+            Signal::Metrics => "v1/metrics",
+        }
+    }
+
+    fn lists(self) -> [&'static str; 3] {
+        match self {
+            Signal::Traces => ["resourceSpans", "scopeSpans", "spans"],
+            Signal::Logs => ["resourceLogs", "scopeLogs", "logRecords"],
+            Signal::Metrics => ["resourceMetrics", "scopeMetrics", "metrics"],
+        }
+    }
+
+    /// A request's body: items that are JSON already, and who says them.
+    pub(super) fn body(self, resource: &str, items: &[String]) -> String {
+        let [resources, scopes, name] = self.lists();
+        let scope = json!({"name": "hookwright", "version": env!("CARGO_PKG_VERSION")});
+        let items = items.join(",");
+        format!(r#"{{"{resources}":[{{"resource":{resource},"{scopes}":[{{"scope":{scope},"{name}":[{items}]}}]}}]}}"#)
+    }
+}
+
+/// Who is speaking; what the environment says about it goes first.
+pub(super) fn resource(said: &[(String, String)], session_id: &str) -> String {
+    let own =
+        [("service.name", "hookwright"), ("service.version", env!("CARGO_PKG_VERSION")), ("session.id", session_id)];
+    let own = own.into_iter().filter(|(key, _)| said.iter().all(|(name, _)| name != key));
+    let all = said.iter().map(|(key, value)| (key.as_str(), value.as_str())).chain(own);
+    let all = all.map(|(key, value)| attribute(key, json!({"stringValue": value})));
+    json!({"attributes": all.collect::<Vec<_>>()}).to_string()
+}
+
+/// A log record.
+pub(super) fn log(common: &Fields<'_>, record: &Record<'_>, span: Option<&SpanContext>, now: SystemTime) -> String {
+    let own = [("event.name", Field::from(record.name)), ("event.timestamp", timestamp(now).into())];
+    let mut log = json!({
+        "timeUnixNano": nanos(now),
+        "observedTimeUnixNano": nanos(now),
+        "severityNumber": 9,
+        "eventName": record.name,
+        "body": {"stringValue": record.body},
+        "attributes": attributes(own.iter().chain(common).chain(&record.fields)),
+    });
+    if let Some(span) = span {
+        log["traceId"] = span.trace_id().into();
+        log["spanId"] = span.span_id().into();
+        log["flags"] = 1.into();
+    }
+    log.to_string()
+}
+
+/// A span that has ended.
+pub(super) fn span(span: &Span) -> String {
+    let kind = match span.kind {
+        SpanKind::Internal => 1,
+        SpanKind::Client => 3,
+    };
+    let mut json = json!({
+        "traceId": span.context.trace_id(),
+        "spanId": span.context.span_id(),
+        "name": span.name,
+        "kind": kind,
+        "startTimeUnixNano": nanos(span.start),
+        "endTimeUnixNano": nanos(span.end.max(span.start)),
+        "attributes": attributes(&span.attributes),
+        "flags": 1,
+    });
+    if let Some(parent) = &span.parent {
+        json["parentSpanId"] = parent.span_id().into();
+    }
+    if let Some(error) = &span.error {
+        json["status"] = json!({"code": 2, "message": error});
+    }
+    json.to_string()
+}
+
+/// The running totals, in the table's order.
+pub(super) fn metrics(totals: &Totals, common: &Fields<'_>, now: SystemTime) -> Vec<String> {
+    let points = |metric: &Metric| totals.of(metric).map(|series| point(series, common, now)).collect::<Vec<_>>();
+    let measured = METRICS.iter().map(|metric| (metric, points(metric))).filter(|(_, points)| !points.is_empty());
+    measured
+        .map(|(metric, points)| {
+            // Cumulative: since the session began.
+            let (name, data) = match metric.kind {
+                Kind::Counter => {
+                    ("sum", json!({"dataPoints": points, "aggregationTemporality": 2, "isMonotonic": true}))
+                }
+                Kind::Histogram => ("histogram", json!({"dataPoints": points, "aggregationTemporality": 2})),
+            };
+            let (description, unit) = (metric.description, metric.unit);
+            json!({"name": metric.name, "description": description, "unit": unit, name: data}).to_string()
+        })
+        .collect()
+}
+
+fn point(series: &Series, common: &Fields<'_>, now: SystemTime) -> Value {
+    let tags = series.tags.iter().map(|(name, value)| attribute(name, tag(value)));
+    let mut point = json!({
+        "attributes": attributes(common).into_iter().chain(tags).collect::<Vec<_>>(),
+        "startTimeUnixNano": nanos(series.since),
+        "timeUnixNano": nanos(now),
+    });
+    match series.metric.kind {
+        Kind::Counter => point["asInt"] = series.sum.to_string().into(),
+        Kind::Histogram => {
+            point["count"] = series.count.to_string().into();
+            point["sum"] = series.sum.into();
+            point["min"] = series.min.into();
+            point["max"] = series.max.into();
+            point["explicitBounds"] = BOUNDARIES.as_slice().into();
+            point["bucketCounts"] = series.buckets.iter().map(u64::to_string).collect();
+        }
+    }
+    point
+}
+
+fn attributes<'a>(fields: impl IntoIterator<Item = &'a (&'static str, Field<'a>)>) -> Vec<Value> {
+    fields.into_iter().map(|(name, field)| attribute(name, value(field))).collect()
+}
+
+fn attribute(name: &str, value: Value) -> Value {
+    json!({"key": name, "value": value})
+}
+
+/// Whole numbers are written as texts: JSON's own lose their last digits in many readers.
+fn value(field: &Field<'_>) -> Value {
+    match field {
+        Field::Text(text) => json!({"stringValue": cut(text)}),
+        Field::Texts(texts) => {
+            let values: Vec<Value> = texts.iter().map(|text| json!({"stringValue": cut(text)})).collect();
+            json!({"arrayValue": {"values": values}})
+        }
+        Field::Number(number) => json!({"intValue": number.to_string()}),
+        Field::Flag(flag) => json!({"boolValue": flag}),
+        Field::Input(input) => json!({"stringValue": cut(&input.to_json())}),
+    }
+}
+
+fn tag(value: &Value) -> Value {
+    match value {
+        Value::Bool(flag) => json!({"boolValue": flag}),
+        Value::Number(number) => json!({"intValue": number.to_string()}),
+        Value::String(text) => json!({"stringValue": cut(text)}),
+        other => json!({"stringValue": other.to_string()}),
+    }
+}
+
+/// Nanoseconds since 1970.
+fn nanos(time: SystemTime) -> String {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
+}
+
+/// A text of bounded length that says so if it was cut.
+fn cut(text: &str) -> String {
+    if text.len() <= TEXT_BYTES {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(TEXT_BYTES);
+    format!("{}… ({} bytes in all)", &text[..end], text.len())
+}

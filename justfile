@@ -1,0 +1,45 @@
+# The daily commands; `just` lists them. What CI runs is in .ci/run.
+
+_list:
+    @just --list --unsorted
+
+# the program, as people get it
+build:
+    cargo build --release -p hookwright
+
+# run the program from its source
+run *args:
+    cargo run -q -p hookwright -- {{args}}
+
+# all tests, or those whose names contain a word
+test *words:
+    cargo test --workspace {{words}}
+
+# formatting and lints, as CI wants them
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets --all-features -- -D warnings
+
+# everything that CI runs
+ci:
+    .ci/run
+
+# look through changed snapshots (needs cargo-insta)
+review:
+    cargo insta test --workspace --review
+
+# write schemas/ anew
+schemas:
+    UPDATE_SCHEMAS=1 cargo test -p hookwright schemas
+
+# the engine beside its floors
+bench *part:
+    cargo bench -p hookwright-hooks --bench engine -- {{part}}
+
+# licences, bans, doubles, sources and known holes of dependencies (needs cargo-deny and the network)
+deny:
+    cargo deny check
+
+# what the release binary is made of, by crate (needs cargo-bloat)
+weight:
+    cargo bloat --release -p hookwright --crates -n 40
