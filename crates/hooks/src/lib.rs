@@ -45,6 +45,7 @@ pub mod declare;
 mod diagnostic;
 mod engine;
 mod event;
+mod files;
 mod firing;
 mod input;
 pub mod jsonc;
@@ -61,6 +62,7 @@ mod registry;
 mod run;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod shell;
 mod tool_names;
 
 pub use answer::{Answer, Captured, Cause, Decision, End, Reading, Trouble, read};
@@ -68,6 +70,7 @@ pub use declare::{Declared, HooksConfig, Layer, declare};
 pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
 pub use engine::{Builder, HookEngine};
 pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
+pub use files::{CommandFiles, Fingerprinted, NamedFile, Naming, Whereabouts};
 pub use input::{
     AfterAgent, AfterModel, AfterTool, AnyEvent, BeforeAgent, BeforeModel, BeforeTool, BeforeToolSelection, Event,
     HookInput, Notification, PreCompress, Session, SessionEnd, SessionStart,

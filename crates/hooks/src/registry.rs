@@ -169,6 +169,14 @@ impl Hook {
         }
     }
 
+    /// Variables of its own.
+    pub fn env(&self) -> &[(String, String)] {
+        match &self.action {
+            Action::Command(command) => &command.env,
+            Action::Function(_) => &[],
+        }
+    }
+
     /// Hooks with equal keys are one hook. A hook in code equals no other.
     pub(crate) fn key(&self) -> Option<(Option<&str>, &str)> {
         self.command().map(|command| (self.name.as_deref(), command))

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{
-    Action, Declared, Diagnostic, HookState, Layer, Redaction, Registry, Source, SourceText, declare,
+    Action, CommandFiles, Declared, Diagnostic, Fingerprinted, Hook, HookState, Layer, Redaction, Registry, Source,
+    SourceText, Whereabouts, declare,
 };
 use jsonc_parser::ast::Object;
 use serde_json::Map;
@@ -106,6 +107,16 @@ impl Loaded {
         let counts = |file: &&SettingsFile| matches!(file.state, FileState::Loaded | FileState::Broken);
         let own = self.files.iter().find(|file| file.source == Source::Project).filter(counts);
         own.map_or(&self.paths.user_settings, |file| &file.path)
+    }
+
+    /// The files that a command hook names, run in the project.
+    pub fn files_of(&self, hook: &Hook) -> CommandFiles {
+        let root = &self.project.root;
+        let variable = |name: &str| trust::variable(hook, &self.world, root, name);
+        match hook.action.fingerprinted(&Whereabouts { cwd: root, variable: &variable }) {
+            Fingerprinted::Declared { files, .. } => files,
+            Fingerprinted::InCode => CommandFiles { files: Vec::new(), certain: true },
+        }
     }
 }
 
@@ -257,7 +268,7 @@ impl Hooks<'_> {
         extensions: &[Extension],
         problems: Vec<Diagnostic>,
     ) -> (Registry, Vec<Review>) {
-        let mut reviewer = Reviewer::new(self.paths);
+        let mut reviewer = Reviewer::new(self.paths, self.root, self.world);
         let mut problems = problems;
         let review = self.settings.security.hook_review;
         let mut all = Vec::new();
@@ -269,7 +280,7 @@ impl Hooks<'_> {
             if declared.source == Source::Project {
                 let real = std::fs::canonicalize(self.root).unwrap_or_else(|_| self.root.to_owned());
                 let scope = Scope::Project(real.to_string_lossy().into_owned());
-                reviewer.look_at(&scope, self.root, &[], &declared.hooks, review, &mut problems);
+                reviewer.look_at(&scope, self.root, &declared.hooks, review, &mut problems);
             }
             all.push(declared);
         }
@@ -278,7 +289,7 @@ impl Hooks<'_> {
         for extension in extensions.iter().filter(|extension| extension.active) {
             let declared = declare_extension(extension);
             let scope = Scope::Extension(extension.name.clone());
-            reviewer.look_at(&scope, &extension.path, &extension.placeholders, &declared.hooks, review, &mut problems);
+            reviewer.look_at(&scope, &extension.path, &declared.hooks, review, &mut problems);
             all.push(declared);
         }
         all.push(Declared::empty(Source::User, problems));
@@ -324,6 +335,7 @@ fn notices(project: &Project, paths: &Paths, registry: &Registry, reviews: &[Rev
         source: review.hook.source.clone(),
         finding: review.finding.clone(),
         held: review.held,
+        certain: review.certain,
     }));
     for how in [SwitchedOff::ByName, SwitchedOff::All] {
         let hooks = switched_off(registry, how);
