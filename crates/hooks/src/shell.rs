@@ -176,9 +176,7 @@ impl Word {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Plain(plain) if !plain.contains(SPECIAL) && !(plain.contains('[') && plain.contains(']')) => {
-                    text.push_str(plain)
-                }
+                Piece::Plain(plain) if !is_special(plain) => text.push_str(plain),
                 Piece::Quoted(quoted) => text.push_str(quoted),
                 _ => return None,
             }
@@ -208,8 +206,10 @@ impl Word {
     }
 }
 
-/// What is expanded where no quotes protect it.
-const SPECIAL: [char; 4] = ['*', '?', '~', '{'];
+/// Whether something is expanded where no quotes protect it.
+fn is_special(plain: &str) -> bool {
+    plain.contains(['*', '?', '~', '{']) || (plain.contains('[') && plain.contains(']'))
+}
 
 /// The command of a text that is one simple command and nothing else: no chain, no substitution, no redirection, no
 /// variables set.
