@@ -66,7 +66,7 @@ pub mod shell;
 mod tool_names;
 
 pub use answer::{Answer, Captured, Cause, Decision, End, Reading, Trouble, read};
-pub use declare::{Declared, HooksConfig, Layer, declare};
+pub use declare::{Declared, HooksConfig, Layer, declare, declare_document};
 pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
 pub use engine::{Builder, HookEngine};
 pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};

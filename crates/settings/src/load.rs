@@ -4,17 +4,17 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
     Action, CommandFiles, Declared, Diagnostic, Fingerprinted, Hook, HookState, Layer, Redaction, Registry, Source,
-    SourceText, Whereabouts, declare,
+    Whereabouts, declare, declare_document,
 };
-use jsonc_parser::ast::Object;
 use serde_json::Map;
 
 use crate::env_file;
 use crate::extensions::{self, Extension, ExtensionChoice, Surroundings};
 use crate::file::read_text;
-use crate::json::{fill_variables, parse_object};
+use crate::json::fill_variables;
 use crate::notice::{Notice, SwitchedOff};
 use crate::paths::{GEMINI_DIR, Paths};
 use crate::settings::{Merged, Settings, lay_over, read_layer};
@@ -189,7 +189,8 @@ impl LayerFile {
     }
 
     fn of_project(path: &Path, trust: &FolderTrust) -> Self {
-        if trust.is_trusted() {
+        // One that is no file at all is reported without being opened.
+        if trust.is_trusted() || (path.exists() && !path.is_file()) {
             return LayerFile::read(Source::Project, path);
         }
         let content = if path.exists() { Content::Untrusted } else { Content::Missing };
@@ -198,33 +199,24 @@ impl LayerFile {
 
     /// The file's content, parsed once for everything that looks into it.
     fn tree(&self) -> Tree<'_> {
-        let text = match &self.content {
-            Content::Text(text) => text.trim_start_matches('\u{feff}'),
-            _ => "",
-        };
-        let source = SourceText::new(&self.path, text);
-        // A file that does not parse is reported once, by the engine.
-        let root = parse_object(text, &source).map_err(|_| NotJson);
-        Tree { file: self, text, source, root }
+        let text = if let Content::Text(text) = &self.content { text } else { "" };
+        Tree { file: self, text, document: Document::parse(&self.path, text) }
     }
 }
-
-struct NotJson;
 
 /// A settings file as a tree with places.
 struct Tree<'t> {
     file: &'t LayerFile,
     text: &'t str,
-    source: SourceText<'t>,
-    root: Result<Option<Object<'t>>, NotJson>,
+    document: Document<'t>,
 }
 
 impl Tree<'_> {
     fn state(&self) -> SettingsFile {
-        let state = match (&self.file.content, &self.root) {
+        let state = match (&self.file.content, &self.document.root) {
             (Content::Missing, _) => FileState::Missing,
             (Content::Untrusted, _) => FileState::Untrusted,
-            (Content::Unreadable(_), _) | (Content::Text(_), Err(NotJson)) => FileState::Broken,
+            (Content::Unreadable(_), _) | (Content::Text(_), Err(_)) => FileState::Broken,
             (Content::Text(_), Ok(_)) => FileState::Loaded,
         };
         SettingsFile { source: self.file.source.clone(), path: self.file.path.clone(), state }
@@ -235,7 +227,7 @@ impl Tree<'_> {
         match &self.file.content {
             Content::Missing | Content::Untrusted => Declared::empty(source, Vec::new()),
             Content::Unreadable(diagnostic) => Declared::empty(source, vec![diagnostic.clone()]),
-            Content::Text(_) => declare(&Layer::new(source, &self.file.path, self.text)),
+            Content::Text(_) => declare_document(&Layer::new(source, &self.file.path, self.text), &self.document),
         }
     }
 }
@@ -244,8 +236,9 @@ impl Tree<'_> {
 fn merged(trees: &[Tree<'_>], world: &World, diagnostics: &mut Vec<Diagnostic>) -> Map<String, serde_json::Value> {
     let mut settings = Map::new();
     for tree in trees {
-        if let Ok(Some(root)) = &tree.root {
-            lay_over(&mut settings, read_layer(root, &tree.file.source, &tree.source, world, diagnostics));
+        if let Ok(Some(root)) = &tree.document.root {
+            let source = &tree.document.source;
+            lay_over(&mut settings, read_layer(root, &tree.file.source, source, world, diagnostics));
         }
     }
     settings

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anstyle::Style;
 use hookwright_hooks::{Hook, HookEngine, HookState, Layer, NotReady, Source, declare};
-use hookwright_settings::{FileState, Loaded};
+use hookwright_settings::{FileState, Loaded, read_settings_file};
 use serde_json::{Value, json};
 
 use crate::out::{BAD, DIM, GOOD, WARN};
@@ -86,7 +86,7 @@ fn names(sources: &[Source]) -> String {
 fn untrusted(loaded: &Loaded) -> Vec<Entry> {
     let held = loaded.files.iter().filter(|file| file.state == FileState::Untrusted);
     let declared = held.filter_map(|file| {
-        let text = std::fs::read_to_string(&file.path).ok()?;
+        let text = read_settings_file(&file.path).ok()??;
         Some(declare(&Layer::new(file.source.clone(), &file.path, &text)).hooks)
     });
     let why = || State::Untrusted("the folder is not trusted".to_owned());
