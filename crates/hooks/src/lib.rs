@@ -43,6 +43,7 @@
 mod answer;
 pub mod declare;
 mod diagnostic;
+mod difference;
 mod engine;
 mod event;
 mod files;
@@ -68,6 +69,7 @@ mod tool_names;
 pub use answer::{Answer, Captured, Cause, Decision, End, Reading, Trouble, read};
 pub use declare::{Declared, HooksConfig, Layer, declare, declare_document};
 pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
+pub use difference::{Change, Difference};
 pub use engine::{Builder, HookEngine};
 pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
 pub use files::{CommandFiles, Fingerprinted, NamedFile, Naming, Whereabouts};

@@ -1,8 +1,9 @@
 //! Hooks in a running session: list, switch, trust, trace, and the configuration read again when it changes on disk.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
-use hookwright_hooks::{Hook, HookState, Registry};
+use hookwright_hooks::{Change, Difference, Registry, SwitchError};
 use hookwright_settings::edit::{Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
 use hookwright_settings::{FileState, Notice, Review};
@@ -67,13 +68,11 @@ impl Driver<'_> {
     /// Switches hooks in the settings and in the running session.
     pub(crate) fn switch(&mut self, names: &[String], switch: Switch) {
         let enabled = switch == Switch::Enable;
-        let mut switched = Vec::new();
-        for name in names {
-            match self.services.hooks.set_enabled(name, enabled) {
-                Ok(()) => switched.push(name.as_str()),
-                Err(error) => self.app.tell(BAD, format!("{error}")),
-            }
-        }
+        let all = names.iter().map(String::as_str);
+        let refused = self.services.hooks.update(|registry| registry.switch(all.clone(), enabled));
+        refused.iter().for_each(|error| self.app.tell(BAD, format!("{error}")));
+        let refused: HashSet<&str> = refused.iter().map(SwitchError::name).collect();
+        let switched: Vec<&str> = all.filter(|name| !refused.contains(name)).collect();
         if switched.is_empty() {
             return;
         }
@@ -189,27 +188,15 @@ impl Driver<'_> {
 
 /// What is different between two configurations, in words.
 fn differences(before: &Registry, after: &Registry) -> Vec<String> {
-    let describe = |hook: &Hook| format!("{} on {} ({})", hook.id(), hook.event, hook.source);
-    let same =
-        |one: &Hook, other: &Hook| one.event == other.event && one.id() == other.id() && one.source == other.source;
-    let mut news = Vec::new();
-    for (hook, state) in after.entries() {
-        match before.entries().find(|(old, _)| same(old, hook)) {
-            None => news.push(format!("added {}", describe(hook))),
-            Some((old, old_state)) => {
-                let changed = old.command() != hook.command()
-                    || old.matcher_text != hook.matcher_text
-                    || old.timeout != hook.timeout;
-                if changed {
-                    news.push(format!("changed {}", describe(hook)));
-                } else if old_state != state {
-                    let word = if *state == HookState::Enabled { "switched on" } else { "switched off" };
-                    news.push(format!("{word} {}", describe(hook)));
-                }
-            }
-        }
-    }
-    let gone = before.hooks().iter().filter(|old| !after.hooks().iter().any(|hook| same(old, hook)));
-    news.extend(gone.map(|hook| format!("removed {}", describe(hook))));
-    news
+    let describe = |Difference { hook, change }: &Difference| {
+        let word = match change {
+            Change::Added => "added",
+            Change::Changed => "changed",
+            Change::SwitchedOn => "switched on",
+            Change::SwitchedOff => "switched off",
+            Change::Removed => "removed",
+        };
+        format!("{word} {} on {} ({})", hook.id(), hook.event, hook.source)
+    };
+    before.differences(after).iter().map(describe).collect()
 }
