@@ -84,7 +84,7 @@ pub(crate) fn prepare(
         transcript_path: path,
         cwd: root.clone(),
         project_dir: root.clone(),
-        plans_dir: loaded.paths.plans_dir(&root, &session_id),
+        plans_dir: loaded.plans_dir(&session_id),
     };
     let hooks = engine(args, &loaded, session, &events);
     let mode = approval_mode(args, &loaded)?;
@@ -270,12 +270,12 @@ fn model(args: &AgentArgs, loaded: &Loaded, events: &Events) -> anyhow::Result<(
     } else if let Some(key) = var("GEMINI_API_KEY").or_else(|| var("GOOGLE_API_KEY")) {
         let base = var("GOOGLE_GEMINI_BASE_URL").unwrap_or(gemini::DEFAULT_BASE_URL);
         let name = gemini_name();
-        (Gemini::new(base, key, &name, http_options(&loaded.world))?.into(), name)
+        (Gemini::new(base, key, &name, http_options(loaded))?.into(), name)
     } else if let Some(key) = var("OPENAI_API_KEY").or_else(|| var("OPENAI_BASE_URL").map(|_| "")) {
         let base = var("OPENAI_BASE_URL").unwrap_or(openai::DEFAULT_BASE_URL);
         let name = wanted.clone().or_else(|| var("OPENAI_MODEL").map(str::to_owned));
         let name = name.context("which model? name it with --model, OPENAI_MODEL or `model.name` in the settings")?;
-        (OpenAi::new(base, key, &name, http_options(&loaded.world))?.into(), name)
+        (OpenAi::new(base, key, &name, http_options(loaded))?.into(), name)
     } else {
         let model = Offline::new();
         let name = model.name().to_owned();
@@ -291,9 +291,14 @@ fn model(args: &AgentArgs, loaded: &Loaded, events: &Events) -> anyhow::Result<(
     }
 }
 
-fn http_options(world: &World) -> HttpOptions {
-    let proxy = proxy(world).map(|(url, no_proxy)| ProxyOptions { url, no_proxy });
-    HttpOptions { proxy, ..HttpOptions::default() }
+fn http_options(loaded: &Loaded) -> HttpOptions {
+    let proxy = proxy(&loaded.world).map(|(url, no_proxy)| ProxyOptions { url, no_proxy });
+    let mut options = HttpOptions { proxy, ..HttpOptions::default() };
+    if let Some(attempts) = loaded.settings.general.max_attempts {
+        options.retry.max_attempts = attempts;
+        options.retry.max_connect_attempts = options.retry.max_connect_attempts.min(attempts);
+    }
+    options
 }
 
 /// The proxy that the environment names, and the hosts it is not for.

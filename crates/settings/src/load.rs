@@ -17,7 +17,7 @@ use crate::file::read_text;
 use crate::json::fill_variables;
 use crate::notice::{Notice, SwitchedOff};
 use crate::paths::{GEMINI_DIR, Paths};
-use crate::settings::{Merged, Settings, lay_over, read_layer};
+use crate::settings::{Findings, Merged, Settings, lay_over, read_layer};
 use crate::trust::{self, FolderTrust, Review, Reviewer, Scope};
 use crate::world::World;
 
@@ -109,6 +109,13 @@ impl Loaded {
         own.map_or(&self.paths.user_settings, |file| &file.path)
     }
 
+    /// A session's plans: where the settings say, if that is inside the project.
+    pub fn plans_dir(&self, session_id: &str) -> PathBuf {
+        let root = &self.project.root;
+        let own = self.settings.general.plan_directory.as_ref().map(|plans| trust::normalized(&root.join(plans)));
+        own.filter(|plans| plans.starts_with(root)).unwrap_or_else(|| self.paths.plans_dir(root, session_id))
+    }
+
     /// The files that a command hook names, run in the project.
     pub fn files_of(&self, hook: &Hook) -> CommandFiles {
         let root = &self.project.root;
@@ -130,7 +137,7 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let system = LayerFile::read(Source::System, &paths.system_settings);
     let user = LayerFile::read(Source::User, &paths.user_settings);
     let mut trees = vec![system.tree(), user.tree()];
-    let outer = merged(&trees, &world, &mut Vec::new());
+    let outer = merged(&trees, &world, &mut Findings::default());
     let gate = Merged(&outer).flag("security.folderTrust.enabled", true);
     let trust = trust::folder_trust(&world, &paths, &root, options.trust, gate, &mut problems);
     // In the home directory, the project's settings are the user's.
@@ -141,8 +148,10 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let excluded = Merged(&outer).strings("advanced.excludedEnvVars");
     env_file::add_variables(&mut world, trust.is_trusted().then_some(&root), &paths, &excluded, &mut problems);
 
-    let mut setting_problems = Vec::new();
-    let settings = Settings::new(merged(&trees, &world, &mut setting_problems), &world, &mut setting_problems);
+    let mut found = Findings::default();
+    let raw = merged(&trees, &world, &mut found);
+    let Findings { diagnostics: mut setting_problems, without_effect } = found;
+    let settings = Settings { without_effect, ..Settings::new(raw, &world, &mut setting_problems) };
     let disabled = Merged(&settings.raw).strings("extensions.disabled");
     let around = Surroundings {
         world: &world,
@@ -233,12 +242,12 @@ impl Tree<'_> {
 }
 
 /// The settings of all layers, lowest first, laid over each other.
-fn merged(trees: &[Tree<'_>], world: &World, diagnostics: &mut Vec<Diagnostic>) -> Map<String, serde_json::Value> {
+fn merged(trees: &[Tree<'_>], world: &World, found: &mut Findings) -> Map<String, serde_json::Value> {
     let mut settings = Map::new();
     for tree in trees {
         if let Ok(Some(root)) = &tree.document.root {
             let source = &tree.document.source;
-            lay_over(&mut settings, read_layer(root, &tree.file.source, source, world, diagnostics));
+            lay_over(&mut settings, read_layer(root, &tree.file.source, source, world, found));
         }
     }
     settings

@@ -147,7 +147,9 @@ impl<'a> Driver<'a> {
     fn greet(&mut self, warnings: &[String], problems: &[String]) {
         if !self.loaded.settings.ui.hide_banner {
             let line = Line::of(BOLD, "Hookwright").with(DIM, format!(" {}", env!("CARGO_PKG_VERSION")));
-            self.app.say(Block::line(line.with(DIM, "  /help for help, /hooks panel for the hooks, Ctrl+D to leave")));
+            let tips = "  /help for help, /hooks panel for the hooks, Ctrl+D to leave";
+            let tips = if self.loaded.settings.ui.hide_tips { "" } else { tips };
+            self.app.say(Block::line(line.with(DIM, tips)));
         }
         if self.app.status.model == "offline" {
             let line = Line::of(WARN, "no model is connected: ").hanging(2);

@@ -96,8 +96,10 @@ async fn clear(agent: &mut Agent, chats: &std::path::Path, cancel: &Cancellation
     };
     match Transcript::create_in(chats, &header) {
         Ok(transcript) => {
-            let plans_dir =
-                before.plans_dir.parent().and_then(std::path::Path::parent).map(|temp| temp.join(&id).join("plans"));
+            // One that the settings name is the same for every session.
+            let of_session = before.plans_dir.ends_with(std::path::Path::new(&before.id).join("plans"));
+            let temp = before.plans_dir.parent().and_then(std::path::Path::parent).filter(|_| of_session);
+            let plans_dir = temp.map(|temp| temp.join(&id).join("plans"));
             services.hooks.set_session(Session {
                 id,
                 transcript_path: transcript.path().to_owned(),
