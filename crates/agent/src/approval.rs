@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use hookwright_hooks::shell::sole_program;
 use hookwright_settings::ApprovalMode;
 use hookwright_tools::{ToolKind, canonical_name};
 use serde_json::{Map, Value};
@@ -91,7 +92,7 @@ impl Approvals {
 /// What the user's "for this session" covers: the tool, and for shell commands only the same program.
 fn grant_key(tool: &str, args: &Map<String, Value>) -> String {
     match command_of(tool, args) {
-        Some(command) => format!("{tool} {}", plain_program(command).unwrap_or(command)),
+        Some(command) => format!("{tool} {}", sole_program(command).as_deref().unwrap_or(command)),
         None => tool.to_owned(),
     }
 }
@@ -127,11 +128,6 @@ pub(crate) fn starts_with_command(command: &str, prefix: &str) -> bool {
 }
 
 const CHAINING: [char; 9] = ['|', '&', ';', '<', '>', '`', '\n', '\r', '$'];
-
-/// The program of a command without shell syntax.
-fn plain_program(command: &str) -> Option<&str> {
-    if command.contains(CHAINING) { None } else { command.split_whitespace().next() }
-}
 
 #[cfg(test)]
 mod tests {
@@ -175,5 +171,9 @@ mod tests {
         assert_eq!(decide("cargo build"), Permission::Granted);
         assert_eq!(decide("cargo build; rm x"), Permission::Ask);
         assert_eq!(decide("rm x"), Permission::Ask);
+        // What runs other programs is granted as a whole or not at all.
+        rules.grant("run_shell_command", &args("env A=1 make"));
+        assert_eq!(decide("env A=1 make"), Permission::Granted);
+        assert_eq!(decide("env rm x"), Permission::Ask);
     }
 }

@@ -187,6 +187,13 @@ fn planning(report: &mut Report) {
     }
     let cost = each(10_000, |at| plan(&subjects[at % 200][2]));
     report.limit("a plan made before, among 10,000 hooks", cost, Duration::from_micros(10));
+
+    let names: Vec<String> = planner.registry().hooks().iter().map(|hook| hook.id().to_owned()).collect();
+    let mut off = planner.registry().clone();
+    let cost = time(|| assert!(off.switch(names.iter().map(String::as_str), false).is_empty()));
+    report.limit("disabling 10,000 hooks", cost, Duration::from_millis(100));
+    let cost = time(|| assert_eq!(planner.registry().differences(&off).len(), 10_000));
+    report.limit("telling the difference of 10,000 hooks", cost, Duration::from_millis(100));
 }
 
 const SMALL_INPUT: &[u8] = &[b'x'; 256];

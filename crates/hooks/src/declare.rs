@@ -12,9 +12,9 @@ use std::path::Path;
 use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
-use crate::diagnostic::{Diagnostic, Severity, SourceText};
+use crate::diagnostic::{Diagnostic, SourceText};
 use crate::event::{EVENTS, EventKind, Subject};
-use crate::jsonc::{self, last, lowercase_first};
+use crate::jsonc::{Document, last, lowercase_first};
 use crate::matcher::Matcher;
 use crate::registry::{Hook, OnError, Source};
 use crate::tool_names::{canonical_tool_name, known_tools};
@@ -82,21 +82,18 @@ const HOOKS_SWITCHES: [&str; 3] = ["enabled", "disabled", "notifications"];
 /// The keys of `hooksConfig`.
 const CONFIG_KEYS: [&str; 5] = ["enabled", "disabled", "notifications", "onError", "maxAgentRetries"];
 
-/// Reads a layer.
+/// Reads a layer out of its text.
 pub fn declare(layer: &Layer<'_>) -> Declared {
-    let text = layer.text.trim_start_matches('\u{feff}');
-    let source = SourceText::new(layer.file, text);
+    declare_document(layer, &Document::parse(layer.file, layer.text))
+}
+
+/// Reads a layer whose text is parsed already.
+pub fn declare_document(layer: &Layer<'_>, document: &Document<'_>) -> Declared {
     let mut declared = Declared::empty(layer.source.clone(), Vec::new());
-    match jsonc::parse(text, &source) {
-        Ok(Some(Value::Object(root))) => Declarer::new(layer, &source, &mut declared).root(&root),
-        Ok(Some(other)) => {
-            let range = other.range();
-            let wrong = source.diagnose(Severity::Error, range.start, range.end, "settings are not a JSON object");
-            declared.diagnostics.push(wrong.expected("expected an object: `{ … }`"));
-        }
-        // An empty file is an empty configuration.
+    match &document.root {
+        Ok(Some(root)) => Declarer::new(layer, &document.source, &mut declared).root(root),
         Ok(None) => {}
-        Err(diagnostic) => declared.diagnostics.push(*diagnostic),
+        Err(diagnostic) => declared.diagnostics.push((**diagnostic).clone()),
     }
     declared
 }

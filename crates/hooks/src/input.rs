@@ -80,6 +80,12 @@ macro_rules! events {
                 }
             }
 
+            /// The schema of an event's own fields.
+            #[cfg(feature = "schema")]
+            pub(crate) fn schema(kind: EventKind) -> schemars::Schema {
+                match kind { $(EventKind::$name => schemars::schema_for!($name $(<$life>)?)),* }
+            }
+
             /// Which event this is.
             pub fn kind(&self) -> EventKind {
                 match self { $(AnyEvent::$name(_) => EventKind::$name),* }

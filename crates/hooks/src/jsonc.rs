@@ -2,7 +2,10 @@
 //!
 //! Public for those who read other parts of the same files; what the values mean is `declare.rs`.
 
+use std::path::Path;
+
 use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
 use jsonc_parser::errors::ParseError;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
@@ -21,6 +24,34 @@ pub const PARSE_OPTIONS: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
     allow_extended_string_escapes: false,
 };
+
+/// A settings file, parsed once for everybody who looks into it.
+pub struct Document<'t> {
+    /// Its text, for places.
+    pub source: SourceText<'t>,
+    /// What it holds: nothing if it is empty, and why it does not count if it is wrong.
+    pub root: Result<Option<Object<'t>>, Box<Diagnostic>>,
+}
+
+impl<'t> Document<'t> {
+    /// Parses a file's text; a byte order mark is no part of it.
+    pub fn parse(file: &'t Path, text: &'t str) -> Self {
+        let text = text.trim_start_matches('\u{feff}');
+        let source = SourceText::new(file, text);
+        let root = match parse(text, &source) {
+            Ok(Some(Value::Object(root))) => Ok(Some(root)),
+            // An empty file is an empty configuration.
+            Ok(None) => Ok(None),
+            Ok(Some(other)) => {
+                let range = other.range();
+                let wrong = source.diagnose(Severity::Error, range.start, range.end, "settings are not a JSON object");
+                Err(Box::new(wrong.expected("expected an object: `{ … }`")))
+            }
+            Err(diagnostic) => Err(diagnostic),
+        };
+        Document { source, root }
+    }
+}
 
 /// Parses a text without a byte order mark; nothing for an empty one.
 ///

@@ -44,8 +44,10 @@
 mod answer;
 pub mod declare;
 mod diagnostic;
+mod difference;
 mod engine;
 mod event;
+mod files;
 mod firing;
 mod growing;
 mod input;
@@ -63,13 +65,16 @@ mod registry;
 mod run;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod shell;
 mod tool_names;
 
 pub use answer::{Answer, Captured, Cause, Decision, End, Reading, Trouble, read};
-pub use declare::{Declared, HooksConfig, Layer, declare};
+pub use declare::{Declared, HooksConfig, Layer, declare, declare_document};
 pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
+pub use difference::{Change, Difference};
 pub use engine::{Builder, HookEngine};
 pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
+pub use files::{CommandFiles, Fingerprinted, NamedFile, Naming, Whereabouts};
 pub use growing::GrowingText;
 pub use input::{
     AfterAgent, AfterModel, AfterTool, AnyEvent, BeforeAgent, BeforeModel, BeforeTool, BeforeToolSelection, Event,

@@ -2,13 +2,13 @@
 //!
 //! Looks at files and never runs anything. What it cannot know, it does not claim.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::files::{self, What, Whereabouts};
 use crate::registry::CommandAction;
-use crate::run::words::{Invocation, SHELL_WORDS};
 
 /// Why a command could not start, as a shell would have it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,63 +102,35 @@ fn executable(_: &Path) -> bool {
     true
 }
 
-/// Checks a hook's command: its program, and the script it runs.
-pub(crate) fn check(
-    command: &CommandAction,
-    places: &Places<'_>,
-    variable: impl Fn(&str) -> Option<OsString>,
-) -> Result<(), NotReady> {
-    let words: Vec<OsString> = match &command.invocation {
-        Invocation::Direct { words, .. } => words.iter().map(|word| word.resolve(&variable)).collect(),
-        Invocation::Shell(text) => first_words(text, &variable),
-    };
-    let Some(first) = words.first() else { return Ok(()) };
-    let program = find_program(first, places)?;
-    check_script(&program, first, places)?;
-    if is_interpreter(&program)
-        && let Some(script) = words[1..].iter().find(|word| !word.as_encoded_bytes().starts_with(b"-"))
-        && words[1..].iter().take_while(|word| *word != script).all(|option| !takes_code(option))
-        && looks_like_a_path(script)
-    {
-        let path = places.cwd.join(script);
-        let shown = script.to_string_lossy().into_owned();
-        match path.metadata() {
-            Err(_) => return Err(NotReady::Missing(shown)),
-            Ok(metadata) if metadata.is_dir() && is_shell(&program) => return Err(NotReady::Directory(shown)),
-            Ok(_) => {}
+/// Checks a hook's command: the first of its programs that really does something, with the script it runs.
+///
+/// A program that runs only under a condition counts if nothing else is there to run: `[ -x x.sh ] && ./x.sh` without
+/// that file does nothing at all.
+pub(crate) fn check(command: &CommandAction, place: &Whereabouts<'_>) -> Result<(), NotReady> {
+    let walk = files::walk(command, place);
+    let mut blamed = None;
+    for unit in walk.steps.chunk_by(|one, other| one.unit == other.unit) {
+        let mut does_something = false;
+        for step in unit {
+            match &step.what {
+                What::Runs(Err(reason)) | What::Carries(Err(reason)) if step.always => return Err(reason.clone()),
+                What::Runs(Err(reason)) | What::Carries(Err(reason)) => {
+                    blamed.get_or_insert_with(|| reason.clone());
+                }
+                What::Carries(Ok(())) => {}
+                What::Nothing => does_something |= blamed.is_none(),
+                What::Runs(Ok(())) | What::Acts | What::Unsure => does_something = true,
+            }
+        }
+        if does_something {
+            return Ok(());
         }
     }
-    Ok(())
-}
-
-/// The words of a shell command's first simple command, as far as they are plain; empty where that cannot be known.
-fn first_words(text: &str, variable: &impl Fn(&str) -> Option<OsString>) -> Vec<OsString> {
-    let mut simple = text.trim_start();
-    // Leading assignments belong to the command's environment.
-    while let Some((word, rest)) = simple.split_once(char::is_whitespace) {
-        let assigns = word.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        });
-        if !assigns || word.contains(['"', '\'', '`', '$', '\\']) {
-            break;
-        }
-        simple = rest.trim_start();
-    }
-    let end = simple.find(['|', '&', ';', '<', '>', '\n', '(', ')', '`', '#']).unwrap_or(simple.len());
-    let first = simple.split_whitespace().next().unwrap_or_default();
-    // `a 2>file`: the digit belongs to the redirection.
-    let simple = simple[..end].trim_end_matches(|char: char| char.is_ascii_digit());
-    if SHELL_WORDS.contains(&first) {
-        return Vec::new();
-    }
-    match Invocation::analyse(simple, &[]) {
-        Invocation::Direct { words, .. } => words.iter().map(|word| word.resolve(variable)).collect(),
-        Invocation::Shell(_) => Vec::new(),
-    }
+    blamed.map_or(Ok(()), Err)
 }
 
 /// A script's first line must name a program that exists.
-fn check_script(program: &Path, shown: &OsStr, places: &Places<'_>) -> Result<(), NotReady> {
+pub(crate) fn check_script(program: &Path, shown: &OsStr, places: &Places<'_>) -> Result<(), NotReady> {
     let Some(line) = shebang(program) else { return Ok(()) };
     let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
     let Some(interpreter) = words.next() else { return Ok(()) };
@@ -188,30 +160,4 @@ fn shebang(path: &Path) -> Option<String> {
     let line = start[..length].strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     // A carriage return is part of the name as far as the kernel is concerned, and the commonest reason for failure.
     Some(String::from_utf8_lossy(line).into_owned())
-}
-
-fn program_name(program: &Path) -> &str {
-    let name = program.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    name.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.')
-}
-
-fn is_shell(program: &Path) -> bool {
-    matches!(program_name(program), "sh" | "bash" | "dash" | "zsh" | "ksh" | "fish")
-}
-
-fn is_interpreter(program: &Path) -> bool {
-    is_shell(program)
-        || matches!(program_name(program), "python" | "node" | "ruby" | "perl" | "php" | "lua" | "Rscript")
-}
-
-/// Options after which the next word is code or a module, not a script.
-fn takes_code(option: &OsStr) -> bool {
-    let option = option.to_string_lossy();
-    matches!(&*option, "-m" | "-e" | "--eval" | "-p" | "--print" | "-r" | "-c")
-        || (option.starts_with('-') && !option.starts_with("--") && option.ends_with('c'))
-}
-
-fn looks_like_a_path(word: &OsStr) -> bool {
-    let text = word.to_string_lossy();
-    text.contains('/') || Path::new(&*text).extension().is_some()
 }

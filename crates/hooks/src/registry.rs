@@ -169,6 +169,14 @@ impl Hook {
         }
     }
 
+    /// Variables of its own.
+    pub fn env(&self) -> &[(String, String)] {
+        match &self.action {
+            Action::Command(command) => &command.env,
+            Action::Function(_) => &[],
+        }
+    }
+
     /// Hooks with equal keys are one hook. A hook in code equals no other.
     pub(crate) fn key(&self) -> Option<(Option<&str>, &str)> {
         self.command().map(|command| (self.name.as_deref(), command))
@@ -276,6 +284,15 @@ pub enum SwitchError {
     Locked(String),
 }
 
+impl SwitchError {
+    /// The hook's name.
+    pub fn name(&self) -> &str {
+        match self {
+            SwitchError::Unknown(name) | SwitchError::Locked(name) => name,
+        }
+    }
+}
+
 impl Registry {
     /// Gathers declared layers; they are brought into precedence order, whatever order they come in.
     pub fn new(mut layers: Vec<Declared>) -> Self {
@@ -354,16 +371,25 @@ impl Registry {
     /// # Errors
     /// If no hook has that name, or a locked one should be disabled.
     pub fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<(), SwitchError> {
-        let mut named = self.hooks.iter().filter(|hook| hook.id() == name).peekable();
-        if named.peek().is_none() {
-            return Err(SwitchError::Unknown(name.to_owned()));
+        self.switch([name], enabled).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Enables or disables the hooks of many names at once; says which of them could not be.
+    pub fn switch<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, enabled: bool) -> Vec<SwitchError> {
+        let mut locked: HashMap<&str, bool> = HashMap::new();
+        for hook in &self.hooks {
+            *locked.entry(hook.id()).or_default() |= hook.locked;
         }
-        if !enabled && named.any(|hook| hook.locked) {
-            return Err(SwitchError::Locked(name.to_owned()));
+        let mut refused = Vec::new();
+        for name in names {
+            match locked.get(name) {
+                None => refused.push(SwitchError::Unknown(name.to_owned())),
+                Some(true) if !enabled => refused.push(SwitchError::Locked(name.to_owned())),
+                Some(_) => drop(self.overrides.insert(name.to_owned(), enabled)),
+            }
         }
-        self.overrides.insert(name.to_owned(), enabled);
         self.refresh();
-        Ok(())
+        refused
     }
 
     /// Holds hooks back until the user trusts them; the function says why, or nothing for a trusted one.

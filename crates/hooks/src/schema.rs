@@ -141,20 +141,7 @@ fn matcher_note(subject: Subject) -> String {
 
 /// The schema of the JSON object on a hook's stdin.
 pub fn hook_input(kind: EventKind) -> Value {
-    let own = match kind {
-        EventKind::SessionStart => schema_for!(input::SessionStart<'static>),
-        EventKind::SessionEnd => schema_for!(input::SessionEnd<'static>),
-        EventKind::BeforeAgent => schema_for!(input::BeforeAgent<'static>),
-        EventKind::AfterAgent => schema_for!(input::AfterAgent<'static>),
-        EventKind::BeforeModel => schema_for!(input::BeforeModel),
-        EventKind::BeforeToolSelection => schema_for!(input::BeforeToolSelection),
-        EventKind::AfterModel => schema_for!(input::AfterModel<'static>),
-        EventKind::BeforeTool => schema_for!(input::BeforeTool<'static>),
-        EventKind::AfterTool => schema_for!(input::AfterTool<'static>),
-        EventKind::PreCompress => schema_for!(input::PreCompress<'static>),
-        EventKind::Notification => schema_for!(input::Notification<'static>),
-    };
-    let mut schema = Value::from(own);
+    let mut schema = Value::from(input::AnyEvent::schema(kind));
     let base = Value::from(schema_for!(input::Base<'static>));
     let mut properties = take_object(&base, "properties");
     properties.insert("hook_event_name".to_owned(), json!({"const": kind.name()}));

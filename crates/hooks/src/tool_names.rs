@@ -1,4 +1,5 @@
-//! The built-in tools' names and the older names that matchers may still use. Not the tools themselves.
+//! THE table of the built-in tools' names, with the older and other names that matchers, settings and models may still
+//! use. Not the tools themselves.
 
 use std::borrow::Cow;
 
@@ -7,8 +8,8 @@ const TOOLS: [(&str, &[&str]); 14] = [
     ("read_file", &["ReadFileTool", "ReadFile"]),
     ("read_many_files", &["ReadManyFilesTool", "ReadManyFiles"]),
     ("write_file", &["WriteFileTool", "WriteFile"]),
-    ("replace", &["EditTool", "Edit"]),
-    ("list_directory", &["LSTool", "ReadFolder"]),
+    ("replace", &["EditTool", "Edit", "SmartEditTool"]),
+    ("list_directory", &["LSTool", "LsTool", "ReadFolder"]),
     ("glob", &["GlobTool", "FindFiles"]),
     ("search_file_content", &["GrepTool", "RipGrepTool", "grep_search", "SearchText"]),
     ("run_shell_command", &["ShellTool", "Shell"]),
@@ -49,8 +50,16 @@ mod tests {
     #[test]
     fn older_names_lead_to_the_canonical_one() {
         assert_eq!(canonical_tool_name("EditTool"), "replace");
+        assert_eq!(canonical_tool_name("SmartEditTool"), "replace");
         assert_eq!(canonical_tool_name("grep_search"), "search_file_content");
         assert_eq!(canonical_tool_name("my_tool"), "my_tool");
+    }
+
+    #[test]
+    fn no_name_means_two_tools() {
+        let mut seen = std::collections::HashSet::new();
+        let names = TOOLS.iter().flat_map(|(name, older)| older.iter().chain([name]));
+        names.for_each(|name| assert!(seen.insert(name), "{name}"));
     }
 
     #[test]

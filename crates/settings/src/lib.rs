@@ -25,7 +25,7 @@ pub use notice::{Notice, SwitchedOff};
 pub use paths::Paths;
 pub use settings::{
     ApprovalMode, Context, General, HookReview, Model, OtlpProtocol, Security, Settings, Telemetry, TelemetryTarget,
-    Tools, Ui,
+    Tools, Ui, WithoutEffect,
 };
 pub use trust::{Finding, FolderTrust, Review, TrustSource};
 pub use world::World;

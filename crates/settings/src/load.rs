@@ -5,19 +5,20 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
-    Action, Declared, Diagnostic, HookState, Layer, Redaction, Registry, Source, SourceText, declare,
+    Action, CommandFiles, Declared, Diagnostic, Fingerprinted, Hook, HookState, Layer, Redaction, Registry, Source,
+    Whereabouts, declare, declare_document,
 };
-use jsonc_parser::ast::Object;
 use serde_json::Map;
 
 use crate::env_file;
 use crate::extensions::{self, Extension, ExtensionChoice, Surroundings};
 use crate::file::read_text;
-use crate::json::{fill_variables, parse_object};
+use crate::json::fill_variables;
 use crate::notice::{Notice, SwitchedOff};
 use crate::paths::{GEMINI_DIR, Paths};
-use crate::settings::{Merged, Settings, lay_over, read_layer};
+use crate::settings::{Findings, Merged, Settings, lay_over, read_layer};
 use crate::trust::{self, FolderTrust, Review, Reviewer, Scope};
 use crate::world::World;
 
@@ -117,6 +118,23 @@ impl Loaded {
             None => env,
         }
     }
+
+    /// A session's plans: where the settings say, if that is inside the project.
+    pub fn plans_dir(&self, session_id: &str) -> PathBuf {
+        let root = &self.project.root;
+        let own = self.settings.general.plan_directory.as_ref().map(|plans| trust::normalized(&root.join(plans)));
+        own.filter(|plans| plans.starts_with(root)).unwrap_or_else(|| self.paths.plans_dir(root, session_id))
+    }
+
+    /// The files that a command hook names, run in the project.
+    pub fn files_of(&self, hook: &Hook) -> CommandFiles {
+        let root = &self.project.root;
+        let variable = |name: &str| trust::variable(hook, &self.world, root, name);
+        match hook.action.fingerprinted(&Whereabouts { cwd: root, variable: &variable }) {
+            Fingerprinted::Declared { files, .. } => files,
+            Fingerprinted::InCode => CommandFiles { files: Vec::new(), certain: true },
+        }
+    }
 }
 
 /// Loads a configuration.
@@ -129,7 +147,7 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let system = LayerFile::read(Source::System, &paths.system_settings);
     let user = LayerFile::read(Source::User, &paths.user_settings);
     let mut trees = vec![system.tree(), user.tree()];
-    let outer = merged(&trees, &world, &mut Vec::new());
+    let outer = merged(&trees, &world, &mut Findings::default());
     let gate = Merged(&outer).flag("security.folderTrust.enabled", true);
     let trust = trust::folder_trust(&world, &paths, &root, options.trust, gate, &mut problems);
     // In the home directory, the project's settings are the user's.
@@ -140,8 +158,10 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let excluded = Merged(&outer).strings("advanced.excludedEnvVars");
     env_file::add_variables(&mut world, trust.is_trusted().then_some(&root), &paths, &excluded, &mut problems);
 
-    let mut setting_problems = Vec::new();
-    let settings = Settings::new(merged(&trees, &world, &mut setting_problems), &world, &mut setting_problems);
+    let mut found = Findings::default();
+    let raw = merged(&trees, &world, &mut found);
+    let Findings { diagnostics: mut setting_problems, without_effect } = found;
+    let settings = Settings { without_effect, ..Settings::new(raw, &world, &mut setting_problems) };
     let disabled = Merged(&settings.raw).strings("extensions.disabled");
     let around = Surroundings {
         world: &world,
@@ -188,7 +208,8 @@ impl LayerFile {
     }
 
     fn of_project(path: &Path, trust: &FolderTrust) -> Self {
-        if trust.is_trusted() {
+        // One that is no file at all is reported without being opened.
+        if trust.is_trusted() || (path.exists() && !path.is_file()) {
             return LayerFile::read(Source::Project, path);
         }
         let content = if path.exists() { Content::Untrusted } else { Content::Missing };
@@ -197,33 +218,24 @@ impl LayerFile {
 
     /// The file's content, parsed once for everything that looks into it.
     fn tree(&self) -> Tree<'_> {
-        let text = match &self.content {
-            Content::Text(text) => text.trim_start_matches('\u{feff}'),
-            _ => "",
-        };
-        let source = SourceText::new(&self.path, text);
-        // A file that does not parse is reported once, by the engine.
-        let root = parse_object(text, &source).map_err(|_| NotJson);
-        Tree { file: self, text, source, root }
+        let text = if let Content::Text(text) = &self.content { text } else { "" };
+        Tree { file: self, text, document: Document::parse(&self.path, text) }
     }
 }
-
-struct NotJson;
 
 /// A settings file as a tree with places.
 struct Tree<'t> {
     file: &'t LayerFile,
     text: &'t str,
-    source: SourceText<'t>,
-    root: Result<Option<Object<'t>>, NotJson>,
+    document: Document<'t>,
 }
 
 impl Tree<'_> {
     fn state(&self) -> SettingsFile {
-        let state = match (&self.file.content, &self.root) {
+        let state = match (&self.file.content, &self.document.root) {
             (Content::Missing, _) => FileState::Missing,
             (Content::Untrusted, _) => FileState::Untrusted,
-            (Content::Unreadable(_), _) | (Content::Text(_), Err(NotJson)) => FileState::Broken,
+            (Content::Unreadable(_), _) | (Content::Text(_), Err(_)) => FileState::Broken,
             (Content::Text(_), Ok(_)) => FileState::Loaded,
         };
         SettingsFile { source: self.file.source.clone(), path: self.file.path.clone(), state }
@@ -234,17 +246,18 @@ impl Tree<'_> {
         match &self.file.content {
             Content::Missing | Content::Untrusted => Declared::empty(source, Vec::new()),
             Content::Unreadable(diagnostic) => Declared::empty(source, vec![diagnostic.clone()]),
-            Content::Text(_) => declare(&Layer::new(source, &self.file.path, self.text)),
+            Content::Text(_) => declare_document(&Layer::new(source, &self.file.path, self.text), &self.document),
         }
     }
 }
 
 /// The settings of all layers, lowest first, laid over each other.
-fn merged(trees: &[Tree<'_>], world: &World, diagnostics: &mut Vec<Diagnostic>) -> Map<String, serde_json::Value> {
+fn merged(trees: &[Tree<'_>], world: &World, found: &mut Findings) -> Map<String, serde_json::Value> {
     let mut settings = Map::new();
     for tree in trees {
-        if let Ok(Some(root)) = &tree.root {
-            lay_over(&mut settings, read_layer(root, &tree.file.source, &tree.source, world, diagnostics));
+        if let Ok(Some(root)) = &tree.document.root {
+            let source = &tree.document.source;
+            lay_over(&mut settings, read_layer(root, &tree.file.source, source, world, found));
         }
     }
     settings
@@ -267,7 +280,7 @@ impl Hooks<'_> {
         extensions: &[Extension],
         problems: Vec<Diagnostic>,
     ) -> (Registry, Vec<Review>) {
-        let mut reviewer = Reviewer::new(self.paths);
+        let mut reviewer = Reviewer::new(self.paths, self.root, self.world);
         let mut problems = problems;
         let review = self.settings.security.hook_review;
         let mut all = Vec::new();
@@ -279,7 +292,7 @@ impl Hooks<'_> {
             if declared.source == Source::Project {
                 let real = std::fs::canonicalize(self.root).unwrap_or_else(|_| self.root.to_owned());
                 let scope = Scope::Project(real.to_string_lossy().into_owned());
-                reviewer.look_at(&scope, self.root, &[], &declared.hooks, review, &mut problems);
+                reviewer.look_at(&scope, self.root, &declared.hooks, review, &mut problems);
             }
             all.push(declared);
         }
@@ -288,7 +301,7 @@ impl Hooks<'_> {
         for extension in extensions.iter().filter(|extension| extension.active) {
             let declared = declare_extension(extension);
             let scope = Scope::Extension(extension.name.clone());
-            reviewer.look_at(&scope, &extension.path, &extension.placeholders, &declared.hooks, review, &mut problems);
+            reviewer.look_at(&scope, &extension.path, &declared.hooks, review, &mut problems);
             all.push(declared);
         }
         all.push(Declared::empty(Source::User, problems));
@@ -334,6 +347,7 @@ fn notices(project: &Project, paths: &Paths, registry: &Registry, reviews: &[Rev
         source: review.hook.source.clone(),
         finding: review.finding.clone(),
         held: review.held,
+        certain: review.certain,
     }));
     for how in [SwitchedOff::ByName, SwitchedOff::All] {
         let hooks = switched_off(registry, how);

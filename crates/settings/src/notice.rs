@@ -29,6 +29,8 @@ pub enum Notice {
         finding: Finding,
         /// Whether it waits for the user's trust.
         held: bool,
+        /// Whether all files that it runs are known.
+        certain: bool,
     },
     /// The project's settings switch off hooks that are not its own.
     ProjectSwitchesOff {
@@ -57,13 +59,16 @@ impl std::fmt::Display for Notice {
                 let verb = if names.len() == 1 { "is" } else { "are" };
                 write!(f, "this folder is not trusted, so {} {verb} not loaded", join(&names))
             }
-            Notice::Hook { hook, command, source, finding, held } => {
+            Notice::Hook { hook, command, source, finding, held, certain } => {
                 match finding {
                     Finding::New => write!(f, "new {source} hook `{hook}`")?,
                     Finding::Changed { what } => write!(f, "{source} hook `{hook}` has changed: {}", what.join("; "))?,
                 }
                 if hook != command {
                     write!(f, ", which runs `{command}`")?;
+                }
+                if !certain {
+                    f.write_str("; which files that runs can't be told, so everything around it counts")?;
                 }
                 if *held { f.write_str("; it waits until you trust it") } else { Ok(()) }
             }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::file::read_text;
 use crate::world::World;
 
 /// The directory that holds settings, in a home as in a project.
@@ -85,7 +86,7 @@ impl Paths {
     }
 
     fn known_project_name(&self, project: &Path) -> Option<String> {
-        let text = std::fs::read_to_string(self.user_dir.join("projects.json")).ok()?;
+        let text = read_text(&self.user_dir.join("projects.json")).ok()??;
         let table: serde_json::Value = serde_json::from_str(&text).ok()?;
         let name = table.get("projects")?.get(project.to_str()?)?.as_str()?;
         let plain = !name.is_empty() && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '-');

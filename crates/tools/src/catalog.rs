@@ -1,4 +1,5 @@
-//! THE table of built-in tools: names, older names, kinds. What each one does is in its own file.
+//! THE table of built-in tools: names and kinds. Other names for them are in the engine's table, since matchers know
+//! them too; what each one does is in its own file.
 
 use crate::tool::ToolKind;
 
@@ -11,17 +12,14 @@ pub struct BuiltinInfo {
     pub display_name: &'static str,
     /// What it does to the world.
     pub kind: ToolKind,
-    /// Older and other names that mean it too.
-    pub aliases: &'static [&'static str],
 }
 
 macro_rules! builtins {
-    ($($constant:ident = $name:literal, $display:literal, $kind:ident, [$($alias:literal),*];)+) => {
+    ($($constant:ident = $name:literal, $display:literal, $kind:ident;)+) => {
         $(pub(crate) const $constant: BuiltinInfo = BuiltinInfo {
             name: $name,
             display_name: $display,
             kind: ToolKind::$kind,
-            aliases: &[$($alias),*],
         };)+
 
         /// Every built-in tool, in the order the model is told of them.
@@ -30,50 +28,35 @@ macro_rules! builtins {
 }
 
 builtins! {
-    LIST_DIRECTORY = "list_directory", "ReadFolder", Read, ["LSTool", "LsTool"];
-    READ_FILE = "read_file", "ReadFile", Read, ["ReadFileTool"];
-    SEARCH_FILE_CONTENT = "search_file_content", "SearchText", Search, ["grep_search", "GrepTool", "RipGrepTool"];
-    GLOB = "glob", "FindFiles", Search, ["GlobTool"];
-    REPLACE = "replace", "Edit", Edit, ["EditTool", "SmartEditTool"];
-    WRITE_FILE = "write_file", "WriteFile", Edit, ["WriteFileTool"];
-    WEB_FETCH = "web_fetch", "WebFetch", Fetch, ["WebFetchTool"];
-    READ_MANY_FILES = "read_many_files", "ReadManyFiles", Read, ["ReadManyFilesTool"];
-    RUN_SHELL_COMMAND = "run_shell_command", "Shell", Execute, ["ShellTool"];
-    SAVE_MEMORY = "save_memory", "SaveMemory", Other, ["MemoryTool"];
-    GOOGLE_WEB_SEARCH = "google_web_search", "GoogleSearch", Search, ["WebSearchTool"];
-    WRITE_TODOS = "write_todos", "WriteTodos", Think, ["WriteTodosTool"];
+    LIST_DIRECTORY = "list_directory", "ReadFolder", Read;
+    READ_FILE = "read_file", "ReadFile", Read;
+    SEARCH_FILE_CONTENT = "search_file_content", "SearchText", Search;
+    GLOB = "glob", "FindFiles", Search;
+    REPLACE = "replace", "Edit", Edit;
+    WRITE_FILE = "write_file", "WriteFile", Edit;
+    WEB_FETCH = "web_fetch", "WebFetch", Fetch;
+    READ_MANY_FILES = "read_many_files", "ReadManyFiles", Read;
+    RUN_SHELL_COMMAND = "run_shell_command", "Shell", Execute;
+    SAVE_MEMORY = "save_memory", "SaveMemory", Other;
+    GOOGLE_WEB_SEARCH = "google_web_search", "GoogleSearch", Search;
+    WRITE_TODOS = "write_todos", "WriteTodos", Think;
 }
 
 /// The canonical name for `name`: itself, unless it is another name of a built-in tool.
-pub fn canonical_name(name: &str) -> &str {
-    BUILTINS
-        .iter()
-        .find(|tool| tool.display_name == name || tool.aliases.contains(&name))
-        .map_or(name, |tool| tool.name)
-}
+pub use hookwright_hooks::canonical_tool_name as canonical_name;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn older_names_lead_to_canonical_ones() {
+    fn other_names_lead_to_canonical_ones() {
         assert_eq!(canonical_name("grep_search"), "search_file_content");
-        assert_eq!(canonical_name("EditTool"), "replace");
-        assert_eq!(canonical_name("Shell"), "run_shell_command");
-        assert_eq!(canonical_name("read_file"), "read_file");
+        assert_eq!(canonical_name("SmartEditTool"), "replace");
         assert_eq!(canonical_name("mcp__a__b"), "mcp__a__b");
-    }
-
-    #[test]
-    fn no_name_means_two_tools() {
-        let mut names: Vec<&str> = BUILTINS
-            .iter()
-            .flat_map(|tool| [tool.name, tool.display_name].into_iter().chain(tool.aliases.iter().copied()))
-            .collect();
-        names.sort_unstable();
-        let count = names.len();
-        names.dedup();
-        assert_eq!(names.len(), count);
+        for tool in BUILTINS {
+            assert_eq!(canonical_name(tool.name), tool.name);
+            assert_eq!(canonical_name(tool.display_name), tool.name, "{}", tool.display_name);
+        }
     }
 }

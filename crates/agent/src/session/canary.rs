@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::{AnyEvent, EventKind, Hook, HookEngine, Matcher, Registry};
+use hookwright_hooks::{AnyEvent, Hook, HookEngine, Matcher, Registry, Subject};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -32,32 +32,46 @@ impl Conductor {
     }
 }
 
-/// The fields of an event that asks for nothing.
+/// The fields of an event that asks for nothing. Those that are not its own are ignored.
 fn harmless(hook: &Hook) -> Map<String, Value> {
     let subject = hook.matcher_text.as_deref().unwrap_or_default();
     let first = subject
         .split('|')
         .next()
         .filter(|name| !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || char == '_'));
-    let request = json!({"model": "canary", "messages": [{"role": "user", "content": "canary"}]});
-    let fields = match hook.event {
-        EventKind::BeforeTool => json!({"tool_name": first.unwrap_or("read_file"), "tool_input": {}}),
-        EventKind::AfterTool => {
-            json!({"tool_name": first.unwrap_or("read_file"), "tool_input": {}, "tool_response": {"llmContent": "canary", "returnDisplay": "canary"}})
+    let fields = json!({
+        "tool_name": first.unwrap_or("read_file"),
+        "tool_input": {},
+        "tool_response": {"llmContent": "canary", "returnDisplay": "canary"},
+        "prompt": "canary",
+        "prompt_response": "canary",
+        "stop_hook_active": false,
+        "message": "canary",
+        "details": {},
+        "llm_request": {"model": "canary", "messages": [{"role": "user", "content": "canary"}]},
+        "llm_response": {"text": "canary", "candidates": []},
+        "content": "canary",
+        "full_content": "canary",
+    });
+    let mut fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
+    if let Subject::Field { name, values } = hook.event.info().subject {
+        let value = first.or(values.first().copied()).unwrap_or_default();
+        fields.insert(name.to_owned(), Value::String(value.to_owned()));
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hookwright_hooks::EventKind;
+
+    #[test]
+    fn every_event_has_a_harmless_one() {
+        for kind in EventKind::all() {
+            let hook = Hook::in_code(kind, "h", |_| async { Err(String::new()) });
+            let event = AnyEvent::from_fields(kind, harmless(&hook));
+            assert!(event.is_ok(), "{kind}: {:?}", event.err());
         }
-        EventKind::BeforeAgent => json!({"prompt": "canary"}),
-        EventKind::AfterAgent => json!({"prompt": "canary", "prompt_response": "canary", "stop_hook_active": false}),
-        EventKind::SessionStart => json!({"source": first.unwrap_or("startup")}),
-        EventKind::SessionEnd => json!({"reason": first.unwrap_or("exit")}),
-        EventKind::PreCompress => json!({"trigger": first.unwrap_or("manual")}),
-        EventKind::Notification => json!({"notification_type": "ToolPermission", "message": "canary", "details": {}}),
-        EventKind::BeforeModel | EventKind::BeforeToolSelection => json!({"llm_request": request}),
-        EventKind::AfterModel => {
-            json!({"llm_request": request, "llm_response": {"text": "canary", "candidates": []}, "content": "canary", "full_content": "canary"})
-        }
-    };
-    match fields {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
     }
 }

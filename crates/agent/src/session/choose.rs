@@ -33,12 +33,12 @@ pub(super) fn model(
     } else if let Some(key) = var("GEMINI_API_KEY").or_else(|| var("GOOGLE_API_KEY")) {
         let base = var("GOOGLE_GEMINI_BASE_URL").unwrap_or(gemini::DEFAULT_BASE_URL);
         let name = gemini_name();
-        (Gemini::new(base, key, &name, http_options(&loaded.world))?.into(), name)
+        (Gemini::new(base, key, &name, http_options(loaded))?.into(), name)
     } else if let Some(key) = var("OPENAI_API_KEY").or_else(|| var("OPENAI_BASE_URL").map(|_| "")) {
         let base = var("OPENAI_BASE_URL").unwrap_or(openai::DEFAULT_BASE_URL);
         let name = wanted.clone().or_else(|| var("OPENAI_MODEL").map(str::to_owned));
         let name = name.ok_or(SessionError::NoModelName)?;
-        (OpenAi::new(base, key, &name, http_options(&loaded.world))?.into(), name)
+        (OpenAi::new(base, key, &name, http_options(loaded))?.into(), name)
     } else {
         let model = Offline::new();
         let name = model.name().to_owned();
@@ -54,8 +54,13 @@ pub(super) fn model(
     }
 }
 
-fn http_options(world: &World) -> HttpOptions {
-    HttpOptions { proxy: proxy(world), ..HttpOptions::default() }
+fn http_options(loaded: &Loaded) -> HttpOptions {
+    let mut options = HttpOptions { proxy: proxy(&loaded.world), ..HttpOptions::default() };
+    if let Some(attempts) = loaded.settings.general.max_attempts {
+        options.retry.max_attempts = attempts;
+        options.retry.max_connect_attempts = options.retry.max_connect_attempts.min(attempts);
+    }
+    options
 }
 
 /// The proxy that the environment names, and the hosts it is not for.

@@ -1,11 +1,11 @@
 //! The configuration of a running session: hooks listed, switched and trusted, and everything read again when it changes
 //! on disk.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_hooks::{EventKind, Hook, HookState, Registry, Source};
+use hookwright_hooks::{Change, Difference, Registry, SwitchError};
 use hookwright_settings::commands::discover;
 use hookwright_settings::edit::{Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
@@ -47,18 +47,11 @@ impl Conductor {
     /// Switches hooks in the settings and in the running session.
     fn switch(&mut self, names: &[String], switch: Switch) {
         let enabled = switch == Switch::Enable;
-        // One change for all of them: every change makes the plans anew.
-        let results: Vec<_> = self
-            .services()
-            .hooks
-            .update(|registry| names.iter().map(|name| (name.as_str(), registry.set_enabled(name, enabled))).collect());
-        let mut switched = Vec::new();
-        for (name, result) in results {
-            match result {
-                Ok(()) => switched.push(name),
-                Err(error) => self.reply(Reply::error(error)),
-            }
-        }
+        let all = names.iter().map(String::as_str);
+        let refused = self.services().hooks.update(|registry| registry.switch(all.clone(), enabled));
+        refused.iter().for_each(|error| self.reply(Reply::error(error)));
+        let refused: HashSet<&str> = refused.iter().map(SwitchError::name).collect();
+        let switched: Vec<&str> = all.filter(|name| !refused.contains(name)).collect();
         if switched.is_empty() {
             return;
         }
@@ -184,37 +177,15 @@ impl Conductor {
 
 /// What is different between two configurations, in words.
 fn differences(before: &Registry, after: &Registry) -> Vec<String> {
-    type Key<'a> = (EventKind, &'a str, &'a Source);
-    fn key(hook: &Hook) -> Key<'_> {
-        (hook.event, hook.id(), &hook.source)
-    }
-    fn by_key(registry: &Registry) -> HashMap<Key<'_>, (&Hook, &HookState)> {
-        // The first of a name is the one that counts.
-        let mut map = HashMap::new();
-        for (hook, state) in registry.entries() {
-            map.entry(key(hook)).or_insert((&**hook, state));
-        }
-        map
-    }
-    let describe = |hook: &Hook| format!("{} on {} ({})", hook.id(), hook.event, hook.source);
-    let (old_hooks, new_hooks) = (by_key(before), by_key(after));
-    let mut news = Vec::new();
-    for (hook, state) in after.entries() {
-        match old_hooks.get(&key(hook)) {
-            None => news.push(format!("added {}", describe(hook))),
-            Some((old, _)) if is_changed(old, hook) => news.push(format!("changed {}", describe(hook))),
-            Some((_, old_state)) if *old_state != state => {
-                let word = if *state == HookState::Enabled { "switched on" } else { "switched off" };
-                news.push(format!("{word} {}", describe(hook)));
-            }
-            Some(_) => {}
-        }
-    }
-    let gone = before.hooks().iter().filter(|old| !new_hooks.contains_key(&key(old)));
-    news.extend(gone.map(|hook| format!("removed {}", describe(hook))));
-    news
-}
-
-fn is_changed(old: &Hook, new: &Hook) -> bool {
-    old.command() != new.command() || old.matcher_text != new.matcher_text || old.timeout != new.timeout
+    let describe = |Difference { hook, change }: &Difference| {
+        let word = match change {
+            Change::Added => "added",
+            Change::Changed => "changed",
+            Change::SwitchedOn => "switched on",
+            Change::SwitchedOff => "switched off",
+            Change::Removed => "removed",
+        };
+        format!("{word} {} on {} ({})", hook.id(), hook.event, hook.source)
+    };
+    before.differences(after).iter().map(describe).collect()
 }

@@ -99,7 +99,7 @@ pub(super) fn engine_session(loaded: &Loaded, id: &str, transcript: &Path) -> ho
         transcript_path: transcript.to_owned(),
         cwd: root.clone(),
         project_dir: root.clone(),
-        plans_dir: loaded.paths.plans_dir(root, id),
+        plans_dir: loaded.plans_dir(id),
     }
 }
 

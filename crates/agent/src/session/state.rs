@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hookwright_hooks::{Hook, HookEngine, HookState, Layer, NotReady, Source, declare};
-use hookwright_settings::{FileState, Loaded};
+use hookwright_settings::{FileState, Loaded, read_settings_file};
 use serde_json::{Value, json};
 
 /// A hook and whether it can run.
@@ -78,7 +78,7 @@ fn names(sources: &[Source]) -> String {
 fn untrusted(loaded: &Loaded) -> Vec<HookEntry> {
     let held = loaded.files.iter().filter(|file| file.state == FileState::Untrusted);
     let declared = held.filter_map(|file| {
-        let text = std::fs::read_to_string(&file.path).ok()?;
+        let text = read_settings_file(&file.path).ok()??;
         Some(declare(&Layer::new(file.source.clone(), &file.path, &text)).hooks)
     });
     let why = || Armed::Untrusted("the folder is not trusted".to_owned());

@@ -3,41 +3,42 @@
 use std::path::Path;
 
 use anyhow::Context;
+use hookwright_hooks::EventKind;
 use hookwright_settings::World;
 use serde_json::{Map, Value, json};
 
 /// Event, matcher, hook, script. The scripts read their input and answer as any hook would.
-const HOOKS: [(&str, &str, &str, &str); 12] = [
+const HOOKS: [(EventKind, &str, &str, &str); 12] = [
     (
-        "SessionStart",
+        EventKind::SessionStart,
         "startup",
         "project-facts",
         r#"cat >/dev/null
 echo '{"hookSpecificOutput": {"additionalContext": "This project ships on Friday."}}'"#,
     ),
     (
-        "BeforeAgent",
+        EventKind::BeforeAgent,
         "",
         "branch-context",
         r#"cat >/dev/null
 echo '{"hookSpecificOutput": {"additionalContext": "The branch is called main."}}'"#,
     ),
     (
-        "BeforeModel",
+        EventKind::BeforeModel,
         "",
         "sober-model",
         r#"cat >/dev/null
 echo '{"hookSpecificOutput": {"llm_request": {"config": {"temperature": 0}}}}'"#,
     ),
     (
-        "BeforeToolSelection",
+        EventKind::BeforeToolSelection,
         "",
         "tool-filter",
         r#"cat >/dev/null
 echo '{"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": ["write_file", "run_shell_command"]}}}'"#,
     ),
     (
-        "AfterModel",
+        EventKind::AfterModel,
         "",
         "redactor",
         r#"# This piece's text stands right ahead of the text so far.
@@ -50,7 +51,7 @@ case $piece in
 esac"#,
     ),
     (
-        "BeforeTool",
+        EventKind::BeforeTool,
         "run_shell_command",
         "danger-guard",
         r#"case $(cat) in
@@ -61,7 +62,7 @@ esac"#,
 esac"#,
     ),
     (
-        "BeforeTool",
+        EventKind::BeforeTool,
         "run_shell_command",
         "safe-delete",
         r#"case $(cat) in
@@ -71,14 +72,14 @@ esac"#,
 esac"#,
     ),
     (
-        "Notification",
+        EventKind::Notification,
         "ToolPermission",
         "bell",
         r#"cat >/dev/null
 echo '{"systemMessage": "ring, ring"}'"#,
     ),
     (
-        "AfterTool",
+        EventKind::AfterTool,
         "*",
         "audit-log",
         r#"cat >> audit.jsonl
@@ -86,7 +87,7 @@ echo >> audit.jsonl
 echo '{"suppressOutput": true}'"#,
     ),
     (
-        "AfterAgent",
+        EventKind::AfterAgent,
         "",
         "answer-checker",
         r#"case $(cat) in
@@ -98,14 +99,14 @@ echo '{"suppressOutput": true}'"#,
 esac"#,
     ),
     (
-        "PreCompress",
+        EventKind::PreCompress,
         "manual",
         "save-history",
         r#"cat >/dev/null
 echo '{"systemMessage": "the transcript keeps everything"}'"#,
     ),
     (
-        "SessionEnd",
+        EventKind::SessionEnd,
         "",
         "goodbye",
         r#"cat >/dev/null
@@ -130,7 +131,7 @@ pub(crate) fn create(folder: &Path, world: &World) -> anyhow::Result<World> {
         if !matcher.is_empty() {
             definition["matcher"] = json!(matcher);
         }
-        let list = events.entry(event).or_insert_with(|| Value::Array(Vec::new()));
+        let list = events.entry(event.name()).or_insert_with(|| Value::Array(Vec::new()));
         list.as_array_mut().context("every event has a list")?.push(definition);
     }
     let settings = json!({"hooks": events});

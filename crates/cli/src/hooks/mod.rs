@@ -85,7 +85,7 @@ impl Toolbox {
         Session {
             id: id.to_owned(),
             transcript_path,
-            plans_dir: self.loaded.paths.plans_dir(&root, id),
+            plans_dir: self.loaded.plans_dir(id),
             cwd: root.clone(),
             project_dir: root,
         }

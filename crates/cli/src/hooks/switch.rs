@@ -1,5 +1,7 @@
 //! `hooks enable`, `disable`, `enable-all`, `disable-all`: written to the workspace's settings, else to the user's.
 
+use std::collections::HashSet;
+
 use anyhow::bail;
 use hookwright_hooks::{HookState, Source};
 use hookwright_settings::edit::{Switch, set_disabled};
@@ -16,8 +18,10 @@ pub(crate) fn enable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8
 
 pub(crate) fn disable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8> {
     let names = names(toolbox, name)?;
-    let locked = |wanted: &String| toolbox.entries().iter().any(|entry| entry.hook.locked && entry.hook.id() == wanted);
-    let (kept, names): (Vec<String>, Vec<String>) = names.into_iter().partition(locked);
+    let hooks = toolbox.loaded.registry.hooks();
+    let locked: HashSet<&str> = hooks.iter().filter(|hook| hook.locked).map(|hook| hook.id()).collect();
+    let (kept, names): (Vec<String>, Vec<String>) =
+        names.into_iter().partition(|wanted| locked.contains(wanted.as_str()));
     if let (Some(_), [kept, ..]) = (name, kept.as_slice()) {
         bail!("hook `{kept}` is locked by the system settings and can't be switched off");
     }
@@ -62,9 +66,8 @@ fn report(verb: &str, name: Option<&str>, names: &[String], file: Option<std::pa
 fn warn_if_still_off(toolbox: &Toolbox, names: &[String]) -> anyhow::Result<()> {
     let file = toolbox.loaded.settings_file();
     let own = if file == toolbox.loaded.paths.user_settings { Source::User } else { Source::Project };
-    for (hook, state) in
-        toolbox.loaded.registry.entries().filter(|(hook, _)| names.iter().any(|name| name == hook.id()))
-    {
+    let names: HashSet<&str> = names.iter().map(String::as_str).collect();
+    for (hook, state) in toolbox.loaded.registry.entries().filter(|(hook, _)| names.contains(hook.id())) {
         let others: Vec<String> = match state {
             HookState::Disabled { by } => by.iter().filter(|source| **source != own).map(Source::to_string).collect(),
             HookState::SwitchedOff { by } => vec![by.to_string()],

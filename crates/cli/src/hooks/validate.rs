@@ -34,6 +34,7 @@ pub(crate) fn run(place: &Place, world: &World, files: &[PathBuf], as_json: bool
 fn check_layers(place: &Place, world: &World) -> anyhow::Result<(Vec<PathBuf>, Vec<Diagnostic>)> {
     let toolbox = Toolbox::open(place, world)?;
     let mut diagnostics = toolbox.loaded.registry.diagnostics().to_vec();
+    diagnostics.extend(toolbox.loaded.settings.without_effect.iter().map(|setting| setting.diagnostic.clone()));
     let mut checked = Vec::new();
     for file in &toolbox.loaded.files {
         match file.state {

@@ -58,12 +58,9 @@ impl Dialog {
 
     fn choices(&self) -> [String; CHOICES] {
         // What shell syntax holds together is allowed as a whole or not at all.
-        let plain = |command: &&str| !command.contains(['|', '&', ';', '<', '>', '`', '\n', '$']);
-        let session = match self.command() {
-            Some(command) if plain(&command) => {
-                format!("Allow `{}` for this session", command.split_whitespace().next().unwrap_or_default())
-            }
-            Some(_) => "Allow exactly this for this session".to_owned(),
+        let session = match self.command().map(hookwright_hooks::shell::sole_program) {
+            Some(Some(program)) => format!("Allow `{program}` for this session"),
+            Some(None) => "Allow exactly this for this session".to_owned(),
             None => format!("Allow {} for this session", self.request.title),
         };
         [

@@ -118,9 +118,12 @@ impl<'a> Driver<'a> {
 
     /// What is said before the first prompt.
     fn greet(&mut self, problems: &[String]) {
-        if !self.session.view().loaded.settings.ui.hide_banner {
+        let ui = self.session.view().loaded.settings.ui.clone();
+        if !ui.hide_banner {
             let line = Line::of(BOLD, "Hookwright").with(DIM, format!(" {}", env!("CARGO_PKG_VERSION")));
-            self.app.say(Block::line(line.with(DIM, "  /help for help, /hooks panel for the hooks, Ctrl+D to leave")));
+            let tips = "  /help for help, /hooks panel for the hooks, Ctrl+D to leave";
+            let tips = if ui.hide_tips { "" } else { tips };
+            self.app.say(Block::line(line.with(DIM, tips)));
         }
         if self.app.status.model == "offline" {
             let line = Line::of(WARN, "no model is connected: ").hanging(2);

@@ -196,3 +196,34 @@ fn output_is_plain_in_pipes_and_a_closed_pipe_is_no_error() {
     let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_settings_file_that_is_a_pipe_or_a_device_is_reported_and_does_not_hang() {
+    for sandbox in [sandbox(), sandbox().untrusted()] {
+        let file = sandbox.write(".gemini/settings.json", "");
+        std::fs::remove_file(&file).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        for args in [&["hooks", "list"][..], &["hooks", "doctor"], &["hooks", "validate"]] {
+            let mut child = sandbox.command(args).spawn().unwrap();
+            let pid = child.id();
+            let mut waited = 0;
+            while child.try_wait().unwrap().is_none() {
+                waited += 1;
+                if waited == 2000 {
+                    child.kill().unwrap();
+                    panic!("{args:?} hangs (process {pid})");
+                }
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            let run = hookwright_testkit::finish(child);
+            let said = run.stdout.clone() + &run.stderr;
+            assert!(said.contains("this is not a regular file"), "{args:?}: {run:#?}");
+        }
+    }
+    let sandbox = sandbox();
+    std::fs::create_dir_all(sandbox.home().join(".gemini")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", sandbox.home().join(".gemini/settings.json")).unwrap();
+    let run = sandbox.run(&["hooks", "list"]);
+    assert!(run.stderr.contains("this is not a regular file"), "{run:#?}");
+}

@@ -86,3 +86,12 @@ fn a_broken_layer_stops_no_other() {
     let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).exits(2);
     assert!(run.stderr.contains("not valid JSON"), "{}", run.stderr);
 }
+
+#[test]
+fn what_has_no_effect_is_said_here_and_not_in_the_list() {
+    let sandbox = sandbox();
+    sandbox.write(".gemini/settings.json", "{\n  \"general\": { \"vimMode\": true }\n}\n");
+    let run = sandbox.run(&["hooks", "validate"]).exits(0);
+    assert!(run.stderr.contains("`general.vimMode` has no effect here"), "{}", run.stderr);
+    assert!(!sandbox.run(&["hooks", "list"]).stderr.contains("vimMode"));
+}

@@ -44,3 +44,25 @@ fn schemas_are_not_stale() {
         assert_eq!(stored, text, "{} is stale: run UPDATE_SCHEMAS=1 cargo test -p hookwright schemas", file.display());
     }
 }
+
+/// "Nothing else spells events out": names come from the table.
+#[test]
+fn events_are_spelt_in_one_file() {
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !matches!(name.as_str(), "tests" | "benches" | "examples" | "testkit") {
+                folders.push(path);
+            } else if name.ends_with(".rs") && name != "tests.rs" && !path.ends_with("hooks/src/event.rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text.split("#[cfg(test)]").next().unwrap();
+                let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+                for kind in EventKind::all() {
+                    assert!(!code.contains(&format!("\"{kind}\"")), "{} spells {kind}", path.display());
+                }
+            }
+        }
+    }
+}

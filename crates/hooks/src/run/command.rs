@@ -10,12 +10,13 @@ use tokio_util::sync::CancellationToken;
 use super::words::{Invocation, SESSION_VARIABLES};
 use super::{Finished, Runner, lookup};
 use crate::answer::{Captured, End};
+use crate::files::Whereabouts;
 use crate::input::{HookInput, Session};
 use crate::ready::{self, NotReady, Places};
 use crate::registry::CommandAction;
 
 /// Where programs are looked for if the environment does not say.
-pub(super) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 impl Runner {
     /// Runs a command to its end.
@@ -164,7 +165,8 @@ impl Runner {
 
     /// Whether the command could start.
     pub(super) fn check_command(&self, action: &CommandAction, session: &Session) -> Result<(), NotReady> {
-        ready::check(action, &self.places(action, session), |name| self.variable(name, action, session))
+        let variable = |name: &str| self.variable(name, action, session);
+        ready::check(action, &Whereabouts { cwd: &session.cwd, variable: &variable })
     }
 
     /// Where its program is looked for; a hook may bring its own search path.

@@ -4,6 +4,7 @@ mod cancel;
 mod embed;
 mod endings;
 mod faults;
+mod files;
 mod functions;
 mod order;
 mod states;

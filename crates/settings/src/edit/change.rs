@@ -1,12 +1,13 @@
 //! A text and a change → the changed text. Pure; what the change does not concern stays byte for byte.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use hookwright_hooks::{Severity, SourceText};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::{Map, Value};
 
-use super::{Change, EditError, HookEntry, Switch, remove};
+use super::{Change, EditError, HookEntry, Switch, insert, remove};
 use crate::json::{PARSE_OPTIONS, broken, parse_object};
 
 /// The text after a change; the same text if there is nothing to do.
@@ -59,8 +60,9 @@ impl Editor<'_> {
                 lists.extend(self.child_array(&section, key)?);
             }
         }
-        let listed: Vec<String> = lists.iter().flat_map(CstArray::elements).filter_map(|node| text_of(&node)).collect();
-        let mut missing: Vec<&String> = names.iter().filter(|name| !listed.contains(name)).collect();
+        let listed: HashSet<String> =
+            lists.iter().flat_map(CstArray::elements).filter_map(|node| text_of(&node)).collect();
+        let mut missing: Vec<&String> = names.iter().filter(|name| !listed.contains(*name)).collect();
         missing.dedup();
         if missing.is_empty() {
             return Ok(None);
@@ -72,9 +74,17 @@ impl Editor<'_> {
                 append_property(&section, DISABLED[0][1], CstInputValue::Array(Vec::new())).array_value_or_set()
             }
         };
-        for name in missing {
-            list.append(CstInputValue::String(name.clone()));
+        // The first one shows the list's style; all others follow it.
+        let (first, others) = (missing[0], &missing[1..]);
+        list.append(CstInputValue::String(first.clone()));
+        let text = finished(&root, self.text);
+        if others.is_empty() {
+            return Ok(Some(text));
         }
+        if let Some(text) = insert::after(&text, &DISABLED, first, others) {
+            return Ok(Some(text));
+        }
+        others.iter().for_each(|name| drop(list.append(CstInputValue::String((*name).clone()))));
         Ok(Some(finished(&root, self.text)))
     }
 

@@ -4,6 +4,7 @@
 //! [`apply`]. A file that does not parse is never touched.
 
 mod change;
+mod insert;
 mod remove;
 
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! Taking names out of lists without taking the comments beside them: by cutting the text, not by rebuilding it.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use jsonc_parser::ast::{Array, Value as Node};
@@ -36,7 +37,8 @@ pub(super) fn from_lists(text: &str, places: &[[&str; 2]], names: &[String]) -> 
 
 /// What to cut out of one list: the elements, their commas, and lines that would be left empty.
 fn cuts_in(text: &str, list: &Array<'_>, names: &[String]) -> Vec<Range<usize>> {
-    let goes = |node: &Node<'_>| node.as_string_lit().is_some_and(|name| names.iter().any(|gone| *gone == name.value));
+    let gone: HashSet<&str> = names.iter().map(String::as_str).collect();
+    let goes = |node: &Node<'_>| node.as_string_lit().is_some_and(|name| gone.contains(name.value.as_ref()));
     let mut cuts = Vec::new();
     let mut last_kept: Option<usize> = None;
     for (index, element) in list.elements.iter().enumerate() {

@@ -243,3 +243,31 @@ proptest! {
         prop_assert_eq!(comments(&on), comments(&text));
     }
 }
+
+#[test]
+fn many_names_follow_the_lists_style() {
+    for text in [
+        "{}\n",
+        r#"{"hooks": {"disabled": ["x"]}}"#,
+        r#"{"hooks": {"disabled": []}, "hooksConfig": {"disabled": []}}"#,
+        "{\n  \"hooksConfig\": {\n    \"disabled\": [\n      \"x\" // why\n    ]\n  }\n}\n",
+        "{\r\n  \"hooksConfig\": {\r\n    \"disabled\": [\r\n      \"x\",\r\n    ]\r\n  }\r\n}\r\n",
+    ] {
+        let at_once = switch(text, Switch::Disable, &["a", "b\"", "c"]);
+        let one_by_one =
+            ["a", "b\"", "c"].iter().fold(text.to_owned(), |text, name| switch(&text, Switch::Disable, &[*name]));
+        assert_eq!(at_once, one_by_one);
+    }
+}
+
+#[test]
+fn ten_thousand_names_go_in_and_out() {
+    let names: Vec<String> = (0..10_000).map(|at| format!("hook-{at}")).collect();
+    let file = Path::new("settings.json");
+    let disabled = edited_text(file, "{}\n", &Change::Switch(Switch::Disable, names.clone())).unwrap();
+    assert!(names.iter().all(|name| disabled.contains(&format!("\"{name}\""))));
+    let again = edited_text(file, &disabled, &Change::Switch(Switch::Disable, names.clone())).unwrap();
+    assert_eq!(again, disabled);
+    let enabled = edited_text(file, &disabled, &Change::Switch(Switch::Enable, names)).unwrap();
+    assert!(!enabled.contains("hook-"));
+}

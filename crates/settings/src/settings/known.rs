@@ -52,23 +52,37 @@ enum Project {
     Nothing,
 }
 
+/// Whether a setting does anything here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    Honoured,
+    /// It is understood and changes nothing, because of this.
+    None(&'static str),
+}
+
 struct Known {
     key: &'static str,
     kind: Kind,
     combine: Combine,
     project: Project,
+    effect: Effect,
 }
 
 const fn setting(key: &'static str, kind: Kind) -> Known {
-    Known { key, kind, combine: Combine::Highest, project: Project::Anything }
+    guarded(key, kind, Combine::Highest, Project::Anything)
 }
 
 const fn combined(key: &'static str, kind: Kind, combine: Combine) -> Known {
-    Known { key, kind, combine, project: Project::Anything }
+    guarded(key, kind, combine, Project::Anything)
 }
 
 const fn guarded(key: &'static str, kind: Kind, combine: Combine, project: Project) -> Known {
-    Known { key, kind, combine, project }
+    Known { key, kind, combine, project, effect: Effect::Honoured }
+}
+
+/// A setting of Gemini CLI's that is read and changes nothing here.
+const fn without_effect(key: &'static str, kind: Kind, because: &'static str) -> Known {
+    Known { key, kind, combine: Combine::Highest, project: Project::Anything, effect: Effect::None(because) }
 }
 
 pub(super) const REVIEW_WORDS: &[&str] = &["announce", "ask", "block"];
@@ -77,15 +91,15 @@ const KNOWN: &[Known] = &[
     combined("mcpServers", Kind::Section, Combine::Entries),
     setting("general", Kind::Section),
     setting("general.defaultApprovalMode", Kind::OneOf(&["default", "auto_edit", "plan"])),
-    setting("general.preferredEditor", Kind::Text),
-    setting("general.vimMode", Kind::Flag),
+    without_effect("general.preferredEditor", Kind::Text, "$VISUAL and $EDITOR name the editor"),
+    without_effect("general.vimMode", Kind::Flag, "the composer has one set of keys"),
     setting("general.checkpointing", Kind::Section),
-    setting("general.checkpointing.enabled", Kind::Flag),
+    without_effect("general.checkpointing.enabled", Kind::Flag, "files are not saved before tools change them"),
     setting("general.plan", Kind::Section),
     setting("general.plan.directory", Kind::Text),
     setting("general.maxAttempts", Kind::Whole),
     setting("ui", Kind::Section),
-    setting("ui.theme", Kind::Text),
+    without_effect("ui.theme", Kind::Text, "the terminal's own colours are used"),
     setting("ui.hideBanner", Kind::Flag),
     setting("ui.hideTips", Kind::Flag),
     setting("ui.hideFooter", Kind::Flag),
@@ -107,8 +121,8 @@ const KNOWN: &[Known] = &[
     setting("tools.allowed", Kind::Texts),
     combined("tools.exclude", Kind::Texts, Combine::Union),
     setting("tools.approvalMode", Kind::OneOf(&["default", "auto_edit", "plan"])),
-    setting("tools.discoveryCommand", Kind::Text),
-    setting("tools.callCommand", Kind::Text),
+    without_effect("tools.discoveryCommand", Kind::Text, "tools are built in, not discovered by a command"),
+    without_effect("tools.callCommand", Kind::Text, "tools are built in, not called by a command"),
     setting("telemetry", Kind::Section),
     setting("telemetry.enabled", Kind::Flag),
     setting("telemetry.target", Kind::OneOf(&["local", "gcp"])),
@@ -116,7 +130,7 @@ const KNOWN: &[Known] = &[
     setting("telemetry.otlpProtocol", Kind::OneOf(&["grpc", "http"])),
     setting("telemetry.outfile", Kind::Text),
     setting("telemetry.logPrompts", Kind::Flag),
-    setting("telemetry.traces", Kind::Flag),
+    without_effect("telemetry.traces", Kind::Flag, "traces go to a collector whenever there is one"),
     setting("security", Kind::Section),
     setting("security.folderTrust", Kind::Section),
     guarded("security.folderTrust.enabled", Kind::Flag, Combine::AnyTrue, Project::OnlyTrue),
@@ -151,16 +165,36 @@ pub(crate) fn read_layer(
     layer: &Source,
     source: &SourceText<'_>,
     world: &World,
-    diagnostics: &mut Vec<Diagnostic>,
+    found: &mut Findings,
 ) -> Map<String, Value> {
-    LayerReader { layer, source, world, diagnostics }.section(root, "")
+    LayerReader { layer, source, world, found }.section(root, "")
+}
+
+/// What reading settings brings to light.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// What is wrong.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// What is right, and changes nothing.
+    pub(crate) without_effect: Vec<WithoutEffect>,
+}
+
+/// A setting that is understood and changes nothing here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithoutEffect {
+    /// Its name, with dots.
+    pub key: &'static str,
+    /// Why it changes nothing.
+    pub because: &'static str,
+    /// The same as a warning, with its place.
+    pub diagnostic: Diagnostic,
 }
 
 struct LayerReader<'a> {
     layer: &'a Source,
     source: &'a SourceText<'a>,
     world: &'a World,
-    diagnostics: &'a mut Vec<Diagnostic>,
+    found: &'a mut Findings,
 }
 
 impl LayerReader<'_> {
@@ -207,7 +241,17 @@ impl LayerReader<'_> {
             self.report(Severity::Error, node.range(), text, Some(format!("expected {expected}")));
             return None;
         }
+        self.say_if_without_effect(known, &value, node);
         self.allowed_here(known, &value, node).then_some(value)
+    }
+
+    fn say_if_without_effect(&mut self, known: &Known, value: &Value, node: &Node<'_>) {
+        // What switches nothing on need not say that it does not.
+        let (Effect::None(because), false) = (known.effect, *value == Value::Bool(false)) else { return };
+        let range = node.range();
+        let text = format!("`{}` has no effect here: {because}", known.key);
+        let diagnostic = self.source.diagnose(Severity::Warning, range.start, range.end, text);
+        self.found.without_effect.push(WithoutEffect { key: known.key, because, diagnostic });
     }
 
     /// A project does not open its own gates.
@@ -221,7 +265,7 @@ impl LayerReader<'_> {
         if refused {
             let text = format!("a project can't set `{}` for itself; it is ignored", known.key);
             self.report(Severity::Warning, node.range(), text, None);
-            if let Some(wrong) = self.diagnostics.last_mut() {
+            if let Some(wrong) = self.found.diagnostics.last_mut() {
                 wrong.help = Some("set it in your own settings, ~/.gemini/settings.json".to_owned());
             }
         }
@@ -247,7 +291,7 @@ impl LayerReader<'_> {
         if let Some(near) = near {
             let text = format!("`{name}` is no setting that is known here; it is ignored");
             self.report(Severity::Warning, property.name.range(), text, None);
-            if let Some(wrong) = self.diagnostics.last_mut() {
+            if let Some(wrong) = self.found.diagnostics.last_mut() {
                 wrong.help = Some(format!("did you mean `{near}`?"));
             }
         }
@@ -256,7 +300,7 @@ impl LayerReader<'_> {
     fn report(&mut self, severity: Severity, range: Range, text: String, expected: Option<String>) {
         let mut wrong = self.source.diagnose(severity, range.start, range.end, text);
         wrong.expected = expected;
-        self.diagnostics.push(wrong);
+        self.found.diagnostics.push(wrong);
     }
 }
 

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use hookwright_hooks::{Diagnostic, Redaction, Severity};
 use serde_json::{Map, Value};
 
-pub(crate) use known::read_layer;
+pub use known::WithoutEffect;
+pub(crate) use known::{Findings, read_layer};
 pub(crate) use merge::lay_over;
 
 use crate::world::World;
@@ -35,6 +36,8 @@ pub struct Settings {
     pub telemetry: Telemetry,
     /// MCP servers by name, as written.
     pub mcp_servers: Map<String, Value>,
+    /// What the files set that is understood and changes nothing here.
+    pub without_effect: Vec<WithoutEffect>,
     /// Everything above and all other keys, merged, with variables filled in; without the hooks.
     pub raw: Map<String, Value>,
 }
@@ -52,8 +55,8 @@ pub struct General {
     pub checkpointing: bool,
     /// Where plans go, inside the project; elsewhere if not set.
     pub plan_directory: Option<String>,
-    /// How often a request is tried.
-    pub max_attempts: u32,
+    /// How often a request is tried; the model's own default if not set.
+    pub max_attempts: Option<u32>,
 }
 
 /// Which tool calls run unasked.
@@ -256,7 +259,7 @@ impl Settings {
                 vim_mode: get.flag("general.vimMode", false),
                 checkpointing: get.flag("general.checkpointing.enabled", false),
                 plan_directory: get.string("general.plan.directory"),
-                max_attempts: get.count("general.maxAttempts").unwrap_or(10).max(1),
+                max_attempts: get.count("general.maxAttempts").map(|count| count.max(1)),
             },
             model: model(&get, world),
             tools: Tools {
@@ -277,6 +280,7 @@ impl Settings {
             security: security(&get),
             telemetry: telemetry(&get, world, diagnostics),
             mcp_servers: get.at("mcpServers").and_then(Value::as_object).cloned().unwrap_or_default(),
+            without_effect: Vec::new(),
             raw,
         }
     }

@@ -9,13 +9,14 @@ use crate::json::parse_object;
 /// Reads layers, lowest first, and merges them.
 fn merged(layers: &[(Source, &str)], world: &World) -> (Settings, Vec<Diagnostic>) {
     let mut raw = Map::new();
-    let mut diagnostics = Vec::new();
+    let mut found = Findings::default();
     for (source, text) in layers {
         let place = SourceText::new(Path::new("settings.json"), text);
         let root = parse_object(text, &place).unwrap().unwrap();
-        lay_over(&mut raw, read_layer(&root, source, &place, world, &mut diagnostics));
+        lay_over(&mut raw, read_layer(&root, source, &place, world, &mut found));
     }
-    let settings = Settings::new(raw, world, &mut diagnostics);
+    let Findings { mut diagnostics, without_effect } = found;
+    let settings = Settings { without_effect, ..Settings::new(raw, world, &mut diagnostics) };
     (settings, diagnostics)
 }
 
@@ -26,10 +27,7 @@ fn world(env: &[(&str, &str)]) -> World {
 #[test]
 fn nothing_set_means_the_defaults() {
     let (settings, diagnostics) = merged(&[], &world(&[]));
-    assert_eq!(
-        settings,
-        Settings { general: General { max_attempts: 10, ..General::default() }, ..Settings::default() }
-    );
+    assert_eq!(settings, Settings::default());
     assert!(diagnostics.is_empty());
 }
 
@@ -131,4 +129,20 @@ fn the_environment_goes_over_the_files() {
 fn other_context_files_come_on_top_of_the_usual_one() {
     let (settings, _) = merged(&[(Source::User, r#"{"context": {"fileName": "AGENTS.md"}}"#)], &world(&[]));
     assert_eq!(settings.context.file_names, ["AGENTS.md", "GEMINI.md"]);
+}
+
+#[test]
+fn what_changes_nothing_is_said_and_is_not_wrong() {
+    let text = "{\n  \"general\": { \"vimMode\": true, \"checkpointing\": { \"enabled\": false }, \"maxAttempts\": 3 },\n  \"tools\": { \"callCommand\": \"x\" }\n}";
+    let (settings, diagnostics) = merged(&[(Source::User, text)], &world(&[]));
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let said: Vec<_> = settings.without_effect.iter().map(|setting| setting.diagnostic.to_string()).collect();
+    assert_eq!(
+        said,
+        [
+            "settings.json:2:27: warning: `general.vimMode` has no effect here: the composer has one set of keys",
+            "settings.json:3:29: warning: `tools.callCommand` has no effect here: tools are built in, not called by a command",
+        ]
+    );
+    assert_eq!(settings.general.max_attempts, Some(3));
 }

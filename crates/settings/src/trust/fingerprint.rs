@@ -1,21 +1,26 @@
-//! What a hook is made of: its name, its command, its variables, and the content of every script in its root that the
-//! command names. What those scripts load in turn is not followed.
+//! What a hook is made of: its name, its command, its variables, and the content of every file in its root that the
+//! command names; where that cannot be told, of every file that it is likely to run. What those load in turn is not
+//! followed.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use hookwright_hooks::{Action, Hook};
+use hookwright_hooks::{CommandFiles, Fingerprinted, Hook, Whereabouts};
 use sha2::{Digest, Sha256};
 
 use crate::file::read_bytes;
-use crate::paths::hex;
+use crate::json::fill_variables;
+use crate::paths::{GEMINI_DIR, hex};
+use crate::world::World;
 
 /// Scripts beyond this are taken by their size alone; nobody reads changes in them anyway.
 const LARGEST_SCRIPT: u64 = 16 * 1024 * 1024;
 /// How many lines of a script are remembered, to tell later how many changed.
 const MOST_LINES: usize = 2000;
+/// How many files are looked at where nobody can tell which of them run.
+const MOST_FILES: usize = 1000;
 
 /// What a hook is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +31,8 @@ pub(crate) struct Fingerprint {
     pub(crate) env: String,
     /// By path inside the root, with forward slashes.
     pub(crate) scripts: BTreeMap<String, Script>,
+    /// Whether these are all that it runs.
+    pub(crate) certain: bool,
 }
 
 /// A script's content.
@@ -56,58 +63,64 @@ impl Fingerprint {
     }
 }
 
+/// The variables of a hook that runs in a project.
+pub(crate) fn variable(hook: &Hook, world: &World, project: &Path, name: &str) -> Option<OsString> {
+    let own = hook.env().iter().rev().find(|(key, _)| key == name);
+    match (own, name) {
+        (Some((_, value)), _) => Some(fill_variables(value, world).into_owned().into()),
+        (None, "GEMINI_PROJECT_DIR" | "GEMINI_CWD" | "CLAUDE_PROJECT_DIR" | "PWD") => Some(project.into()),
+        (None, name) => world.var_os(name).map(ToOwned::to_owned),
+    }
+}
+
 /// Takes the fingerprints of the hooks of one root: a project or an extension.
 pub(crate) struct Taker<'a> {
     root: &'a Path,
-    /// `${name}` in commands.
-    placeholders: &'a [(String, String)],
+    /// Where hooks run.
+    project: &'a Path,
+    world: &'a World,
     /// Contents by name: many hooks share few scripts.
     scripts: RefCell<HashMap<String, Option<Script>>>,
 }
 
 impl<'a> Taker<'a> {
-    pub(crate) fn new(root: &'a Path, placeholders: &'a [(String, String)]) -> Self {
-        Taker { root, placeholders, scripts: RefCell::default() }
+    pub(crate) fn new(root: &'a Path, project: &'a Path, world: &'a World) -> Self {
+        Taker { root, project, world, scripts: RefCell::default() }
     }
 
-    /// A command hook's fingerprint.
+    /// A hook's fingerprint; nothing for one that the program brings with it.
     pub(crate) fn take(&self, hook: &Hook) -> Option<Fingerprint> {
-        let Action::Command(action) = &hook.action else { return None };
-        let mut scripts = BTreeMap::new();
-        for word in words(&action.command) {
-            if let Some((name, path)) = self.inside(&self.expanded(&word))
-                && let Some(script) = self.script(&name, &path)
-            {
-                scripts.insert(name, script);
+        let variable = |name: &str| variable(hook, self.world, self.project, name);
+        let place = Whereabouts { cwd: self.project, variable: &variable };
+        match hook.action.fingerprinted(&place) {
+            Fingerprinted::InCode => None,
+            Fingerprinted::Declared { text, env, files } => {
+                let env = if env.is_empty() {
+                    String::new()
+                } else {
+                    hex(&Sha256::digest(format!("{env:?}")))[..16].to_owned()
+                };
+                let scripts = self.contents(&files);
+                let command = text.to_owned();
+                Some(Fingerprint { name: hook.name.clone(), command, env, scripts, certain: files.certain })
             }
         }
-        let env = if action.env.is_empty() {
-            String::new()
-        } else {
-            hex(&Sha256::digest(format!("{:?}", action.env)))[..16].to_owned()
-        };
-        Some(Fingerprint { name: hook.name.clone(), command: action.command.clone(), env, scripts })
     }
 
-    /// A word with the variables that lead into the root filled in; done word by word, since paths have spaces.
-    fn expanded<'w>(&self, word: &'w str) -> Cow<'w, str> {
-        if !word.contains('$') {
-            return Cow::Borrowed(word);
+    /// The content of the files in the root that are named, or likely to run.
+    fn contents(&self, files: &CommandFiles) -> BTreeMap<String, Script> {
+        let mut paths: Vec<PathBuf> = files.files.iter().map(|file| file.path.clone()).collect();
+        if !files.certain {
+            let likely = self.root.join(GEMINI_DIR);
+            all_files(if self.root == self.project { &likely } else { self.root }, &mut paths);
         }
-        let root = self.root.to_string_lossy();
-        let mut text = word.to_owned();
-        for (name, value) in self.placeholders {
-            text = text.replace(&format!("${{{name}}}"), value);
-        }
-        for name in ["GEMINI_PROJECT_DIR", "GEMINI_CWD", "CLAUDE_PROJECT_DIR", "PWD"] {
-            text = text.replace(&format!("${{{name}}}"), &root).replace(&format!("${name}"), &root);
-        }
-        Cow::Owned(text)
+        let inside = paths.iter().filter_map(|path| self.inside(path));
+        inside.filter_map(|(name, path)| Some((name.clone(), self.script(&name, &path)?))).collect()
     }
 
-    /// The path inside the root that a word stands for, if it can be one.
-    fn inside(&self, word: &str) -> Option<(String, PathBuf)> {
-        let path = normalized(&self.root.join(word));
+    /// The name inside the root of a path, if it leads there.
+    fn inside(&self, path: &Path) -> Option<(String, PathBuf)> {
+        let path = normalized(path);
         let inner = path.strip_prefix(self.root).ok()?;
         let parts: Vec<_> = inner.components().map(|part| part.as_os_str().to_string_lossy()).collect();
         let name = parts.join("/");
@@ -163,44 +176,24 @@ pub(crate) fn normalized(path: &Path) -> PathBuf {
     })
 }
 
-/// Everything in a command that may name a file. Too much does no harm: what is no file is dropped.
-fn words(command: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for word in shell_words(command) {
-        // A quoted command line (`bash -c "./x.sh"`) has words of its own, and an option (`--config=x`) a value.
-        if word.contains(|char: char| char.is_whitespace() || OPERATORS.contains(char)) {
-            words.extend(shell_words(&word));
+/// The files of a directory, however deep; without the settings, whose hooks have fingerprints of their own, and
+/// without what programs leave behind.
+fn all_files(directory: &Path, found: &mut Vec<PathBuf>) {
+    const LEFT_OUT: [&str; 4] = ["tmp", ".git", "node_modules", "settings.json"];
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries.iter().filter(|entry| !LEFT_OUT.iter().any(|name| entry.file_name() == *name)) {
+        if found.len() >= MOST_FILES {
+            return;
         }
-        if let Some((_, value)) = word.split_once('=') {
-            words.push(value.to_owned());
-        }
-        if !word.starts_with('-') {
-            words.push(word);
-        }
-    }
-    words
-}
-
-const OPERATORS: &str = ";|&()<>`";
-
-/// Words split at spaces and operators, with quotes and backslashes taken off.
-fn shell_words(command: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut quote = None;
-    let mut chars = command.chars();
-    while let Some(char) = chars.next() {
-        match (quote, char) {
-            (Some(open), _) if char == open => quote = None,
-            (None, '\'' | '"') => quote = Some(char),
-            (None | Some('"'), '\\') => word.extend(chars.next()),
-            (None, _) if char.is_whitespace() || OPERATORS.contains(char) => words.push(std::mem::take(&mut word)),
-            _ => word.push(char),
+        match entry.file_type() {
+            // Not through links: they may lead in a circle.
+            Ok(kind) if kind.is_dir() => all_files(&entry.path(), found),
+            Ok(kind) if !kind.is_symlink() => found.push(entry.path()),
+            _ => {}
         }
     }
-    words.push(word);
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 #[cfg(test)]
@@ -208,29 +201,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_that_may_be_a_file_is_found() {
-        let cases = [
-            ("./x.sh", vec!["./x.sh"]),
-            ("bash x.sh 'a b.sh'", vec!["bash", "x.sh", "a", "b.sh", "a b.sh"]),
-            ("python3 \"/p/my dir/x.py\" --c=conf.json", vec!["/p/my dir/x.py", "conf.json"]),
-            ("cat a|./b&&(./c);d>e", vec!["a", "./b", "./c", "d", "e"]),
-            (r"my\ script.sh", vec!["my script.sh"]),
-            ("bash -c './x.sh --flag; ./y.sh'", vec!["./x.sh", "./y.sh"]),
-        ];
-        for (command, expected) in cases {
-            let words = words(command);
-            assert!(expected.iter().all(|word| words.iter().any(|found| found == word)), "{command}: {words:?}");
-        }
-    }
-
-    #[test]
     fn paths_are_kept_inside_the_root() {
-        let taker = Taker::new(Path::new("/p"), &[]);
-        let inside = |word: &str| taker.inside(word).map(|(name, _)| name);
-        assert_eq!(inside("./a/../b.sh").as_deref(), Some("b.sh"));
+        let world = World::default();
+        let taker = Taker::new(Path::new("/p"), Path::new("/p"), &world);
+        let inside = |path: &str| taker.inside(Path::new(path)).map(|(name, _)| name);
+        assert_eq!(inside("/p/a/../b.sh").as_deref(), Some("b.sh"));
         assert_eq!(inside("/p/c/d").as_deref(), Some("c/d"));
-        assert_eq!(inside("../x"), None);
+        assert_eq!(inside("/p/../x"), None);
         assert_eq!(inside("/etc/passwd"), None);
-        assert_eq!(inside("."), None);
+        assert_eq!(inside("/p"), None);
     }
 }

@@ -13,6 +13,7 @@ use super::record::{self, Entry, Record, Seen, SeenScript};
 use crate::edit::EditError;
 use crate::paths::Paths;
 use crate::settings::HookReview;
+use crate::world::World;
 
 /// What is to be said about a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct Review {
     pub finding: Finding,
     /// Whether it waits for the user's trust.
     pub held: bool,
+    /// Whether all files that it runs are known; if not, all that are likely to count.
+    pub certain: bool,
     scope: Scope,
     fingerprint: Fingerprint,
     /// The command that it had when the user saw it.
@@ -53,13 +56,15 @@ pub struct Review {
 /// Looks at hooks, layer by layer. The record is read at the first hook that needs it.
 pub(crate) struct Reviewer<'a> {
     paths: &'a Paths,
+    project: &'a Path,
+    world: &'a World,
     record: Option<Record>,
     reviews: Vec<Review>,
 }
 
 impl<'a> Reviewer<'a> {
-    pub(crate) fn new(paths: &'a Paths) -> Self {
-        Reviewer { paths, record: None, reviews: Vec::new() }
+    pub(crate) fn new(paths: &'a Paths, project: &'a Path, world: &'a World) -> Self {
+        Reviewer { paths, project, world, record: None, reviews: Vec::new() }
     }
 
     /// Looks at the hooks of one project or extension.
@@ -67,7 +72,6 @@ impl<'a> Reviewer<'a> {
         &mut self,
         scope: &Scope,
         root: &Path,
-        placeholders: &[(String, String)],
         hooks: &[Hook],
         review: HookReview,
         diagnostics: &mut Vec<Diagnostic>,
@@ -83,7 +87,7 @@ impl<'a> Reviewer<'a> {
             Scope::Extension(_) => seen.is_some(),
         };
         let known = Known::new(seen.unwrap_or_default(), hooks);
-        let taker = Taker::new(root, placeholders);
+        let taker = Taker::new(root, self.project, self.world);
         let mut looked_at = HashSet::new();
         for hook in hooks {
             let Some(fingerprint) = taker.take(hook) else { continue };
@@ -98,6 +102,7 @@ impl<'a> Reviewer<'a> {
                 hook: Arc::new(hook.clone()),
                 finding,
                 held,
+                certain: fingerprint.certain,
                 scope: scope.clone(),
                 fingerprint,
                 replaces,

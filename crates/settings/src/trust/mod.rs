@@ -7,7 +7,7 @@ mod folders;
 mod hooks;
 mod record;
 
-pub(crate) use fingerprint::normalized;
+pub(crate) use fingerprint::{normalized, variable};
 pub(crate) use folders::folder_trust;
 pub use folders::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
 pub use hooks::{Finding, Review, hold, trust_hooks};

@@ -213,3 +213,14 @@ fn a_notice_for_every_new_hook_names_it() {
     assert!(matches!(&loaded.notices[0], Notice::Hook { hook, held: false, .. } if hook == "fmt"));
     assert_eq!(notices(&loaded), ["new project hook `fmt`, which runs `./fmt.sh`"]);
 }
+
+#[test]
+fn plans_go_where_the_settings_say_but_not_out_of_the_project() {
+    let place = Place::trusted();
+    let usual = place.load().plans_dir("s1");
+    assert!(usual.ends_with("s1/plans") && !usual.starts_with(place.project()));
+    for (directory, expected) in [("docs/plans", place.project().join("docs/plans")), ("../out", usual.clone())] {
+        place.own(&serde_json::json!({"general": {"plan": {"directory": directory}}}).to_string());
+        assert_eq!(place.load().plans_dir("s1"), expected);
+    }
+}

@@ -187,3 +187,47 @@ fn a_path_with_spaces_and_quotes_is_found() {
     place.write("project/my dir/it's.sh", "y\n");
     assert_eq!(findings(&place.load()), ["g: changed: my dir/it's.sh changed (+1 -1 lines)"]);
 }
+
+#[test]
+fn a_script_is_found_wherever_the_command_goes() {
+    for command in [
+        "cd hk && ./g.sh",
+        "H=\"$CLAUDE_PROJECT_DIR/hk/g.sh\"; [ -x \"$H\" ] && \"$H\"",
+        "bash -c '. ./hk/g.sh'",
+        "env A=b timeout 5 sh hk/g.sh || true",
+        "\"$(pwd)\"/hk/g.sh",
+    ] {
+        let place = Place::trusted();
+        place.write("project/hk/g.sh", "one\n");
+        place.own(&one_hook("g", command));
+        trust_all(&place.load());
+        assert_eq!(findings(&place.load()), [""; 0], "{command}");
+        place.write("project/hk/g.sh", "one\ntwo\n");
+        assert_eq!(findings(&place.load()), ["g: changed: hk/g.sh changed (+1 -0 lines)"], "{command}");
+    }
+}
+
+#[test]
+fn where_it_cannot_be_told_everything_around_counts() {
+    let place = Place::trusted();
+    place.write("project/.gemini/hooks/inner.py", "one\n");
+    place.own(&one_hook("g", "python3 -c 'import runpy; runpy.run_path(input())'"));
+    let loaded = place.load();
+    assert!(loaded.notices[0].to_string().contains("can't be told, so everything around it counts"));
+    trust_all(&loaded);
+    place.write("project/.gemini/tmp/log", "x");
+    assert_eq!(findings(&place.load()), [""; 0]);
+    place.write("project/.gemini/hooks/inner.py", "two\n");
+    assert_eq!(findings(&place.load()), ["g: changed: .gemini/hooks/inner.py changed (+1 -1 lines)"]);
+}
+
+#[test]
+fn what_a_hook_writes_is_not_part_of_it() {
+    let place = Place::trusted();
+    place.write("project/g.sh", "x\n");
+    place.own(&one_hook("g", "./g.sh >> log.txt 2>&1"));
+    place.write("project/log.txt", "one\n");
+    trust_all(&place.load());
+    place.write("project/log.txt", "one\ntwo\n");
+    assert_eq!(findings(&place.load()), [""; 0]);
+}

@@ -205,3 +205,24 @@ fn a_users_own_hooks_run_in_any_folder() {
     run(&sandbox, &hello(), &[]).exits(0);
     assert!(sandbox.has("mine-ran") && !sandbox.has("ran"));
 }
+
+#[test]
+fn a_request_is_tried_as_often_as_the_settings_say() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (sender, requests) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let mut connection = connection;
+            let _ = connection.read(&mut [0; 65536]);
+            let _ = connection.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            let _ = sender.send(());
+        }
+    });
+    let sandbox = sandbox().env("OPENAI_BASE_URL", &base).env("OPENAI_MODEL", "m");
+    sandbox.settings(&json!({"general": {"maxAttempts": 1}}));
+    let run = sandbox.run(&["-p", "hi"]);
+    assert_ne!(run.code, Some(0), "{run:#?}");
+    assert_eq!(requests.try_iter().count(), 1);
+}

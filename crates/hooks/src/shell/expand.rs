@@ -1,0 +1,374 @@
+//! What words come to, as far as that can be told without running anything: variables, `~`, patterns, and the few
+//! substitutions that only say where something is.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::{Node, Piece, Script, SimpleCommand, Word};
+
+/// One word after expansion; `None` where nobody can know it beforehand.
+pub(crate) type Field = Option<String>;
+
+/// Variables that a shell sets by itself, to what only it knows.
+const SHELLS_OWN: [&str; 18] = [
+    "BASH",
+    "BASHPID",
+    "BASH_SOURCE",
+    "BASH_VERSION",
+    "EUID",
+    "FUNCNAME",
+    "HOSTNAME",
+    "HOSTTYPE",
+    "IFS",
+    "LINENO",
+    "MACHTYPE",
+    "OLDPWD",
+    "OSTYPE",
+    "PPID",
+    "RANDOM",
+    "SECONDS",
+    "SHLVL",
+    "UID",
+];
+/// A pattern that matches more is not followed.
+const MOST_MATCHES: usize = 256;
+
+/// What a shell has in mind while it runs a script.
+#[derive(Clone)]
+pub(crate) struct State<'a> {
+    /// Where it is, if that can be told.
+    pub(crate) cwd: Option<PathBuf>,
+    /// Variables that the script set; `None` for those whose value cannot be told.
+    set: HashMap<String, Field>,
+    /// Whether code that was not read has run in this shell: it may have set variables and defined functions.
+    pub(crate) foreign: bool,
+    environment: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+/// A variable as it was.
+pub(crate) struct Before {
+    name: String,
+    value: Option<Field>,
+}
+
+impl<'a> State<'a> {
+    pub(crate) fn new(cwd: &Path, environment: &'a dyn Fn(&str) -> Option<OsString>) -> Self {
+        State { cwd: Some(cwd.to_owned()), set: HashMap::new(), foreign: false, environment }
+    }
+
+    /// Sets a variable; gives what is needed to take that back.
+    pub(crate) fn set(&mut self, name: &str, value: Field) -> Before {
+        Before { name: name.to_owned(), value: self.set.insert(name.to_owned(), value) }
+    }
+
+    /// Takes a setting back.
+    pub(crate) fn restore(&mut self, before: Before) {
+        match before.value {
+            Some(value) => self.set.insert(before.name, value),
+            None => self.set.remove(&before.name),
+        };
+    }
+
+    /// After code that was not read: what the script itself set may be something else now.
+    pub(crate) fn forget(&mut self) {
+        self.foreign = true;
+        self.set.values_mut().for_each(|value| *value = None);
+    }
+
+    /// A variable's value: empty if it is not set, as in a shell.
+    pub(crate) fn value(&self, name: &str) -> Field {
+        if let Some(value) = self.set.get(name) {
+            return value.clone();
+        }
+        if name == "PWD" {
+            return self.cwd.as_ref()?.to_str().map(str::to_owned);
+        }
+        match (self.environment)(name) {
+            Some(value) => value.into_string().ok(),
+            None if self.foreign || SHELLS_OWN.contains(&name) => None,
+            None => Some(String::new()),
+        }
+    }
+
+    /// After something that may or may not have run: only what is the same in both cases is known.
+    pub(crate) fn or(&mut self, other: &State<'a>) {
+        if self.cwd != other.cwd {
+            self.cwd = None;
+        }
+        self.foreign |= other.foreign;
+        let names: Vec<String> = self.set.keys().chain(other.set.keys()).cloned().collect();
+        for name in names {
+            let same = self.value(&name).filter(|value| other.value(&name).as_ref() == Some(value));
+            self.set.insert(name, same);
+        }
+    }
+
+    /// What a shell started by this one has in mind: variables of the script's own are the script's own.
+    pub(crate) fn of_child(&self) -> State<'a> {
+        let set = self.set.keys().map(|name| (name.clone(), None)).collect();
+        State { cwd: self.cwd.clone(), set, foreign: false, environment: self.environment }
+    }
+
+    /// The path that a word stands for.
+    pub(crate) fn path(&self, word: &str) -> Option<PathBuf> {
+        if Path::new(word).is_absolute() { Some(PathBuf::from(word)) } else { Some(self.cwd.as_ref()?.join(word)) }
+    }
+
+    /// Goes to a directory, as `cd` with these arguments does.
+    pub(crate) fn go(&mut self, args: &[Field]) {
+        let mut operands = args.iter().filter(|arg| !matches!(arg.as_deref(), Some("-P" | "-L" | "-e" | "--")));
+        let target = match operands.next() {
+            None => self.value("HOME").filter(|home| !home.is_empty()),
+            Some(Some(target)) if target != "-" => Some(target.clone()),
+            Some(_) => None,
+        };
+        self.cwd = target.and_then(|target| self.path(&target)).map(|path| normal(&path));
+    }
+}
+
+/// The path without `.` and `..`, without looking at the disk.
+fn normal(path: &Path) -> PathBuf {
+    use std::path::Component;
+    path.components().fold(PathBuf::new(), |mut out, part| {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+        out
+    })
+}
+
+/// A word as one string, as in an assignment.
+pub(crate) fn join(word: &Word, state: &State<'_>) -> Field {
+    let mut text = String::new();
+    for (at, piece) in word.pieces.iter().enumerate() {
+        match piece {
+            Piece::Plain(plain) if at == 0 && plain.starts_with('~') => text.push_str(&tilde(plain, state)?),
+            Piece::Plain(plain) | Piece::Quoted(plain) => text.push_str(plain),
+            Piece::Variable { name, default, .. } => text.push_str(&variable(name, default.as_ref(), state)?),
+            Piece::Output { script, .. } => text.push_str(&output(script, state)?),
+            Piece::Other(_) => return None,
+        }
+    }
+    Some(text)
+}
+
+fn tilde(plain: &str, state: &State<'_>) -> Field {
+    let rest = plain.strip_prefix('~')?;
+    let home = state.value("HOME").filter(|home| !home.is_empty())?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| home + rest)
+}
+
+fn variable(name: &str, default: Option<&Word>, state: &State<'_>) -> Field {
+    let value = state.value(name)?;
+    match default {
+        Some(default) if value.is_empty() => join(default, state),
+        _ => Some(value),
+    }
+}
+
+/// A word as the fields that a program gets: none, one or several.
+pub(crate) fn fields(word: &Word, state: &State<'_>) -> Vec<Field> {
+    expand(word, state).unwrap_or_else(|| vec![None])
+}
+
+/// A character, and whether quotes protect it.
+type Marked = (char, bool);
+
+fn expand(word: &Word, state: &State<'_>) -> Option<Vec<Field>> {
+    let mut done: Vec<Vec<Marked>> = Vec::new();
+    let mut current: Option<Vec<Marked>> = None;
+    for (at, piece) in word.pieces.iter().enumerate() {
+        let (text, quoted, splits) = match piece {
+            Piece::Plain(plain) if at == 0 && plain.starts_with('~') => (tilde(plain, state)?, true, false),
+            Piece::Plain(plain) => (plain.clone(), false, false),
+            Piece::Quoted(text) => (text.clone(), true, false),
+            Piece::Variable { name, default, quoted } => (variable(name, default.as_ref(), state)?, *quoted, !quoted),
+            Piece::Output { script, quoted } => (output(script, state)?, *quoted, !quoted),
+            Piece::Other(_) => return None,
+        };
+        if !splits {
+            current.get_or_insert_default().extend(text.chars().map(|char| (char, quoted)));
+            continue;
+        }
+        for char in text.chars() {
+            if matches!(char, ' ' | '\t' | '\n') {
+                done.extend(current.take());
+            } else {
+                current.get_or_insert_default().push((char, false));
+            }
+        }
+    }
+    done.extend(current);
+    let mut fields = Vec::new();
+    for field in done {
+        if has_braces(&field) {
+            return None;
+        }
+        if is_pattern(&field) {
+            fields.extend(glob(&field, state)?.into_iter().map(Some));
+        } else {
+            fields.push(Some(field.iter().map(|(char, _)| char).collect()));
+        }
+    }
+    Some(fields)
+}
+
+/// `{a,b}` and `{1..3}`, which not every shell expands.
+fn has_braces(field: &[Marked]) -> bool {
+    let plain: String = field.iter().map(|(char, quoted)| if *quoted { 'q' } else { *char }).collect();
+    plain.split_once('{').is_some_and(|(_, rest)| {
+        rest.split_once('}').is_some_and(|(inside, _)| inside.contains(',') || inside.contains(".."))
+    })
+}
+
+/// Whether `*`, `?` or `[…]` stand in it without quotes.
+fn is_pattern(field: &[Marked]) -> bool {
+    let has = |wanted: char| field.contains(&(wanted, false));
+    has('*') || has('?') || (has('[') && has(']'))
+}
+
+/// The files that a pattern names; the pattern itself where there are none.
+fn glob(pattern: &[Marked], state: &State<'_>) -> Option<Vec<String>> {
+    let literal = || pattern.iter().map(|(char, _)| char).collect::<String>();
+    let mut found = vec![String::new()];
+    for (at, part) in pattern.split(|(char, _)| *char == '/').enumerate() {
+        let fixed = !is_pattern(part);
+        let mut next = Vec::new();
+        for before in found {
+            let prefix = if at == 0 { before } else { before + "/" };
+            if fixed {
+                next.push(prefix + &part.iter().map(|(char, _)| char).collect::<String>());
+                continue;
+            }
+            for name in names_in(&state.path(&prefix)?) {
+                let hidden = name.starts_with('.') && part.first().is_none_or(|(char, _)| *char != '.');
+                if !hidden && matches(part, &name.chars().collect::<Vec<_>>()) {
+                    next.push(format!("{prefix}{name}"));
+                }
+            }
+            if next.len() > MOST_MATCHES {
+                return None;
+            }
+        }
+        found = next;
+    }
+    found.retain(|path| state.path(path).is_some_and(|path| path.exists()));
+    Some(if found.is_empty() { vec![literal()] } else { found })
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    const MOST: usize = 4096;
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let names = entries.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether a name fits a pattern of `*`, `?` and `[…]`.
+fn matches(pattern: &[Marked], name: &[char]) -> bool {
+    let (mut at, mut in_name) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while in_name < name.len() {
+        let step = match pattern.get(at) {
+            Some(('*', false)) => {
+                star = Some((at + 1, in_name));
+                at += 1;
+                continue;
+            }
+            Some(('?', false)) => Some(1),
+            Some(('[', false)) => class(&pattern[at..], name[in_name]),
+            Some((char, _)) => (*char == name[in_name]).then_some(1),
+            None => None,
+        };
+        match (step, star) {
+            (Some(length), _) => {
+                at += length;
+                in_name += 1;
+            }
+            (None, Some((after, from))) => {
+                star = Some((after, from + 1));
+                (at, in_name) = (after, from + 1);
+            }
+            (None, None) => return false,
+        }
+    }
+    pattern[at..].iter().all(|marked| *marked == ('*', false))
+}
+
+/// How long the class at the pattern's start is, if it holds the character. An open one is a bracket like any other.
+fn class(pattern: &[Marked], char: char) -> Option<usize> {
+    let inside: Vec<char> = pattern[1..].iter().map(|(char, _)| *char).collect();
+    let negated = matches!(inside.first(), Some('!' | '^'));
+    let members = &inside[usize::from(negated)..];
+    let Some(end) = members.iter().skip(1).position(|char| *char == ']').map(|at| at + 1) else {
+        return (char == '[').then_some(1);
+    };
+    let members = &members[..end];
+    let mut holds = false;
+    let mut at = 0;
+    while at < members.len() {
+        if members.get(at + 1) == Some(&'-') && at + 2 < members.len() {
+            holds |= (members[at]..=members[at + 2]).contains(&char);
+            at += 3;
+        } else {
+            holds |= members[at] == char;
+            at += 1;
+        }
+    }
+    (holds != negated).then_some(2 + usize::from(negated) + end)
+}
+
+/// What a substitution prints, for those that only say where something is: `$(pwd)`, `$(cd x && pwd)`,
+/// `$(dirname y)`, `$(git rev-parse --show-toplevel)`.
+fn output(script: &Script, state: &State<'_>) -> Field {
+    let mut commands: Vec<&SimpleCommand> = Vec::new();
+    for node in &script.nodes {
+        let parts = if let Node::Maybe(parts) = node { parts.as_slice() } else { std::slice::from_ref(node) };
+        for part in parts {
+            let Node::Simple(command) = part else { return None };
+            commands.push(command);
+        }
+    }
+    let mut state = state.clone();
+    for (at, command) in commands.iter().enumerate() {
+        let words: Vec<Field> = command.words.iter().flat_map(|word| fields(word, &state)).collect();
+        let words: Vec<&str> = words.iter().map(|word| word.as_deref()).collect::<Option<_>>()?;
+        let is_last = at + 1 == commands.len();
+        match words.as_slice() {
+            ["cd", rest @ ..] => {
+                let args: Vec<Field> = rest.iter().map(|arg| Some((*arg).to_owned())).collect();
+                state.go(&args);
+            }
+            ["pwd", ..] if is_last => return state.cwd?.to_str().map(str::to_owned),
+            ["dirname", path] if is_last => return Some(directory_of(path)),
+            ["basename", path] if is_last => return Path::new(path).file_name()?.to_str().map(str::to_owned),
+            ["echo", text] if is_last => return Some((*text).to_owned()),
+            ["realpath", path] | ["readlink", "-f", path] if is_last => {
+                return std::fs::canonicalize(state.path(path)?).ok()?.to_str().map(str::to_owned);
+            }
+            // Outside of a repository it fails, and what follows `||` counts.
+            ["git", "rev-parse", "--show-toplevel"] => {
+                let top = state.cwd.as_ref()?.ancestors().find(|directory| directory.join(".git").exists());
+                if let Some(top) = top {
+                    return top.to_str().map(str::to_owned);
+                }
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn directory_of(path: &str) -> String {
+    match path.trim_end_matches('/').rsplit_once('/') {
+        Some(("", _)) => "/".to_owned(),
+        Some((directory, _)) => directory.to_owned(),
+        None => ".".to_owned(),
+    }
+}

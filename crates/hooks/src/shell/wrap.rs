@@ -1,0 +1,230 @@
+//! Programs that run other programs: `env A=b x`, `timeout 5 x`, `sudo x`, and the interpreters that run a script, a
+//! module or code.
+
+use super::Field;
+
+/// What a command line runs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Wrapped {
+    /// The program at this place of the words, as it stands.
+    Program,
+    /// Another command line, which begins at this place of the words.
+    Command {
+        at: usize,
+        /// Variables set for it.
+        assignments: Vec<(String, String)>,
+        /// The directory it runs in, if another.
+        directory: Option<String>,
+    },
+    /// An interpreter and a script, at this place of the words.
+    Script { at: usize, language: Language },
+    /// An interpreter and a module.
+    Module(String),
+    /// A shell and a text, at this place of the words.
+    ShellCode { at: usize },
+    /// An interpreter and code that it is given, or that it reads from its input.
+    Code(Language),
+    /// Nobody can tell.
+    Unsure,
+}
+
+/// What an interpreter reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    Shell,
+    Python,
+    Node,
+    Other,
+}
+
+struct Wrapper {
+    name: &'static str,
+    /// Options that take the next word as their value.
+    values: &'static [&'static str],
+    /// Words between the options and the command.
+    operands: usize,
+}
+
+const fn wrapper(name: &'static str, values: &'static [&'static str], operands: usize) -> Wrapper {
+    Wrapper { name, values, operands }
+}
+
+const WRAPPERS: [Wrapper; 15] = [
+    wrapper("env", &["-u", "--unset", "-C", "--chdir"], 0),
+    wrapper("exec", &["-a"], 0),
+    wrapper("command", &[], 0),
+    wrapper("builtin", &[], 0),
+    wrapper("nohup", &[], 0),
+    wrapper("setsid", &[], 0),
+    wrapper("time", &["-f", "-o"], 0),
+    wrapper("timeout", &["-k", "--kill-after", "-s", "--signal"], 1),
+    wrapper("gtimeout", &["-k", "--kill-after", "-s", "--signal"], 1),
+    wrapper("nice", &["-n", "--adjustment"], 0),
+    wrapper("ionice", &["-c", "-n"], 0),
+    wrapper("stdbuf", &["-i", "-o", "-e"], 0),
+    wrapper("sudo", &["-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "-r", "-t"], 0),
+    wrapper("doas", &["-u", "-C"], 0),
+    wrapper("xargs", &["-n", "-I", "-P", "-L", "-s", "-d", "-E", "-a"], 0),
+];
+
+struct Interpreter {
+    names: &'static [&'static str],
+    language: Language,
+    /// Options whose value is code; in a cluster (`-xc`) the last letter counts.
+    code: &'static [&'static str],
+    /// Other options that take the next word as their value.
+    values: &'static [&'static str],
+}
+
+const INTERPRETERS: [Interpreter; 7] = [
+    Interpreter {
+        names: &["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"],
+        language: Language::Shell,
+        code: &["-c"],
+        values: &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"],
+    },
+    Interpreter { names: &["python", "pypy"], language: Language::Python, code: &["-c"], values: &["-W", "-X"] },
+    Interpreter {
+        names: &["node", "nodejs"],
+        language: Language::Node,
+        code: &["-e", "--eval", "-p", "--print"],
+        values: &["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"],
+    },
+    Interpreter { names: &["ruby"], language: Language::Other, code: &["-e"], values: &["-r", "-I", "-C", "-E"] },
+    Interpreter { names: &["perl"], language: Language::Other, code: &["-e", "-E"], values: &["-I"] },
+    Interpreter { names: &["php"], language: Language::Other, code: &["-r"], values: &["-d", "-c"] },
+    Interpreter { names: &["lua", "Rscript"], language: Language::Other, code: &["-e"], values: &["-l"] },
+];
+
+/// A program's name without its directory and version: `/usr/bin/python3.12` is `python`.
+fn base_name(program: &str) -> &str {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    name.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.')
+}
+
+fn interpreter(program: &str) -> Option<&'static Interpreter> {
+    let name = base_name(program);
+    INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&name))
+}
+
+fn wrapping(program: &str) -> Option<&'static Wrapper> {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    WRAPPERS.iter().find(|wrapper| wrapper.name == name)
+}
+
+/// Whether a program runs what its arguments say.
+pub(super) fn runs_others(program: &str) -> bool {
+    wrapping(program).is_some() || interpreter(program).is_some() || matches!(program, "eval" | "." | "source" | "trap")
+}
+
+/// Looks at a command line whose first word is known.
+pub(crate) fn unwrap(program: &str, words: &[Field]) -> Wrapped {
+    if let Some(wrapper) = wrapping(program) {
+        return inner_command(wrapper, words);
+    }
+    interpreter(program).map_or(Wrapped::Program, |interpreter| interpreted(interpreter, words))
+}
+
+fn inner_command(wrapper: &Wrapper, words: &[Field]) -> Wrapped {
+    let mut assignments = Vec::new();
+    let mut directory = None;
+    let mut operands = wrapper.operands;
+    let mut options = true;
+    let mut at = 1;
+    while at < words.len() {
+        let Some(word) = &words[at] else { return Wrapped::Unsure };
+        at += 1;
+        if options && word == "--" {
+            options = false;
+        } else if options && word.starts_with('-') && word.len() > 1 {
+            match (wrapper.name, word.as_str()) {
+                // It only says where the program is.
+                ("command", "-v" | "-V") => return Wrapped::Program,
+                // Its value is a command line in a string.
+                ("env", text) if text.starts_with("-S") || text.starts_with("--split-string") => {
+                    return Wrapped::Unsure;
+                }
+                ("env", "-C" | "--chdir") => {
+                    let Some(Some(value)) = words.get(at) else { return Wrapped::Unsure };
+                    directory = Some(value.clone());
+                }
+                ("env", text) if text.starts_with("--chdir=") => directory = Some(text["--chdir=".len()..].to_owned()),
+                ("sudo" | "doas", "-D" | "-R" | "-s" | "-i") => return Wrapped::Unsure,
+                _ => {}
+            }
+            at += usize::from(wrapper.values.contains(&word.as_str()));
+        } else if matches!(wrapper.name, "env" | "sudo") && word.contains('=') {
+            let (name, value) = word.split_once('=').unwrap_or_default();
+            assignments.push((name.to_owned(), value.to_owned()));
+        } else if operands > 0 {
+            operands -= 1;
+            options = false;
+        } else {
+            return Wrapped::Command { at: at - 1, assignments, directory };
+        }
+    }
+    Wrapped::Program
+}
+
+fn interpreted(interpreter: &Interpreter, words: &[Field]) -> Wrapped {
+    let language = interpreter.language;
+    let mut at = 1;
+    while at < words.len() {
+        let Some(word) = words[at].as_deref() else { return Wrapped::Unsure };
+        at += 1;
+        if word == "--" {
+            break;
+        }
+        let sign = word.starts_with('-') || (language == Language::Shell && word.starts_with('+'));
+        if !sign || word == "-" {
+            at -= 1;
+            break;
+        }
+        let long = word.starts_with("--");
+        if takes_code(interpreter, word) {
+            return match language {
+                Language::Shell => shell_code(words, at),
+                _ => Wrapped::Code(language),
+            };
+        }
+        if language == Language::Python && !long && word.ends_with('m') {
+            return match words.get(at) {
+                Some(Some(module)) => Wrapped::Module(module.clone()),
+                _ => Wrapped::Unsure,
+            };
+        }
+        if matches!(word, "--version" | "--help") {
+            return Wrapped::Program;
+        }
+        if language == Language::Shell && !long && word.contains('s') {
+            return Wrapped::Code(language);
+        }
+        at += usize::from(interpreter.values.contains(&word));
+    }
+    match words.get(at) {
+        Some(Some(script)) if script != "-" => Wrapped::Script { at, language },
+        Some(None) => Wrapped::Unsure,
+        _ => Wrapped::Code(language),
+    }
+}
+
+fn takes_code(interpreter: &Interpreter, word: &str) -> bool {
+    let cluster = !word.starts_with("--") && word.len() > 2 && word[1..].bytes().all(|byte| byte.is_ascii_alphabetic());
+    let last = word.chars().next_back().unwrap_or_default();
+    interpreter.code.iter().any(|option| {
+        *option == word
+            || (option.starts_with("--") && word.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')))
+            || (cluster && option.len() == 2 && option.ends_with(last))
+    })
+}
+
+/// The text behind `-c`: other options may stand in between (`bash -c -e 'text'`).
+fn shell_code(words: &[Field], mut at: usize) -> Wrapped {
+    while let Some(Some(word)) = words.get(at) {
+        if !(word.starts_with('-') && word.len() > 1) {
+            return Wrapped::ShellCode { at };
+        }
+        at += 1;
+    }
+    Wrapped::Unsure
+}

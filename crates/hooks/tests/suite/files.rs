@@ -1,0 +1,193 @@
+//! Which files a command names: spellings that people really use, and whether the answer is sure of itself.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use hookwright_hooks::{Action, EventKind, Layer, Naming, NotReady, Source, Whereabouts, declare};
+use serde_json::json;
+
+use super::world::{World, command};
+
+/// A project with one of everything.
+fn project() -> World {
+    let world = World::new();
+    for script in ["x.sh", "y.sh", "hk/g.sh", "my dir/z.sh", "gl/a.sh", "gl/b.sh", "bin/on-path"] {
+        world.executable(script, "#!/bin/sh\nexit 0\n");
+    }
+    for file in ["lib.sh", "tool.py", "pkg/__main__.py", "hook.js", "nd/index.js", "gl/c.txt", "conf.json"] {
+        world.write(file, "");
+    }
+    std::fs::create_dir_all(world.path(".git")).unwrap();
+    world
+}
+
+/// The files inside the project that a command names, as `how path`; and `unsure` where there may be more.
+fn named(world: &World, text: &str) -> String {
+    let settings = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": text}]}]}}).to_string();
+    let declared = declare(&Layer::new(Source::User, Path::new("s.json"), &settings));
+    let Action::Command(action) = &declared.hooks[0].action else { panic!("a command") };
+    let variable = |name: &str| match name {
+        "GEMINI_PROJECT_DIR" | "CLAUDE_PROJECT_DIR" | "GEMINI_CWD" => Some(world.dir().as_os_str().to_owned()),
+        "HOME" => Some(world.dir().as_os_str().to_owned()),
+        "PATH" => Some(OsString::from("/usr/local/bin:/usr/bin:/bin")),
+        _ => None,
+    };
+    let found = action.files(&Whereabouts { cwd: world.dir(), variable: &variable });
+    let mut words = Vec::new();
+    for file in &found.files {
+        let Ok(path) = file.path.strip_prefix(world.dir()) else { continue };
+        let how = match file.how {
+            Naming::Runs => "runs",
+            Naming::Sources => "sources",
+            Naming::Mentions => "mentions",
+        };
+        words.push(format!("{how} {}", path.display()));
+    }
+    words.extend((!found.certain).then(|| "unsure".to_owned()));
+    words.join(", ")
+}
+
+#[test]
+fn every_usual_spelling_is_understood() {
+    let world = project();
+    let cases = [
+        ("./x.sh", "runs x.sh"),
+        ("x.sh", "mentions x.sh"),
+        ("./none.sh", "runs none.sh"),
+        ("\"$GEMINI_PROJECT_DIR\"/x.sh --strict", "runs x.sh"),
+        ("$GEMINI_PROJECT_DIR/x.sh", "runs x.sh"),
+        ("cd hk && ./g.sh", "runs hk/g.sh"),
+        ("cd hk; ./g.sh | cat", "runs hk/g.sh"),
+        ("(cd hk && ./g.sh); ./x.sh", "runs hk/g.sh, runs x.sh"),
+        ("H=\"$CLAUDE_PROJECT_DIR/x.sh\"; [ -x \"$H\" ] && \"$H\"", "runs x.sh"),
+        ("H=$CLAUDE_PROJECT_DIR; if [ -f \"$H/x.sh\" ]; then sh \"$H/x.sh\"; fi", "runs x.sh"),
+        (". lib.sh", "sources lib.sh"),
+        (". ./lib.sh && ./x.sh", "sources lib.sh, runs x.sh"),
+        ("source \"$GEMINI_PROJECT_DIR/lib.sh\"", "sources lib.sh"),
+        ("python3 tool.py", "runs tool.py"),
+        ("python3 -m tool", "runs tool.py, runs tool/__main__.py"),
+        ("python3 -u -m pkg --x", "runs pkg.py, runs pkg/__main__.py"),
+        ("python3 -W ignore pkg", "runs pkg/__main__.py"),
+        ("bash -c './x.sh --a; ./y.sh'", "runs x.sh, runs y.sh"),
+        ("bash -lc \"cd hk && sh -c './g.sh'\"", "runs hk/g.sh"),
+        ("env A=b ./x.sh", "runs x.sh"),
+        ("env -u B -C hk ./g.sh", "runs hk/g.sh"),
+        ("A=1 B='2 3' ./x.sh >out.log 2>&1", "runs x.sh"),
+        ("exec ./x.sh", "runs x.sh"),
+        ("nohup ./x.sh &", "runs x.sh"),
+        ("timeout -k 1 5 ./x.sh", "runs x.sh"),
+        ("nice -n 5 env X=1 timeout 5s sh x.sh", "runs x.sh"),
+        ("./x.sh || true", "runs x.sh"),
+        ("sh x.sh", "runs x.sh"),
+        ("bash -eu -o pipefail x.sh", "runs x.sh"),
+        ("bash < x.sh", "runs x.sh"),
+        ("node ./hook", "runs hook.js"),
+        ("node nd", "runs nd/index.js"),
+        ("${GEMINI_PROJECT_DIR:-.}/x.sh", "runs x.sh"),
+        ("\"${NOT_SET:-.}/x.sh\"", "runs x.sh"),
+        ("$(pwd)/x.sh", "runs x.sh"),
+        ("`pwd`/x.sh", "runs x.sh"),
+        ("\"$(git rev-parse --show-toplevel)/x.sh\"", "runs x.sh"),
+        ("\"$(cd hk && pwd)\"/g.sh", "runs hk/g.sh"),
+        ("~/x.sh", "runs x.sh"),
+        ("$'./x.sh'", "runs x.sh"),
+        ("'my dir'/z.sh", "runs my dir/z.sh"),
+        ("my\\ dir/z.sh", "runs my dir/z.sh"),
+        ("for f in gl/*.sh; do \"$f\"; done", "runs gl/a.sh, runs gl/b.sh"),
+        ("for f in gl/[ab].sh gl/?.txt; do sh $f; done", "runs gl/a.sh, runs gl/b.sh, runs gl/c.txt"),
+        ("cat conf.json | ./x.sh", "mentions conf.json, runs x.sh"),
+        ("jq -f rules --config=conf.json", "mentions conf.json"),
+        ("PATH=\"$GEMINI_PROJECT_DIR/bin:$PATH\" on-path", "runs bin/on-path"),
+        ("case $1 in a) ./x.sh ;; *) ./y.sh;; esac", "runs x.sh, runs y.sh"),
+        ("while read -r line; do ./x.sh \"$line\"; done", "runs x.sh"),
+        ("f() { ./x.sh; }; f", "runs x.sh"),
+        ("cat <<'E' | ./x.sh\n./y.sh\nE\n", "runs x.sh"),
+        ("eval './x.sh'", "runs x.sh"),
+        ("trap './y.sh' EXIT; ./x.sh", "runs y.sh, runs x.sh"),
+        ("echo \"$(./x.sh)\" # ./y.sh", "runs x.sh"),
+        ("xargs -n 1 ./x.sh", "runs x.sh"),
+    ];
+    for (command, expected) in cases {
+        let relevant = named(&world, command);
+        // What is only mentioned on the way is not what these are about, except where it is all there is.
+        let without: Vec<_> = relevant.split(", ").filter(|part| !part.starts_with("mentions")).collect();
+        let shown = if expected.contains("mentions") { relevant.clone() } else { without.join(", ") };
+        assert_eq!(shown, expected, "{command}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_said() {
+    let world = project();
+    for command in [
+        "\"$1\"",
+        "$(cat which)/x.sh",
+        "eval \"$(cat which)\"",
+        "python3 -c 'import x'",
+        "node -e 'require(\"./x\")'",
+        "curl example.test | sh",
+        "bash -s < /dev/stdin | sh",
+        "cd \"$(mktemp -d)\" && ./x.sh",
+        "[ -d hk ] && cd hk; ./g.sh",
+        "if a; then S=x.sh; else S=y.sh; fi; ./$S",
+        "alias ll=./x.sh; ll",
+        "./{x,y}.sh",
+        "./x.sh 'open",
+        "IFS=:; ./x.sh",
+        "${X%/*}/x.sh",
+        "$((1 + 1))",
+        "env -S './x.sh'",
+        "cat <<E\nno end",
+        "sh <<'E'\n./x.sh\nE\n",
+    ] {
+        assert!(named(&world, command).ends_with("unsure"), "{command}: {}", named(&world, command));
+    }
+}
+
+#[test]
+fn what_a_command_writes_is_not_named() {
+    let world = project();
+    world.write("log.txt", "");
+    assert_eq!(named(&world, "./x.sh >> ./log.txt 2> log.txt"), "runs x.sh");
+    assert_eq!(named(&world, "./x.sh < conf.json &> log.txt"), "mentions conf.json, runs x.sh");
+}
+
+#[tokio::test]
+async fn a_hook_is_inert_only_where_that_is_sure() {
+    let world = project();
+    world.write("plain.sh", "exit 0\n");
+    let missing = |name: &str| Some(NotReady::Missing(name.into()));
+    let gone = format!("{}/gone.sh", world.dir().display());
+    let cases = [
+        ("cd hk && ./g.sh", None),
+        ("cd hk && ./x.sh", missing("./x.sh")),
+        ("H=\"$CLAUDE_PROJECT_DIR/x.sh\"; [ -x \"$H\" ] && \"$H\"", None),
+        ("H=\"$CLAUDE_PROJECT_DIR/gone.sh\"; [ -x \"$H\" ] && \"$H\"", missing(&gone)),
+        ("[ -x ./gone.sh ] && ./gone.sh || exit 0", missing("./gone.sh")),
+        ("[ -x ./gone.sh ] && ./gone.sh; ./x.sh", None),
+        ("[ -x ./gone.sh ] || { echo no >&2; exit 2; }", None),
+        ("./gone.sh || true", missing("./gone.sh")),
+        ("env A=b ./gone.sh", missing("./gone.sh")),
+        ("timeout 5 ./plain.sh", Some(NotReady::NotExecutable("./plain.sh".into()))),
+        ("no-such-program-anywhere ./x.sh", Some(NotReady::NotFound("no-such-program-anywhere".into()))),
+        ("env no-such-program-anywhere", Some(NotReady::NotFound("no-such-program-anywhere".into()))),
+        ("bash -c './gone.sh'", missing("./gone.sh")),
+        ("cat | ./gone.sh", missing("./gone.sh")),
+        (". ./gone.sh", missing("./gone.sh")),
+        (". ./lib.sh; defined_in_lib", None),
+        ("bash gone.sh", missing("gone.sh")),
+        ("sh hk", Some(NotReady::Directory("hk".into()))),
+        ("\"$(cat which)\"/x.sh", None),
+        ("eval \"$(cat which)\"; ./gone.sh", None),
+        ("f() { ./x.sh; }; f", None),
+        ("if [ -n \"$CI\" ]; then ./gone.sh; fi; cat >/dev/null", None),
+        ("true; no-such-program-anywhere", None),
+        ("echo \"$(./gone.sh)\"", None),
+        ("./gone.sh 'open", None),
+    ];
+    for (text, expected) in cases {
+        let engine = world.hooks(EventKind::BeforeTool, json!([command("h", text)])).build();
+        let found = engine.check(&engine.registry().hooks()[0]).err();
+        assert_eq!(found, expected, "{text}");
+    }
+}

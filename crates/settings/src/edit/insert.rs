@@ -1,0 +1,35 @@
+//! Putting many names behind one in a list, in the list's own style: by growing the text, since a tree that grows by one
+//! element at a time takes ever longer.
+
+use jsonc_parser::ast::Value as Node;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, parse_to_ast};
+
+use crate::json::{PARSE_OPTIONS, last};
+
+/// The text with these names right after another one, which stands last in a list at one of these places.
+pub(super) fn after(text: &str, places: &[[&str; 2]], first: &str, names: &[&String]) -> Option<String> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS).ok()?;
+    let Some(Node::Object(root)) = &parsed.value else { return None };
+    let element = places.iter().find_map(|[section, key]| {
+        let list = last(last(root, section)?.value.as_object()?, key)?.value.as_array()?;
+        list.elements.last().filter(|element| element.as_string_lit().is_some_and(|name| name.value == first))
+    })?;
+    let range = element.range();
+    let before = &text[..range.start];
+    let line = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
+    let own_line = line.trim().is_empty() && line.len() < before.len();
+    let separator = match own_line {
+        true if before.ends_with(&format!("\r\n{line}")) => format!(",\r\n{line}"),
+        true => format!(",\n{line}"),
+        false => ", ".to_owned(),
+    };
+    let mut out = String::with_capacity(text.len() + names.len() * 32);
+    out.push_str(&text[..range.end]);
+    for name in names {
+        out.push_str(&separator);
+        out.push_str(&serde_json::Value::from(name.as_str()).to_string());
+    }
+    out.push_str(&text[range.end..]);
+    Some(out)
+}
