@@ -101,7 +101,7 @@ async fn web_search_is_there_only_with_something_to_search_with() {
     let cancel = project.ctx.cancel.clone();
     tokio::spawn(async move { cancel.cancel() });
     let (kind, _) = project.refused("google_web_search", json!({ "query": "hang" })).await;
-    assert_eq!(kind, ToolErrorKind::ExecutionFailed);
+    assert_eq!(kind, ToolErrorKind::Cancelled);
 }
 
 #[tokio::test]

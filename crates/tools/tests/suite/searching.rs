@@ -155,7 +155,7 @@ async fn a_cancelled_search_ends() {
         ("glob", json!({ "pattern": "**" })),
         ("run_shell_command", json!({ "command": "touch made" })),
     ] {
-        assert_eq!(project.refused(tool, args).await.0, ToolErrorKind::ExecutionFailed, "{tool}");
+        assert_eq!(project.refused(tool, args).await.0, ToolErrorKind::Cancelled, "{tool}");
     }
     assert!(!project.root.join("made").exists());
 }

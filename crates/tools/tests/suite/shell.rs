@@ -159,7 +159,7 @@ async fn cancelling_ends_the_whole_group_even_if_it_resists() {
     let started = Instant::now();
     let (kind, text) = project.refused("run_shell_command", json!({ "command": command })).await;
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
-    assert_eq!(kind, ToolErrorKind::ExecutionFailed);
+    assert_eq!(kind, ToolErrorKind::Cancelled);
     assert!(text.contains("cancelled by user") && text.contains("ready"), "{text}");
     for file in ["parent", "child"] {
         let pid = project.text(file);

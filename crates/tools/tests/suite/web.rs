@@ -208,7 +208,7 @@ async fn sizes_and_times_are_bounded() {
         cancel.cancel();
     });
     let (kind, _) = project.refused("web_fetch", json!({ "url": format!("{server}/hang") })).await;
-    assert_eq!(kind, ToolErrorKind::ExecutionFailed);
+    assert_eq!(kind, ToolErrorKind::Cancelled);
 }
 
 #[tokio::test]
