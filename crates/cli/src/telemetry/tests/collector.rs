@@ -355,14 +355,12 @@ fn more_than_one_request_holds_arrives_whole_and_in_order() {
 }
 
 #[test]
-fn what_a_silent_collector_leaves_waiting_is_bounded_and_nobody_waits_for_it() {
+fn what_a_silent_collector_leaves_waiting_is_bounded() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
     let (mut telemetry, _) = Telemetry::start(&config(&endpoint), &facts());
     let long = AgentEvent::PromptStarted { prompt: "x".repeat(60_000), prompt_id: "p1".into() };
-    let began = Instant::now();
     (0..400).for_each(|_| telemetry.record(&long));
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     let Some(Running { sink: Sink::Collector(collector), .. }) = telemetry.0.as_deref() else { panic!("no collector") };
     let waiting = collector.waiting();
     assert!((1 << 20..=16 << 20).contains(&waiting), "{waiting} bytes of 24 MB");
