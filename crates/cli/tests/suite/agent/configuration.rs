@@ -220,7 +220,7 @@ fn a_request_is_tried_as_often_as_the_settings_say() {
             let _ = sender.send(());
         }
     });
-    let sandbox = sandbox().env("OPENAI_BASE_URL", &base).env("OPENAI_MODEL", "m");
+    let sandbox = crate::sandbox().env("OPENAI_BASE_URL", &base).env("OPENAI_MODEL", "m");
     sandbox.settings(&json!({"general": {"maxAttempts": 1}}));
     let run = sandbox.run(&["-p", "hi"]);
     assert_ne!(run.code, Some(0), "{run:#?}");
