@@ -1,10 +1,12 @@
-//! Reading a small text file without surprises, and replacing one so that no reader sees half of it and no writer's
-//! change is lost. What the text means is others' work.
+//! Reading a small text file without surprises, and changing one under a lock so that no writer's change is lost. How
+//! bytes get to the disk is `hookwright-disk`; what the text means is others' work.
 
-use std::fs::{self, File, Metadata};
-use std::io::{self, ErrorKind, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+pub(crate) use hookwright_disk::Privacy;
+use hookwright_disk::ReadError;
 use hookwright_hooks::{Diagnostic, Severity};
 
 /// No settings file is larger; a larger one is a mistake, and reading it would only cost memory.
@@ -92,27 +94,15 @@ pub fn read_text(path: &Path) -> Result<Option<String>, FileError> {
 
 /// A file's bytes, or nothing if there is no such file.
 pub(crate) fn read_bytes(path: &Path, largest: u64) -> Result<Option<Vec<u8>>, FileError> {
-    let unreadable = |cause| FileError::Unreadable { path: path.to_owned(), cause };
-    // Opening a pipe would wait for a writer, so the kind is looked at first.
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
-    };
-    if metadata.is_dir() {
-        return Err(FileError::Directory(path.to_owned()));
+    let path_buf = || path.to_owned();
+    match hookwright_disk::read(path, largest) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(ReadError::Directory) => Err(FileError::Directory(path_buf())),
+        Err(ReadError::Special) => Err(FileError::Special(path_buf())),
+        Err(ReadError::TooLarge(size)) => Err(FileError::TooLarge { path: path_buf(), size }),
+        Err(ReadError::Io(error)) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(ReadError::Io(cause)) => Err(FileError::Unreadable { path: path_buf(), cause }),
     }
-    if !metadata.is_file() {
-        return Err(FileError::Special(path.to_owned()));
-    }
-    let too_large = |size| FileError::TooLarge { path: path.to_owned(), size };
-    if metadata.len() > largest {
-        return Err(too_large(metadata.len()));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(largest + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > largest { Err(too_large(bytes.len() as u64)) } else { Ok(Some(bytes)) }
 }
 
 /// Why a file was not written. The old one is as it was.
@@ -157,15 +147,6 @@ impl WriteError {
     }
 }
 
-/// Who may read a file that is created here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Privacy {
-    /// Whoever the process's mask lets.
-    Shared,
-    /// Its owner alone.
-    Private,
-}
-
 /// Reads a file, lets `change` turn its text into another, and puts that in its place, all under one lock.
 ///
 /// Gives the path that was really written (a link's target) and whether anything changed.
@@ -187,11 +168,10 @@ where
     if old.as_deref() == Some(new.as_str()) {
         return Ok(false);
     }
-    let metadata = old.is_some().then(|| fs::metadata(&target)).transpose().map_err(write_error)?;
-    if metadata.as_ref().is_some_and(|metadata| metadata.permissions().readonly()) {
+    if old.is_some() && fs::metadata(&target).map_err(write_error)?.permissions().readonly() {
         return Err(WriteError::ReadOnly(target).into());
     }
-    replace(&target, parent, &new, metadata.as_ref(), privacy).map_err(write_error)?;
+    hookwright_disk::replace(&target, new.as_bytes(), privacy).map_err(write_error)?;
     Ok(true)
 }
 
@@ -228,40 +208,3 @@ fn lock(parent: &Path, target: &Path) -> Result<File, WriteError> {
         .and_then(|file| file.lock().map(|()| file));
     locked.map_err(|cause| WriteError::Lock { path, cause })
 }
-
-/// Writes beside the target and renames over it: readers see the old text or the new, whatever happens.
-fn replace(target: &Path, parent: &Path, text: &str, old: Option<&Metadata>, privacy: Privacy) -> io::Result<()> {
-    let mut file = temporary(parent, privacy)?;
-    file.write_all(text.as_bytes())?;
-    if let Some(old) = old {
-        file.as_file().set_permissions(old.permissions())?;
-        keep_owner(file.as_file(), old);
-    }
-    file.as_file().sync_all()?;
-    file.persist(target).map_err(|error| error.error)?;
-    // The rename itself must reach the disk too; where directories cannot be synced, it will in time.
-    let _ = File::open(parent).and_then(|directory| directory.sync_all());
-    Ok(())
-}
-
-#[cfg(unix)]
-fn temporary(parent: &Path, privacy: Privacy) -> io::Result<tempfile::NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = if privacy == Privacy::Private { 0o600 } else { 0o666 };
-    tempfile::Builder::new().prefix(".hookwright-").permissions(fs::Permissions::from_mode(mode)).tempfile_in(parent)
-}
-
-#[cfg(not(unix))]
-fn temporary(parent: &Path, _privacy: Privacy) -> io::Result<tempfile::NamedTempFile> {
-    tempfile::Builder::new().prefix(".hookwright-").tempfile_in(parent)
-}
-
-/// An administrator who edits a user's file leaves it the user's. Nobody else may give files away, nor needs to.
-#[cfg(unix)]
-fn keep_owner(file: &File, old: &Metadata) {
-    use std::os::unix::fs::MetadataExt;
-    let _ = std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid()));
-}
-
-#[cfg(not(unix))]
-fn keep_owner(_file: &File, _old: &Metadata) {}

@@ -1,75 +1,48 @@
-//! Reading and writing single files safely: never hangs on a pipe or device, never reads past a bound, never leaves
-//! half a file. Paths are real ones that the workspace has already judged.
+//! Reading and writing single files for tools: the tools' bound, and failures in the words that a model is told. How it
+//! is done safely is `hookwright-disk`. Paths are real ones that the workspace has already judged.
 
 use crate::encoding::{self, Decoded};
 use crate::failure::{ToolErrorKind, ToolFailure};
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read, Write};
+use hookwright_disk::{Privacy, ReadError};
+use std::fs::{File, Metadata};
 use std::path::Path;
 
 /// The largest file that is read.
 pub(crate) const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 
-/// Opens a regular file. Anything else is refused before it can block: a pipe with no writer, a terminal, a device.
+/// Opens a regular file; see [`hookwright_disk::open_regular`].
 pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata), ToolFailure> {
-    let found = fs::metadata(path).map_err(|error| ToolFailure::reading(path, &error))?;
-    must_be_file(path, &found)?;
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        // If something else has taken the file's place since, opening it must not block either.
-        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
-    }
-    let file = options.open(path).map_err(|error| ToolFailure::reading(path, &error))?;
-    let found = file.metadata().map_err(|error| ToolFailure::reading(path, &error))?;
-    must_be_file(path, &found)?;
-    Ok((file, found))
-}
-
-fn must_be_file(path: &Path, found: &Metadata) -> Result<(), ToolFailure> {
-    if found.is_dir() {
-        return Err(ToolFailure::new(
-            ToolErrorKind::TargetIsDirectory,
-            format!("Path is a directory, not a file: {}", path.display()),
-        )
-        .hint("Use list_directory to see what is in it."));
-    }
-    if !found.is_file() {
-        return Err(ToolFailure::new(
-            ToolErrorKind::ReadContentFailure,
-            format!("Not a regular file (a pipe, a socket or a device): {}", path.display()),
-        ));
-    }
-    Ok(())
+    hookwright_disk::open_regular(path).map_err(|error| failure(path, &error))
 }
 
 /// All bytes of a regular file of at most [`MAX_FILE_BYTES`].
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ToolFailure> {
-    let (file, found) = open_regular(path)?;
-    let too_large = |size: u64| {
-        ToolFailure::new(
+    hookwright_disk::read(path, MAX_FILE_BYTES).map_err(|error| failure(path, &error))
+}
+
+/// What the model is told about a file that was not read.
+fn failure(path: &Path, error: &ReadError) -> ToolFailure {
+    let shown = path.display();
+    match error {
+        ReadError::Io(error) => ToolFailure::reading(path, error),
+        ReadError::Directory => {
+            ToolFailure::new(ToolErrorKind::TargetIsDirectory, format!("Path is a directory, not a file: {shown}"))
+                .hint("Use list_directory to see what is in it.")
+        }
+        ReadError::Special => ToolFailure::new(
+            ToolErrorKind::ReadContentFailure,
+            format!("Not a regular file (a pipe, a socket or a device): {shown}"),
+        ),
+        ReadError::TooLarge(size) => ToolFailure::new(
             ToolErrorKind::FileTooLarge,
             format!(
-                "File size exceeds the {}MB limit: {} ({:.2}MB)",
+                "File size exceeds the {}MB limit: {shown} ({:.2}MB)",
                 MAX_FILE_BYTES >> 20,
-                path.display(),
-                size as f64 / 1_048_576.0
+                *size as f64 / 1_048_576.0
             ),
         )
-        .hint("Search it with search_file_content, or cut a piece out with a shell command such as sed -n or tail.")
-    };
-    if found.len() > MAX_FILE_BYTES {
-        return Err(too_large(found.len()));
+        .hint("Search it with search_file_content, or cut a piece out with a shell command such as sed -n or tail."),
     }
-    let mut bytes = Vec::with_capacity(found.len() as usize);
-    // The size may have grown, or be a lie (/proc), so the reader is bounded too.
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| ToolFailure::reading(path, &error))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(too_large(bytes.len() as u64));
-    }
-    Ok(bytes)
 }
 
 /// What is at `path` now, or `None` if nothing is.
@@ -81,64 +54,15 @@ pub(crate) fn read_text_if_any(path: &Path) -> Result<Option<Decoded>, ToolFailu
     }
 }
 
-/// Writes all of `bytes` or nothing: a temporary file in the same directory takes the place of the old one, with the
-/// old one's mode and owner. Missing directories are made.
+/// Writes all of `bytes` or nothing; see [`hookwright_disk::replace`].
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ToolFailure> {
-    replace_file(path, bytes).map_err(|error| ToolFailure::writing(path, &error))
+    hookwright_disk::replace(path, bytes, Privacy::Shared).map_err(|error| ToolFailure::writing(path, &error))
 }
-
-fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
-    fs::create_dir_all(directory)?;
-    let existing = match fs::metadata(path) {
-        Ok(found) if found.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
-        Ok(found) if !found.is_file() => {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        Ok(found) => {
-            // Renaming over a file asks nobody whether it may be written; opening it does.
-            OpenOptions::new().write(true).open(path)?;
-            Some(found)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".hookwright-").suffix(".tmp");
-    #[cfg(unix)]
-    let new_mode = {
-        use std::os::unix::fs::PermissionsExt;
-        fs::Permissions::from_mode(0o666)
-    };
-    #[cfg(unix)]
-    builder.permissions(new_mode);
-    let mut temporary = builder.tempfile_in(directory)?;
-    temporary.write_all(bytes)?;
-    if let Some(existing) = existing {
-        keep_owner(temporary.as_file(), &existing);
-        temporary.as_file().set_permissions(existing.permissions())?;
-    }
-    temporary.as_file().sync_data()?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// Only the superuser can give files away; for others this changes nothing and its failure means nothing.
-#[cfg(unix)]
-fn keep_owner(file: &File, existing: &Metadata) {
-    use std::os::unix::fs::{MetadataExt, fchown};
-    if file.metadata().is_ok_and(|now| (now.uid(), now.gid()) != (existing.uid(), existing.gid())) {
-        let _ = fchown(file, Some(existing.uid()), Some(existing.gid()));
-    }
-}
-
-#[cfg(not(unix))]
-fn keep_owner(_file: &File, _existing: &Metadata) {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn new_files_get_their_directories() {
