@@ -42,5 +42,6 @@ fn notification(request: &ApprovalRequest) -> Notification<'static> {
         notification_type: Cow::Borrowed("ToolPermission"),
         message: Cow::Owned(format!("{} wants to run: {}", request.title, request.description)),
         details: Cow::Owned(details),
+        tool_use_id: Some(Cow::Owned(request.call_id.clone())),
     }
 }

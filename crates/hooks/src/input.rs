@@ -243,6 +243,9 @@ pub struct Notification<'a> {
     /// More about it: the tool, the file, the command.
     #[serde(default)]
     pub details: Cow<'a, Value>,
+    /// The call that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<Cow<'a, str>>,
 }
 
 impl Event for SessionStart<'_> {
@@ -351,6 +354,9 @@ impl Event for Notification<'_> {
     type Verdict = outcome::Advice;
     fn subject(&self) -> Option<&str> {
         Some(&self.notification_type)
+    }
+    fn tool_use_id(&self) -> Option<&str> {
+        self.tool_use_id.as_deref()
     }
 }
 

@@ -48,6 +48,10 @@ impl Printer for StreamJson {
                 json!({
                     "name": report.hook,
                     "event": report.event,
+                    "event_id": report.id.event.to_string(),
+                    "run_id": report.id.to_string(),
+                    "turn_id": report.belongs.turn_id,
+                    "tool_use_id": report.belongs.tool_use_id,
                     "source": report.source.to_string(),
                     "decision": if report.answer.stop { json!("stop") } else { json!(report.decision()) },
                     "status": report.status,

@@ -135,6 +135,7 @@ fn as_json(event: EventKind, outcome: &Outcome<()>) -> Value {
 fn run_json(run: &RunReport) -> Value {
     json!({
         "name": run.hook,
+        "run_id": run.id.to_string(),
         "source": run.source.to_string(),
         "status": run.status,
         "exit_code": run.exit_code,

@@ -224,6 +224,7 @@ fn tool_call(end: &ToolEnd, content: Content) -> Record<'_> {
     let success = end.error.is_none();
     let mut fields = vec![
         ("function_name", Field::from(end.name.as_str())),
+        ("tool_use_id", end.call_id.as_str().into()),
         ("duration_ms", end.duration.into()),
         ("success", Field::Flag(success)),
     ];
@@ -269,7 +270,11 @@ fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: Content) 
         ("hook_name", name.into()),
         ("duration_ms", report.duration.into()),
         ("success", Field::Flag(success)),
+        ("event_id", report.id.event.to_string().into()),
+        ("run_id", report.id.to_string().into()),
     ];
+    fields.extend(report.belongs.turn_id.as_deref().map(|turn| ("prompt_id", Field::from(turn))));
+    fields.extend(report.belongs.tool_use_id.as_deref().map(|call| ("tool_use_id", Field::from(call))));
     fields.extend(report.exit_code.map(|code| ("exit_code", Field::Number(code.into()))));
     if told {
         fields.push(("hook_input", Field::Input(input)));

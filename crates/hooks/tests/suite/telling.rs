@@ -96,6 +96,7 @@ async fn notifications_tell_what_the_user_is_asked() {
         notification_type: "ToolPermission".into(),
         message: "run ls?".into(),
         details: Cow::Owned(json!({"type": "exec"})),
+        tool_use_id: None,
     };
     let expected = json!({"notification_type": "ToolPermission", "message": "run ls?", "details": {"type": "exec"}});
     assert_eq!(told(&event).await, object(expected));

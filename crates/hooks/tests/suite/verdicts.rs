@@ -52,8 +52,12 @@ async fn session_start_takes_context_and_never_blocks() {
 
 #[tokio::test]
 async fn advice_only_events_take_messages() {
-    let notification =
-        Notification { notification_type: "ToolPermission".into(), message: "m".into(), details: Cow::default() };
+    let notification = Notification {
+        notification_type: "ToolPermission".into(),
+        message: "m".into(),
+        details: Cow::default(),
+        tool_use_id: None,
+    };
     let say = says(json!({"systemMessage": "hello"}));
     let end = fire(&SessionEnd { reason: "exit".into() }, &say).await;
     let compress = fire(&PreCompress { trigger: "auto".into() }, &say).await;

@@ -1,13 +1,10 @@
 //! When things happened, and within what: a turn holds requests, tools and hooks; a request holds the hooks that see its
 //! answer, a tool the hooks that guard it. Never content: that is for records.
 
-use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use hookwright_agent::{AgentEvent, TurnEnd};
-use hookwright_hooks::{EventKind, HookInput, RunReport, canonical_tool_name};
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use hookwright_hooks::{EventKind, RunReport, canonical_tool_name};
 use uuid::Uuid;
 
 use crate::telemetry::record::{Content, Field, Fields, hook_name};
@@ -75,8 +72,6 @@ pub(super) struct Spans {
 #[derive(Debug)]
 struct OpenTool {
     call_id: String,
-    name: String,
-    args: Map<String, Value>,
     span: Span,
 }
 
@@ -124,22 +119,22 @@ impl Spans {
                 let span = self.request.take()?;
                 Some(self.end(span, Some("api_error"), now))
             }
-            AgentEvent::ToolRequested { call_id, name, args } => Some(self.open_tool(call_id, name, args, now)),
+            AgentEvent::ToolRequested { call_id, name, .. } => Some(self.open_tool(call_id, name, now)),
             AgentEvent::ToolStarted(start) if !self.tools.iter().any(|tool| tool.call_id == start.call_id) => {
-                Some(self.open_tool(&start.call_id, &start.name, &start.args, now))
+                Some(self.open_tool(&start.call_id, &start.name, now))
             }
             AgentEvent::ToolFinished(finished) => {
                 let known = self.tools.iter().position(|tool| tool.call_id == finished.call_id);
                 let at = known.unwrap_or_else(|| {
                     let began = before(now, finished.duration);
-                    self.open_tool(&finished.call_id, &finished.name, &finished.args, began);
+                    self.open_tool(&finished.call_id, &finished.name, began);
                     self.tools.len() - 1
                 });
                 let mut tool = self.tools.remove(at);
                 tool.span.set("success", Field::Flag(finished.error.is_none()));
                 Some(self.end(tool.span, finished.error.as_ref().map(|error| error.kind.as_str()), now))
             }
-            AgentEvent::HookFinished { report, input } => Some(self.hook(report, input, content, now)),
+            AgentEvent::HookFinished { report, .. } => Some(self.hook(report, content, now)),
             AgentEvent::TurnFinished(outcome) => {
                 let turn = self.turn();
                 if let Some(span) = &mut self.turn {
@@ -177,66 +172,43 @@ impl Spans {
         self.turn.as_ref().map(|span| span.context)
     }
 
-    fn open_tool(&mut self, call_id: &str, name: &str, args: &Map<String, Value>, start: SystemTime) -> SpanContext {
+    fn open_tool(&mut self, call_id: &str, name: &str, start: SystemTime) -> SpanContext {
         let name = canonical_tool_name(name).to_owned();
         let attributes = [
             ("gen_ai.operation.name", "execute_tool".into()),
-            ("gen_ai.tool.name", name.clone().into()),
+            ("gen_ai.tool.name", name.into()),
             ("gen_ai.tool.call.id", call_id.to_owned().into()),
         ];
         let span = open("tool_call", Kind::Internal, self.turn(), start, attributes);
         let context = span.context;
-        self.tools.push(OpenTool { call_id: call_id.to_owned(), name, args: args.clone(), span });
+        self.tools.push(OpenTool { call_id: call_id.to_owned(), span });
         context
     }
 
-    fn hook(&mut self, report: &RunReport, input: &HookInput, content: Content, now: SystemTime) -> SpanContext {
+    fn hook(&mut self, report: &RunReport, content: Content, now: SystemTime) -> SpanContext {
         let mut attributes = vec![
             ("hook_event_name", report.event.name().into()),
             ("hook_name", hook_name(report, content).to_owned().into()),
             ("status", report.status.as_str().into()),
+            ("event_id", report.id.event.to_string().into()),
+            ("run_id", report.id.to_string().into()),
         ];
         attributes.extend(report.exit_code.map(|code| ("exit_code", Field::Number(code.into()))));
         let start = before(now, report.duration);
-        let parent = self.parent(report.event, input);
+        let parent = self.parent(report);
         let span = open("hook_call", Kind::Internal, parent, start, attributes);
         // A hook that says no has done its work.
         let error = (!report.succeeded()).then_some(report.status.as_str());
         self.end(span, error, now)
     }
 
-    /// Within what a hook ran.
-    fn parent(&self, event: EventKind, input: &HookInput) -> Option<SpanContext> {
-        let within = match event {
-            EventKind::BeforeTool | EventKind::AfterTool | EventKind::Notification => self.tool(input),
-            EventKind::AfterModel => self.request.as_ref(),
-            _ => None,
-        };
+    /// Within what a hook ran: the call that it is about, the request whose answer it sees, or the turn.
+    fn parent(&self, report: &RunReport) -> Option<SpanContext> {
+        let call = report.belongs.tool_use_id.as_deref();
+        let tool = call.and_then(|call| self.tools.iter().find(|tool| tool.call_id == call)).map(|tool| &tool.span);
+        let within = if report.event == EventKind::AfterModel { self.request.as_ref() } else { tool };
         within.map(|span| span.context).or_else(|| self.turn())
     }
-
-    /// The call that a hook is about. Hooks are not told its id: where several are open, name and arguments tell.
-    fn tool(&self, input: &HookInput) -> Option<&Span> {
-        if let [tool] = self.tools.as_slice() {
-            return Some(&tool.span);
-        }
-        if self.tools.is_empty() {
-            return None;
-        }
-        let text = input.to_json();
-        let about: About<'_> = serde_json::from_str(&text).ok()?;
-        let mut named = self.tools.iter().filter(|tool| tool.name == about.tool_name);
-        let same = named.clone().find(|tool| tool.args == about.tool_input);
-        same.or_else(|| named.next()).map(|tool| &tool.span)
-    }
-}
-
-/// What a hook is told of a call.
-#[derive(Deserialize)]
-struct About<'a> {
-    #[serde(borrow)]
-    tool_name: Cow<'a, str>,
-    tool_input: Map<String, Value>,
 }
 
 /// A span that begins.
