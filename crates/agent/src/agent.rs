@@ -32,6 +32,8 @@ pub struct Agent {
     pub(crate) calls: u64,
     /// Tokens of the history, as the model last counted them.
     pub(crate) context_tokens: u64,
+    /// How many messages of the history that is; those behind them came later.
+    pub(crate) counted: usize,
     transcript: Transcript,
     /// What SessionStart hooks want the model to know, until the first prompt takes it along.
     start_context: Option<String>,
@@ -96,6 +98,7 @@ impl Agent {
             requests: 0,
             calls: 0,
             context_tokens: 0,
+            counted: 0,
             transcript,
             start_context: None,
             prompts: 0,
@@ -158,8 +161,7 @@ impl Agent {
 
     /// Empties the conversation, as `/clear` does; the caller fires SessionEnd and SessionStart around it.
     pub fn clear(&mut self, transcript: Transcript) {
-        self.history.clear();
-        self.context_tokens = 0;
+        self.forget();
         self.transcript = transcript;
     }
 
@@ -286,12 +288,17 @@ impl Agent {
             }
         };
         if clear {
-            self.history.clear();
-            self.context_tokens = 0;
+            self.forget();
             self.record(&Entry::ClearContext);
             self.services.events.send(AgentEvent::Note("a hook emptied the model's memory".to_owned()));
         }
         if scope.is_cancelled() { AfterAnswer::End(TurnEnd::Cancelled) } else { next }
+    }
+
+    fn forget(&mut self) {
+        self.history.clear();
+        self.context_tokens = 0;
+        self.counted = 0;
     }
 
     /// Adds a message to the history and to the transcript.

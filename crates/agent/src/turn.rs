@@ -63,7 +63,10 @@ impl Agent {
     fn take(&mut self, answer: Answer) -> Result<(Chunk, Option<ToolChoice>), (String, TurnEnd)> {
         let (partial, end) = match answer {
             Answer::Complete(chunk, choice) => {
-                self.context_tokens = chunk.usage.map_or(self.context_tokens, |usage| usage.total);
+                if let Some(usage) = chunk.usage {
+                    // The answer is counted too, and is the next message.
+                    (self.context_tokens, self.counted) = (usage.total, self.history.len() + 1);
+                }
                 return Ok((chunk, choice));
             }
             Answer::Denied(reason) => {

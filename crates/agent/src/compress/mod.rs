@@ -1,0 +1,162 @@
+//! Makes a long history short: old results of tools are left out, the model sums up the older part, the newer part stays.
+//! The transcript keeps everything.
+
+mod trim;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use hookwright_hooks::PreCompress;
+use hookwright_model::{Content, Model, Request, Role, context_window, estimate_content_tokens};
+
+use crate::agent::Agent;
+use crate::event::{AgentEvent, TurnEnd};
+use crate::scope::Scope;
+use crate::transcript::Entry;
+
+/// Why history is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    Auto,
+    Manual,
+}
+
+impl Trigger {
+    fn as_str(self) -> &'static str {
+        match self {
+            Trigger::Auto => "auto",
+            Trigger::Manual => "manual",
+        }
+    }
+}
+
+/// The share of the history that is kept word for word.
+const KEPT_SHARE: f64 = 0.3;
+
+const INSTRUCTION: &str = "<compress_history>\nSum up the conversation so far for yourself: it is about to be replaced \
+by your summary. Keep the user's goals and wishes, decisions and their reasons, facts learned about the project, files \
+read or changed and how, what is done, what is open, and the exact next step. Leave out pleasantries. Answer with the \
+summary only.\n</compress_history>";
+
+/// Whether the history has outgrown its share of the model's context window.
+pub(crate) fn is_due(agent: &Agent) -> bool {
+    agent.services.compression_threshold > 0.0 && tokens(agent) > limit(agent) && cut(&agent.history).is_some()
+}
+
+/// Tokens that the history may have.
+fn limit(agent: &Agent) -> u64 {
+    (context_window(&agent.model) as f64 * agent.services.compression_threshold) as u64
+}
+
+/// What the model last counted, and an estimate of what came since: one tool's result can be larger than all before it.
+fn tokens(agent: &Agent) -> u64 {
+    let fresh = agent.history.get(agent.counted..).unwrap_or_default();
+    agent.context_tokens + estimate(fresh)
+}
+
+fn estimate(history: &[Arc<Content>]) -> u64 {
+    history.iter().map(|content| estimate_content_tokens(content)).sum()
+}
+
+/// Compresses; PreCompress hooks run beside it. Old results of tools go first, which costs no request; only if that is not
+/// enough, or the user wants it, the model sums up.
+pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope) -> Result<(), TurnEnd> {
+    let Some(cut) = cut(&agent.history) else {
+        agent.services.events.send(AgentEvent::Note("there is nothing to compress yet".to_owned()));
+        return Ok(());
+    };
+    let before = tokens(agent);
+    let event = PreCompress { trigger: Cow::Borrowed(trigger.as_str()) };
+    let trimmed = trim::old_results(&agent.history, cut.at);
+    let enough = trigger == Trigger::Auto && estimate(&trimmed) <= limit(agent) / 2;
+    if enough && estimate(&trimmed) < estimate(&agent.history) {
+        agent.services.fire(&event, scope).await;
+        replace(agent, trimmed, trigger, before);
+        return Ok(());
+    }
+    let request = summary_request(agent, &trimmed[..cut.at]);
+    let (_, summary) =
+        tokio::join!(agent.services.fire(&event, scope), agent.services.model.generate(&request, &scope.cancel));
+    let summary = match summary {
+        Ok(chunk) => chunk.text(),
+        Err(error) if error.is_cancelled() => return Err(TurnEnd::Cancelled),
+        Err(error) => {
+            // Going on with the long history is better than ending the turn.
+            agent.services.events.send(AgentEvent::Warning(format!("the history could not be compressed: {error}")));
+            return Ok(());
+        }
+    };
+    if summary.trim().is_empty() {
+        let text = "the model gave an empty summary; the history stays".to_owned();
+        agent.services.events.send(AgentEvent::Warning(text));
+        return Ok(());
+    }
+    let mut history = vec![
+        Arc::new(Content::user_text(format!("What happened so far, summed up:\n\n{summary}"))),
+        Arc::new(Content::model_text("Understood; I go on from there.")),
+    ];
+    history.extend(cut.prompt.map(|at| agent.history[at].clone()));
+    history.extend(trim::large_results(&agent.history[cut.at..], limit(agent) / 2));
+    replace(agent, history, trigger, before);
+    Ok(())
+}
+
+/// Asks for a summary of a history that may itself be too long to send.
+fn summary_request(agent: &Agent, history: &[Arc<Content>]) -> Request {
+    let mut contents = trim::large_results(history, context_window(&agent.model) / 2);
+    contents.push(Arc::new(Content::user_text(INSTRUCTION)));
+    Request::new(agent.model.clone(), contents)
+}
+
+fn replace(agent: &mut Agent, history: Vec<Arc<Content>>, trigger: Trigger, before: u64) {
+    agent.record(&Entry::compressed(&history));
+    agent.context_tokens = estimate(&history);
+    agent.counted = history.len();
+    agent.history = history;
+    let after = agent.context_tokens;
+    agent.services.events.send(AgentEvent::Compressed { trigger: trigger.as_str(), before, after });
+}
+
+/// Where the kept part begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cut {
+    /// The first message that is kept.
+    at: usize,
+    /// The prompt that it belongs to, if that is not itself: what the user asked for stays word for word.
+    prompt: Option<usize>,
+}
+
+/// Where the kept part begins: at a prompt of the user, or within a turn at a message of the model, so that no call is
+/// parted from its result.
+fn cut(history: &[Arc<Content>]) -> Option<Cut> {
+    let is_prompt = |at: &usize| {
+        let content = &history[*at];
+        content.role == Role::User && content.parts.iter().all(|part| part.as_function_response().is_none())
+    };
+    let from = kept_from(history).max(1);
+    if let Some(at) = (from..history.len()).find(is_prompt) {
+        return Some(Cut { at, prompt: None });
+    }
+    // One long turn: all but its last steps, and always the last one, which the model has not read yet.
+    let prompt = (0..history.len()).rev().find(is_prompt)?;
+    let steps = |range: std::ops::Range<usize>| range.into_iter().filter(|at| history[*at].role == Role::Model);
+    let step = steps(from..history.len()).next().or_else(|| steps(1..history.len()).next_back());
+    match step.filter(|at| *at > prompt + 1) {
+        Some(at) => Some(Cut { at, prompt: Some(prompt) }),
+        None => (prompt > 0).then_some(Cut { at: prompt, prompt: None }),
+    }
+}
+
+/// Where the share that is kept word for word begins.
+fn kept_from(history: &[Arc<Content>]) -> usize {
+    let budget = (estimate(history) as f64 * KEPT_SHARE) as u64;
+    let mut kept = 0;
+    let fits = |content: &&Arc<Content>| {
+        kept += estimate_content_tokens(content);
+        kept <= budget
+    };
+    history.len() - history.iter().rev().take_while(fits).count()
+}
+
+#[cfg(test)]
+mod tests;

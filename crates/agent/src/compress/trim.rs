@@ -1,0 +1,83 @@
+//! Results of tools, cut short: what a model has read and answered needs no repeating. Pure.
+
+use std::sync::Arc;
+
+use hookwright_model::{Content, FunctionResponse, Part, PartKind, estimate_content_tokens};
+use serde_json::{Map, Value};
+
+/// A result of at most so many characters is never worth cutting.
+const SMALL: usize = 400;
+
+/// The history without the results of tools before `until`; that there were some is still said.
+pub(super) fn old_results(history: &[Arc<Content>], until: usize) -> Vec<Arc<Content>> {
+    let short = |content: &Arc<Content>| with_results(content, |text| cut(text, SMALL));
+    history.iter().enumerate().map(|(at, content)| if at < until { short(content) } else { content.clone() }).collect()
+}
+
+/// Messages of which no result takes more than its share of so many tokens.
+pub(super) fn large_results(history: &[Arc<Content>], budget: u64) -> Vec<Arc<Content>> {
+    let total: u64 = history.iter().map(|content| estimate_content_tokens(content)).sum();
+    if total <= budget {
+        return history.to_vec();
+    }
+    let results =
+        history.iter().flat_map(|content| &content.parts).filter(|part| part.as_function_response().is_some());
+    // Four bytes make a token, roughly.
+    let share = usize::try_from(budget).unwrap_or(usize::MAX).saturating_mul(4) / results.count().max(1);
+    history.iter().map(|content| with_results(content, |text| cut(text, share.max(SMALL)))).collect()
+}
+
+/// A message with the texts of its results changed, where that changes anything.
+fn with_results(content: &Arc<Content>, change: impl Fn(&str) -> Option<String>) -> Arc<Content> {
+    if !content.parts.iter().any(|part| part.as_function_response().is_some()) {
+        return content.clone();
+    }
+    let parts = content.parts.iter().map(|part| match &part.kind {
+        PartKind::FunctionResponse(result) => {
+            let response = shorten_all(&result.response, &change);
+            Part { kind: PartKind::FunctionResponse(FunctionResponse { response, ..result.clone() }), ..part.clone() }
+        }
+        _ => part.clone(),
+    });
+    Arc::new(Content { parts: parts.collect(), ..(**content).clone() })
+}
+
+fn shorten_all(response: &Map<String, Value>, change: &impl Fn(&str) -> Option<String>) -> Map<String, Value> {
+    let short = |value: &Value| match value {
+        Value::String(text) => change(text).map_or_else(|| value.clone(), Value::String),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        other => change(&other.to_string()).map_or_else(|| other.clone(), Value::String),
+    };
+    response.iter().map(|(key, value)| (key.clone(), short(value))).collect()
+}
+
+/// The beginning and the end of a text that is too long, and how much is left out between them.
+fn cut(text: &str, most: usize) -> Option<String> {
+    if text.len() <= most {
+        return None;
+    }
+    let (mut head, mut tail) = (most / 2, text.len() - most / 2);
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    Some(format!("{}\n[... {} bytes left out to save room ...]\n{}", &text[..head], tail - head, &text[tail..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_keeps_both_ends_and_whole_characters() {
+        assert_eq!(cut("short", 5), None);
+        let long = format!("begin{}end", "é".repeat(1000));
+        let short = cut(&long, 100).unwrap();
+        assert!(short.starts_with("begin") && short.ends_with("end") && short.len() < 160, "{short}");
+        for most in 0..long.len() {
+            cut(&long, most);
+        }
+    }
+}
