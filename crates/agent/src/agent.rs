@@ -149,7 +149,7 @@ impl Agent {
     pub async fn end(&mut self, reason: EndReason) {
         const GRACE: Duration = Duration::from_secs(2);
         let event = SessionEnd { reason: Cow::Borrowed(reason.as_str()) };
-        let _ = tokio::time::timeout(GRACE, self.services.fire(&event, &Scope::default())).await;
+        let _ = tokio::time::timeout(GRACE, self.services.fire_now(&event, &Scope::default())).await;
     }
 
     /// Ends what tools and hooks left running. The last thing a session does.

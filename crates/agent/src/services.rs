@@ -53,17 +53,18 @@ pub struct Services {
 impl Services {
     /// Fires an event and passes on what hooks say and what went wrong with them.
     pub(crate) async fn fire<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
-        let outcome = self.fire_quietly(event, scope).await;
-        self.pass_on::<E>(&outcome.messages, &outcome.warnings);
-        outcome
-    }
-
-    /// Fires an event, once the front end has room for what that will tell it.
-    pub(crate) async fn fire_quietly<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
+        // Every run is told of; a front end that does not keep up is waited for.
         if self.hooks.wants(E::KIND) {
             self.events.room(&scope.cancel).await;
         }
-        self.hooks.fire_in(event, scope.turn_id.as_ref(), &scope.cancel).await
+        self.fire_now(event, scope).await
+    }
+
+    /// The same without waiting for anybody: a session's end does not depend on who reads of it.
+    pub(crate) async fn fire_now<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
+        let outcome = self.hooks.fire_in(event, scope.turn_id.as_ref(), &scope.cancel).await;
+        self.pass_on::<E>(&outcome.messages, &outcome.warnings);
+        outcome
     }
 
     /// Passes on words of and about hooks.

@@ -194,7 +194,8 @@ impl Watcher<'_> {
             content: Cow::Owned(content),
             full_content: full_content.clone(),
         };
-        let outcome = self.services.fire_quietly(&event, scope).await;
+        let hooks = &self.services.hooks;
+        let outcome = hooks.fire_in(&event, scope.turn_id.as_ref(), &scope.cancel).await;
         let fresh = outcome.warnings.iter().filter(|said| self.said.insert((said.hook.clone(), said.text.clone())));
         let warnings: Vec<_> = fresh.cloned().collect();
         self.services.pass_on::<AfterModel<'_>>(&outcome.messages, &warnings);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hookwright_settings::commands::Command;
 use hookwright_settings::{ApprovalMode, World};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::open::{self, Made};
@@ -17,7 +17,7 @@ use super::reply::Reply;
 use super::watch::Watch;
 use super::{Asked, Shared, When, chats, shell};
 use crate::agent::{Agent, EndReason, StartSource};
-use crate::event::{Activity, AgentEvent};
+use crate::event::{Activity, AgentEvent, TurnEnd};
 use crate::services::{Interaction, Services};
 
 /// How often the configuration is looked at.
@@ -241,11 +241,15 @@ impl Conductor {
         self.work = Work::Busy(tokio::spawn(async move { job.run(agent, &view.loaded, &cancel).await }));
     }
 
-    fn done(&mut self, agent: Option<Box<Agent>>) {
-        let Some(agent) = agent else {
-            self.tell(AgentEvent::Warning("the agent has stopped working".to_owned()));
-            self.work = Work::Lost;
-            return;
+    fn done(&mut self, agent: Result<Box<Agent>, JoinError>) {
+        let agent = match agent {
+            Ok(agent) => agent,
+            Err(error) => {
+                let end = TurnEnd::failed(format!("the agent has stopped working: {}", panic_message(error)));
+                self.tell(AgentEvent::TurnFinished(end));
+                self.work = Work::Lost;
+                return;
+            }
         };
         let (model, tokens) = (agent.model().to_owned(), agent.context_tokens());
         self.work = Work::Idle(agent);
@@ -342,13 +346,19 @@ impl Drop for Conductor {
 }
 
 impl Work {
-    /// The agent, when its task is over; none if it was lost.
-    async fn done(&mut self) -> Option<Box<Agent>> {
+    /// The agent, when its task is over; a panic loses it.
+    async fn done(&mut self) -> Result<Box<Agent>, JoinError> {
         match self {
-            Work::Busy(task) => task.await.ok(),
+            Work::Busy(task) => task.await,
             _ => std::future::pending().await,
         }
     }
+}
+
+fn panic_message(error: JoinError) -> String {
+    let Ok(payload) = error.try_into_panic() else { return "it was ended".to_owned() };
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
 }
 
 impl Job {

@@ -94,14 +94,17 @@ async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Res
     session.order(order);
     session.end(When::Done, EndReason::Exit);
     let signalled = see_out(&session, ended, &mut signals).await?;
-    match signalled {
-        None => Ok(exit_code(screen.await??.as_ref())),
-        Some(code) => {
-            // Whoever does not read now never will; what can be printed is.
-            let _ = tokio::time::timeout(PATIENCE, screen).await;
-            Ok(code)
-        }
-    }
+    let mut screen = std::pin::pin!(screen);
+    let code = match signalled {
+        Some(code) => code,
+        None => tokio::select! {
+            end = &mut screen => return Ok(exit_code(end??.as_ref())),
+            code = signals.next() => code,
+        },
+    };
+    // Whoever does not read now never will; what can be printed is.
+    let _ = tokio::time::timeout(PATIENCE, screen).await;
+    Ok(code)
 }
 
 /// Waits for the session's end; a signal ends the turn, and its exit code is the program's.

@@ -26,9 +26,14 @@ impl Guard {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
+            let ours = std::thread::current().id();
             std::panic::set_hook(Box::new(move |panic| {
-                restore();
-                before(panic);
+                // A panic elsewhere ends a task, not the session: whoever waits for the task says what became of it, and
+                // the terminal stays as the session needs it.
+                if std::thread::current().id() == ours {
+                    restore();
+                    before(panic);
+                }
             }));
         });
         enter()?;
@@ -107,12 +112,37 @@ mod tests {
         panic!("on purpose");
     }
 
+    /// Not a test of its own either: a panic that somebody else catches.
+    #[test]
+    #[ignore = "panics on purpose"]
+    fn panics_on_another_thread() {
+        let _guard = Guard::new().unwrap();
+        assert!(std::thread::spawn(|| panic!("on purpose")).join().is_err());
+        assert!(terminal::is_raw_mode_enabled().unwrap(), "the session goes on");
+        write("still raw").unwrap();
+    }
+
+    #[test]
+    fn a_panic_elsewhere_leaves_the_terminal_alone() {
+        let said = run_in_a_terminal("panics_on_another_thread");
+        assert!(said.contains("still raw") && !said.contains("on purpose"), "{said}");
+        assert!(said.find("still raw").unwrap() < said.find(LEAVE).unwrap());
+    }
+
     #[test]
     fn a_panic_gives_the_terminal_back() {
+        let said = run_in_a_terminal("panics_in_raw_mode");
+        assert!(said.find(LEAVE).unwrap() < said.find("on purpose").unwrap(), "{said}");
+        assert!(said.contains(ENTER));
+    }
+
+    /// What one of the tests above says in a terminal, which is as it was before.
+    fn run_in_a_terminal(test: &str) -> String {
         let pair = native_pty_system().openpty(PtySize::default()).unwrap();
         let before = pair.master.get_termios().unwrap();
         let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "--nocapture", "tui::terminal::tests::panics_in_raw_mode"]);
+        let name = format!("tui::terminal::tests::{test}");
+        command.args(["--ignored", "--exact", "--nocapture", "--test-threads=1", &name]);
         let mut reader = pair.master.try_clone_reader().unwrap();
         let mut child = pair.slave.spawn_command(command).unwrap();
         let said = std::thread::spawn(move || {
@@ -124,8 +154,6 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(pair.master.get_termios().unwrap(), before);
         drop(pair);
-        let said = said.join().unwrap();
-        assert!(said.find(LEAVE).unwrap() < said.find("on purpose").unwrap(), "{said}");
-        assert!(said.contains(ENTER));
+        said.join().unwrap()
     }
 }

@@ -105,3 +105,58 @@ fn nothing_happens_behind_the_back_of_a_hook_that_was_ended() {
     interrupt_when_started(&sandbox, &read, "-INT", &[]).exits(130);
     lacks(&transcript(&sandbox), "hunter2");
 }
+
+/// A program whose output nobody reads.
+fn stalled(sandbox: &Sandbox, replay: &Replay) -> std::process::Child {
+    let file = sandbox.replay(replay);
+    let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
+    let mut command = sandbox.command(&args);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap()
+}
+
+fn ends_with(child: &mut std::process::Child, code: i32) {
+    wait_until("it has ended", || child.try_wait().unwrap().is_some());
+    assert_eq!(child.wait().unwrap().code(), Some(code));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_does_not_read_holds_up_no_signal() {
+    let long: String = (0..400_000).map(|at| format!("word {at} ")).collect();
+    // The turn is over and its answer can't be printed.
+    let sandbox = project(&[("SessionEnd", "", LOG)]);
+    let mut child = stalled(&sandbox, &Replay::new().says(&long));
+    wait_until("the session is over", || sandbox.has("log.jsonl"));
+    send("-INT", &child.id().to_string());
+    ends_with(&mut child, 130);
+    // The turn is under way, and held up by what was printed before.
+    let sandbox = project(&[("BeforeTool", "", SLEEPER)]);
+    let parts = [
+        json!({"text": long}),
+        hookwright_testkit::replay::call("write_file", json!({"file_path": "a.txt", "content": "A"})),
+    ];
+    let mut child = stalled(&sandbox, &Replay::new().parts(&parts));
+    wait_until("the hook runs", || sandbox.has("pid"));
+    send("-TERM", &child.id().to_string());
+    ends_with(&mut child, 143);
+    assert_gone(sandbox.read("pid").trim());
+    assert!(!sandbox.has("a.txt"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_ends_everything_at_once() {
+    let stubborn = "trap '' TERM INT; echo $$ > pid.tmp; mv pid.tmp pid; while :; do sleep 60; done";
+    for hooks in [vec![], vec![("BeforeTool", "", stubborn)]] {
+        let sandbox = project(&hooks);
+        let replay = Replay::new().calls("run_shell_command", json!({"command": stubborn}));
+        let mut child = stalled(&sandbox, &replay);
+        wait_until("it runs", || sandbox.has("pid"));
+        for _ in 0..2 {
+            send("-INT", &child.id().to_string());
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        ends_with(&mut child, 130);
+        assert_gone(sandbox.read("pid").trim());
+    }
+}
