@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeTool, BeforeToolVerdict, EventKind, TailCall};
 use hookwright_model::{FunctionCall, Part, ToolChoice};
-use hookwright_tools::{Content, Display, OutputSink, Tool, ToolErrorKind, ToolFailure, ToolKind, ToolResult};
+use hookwright_tools::{Display, OutputSink, ResultContent, Tool, ToolErrorKind, ToolFailure, ToolKind, ToolResult};
 use serde_json::{Map, Value};
 
 use crate::approval::Permission;
@@ -50,12 +50,12 @@ struct Call<'a> {
 /// What came of a call.
 enum Ran {
     /// It ran, or failed; the model goes on with this.
-    Done(Box<Finished>),
+    Done(Box<CallEnd>),
     /// Another tool takes its place.
     Replaced(TailCall),
 }
 
-struct Finished {
+struct CallEnd {
     result: ToolResult,
     metadata: Map<String, Value>,
     duration: Duration,
@@ -134,7 +134,7 @@ impl Call<'_> {
     }
 
     /// The tool exists, the model may call it, and its arguments fit.
-    fn check(&self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<Finished>> {
+    fn check(&self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CallEnd>> {
         if let Some(choice) = choice.filter(|choice| !choice.allows(&self.name)) {
             let which = match choice.allowed.as_slice() {
                 [] => "no tool may be called now".to_owned(),
@@ -147,12 +147,12 @@ impl Call<'_> {
         }
         match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
             Ok(tool) => Ok(tool.clone()),
-            Err(problem) => Err(Box::new(Finished { result: problem.into(), ..nothing() })),
+            Err(problem) => Err(Box::new(CallEnd { result: problem.into(), ..nothing() })),
         }
     }
 
     /// BeforeTool: may refuse, rewrite, or want the user asked.
-    async fn before_tool(&mut self) -> Result<Option<AskedBy>, Box<Finished>> {
+    async fn before_tool(&mut self) -> Result<Option<AskedBy>, Box<CallEnd>> {
         let event = BeforeTool {
             tool_name: Cow::Borrowed(&self.name),
             tool_input: Cow::Borrowed(&self.args),
@@ -180,7 +180,7 @@ impl Call<'_> {
     }
 
     /// Lays a hook's arguments over the model's; what does not fit the tool does not run.
-    fn rewrite(&mut self, changes: Option<Map<String, Value>>) -> Result<(), Box<Finished>> {
+    fn rewrite(&mut self, changes: Option<Map<String, Value>>) -> Result<(), Box<CallEnd>> {
         for (key, value) in changes.into_iter().flatten() {
             if self.args.get(&key) != Some(&value) {
                 self.rewritten.push(key.clone());
@@ -201,7 +201,7 @@ impl Call<'_> {
     }
 
     /// The rules' word, and the user's where it is needed.
-    async fn approve(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<Finished>> {
+    async fn approve(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<CallEnd>> {
         let services = self.services;
         let permission = match services.approvals.decide(&self.name, tool.kind(), &self.args) {
             Permission::Granted if asked_by.is_some() => Permission::Ask,
@@ -227,7 +227,7 @@ impl Call<'_> {
         }
     }
 
-    async fn ask(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<Finished>> {
+    async fn ask(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<CallEnd>> {
         let args = Value::Object(self.args.clone());
         let request = ApprovalRequest {
             call_id: self.id.clone(),
@@ -244,7 +244,7 @@ impl Call<'_> {
         self.take_reply(reply)
     }
 
-    fn take_reply(&mut self, reply: ApprovalReply) -> Result<(), Box<Finished>> {
+    fn take_reply(&mut self, reply: ApprovalReply) -> Result<(), Box<CallEnd>> {
         self.decision = Some(CallDecision::Accept);
         match reply {
             ApprovalReply::Once => Ok(()),
@@ -257,7 +257,7 @@ impl Call<'_> {
                 self.args = args;
                 match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
                     Ok(_) => Ok(()),
-                    Err(problem) => Err(Box::new(Finished { result: problem.into(), ..nothing() })),
+                    Err(problem) => Err(Box::new(CallEnd { result: problem.into(), ..nothing() })),
                 }
             }
             ApprovalReply::Deny(word) => {
@@ -296,7 +296,7 @@ impl Call<'_> {
         // A result can be large, and writing it as JSON is for hooks only.
         if self.services.hooks.plan(EventKind::AfterTool, Some(&self.name)).is_none() {
             let after = if self.scope.is_cancelled() { AfterCall::Cancel } else { AfterCall::GoOn };
-            return Ran::Done(Box::new(Finished { result, metadata: Map::new(), duration, after }));
+            return Ran::Done(Box::new(CallEnd { result, metadata: Map::new(), duration, after }));
         }
         let event = AfterTool {
             tool_name: Cow::Borrowed(&self.name),
@@ -313,31 +313,31 @@ impl Call<'_> {
             // Hooks that were ended by a cancel have hidden nothing.
             let message = "Cancelled before hooks had judged the result, so it is left out".to_owned();
             let unseen = failure(ToolErrorKind::Cancelled, message);
-            return Ran::Done(Box::new(Finished { duration, after: AfterCall::Cancel, ..unseen }));
+            return Ran::Done(Box::new(CallEnd { duration, after: AfterCall::Cancel, ..unseen }));
         }
         let after = AfterCall::GoOn;
         let finished = match outcome.verdict {
             AfterToolVerdict::Keep { tail_call: Some(tail), .. } => {
-                self.tell(&Finished { result, metadata, duration, after });
+                self.tell(&CallEnd { result, metadata, duration, after });
                 return Ran::Replaced(tail);
             }
             AfterToolVerdict::Keep { context, .. } => {
                 add_context(&mut result.llm_content, context);
-                Finished { result, metadata, duration, after }
+                CallEnd { result, metadata, duration, after }
             }
             AfterToolVerdict::Hide { reason, context } => {
                 let mut hidden = failure(ToolErrorKind::ExecutionFailed, format!("Tool result blocked: {reason}"));
-                hidden.result.llm_content = Content::Text(reason);
+                hidden.result.llm_content = ResultContent::Text(reason);
                 add_context(&mut hidden.result.llm_content, context);
-                Finished { metadata, duration, after, ..hidden }
+                CallEnd { metadata, duration, after, ..hidden }
             }
-            AfterToolVerdict::Stop { reason } => Finished { metadata, duration, ..stopped(&reason) },
+            AfterToolVerdict::Stop { reason } => CallEnd { metadata, duration, ..stopped(&reason) },
         };
         Ran::Done(Box::new(finished))
     }
 
     /// Tells the screen how the call ended.
-    fn tell(&self, finished: &Finished) {
+    fn tell(&self, finished: &CallEnd) {
         let result = &finished.result;
         self.services.events.send(AgentEvent::ToolFinished(Box::new(ToolEnd {
             call_id: self.id.clone(),
@@ -358,16 +358,18 @@ impl Call<'_> {
     }
 
     /// What the model is told; under the name and id that it asked with.
-    fn conclude(&self, call: &FunctionCall, finished: Finished) -> CallResult {
+    fn conclude(&self, call: &FunctionCall, finished: CallEnd) -> CallResult {
         self.tell(&finished);
-        let Finished { result, after, .. } = finished;
+        let CallEnd { result, after, .. } = finished;
         let key = if result.error.is_some() { "error" } else { "output" };
         let response = Map::from_iter([(key.to_owned(), Value::String(result.llm_content.to_text()))]);
         let mut parts = vec![Part::function_response(call.id.clone(), call.name.clone(), response)];
-        if let Content::Parts(pieces) = result.llm_content {
+        if let ResultContent::Parts(pieces) = result.llm_content {
             parts.extend(pieces.into_iter().filter_map(|piece| match piece {
-                hookwright_tools::Part::InlineData { mime_type, data } => Some(Part::inline_data(mime_type, data)),
-                hookwright_tools::Part::Text(_) => None,
+                hookwright_tools::ResultPart::InlineData { mime_type, data } => {
+                    Some(Part::inline_data(mime_type, data))
+                }
+                hookwright_tools::ResultPart::Text(_) => None,
             }));
         }
         CallResult { parts, after }
@@ -403,44 +405,39 @@ fn metadata(specific: &Map<String, Value>, messages: Vec<String>) -> Map<String,
     metadata
 }
 
-fn add_context(content: &mut Content, context: Option<String>) {
+fn add_context(content: &mut ResultContent, context: Option<String>) {
     if let Some(context) = context {
         append(content, &format!("\n\n{}", hook_context(&context)));
     }
 }
 
-fn append(content: &mut Content, text: &str) {
+fn append(content: &mut ResultContent, text: &str) {
     match content {
-        Content::Text(existing) => existing.push_str(text),
-        Content::Parts(parts) => parts.push(hookwright_tools::Part::Text(text.to_owned())),
+        ResultContent::Text(existing) => existing.push_str(text),
+        ResultContent::Parts(parts) => parts.push(hookwright_tools::ResultPart::Text(text.to_owned())),
     }
 }
 
-fn nothing() -> Finished {
-    Finished {
-        result: ToolResult::text("", ""),
-        metadata: Map::new(),
-        duration: Duration::ZERO,
-        after: AfterCall::GoOn,
-    }
+fn nothing() -> CallEnd {
+    CallEnd { result: ToolResult::text("", ""), metadata: Map::new(), duration: Duration::ZERO, after: AfterCall::GoOn }
 }
 
 /// A call that did not do what it should.
-fn failure(kind: ToolErrorKind, message: String) -> Finished {
+fn failure(kind: ToolErrorKind, message: String) -> CallEnd {
     let result = ToolResult {
-        llm_content: Content::Text(message.clone()),
+        llm_content: ResultContent::Text(message.clone()),
         return_display: Display::Text(message.clone()),
         error: Some(ToolFailure::new(kind, message)),
         command: None,
     };
-    Finished { result, ..nothing() }
+    CallEnd { result, ..nothing() }
 }
 
-fn stopped(reason: &str) -> Finished {
+fn stopped(reason: &str) -> CallEnd {
     let message = format!("Agent execution stopped by hook: {reason}");
-    Finished { after: AfterCall::Stop(reason.to_owned()), ..failure(ToolErrorKind::StopExecution, message) }
+    CallEnd { after: AfterCall::Stop(reason.to_owned()), ..failure(ToolErrorKind::StopExecution, message) }
 }
 
-fn cancelled() -> Finished {
-    Finished { after: AfterCall::Cancel, ..failure(ToolErrorKind::Cancelled, "Cancelled".to_owned()) }
+fn cancelled() -> CallEnd {
+    CallEnd { after: AfterCall::Cancel, ..failure(ToolErrorKind::Cancelled, "Cancelled".to_owned()) }
 }

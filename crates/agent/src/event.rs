@@ -348,7 +348,7 @@ pub enum ApprovalReply {
 
 /// How bad an end is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
+pub enum Gravity {
     /// As it should be.
     Fine,
     /// Somebody wanted it so.
@@ -401,11 +401,11 @@ impl TurnEnd {
     }
 
     /// How bad it is.
-    pub fn severity(&self) -> Severity {
+    pub fn gravity(&self) -> Gravity {
         match self {
-            TurnEnd::Answered => Severity::Fine,
-            TurnEnd::Blocked(_) | TurnEnd::Stopped(_) | TurnEnd::Cancelled => Severity::Warning,
-            TurnEnd::TurnLimit(_) | TurnEnd::Loop(_) | TurnEnd::Failed { .. } => Severity::Error,
+            TurnEnd::Answered => Gravity::Fine,
+            TurnEnd::Blocked(_) | TurnEnd::Stopped(_) | TurnEnd::Cancelled => Gravity::Warning,
+            TurnEnd::TurnLimit(_) | TurnEnd::Loop(_) | TurnEnd::Failed { .. } => Gravity::Error,
         }
     }
 

@@ -29,7 +29,7 @@ mod turn;
 pub use agent::{Agent, EndReason, StartSource};
 pub use approval::Approvals;
 pub use event::{
-    Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, Severity, ToolEnd,
+    Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, Gravity, ToolEnd,
     ToolStart, TurnEnd,
 };
 pub use events::{EventStream, Events};

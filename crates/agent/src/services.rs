@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hookwright_hooks::{Event, HookEngine, HookInput, Observer, Outcome, RunReport, RunStart, Said};
 use hookwright_model::{AnyModel, GenerationConfig, ToolDeclaration};
-use hookwright_tools::{Registry, ToolContext};
+use hookwright_tools::{ToolContext, ToolSet};
 use tokio::sync::Mutex;
 
 use crate::approval::Approvals;
@@ -27,7 +27,7 @@ pub struct Services {
     /// Who answers.
     pub model: Arc<AnyModel>,
     /// What the model can call.
-    pub tools: Registry,
+    pub tools: ToolSet,
     /// What every tool call may use.
     pub tool_context: ToolContext,
     /// The hooks.

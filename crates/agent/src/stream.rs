@@ -19,7 +19,7 @@ use crate::services::Services;
 use crate::translate;
 
 /// What came of a request.
-pub(crate) enum Answer {
+pub(crate) enum ModelAnswer {
     /// A whole answer, and the tools that it was allowed to call.
     Complete(Chunk, Option<ToolChoice>),
     /// A hook refused it; nothing of it counts.
@@ -35,41 +35,49 @@ pub(crate) enum Answer {
 }
 
 /// Sends a request and sees its answer through.
-pub(crate) async fn ask(services: &Services, mut request: Request, guard: &mut LoopGuard, scope: &Scope) -> Answer {
+pub(crate) async fn ask(
+    services: &Services,
+    mut request: Request,
+    guard: &mut LoopGuard,
+    scope: &Scope,
+) -> ModelAnswer {
     if let Some(answer) = before_model(services, &mut request, scope).await {
         return answer;
     }
     let view = before_tool_selection(services, &mut request, scope).await;
     if scope.is_cancelled() {
-        return Answer::Cancelled(Chunk::default());
+        return ModelAnswer::Cancelled(Chunk::default());
     }
     let started = Instant::now();
     let prompt_id = scope.prompt_id();
     services.events.send(AgentEvent::ModelRequest { request: Box::new(request.clone()), prompt_id: prompt_id.clone() });
     let answer = match services.model.stream(&request, &scope.cancel).await {
         Ok(stream) => receive(services, stream, &request, view, guard, scope).await,
-        Err(error) if error.is_cancelled() => Answer::Cancelled(Chunk::default()),
-        Err(error) => Answer::Failed(error, Chunk::default()),
+        Err(error) if error.is_cancelled() => ModelAnswer::Cancelled(Chunk::default()),
+        Err(error) => ModelAnswer::Failed(error, Chunk::default()),
     };
     let (model, duration) = (request.model.clone(), started.elapsed());
     services.events.send(match &answer {
-        Answer::Failed(error, _) => AgentEvent::ModelFailed { model, error: error.to_string(), duration, prompt_id },
-        Answer::Denied(reason) => AgentEvent::ModelFailed { model, error: reason.clone(), duration, prompt_id },
-        Answer::Complete(chunk, _) | Answer::Stopped(_, chunk) | Answer::Cancelled(chunk) | Answer::Loop(_, chunk) => {
-            AgentEvent::ModelResponse {
-                model,
-                usage: chunk.usage,
-                response: Box::new(chunk.clone()),
-                duration,
-                prompt_id,
-            }
+        ModelAnswer::Failed(error, _) => {
+            AgentEvent::ModelFailed { model, error: error.to_string(), duration, prompt_id }
         }
+        ModelAnswer::Denied(reason) => AgentEvent::ModelFailed { model, error: reason.clone(), duration, prompt_id },
+        ModelAnswer::Complete(chunk, _)
+        | ModelAnswer::Stopped(_, chunk)
+        | ModelAnswer::Cancelled(chunk)
+        | ModelAnswer::Loop(_, chunk) => AgentEvent::ModelResponse {
+            model,
+            usage: chunk.usage,
+            response: Box::new(chunk.clone()),
+            duration,
+            prompt_id,
+        },
     });
     answer
 }
 
 /// BeforeModel: changes the request, or is the answer.
-async fn before_model(services: &Services, request: &mut Request, scope: &Scope) -> Option<Answer> {
+async fn before_model(services: &Services, request: &mut Request, scope: &Scope) -> Option<ModelAnswer> {
     if !services.hooks.wants(EventKind::BeforeModel) {
         return None;
     }
@@ -87,10 +95,10 @@ async fn before_model(services: &Services, request: &mut Request, scope: &Scope)
         BeforeModelVerdict::Answer { response } => {
             let chunk = translate::chunk_of(&response);
             show(services, &chunk);
-            Some(Answer::Complete(chunk, request.tool_choice.clone()))
+            Some(ModelAnswer::Complete(chunk, request.tool_choice.clone()))
         }
-        BeforeModelVerdict::Deny { reason } => Some(Answer::Denied(reason)),
-        BeforeModelVerdict::Stop { reason } => Some(Answer::Stopped(reason, Chunk::default())),
+        BeforeModelVerdict::Deny { reason } => Some(ModelAnswer::Denied(reason)),
+        BeforeModelVerdict::Stop { reason } => Some(ModelAnswer::Stopped(reason, Chunk::default())),
     }
 }
 
@@ -123,7 +131,7 @@ async fn receive(
     view: Option<SharedJson>,
     guard: &mut LoopGuard,
     scope: &Scope,
-) -> Answer {
+) -> ModelAnswer {
     let mut whole = Chunk::default();
     let mut watcher =
         view.map(|llm_request| Watcher { services, llm_request, text: GrowingText::default(), said: HashSet::new() });
@@ -132,28 +140,28 @@ async fn receive(
         services.events.room(&scope.cancel).await;
         let mut chunk = match piece {
             Ok(chunk) => chunk,
-            Err(error) if error.is_cancelled() => return Answer::Cancelled(whole),
-            Err(error) => return Answer::Failed(error, whole),
+            Err(error) if error.is_cancelled() => return ModelAnswer::Cancelled(whole),
+            Err(error) => return ModelAnswer::Failed(error, whole),
         };
         if let Some(watcher) = watcher.as_mut().filter(|_| services.hooks.wants(EventKind::AfterModel)) {
             match watcher.see(&mut chunk, scope).await {
                 Seen::Fine => {}
-                Seen::Denied(reason) => return Answer::Denied(reason),
-                Seen::Stopped(reason) => return Answer::Stopped(reason, whole),
+                Seen::Denied(reason) => return ModelAnswer::Denied(reason),
+                Seen::Stopped(reason) => return ModelAnswer::Stopped(reason, whole),
             }
             // Hooks that were ended by a cancel have redacted nothing.
             if scope.is_cancelled() {
-                return Answer::Cancelled(whole);
+                return ModelAnswer::Cancelled(whole);
             }
         }
         show(services, &chunk);
         let repeated = guard.saw_text(&chunk.text()).filter(|_| services.loop_detection);
         whole.merge(chunk);
         if let Some(reason) = repeated {
-            return Answer::Loop(reason, whole);
+            return ModelAnswer::Loop(reason, whole);
         }
     }
-    Answer::Complete(whole, request.tool_choice.clone())
+    ModelAnswer::Complete(whole, request.tool_choice.clone())
 }
 
 fn show(services: &Services, chunk: &Chunk) {

@@ -13,7 +13,7 @@ use crate::compress::{self, Trigger};
 use crate::event::{AgentEvent, TurnEnd};
 use crate::loop_guard::LoopGuard;
 use crate::scope::Scope;
-use crate::stream::{self, Answer};
+use crate::stream::{self, ModelAnswer};
 
 impl Agent {
     /// Runs a turn whose prompt is in the history already; the answer's text and how it ended.
@@ -60,23 +60,23 @@ impl Agent {
     }
 
     /// A complete answer, or how the turn ends without one. What counts of a partial answer is remembered.
-    fn take(&mut self, answer: Answer) -> Result<(Chunk, Option<ToolChoice>), (String, TurnEnd)> {
+    fn take(&mut self, answer: ModelAnswer) -> Result<(Chunk, Option<ToolChoice>), (String, TurnEnd)> {
         let (partial, end) = match answer {
-            Answer::Complete(chunk, choice) => {
+            ModelAnswer::Complete(chunk, choice) => {
                 if let Some(usage) = chunk.usage {
                     // The answer is counted too, and is the next message.
                     (self.context_tokens, self.counted) = (usage.total, self.history.len() + 1);
                 }
                 return Ok((chunk, choice));
             }
-            Answer::Denied(reason) => {
+            ModelAnswer::Denied(reason) => {
                 self.services.events.send(AgentEvent::AnswerDropped { reason: reason.clone() });
                 return Err((String::new(), TurnEnd::Blocked(reason)));
             }
-            Answer::Stopped(reason, partial) => (partial, TurnEnd::Stopped(reason)),
-            Answer::Cancelled(partial) => (partial, TurnEnd::Cancelled),
-            Answer::Loop(reason, partial) => (partial, TurnEnd::Loop(reason)),
-            Answer::Failed(error, partial) => {
+            ModelAnswer::Stopped(reason, partial) => (partial, TurnEnd::Stopped(reason)),
+            ModelAnswer::Cancelled(partial) => (partial, TurnEnd::Cancelled),
+            ModelAnswer::Loop(reason, partial) => (partial, TurnEnd::Loop(reason)),
+            ModelAnswer::Failed(error, partial) => {
                 (partial, TurnEnd::Failed { message: error.to_string(), hint: error.hint() })
             }
         };

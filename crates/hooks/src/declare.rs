@@ -18,7 +18,7 @@ use crate::jsonc::{Document, last, lowercase_first};
 use crate::matcher::Matcher;
 use crate::registry::{Hook, OnError, Source};
 use crate::tool_names::{canonical_tool_name, known_tools};
-use node::Reader;
+use node::NodeReader;
 
 /// A settings file's text and where it stands.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ pub fn declare_document(layer: &Layer<'_>, document: &Document<'_>) -> Declared 
 
 struct Declarer<'a, 'l> {
     layer: &'a Layer<'l>,
-    read: Reader<'a>,
+    read: NodeReader<'a>,
     declared: &'a mut Declared,
     /// Matchers already compiled: many hooks share few of them.
     matchers: HashMap<(EventKind, String), Matcher>,
@@ -110,7 +110,7 @@ struct Declarer<'a, 'l> {
 
 impl<'a, 'l> Declarer<'a, 'l> {
     fn new(layer: &'a Layer<'l>, source: &'a SourceText<'a>, declared: &'a mut Declared) -> Self {
-        let read = Reader { source, diagnostics: Vec::new() };
+        let read = NodeReader { source, diagnostics: Vec::new() };
         Declarer { layer, read, declared, matchers: HashMap::new(), named: HashMap::new() }
     }
 

@@ -11,7 +11,7 @@ use crate::input::{Event, HookInput, Session};
 use crate::observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
 use crate::plan::{Plan, Planner};
 use crate::registry::{FailureAction, Hook, Registry};
-use crate::run::{Finished, Runner};
+use crate::run::{RunEnd, Runner};
 
 /// Everything that the runs of one event share. Cheap to clone: every run takes one along.
 #[derive(Clone)]
@@ -89,7 +89,7 @@ impl Firing {
         self.observers.iter().for_each(|observer| observer.started(&start));
         let (mut finished, input) = match input {
             Ok(input) => (self.runner.run(hook, &input, &self.session, &self.cancel).await, input),
-            Err(message) => (Finished::not_run(End::NotStarted { code: 126, message }), HookInput::default()),
+            Err(message) => (RunEnd::not_run(End::NotStarted { code: 126, message }), HookInput::default()),
         };
         let mut reading = match finished.answer.take() {
             Some(answer) => answer::read_answer(self.kind, answer),
@@ -102,14 +102,7 @@ impl Firing {
         Ran { report, troubles: reading.troubles }
     }
 
-    fn report(
-        &self,
-        hook: &Hook,
-        id: RunId,
-        input_bytes: usize,
-        finished: Finished,
-        reading: &mut Reading,
-    ) -> RunReport {
+    fn report(&self, hook: &Hook, id: RunId, input_bytes: usize, finished: RunEnd, reading: &mut Reading) -> RunReport {
         let (exit_code, signal) = match finished.end {
             End::Exited(code) | End::NotStarted { code, .. } => (Some(code), None),
             End::Signaled(signal) => (None, Some(signal)),
@@ -155,7 +148,7 @@ fn apply_failure_policy(kind: EventKind, hook: &Hook, registry: &Registry, readi
 }
 
 /// Output over the bound is never dropped silently.
-fn note_dropped_output(finished: &Finished, reading: &mut Reading) {
+fn note_dropped_output(finished: &RunEnd, reading: &mut Reading) {
     for (name, stream) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
         if stream.truncated {
             let kept = stream.text.len();

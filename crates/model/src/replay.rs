@@ -119,18 +119,18 @@ impl ReplayError {
 #[derive(Debug)]
 struct Recorded {
     line: usize,
-    answer: Answer,
+    answer: RecordedAnswer,
 }
 
 #[derive(Debug)]
-enum Answer {
+enum RecordedAnswer {
     Stream(Vec<Chunk>),
     Whole(Box<Chunk>),
     Count(u64),
     Embedding,
 }
 
-impl Answer {
+impl RecordedAnswer {
     fn method(&self) -> Method {
         match self {
             Self::Stream(_) => Method::GenerateContentStream,
@@ -176,7 +176,7 @@ impl Replay {
         Ok(Self { path, order, left: Mutex::new(left) })
     }
 
-    fn take(&self, asked: Method, request: &Request) -> Result<Answer, ReplayError> {
+    fn take(&self, asked: Method, request: &Request) -> Result<RecordedAnswer, ReplayError> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let next = match self.order {
             ReplayOrder::Strict => left.pop_front(),
@@ -218,10 +218,10 @@ fn parse_line(path: &Path, line: usize, text: &str) -> Result<Recorded, ReplayEr
     let json = |error: serde_json::Error| wrong(format!("response of {method}: {error}"));
     let body = response.get();
     let answer = match method {
-        Method::GenerateContentStream => Answer::Stream(serde_json::from_str(body).map_err(json)?),
-        Method::GenerateContent => Answer::Whole(serde_json::from_str(body).map_err(json)?),
-        Method::CountTokens => Answer::Count(serde_json::from_str::<Count>(body).map_err(json)?.total_tokens),
-        Method::EmbedContent => Answer::Embedding,
+        Method::GenerateContentStream => RecordedAnswer::Stream(serde_json::from_str(body).map_err(json)?),
+        Method::GenerateContent => RecordedAnswer::Whole(serde_json::from_str(body).map_err(json)?),
+        Method::CountTokens => RecordedAnswer::Count(serde_json::from_str::<Count>(body).map_err(json)?.total_tokens),
+        Method::EmbedContent => RecordedAnswer::Embedding,
     };
     Ok(Recorded { line, answer })
 }
@@ -240,7 +240,7 @@ impl Model for Replay {
             return Err(ModelError::Cancelled);
         }
         let chunks = match self.take(Method::GenerateContentStream, request)? {
-            Answer::Stream(chunks) => chunks,
+            RecordedAnswer::Stream(chunks) => chunks,
             _ => Vec::new(),
         };
         Ok(ChunkStream::from_chunks(chunks, cancel))
@@ -251,14 +251,14 @@ impl Model for Replay {
             return Err(ModelError::Cancelled);
         }
         match self.take(Method::GenerateContent, request)? {
-            Answer::Whole(chunk) => refuse_blocked(*chunk),
+            RecordedAnswer::Whole(chunk) => refuse_blocked(*chunk),
             _ => Ok(Chunk::default()),
         }
     }
 
     async fn count_tokens(&self, request: &Request, _cancel: &Cancel) -> Result<u64, ModelError> {
         match self.take(Method::CountTokens, request)? {
-            Answer::Count(count) => Ok(count),
+            RecordedAnswer::Count(count) => Ok(count),
             _ => Ok(0),
         }
     }

@@ -14,14 +14,14 @@ use crate::response::Chunk;
 /// A streamed answer.
 #[derive(Debug)]
 pub struct ChunkStream {
-    source: Source,
+    source: Origin,
     cancel: Cancel,
     taps: Vec<Tap>,
     ended: bool,
 }
 
 #[derive(Debug)]
-enum Source {
+enum Origin {
     Ready(VecDeque<Chunk>),
     Channel(mpsc::Receiver<Result<Chunk, ModelError>>),
     Http(Box<HttpStream>),
@@ -31,20 +31,20 @@ impl ChunkStream {
     /// A stream of chunks that are there already.
     #[must_use]
     pub fn from_chunks(chunks: impl IntoIterator<Item = Chunk>, cancel: &Cancel) -> Self {
-        Self::new(Source::Ready(chunks.into_iter().collect()), cancel)
+        Self::new(Origin::Ready(chunks.into_iter().collect()), cancel)
     }
 
     /// A stream of whatever comes through a channel, until it is closed.
     #[must_use]
     pub fn from_channel(receiver: mpsc::Receiver<Result<Chunk, ModelError>>, cancel: &Cancel) -> Self {
-        Self::new(Source::Channel(receiver), cancel)
+        Self::new(Origin::Channel(receiver), cancel)
     }
 
     pub(crate) fn from_http(stream: HttpStream, cancel: &Cancel) -> Self {
-        Self::new(Source::Http(Box::new(stream)), cancel)
+        Self::new(Origin::Http(Box::new(stream)), cancel)
     }
 
-    fn new(source: Source, cancel: &Cancel) -> Self {
+    fn new(source: Origin, cancel: &Cancel) -> Self {
         Self { source, cancel: cancel.clone(), taps: Vec::new(), ended: false }
     }
 
@@ -88,7 +88,7 @@ impl ChunkStream {
     }
 }
 
-impl Source {
+impl Origin {
     async fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
         match self {
             Self::Ready(chunks) => chunks.pop_front().map(refuse_blocked),

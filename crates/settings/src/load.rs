@@ -18,7 +18,7 @@ use crate::file::read_text;
 use crate::json::fill_variables;
 use crate::notice::{Notice, SwitchedOff};
 use crate::paths::{GEMINI_DIR, Paths};
-use crate::settings::{Findings, Merged, Settings, lay_over, read_layer};
+use crate::settings::{Findings, Layered, Settings, lay_over, read_layer};
 use crate::trust::{self, FolderTrust, Review, Reviewer, Scope};
 use crate::world::World;
 
@@ -148,21 +148,21 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let user = LayerFile::read(Source::User, &paths.user_settings);
     let mut trees = vec![system.tree(), user.tree()];
     let outer = merged(&trees, &world, &mut Findings::default());
-    let gate = Merged(&outer).flag("security.folderTrust.enabled", true);
+    let gate = Layered(&outer).flag("security.folderTrust.enabled", true);
     let trust = trust::folder_trust(&world, &paths, &root, options.trust, gate, &mut problems);
     // In the home directory, the project's settings are the user's.
     let own = (root.join(GEMINI_DIR) != paths.user_dir)
         .then(|| LayerFile::of_project(&paths.project_settings(&root), &trust));
     trees.extend(own.as_ref().map(LayerFile::tree));
 
-    let excluded = Merged(&outer).strings("advanced.excludedEnvVars");
+    let excluded = Layered(&outer).strings("advanced.excludedEnvVars");
     env_file::add_variables(&mut world, trust.is_trusted().then_some(&root), &paths, &excluded, &mut problems);
 
     let mut found = Findings::default();
     let raw = merged(&trees, &world, &mut found);
     let Findings { diagnostics: mut setting_problems, without_effect } = found;
     let settings = Settings { without_effect, ..Settings::new(raw, &world, &mut setting_problems) };
-    let disabled = Merged(&settings.raw).strings("extensions.disabled");
+    let disabled = Layered(&settings.raw).strings("extensions.disabled");
     let around = Surroundings {
         world: &world,
         paths: &paths,

@@ -15,11 +15,11 @@ mod failure;
 mod filter;
 mod http;
 mod media;
-mod registry;
 mod result;
 mod schema;
 mod shell;
 mod tool;
+mod toolset;
 mod workspace;
 
 pub use builtin::google_web_search::{SearchError, WebSearch};
@@ -31,8 +31,10 @@ pub use failure::{ToolErrorKind, ToolFailure};
 pub use filter::FileFilter;
 pub use hookwright_process::{Groups, signal_name};
 pub use http::{HttpAccess, HttpPolicy, PrivateAddresses};
-pub use registry::{RegisterError, Registry, Selection};
-pub use result::{CommandEnd, CommandRun, Content, Display, Match, Part, Skipped, Todo, TodoStatus, ToolResult};
+pub use result::{
+    CommandEnd, CommandRun, Display, Match, ResultContent, ResultPart, Skipped, Todo, TodoStatus, ToolResult,
+};
 pub use schema::validate as validate_arguments;
 pub use tool::{BoxFuture, Declaration, Tool, ToolKind};
+pub use toolset::{RegisterError, Selection, ToolSet};
 pub use workspace::{PathError, Workspace, WorkspaceError};

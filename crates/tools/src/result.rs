@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
     /// What the model reads.
-    pub llm_content: Content,
+    pub llm_content: ResultContent,
     /// What the user sees.
     pub return_display: Display,
     /// Set if the call failed.
@@ -45,18 +45,18 @@ pub enum CommandEnd {
     Background,
 }
 
-/// Content for the model.
+/// What the model reads of a result.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Content {
+pub enum ResultContent {
     /// Just text.
     Text(String),
     /// Text and media, in order.
-    Parts(Vec<Part>),
+    Parts(Vec<ResultPart>),
 }
 
-/// One piece of [`Content`].
+/// One piece of [`ResultContent`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
+pub enum ResultPart {
     /// Text.
     Text(String),
     /// An image, a document, a recording.
@@ -159,11 +159,11 @@ impl TodoStatus {
 impl ToolResult {
     /// A success that says the one to the model and shows the other.
     pub fn text(llm_content: impl Into<String>, display: impl Into<String>) -> Self {
-        Self::new(Content::Text(llm_content.into()), Display::Text(display.into()))
+        Self::new(ResultContent::Text(llm_content.into()), Display::Text(display.into()))
     }
 
     /// A success.
-    pub fn new(llm_content: Content, return_display: Display) -> Self {
+    pub fn new(llm_content: ResultContent, return_display: Display) -> Self {
         Self { llm_content, return_display, error: None, command: None }
     }
 
@@ -192,7 +192,7 @@ impl From<ToolFailure> for ToolResult {
             None => failure.message.clone(),
         };
         Self {
-            llm_content: Content::Text(told),
+            llm_content: ResultContent::Text(told),
             return_display: Display::Text(format!("Error: {}", failure.message)),
             error: Some(failure),
             command: None,
@@ -200,7 +200,7 @@ impl From<ToolFailure> for ToolResult {
     }
 }
 
-impl Content {
+impl ResultContent {
     /// The text of it; media are named in brackets.
     pub fn to_text(&self) -> String {
         match self {
@@ -208,8 +208,8 @@ impl Content {
             Self::Parts(parts) => parts
                 .iter()
                 .map(|part| match part {
-                    Part::Text(text) => text.clone(),
-                    Part::InlineData { mime_type, .. } => format!("[{mime_type}]"),
+                    ResultPart::Text(text) => text.clone(),
+                    ResultPart::InlineData { mime_type, .. } => format!("[{mime_type}]"),
                 })
                 .collect(),
         }
@@ -221,13 +221,13 @@ impl Content {
             Self::Text(text) => json!(text),
             Self::Parts(parts) => match parts.as_slice() {
                 [only] => only.to_json(),
-                several => several.iter().map(Part::to_json).collect(),
+                several => several.iter().map(ResultPart::to_json).collect(),
             },
         }
     }
 }
 
-impl Part {
+impl ResultPart {
     fn to_json(&self) -> Value {
         match self {
             Self::Text(text) => json!(text),
@@ -291,10 +291,10 @@ mod tests {
 
     #[test]
     fn one_part_stands_alone() {
-        let image = Part::InlineData { mime_type: "image/png".into(), data: "AA==".into() };
-        let alone = Content::Parts(vec![image.clone()]);
+        let image = ResultPart::InlineData { mime_type: "image/png".into(), data: "AA==".into() };
+        let alone = ResultContent::Parts(vec![image.clone()]);
         assert_eq!(alone.to_json(), json!({ "inlineData": { "mimeType": "image/png", "data": "AA==" } }));
-        let both = Content::Parts(vec![Part::Text("x".into()), image]);
+        let both = ResultContent::Parts(vec![ResultPart::Text("x".into()), image]);
         assert_eq!(both.to_json()[0], "x");
         assert_eq!(both.to_text(), "x[image/png]");
     }

@@ -29,7 +29,7 @@ fn quoted(arg: &str) -> String {
 /// it: quotes inside quotes would protect from nothing.
 pub(super) fn fill(command: &str, args: &str) -> Result<String, Unsafe> {
     let mut filled = String::with_capacity(command.len());
-    let mut reader = Reader::new(command);
+    let mut reader = ShellCursor::new(command);
     let mut done = 0;
     for (at, _) in command.match_indices(ARGS) {
         let quote = reader.quote_at(at).map_err(|why| Unsafe { at, why })?;
@@ -67,18 +67,18 @@ enum Frame {
 }
 
 /// Reads a shell command as far as needed to know between which quotes a place is. It gives up rather than guess.
-struct Reader<'a> {
+struct ShellCursor<'a> {
     command: &'a str,
     at: usize,
     frames: Vec<Frame>,
     lost: Option<&'static str>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ShellCursor<'a> {
     fn new(command: &'a str) -> Self {
         // The patterns of `case` have parentheses that only close.
         let lost = command.contains("esac").then_some("in a command with case");
-        Reader { command, at: 0, frames: vec![Frame::Command], lost }
+        ShellCursor { command, at: 0, frames: vec![Frame::Command], lost }
     }
 
     /// The quote that `place` is between, if any; or why that is unknown.

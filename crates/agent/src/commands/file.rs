@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use hookwright_model::Part;
-use hookwright_tools::{Content, Display, Registry, ToolContext, ToolErrorKind, ToolResult, Workspace};
+use hookwright_tools::{Display, ResultContent, ToolContext, ToolErrorKind, ToolResult, ToolSet, Workspace};
 use serde_json::{Value, json};
 
 /// No more media are added once this much is there, in base64.
@@ -23,7 +23,7 @@ pub(super) struct Read {
 pub(super) async fn read(path: &str, ctx: &ToolContext) -> Result<Read, String> {
     let real = find(path, &ctx.workspace)?;
     let name = real.to_str().ok_or("its name is not valid Unicode")?;
-    let tools = Registry::builtin(None);
+    let tools = ToolSet::builtin(None);
     if real.is_dir() { directory(name, &tools, ctx).await } else { file(name, &tools, ctx).await }
 }
 
@@ -40,14 +40,14 @@ fn find(path: &str, workspace: &Workspace) -> Result<PathBuf, String> {
     }
 }
 
-async fn run(tool: &str, args: Value, tools: &Registry, ctx: &ToolContext) -> ToolResult {
+async fn run(tool: &str, args: Value, tools: &ToolSet, ctx: &ToolContext) -> ToolResult {
     match tools.check(tool, &args) {
         Ok(tool) => tool.run(&args, ctx).await,
         Err(failure) => failure.into(),
     }
 }
 
-async fn file(name: &str, tools: &Registry, ctx: &ToolContext) -> Result<Read, String> {
+async fn file(name: &str, tools: &ToolSet, ctx: &ToolContext) -> Result<Read, String> {
     let result = run("read_file", json!({ "file_path": name }), tools, ctx).await;
     match result.error {
         // The path is known to be good, so this is the tool's word for ignored files. They leave nothing behind.
@@ -57,7 +57,7 @@ async fn file(name: &str, tools: &Registry, ctx: &ToolContext) -> Result<Read, S
         Some(failure) => Err(failure.message),
         None => {
             let remark = match (&result.llm_content, result.return_display) {
-                (Content::Text(_), Display::Text(text)) if !text.is_empty() => Some(text),
+                (ResultContent::Text(_), Display::Text(text)) if !text.is_empty() => Some(text),
                 _ => None,
             };
             Ok(Read { parts: parts(result.llm_content), remark })
@@ -65,7 +65,7 @@ async fn file(name: &str, tools: &Registry, ctx: &ToolContext) -> Result<Read, S
     }
 }
 
-async fn directory(name: &str, tools: &Registry, ctx: &ToolContext) -> Result<Read, String> {
+async fn directory(name: &str, tools: &ToolSet, ctx: &ToolContext) -> Result<Read, String> {
     let result = run("read_many_files", json!({ "include": [name] }), tools, ctx).await;
     if let Some(failure) = result.error {
         return Err(failure.message);
@@ -81,10 +81,10 @@ async fn directory(name: &str, tools: &Registry, ctx: &ToolContext) -> Result<Re
     for skipped in skipped {
         let content = run("read_file", json!({ "file_path": skipped.path }), tools, ctx).await.llm_content;
         match content {
-            Content::Parts(found) if total <= LARGEST_MEDIA => {
+            ResultContent::Parts(found) if total <= LARGEST_MEDIA => {
                 total += found.iter().map(size_of).sum::<usize>();
                 media.push(Part::text(format!("--- {} ---\n\n", skipped.path)));
-                media.extend(parts(Content::Parts(found)));
+                media.extend(parts(ResultContent::Parts(found)));
             }
             _ => left_out.push(format!("{} ({})", skipped.path, skipped.reason)),
         }
@@ -97,23 +97,23 @@ async fn directory(name: &str, tools: &Registry, ctx: &ToolContext) -> Result<Re
     Ok(Read { parts, remark: in_words(&left_out) })
 }
 
-fn parts(content: Content) -> Vec<Part> {
+fn parts(content: ResultContent) -> Vec<Part> {
     match content {
-        Content::Text(text) => vec![Part::text(text)],
-        Content::Parts(parts) => parts
+        ResultContent::Text(text) => vec![Part::text(text)],
+        ResultContent::Parts(parts) => parts
             .into_iter()
             .map(|part| match part {
-                hookwright_tools::Part::Text(text) => Part::text(text),
-                hookwright_tools::Part::InlineData { mime_type, data } => Part::inline_data(mime_type, data),
+                hookwright_tools::ResultPart::Text(text) => Part::text(text),
+                hookwright_tools::ResultPart::InlineData { mime_type, data } => Part::inline_data(mime_type, data),
             })
             .collect(),
     }
 }
 
-fn size_of(part: &hookwright_tools::Part) -> usize {
+fn size_of(part: &hookwright_tools::ResultPart) -> usize {
     match part {
-        hookwright_tools::Part::Text(text) => text.len(),
-        hookwright_tools::Part::InlineData { data, .. } => data.len(),
+        hookwright_tools::ResultPart::Text(text) => text.len(),
+        hookwright_tools::ResultPart::InlineData { data, .. } => data.len(),
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) async fn run_all(
     let Some(tool) = services.tools.get(TOOL) else {
         return Err(refused(name, first, format!("{TOOL} is switched off")));
     };
-    let runner = Runner { services, name, tool, scope };
+    let runner = BlockRunner { services, name, tool, scope };
     runner.approve(&mut blocks).await?;
     let mut outputs = Vec::new();
     for block in &blocks {
@@ -63,14 +63,14 @@ pub(super) async fn run_all(
     Ok(outputs)
 }
 
-struct Runner<'a> {
+struct BlockRunner<'a> {
     services: &'a Services,
     name: &'a str,
     tool: &'a Arc<dyn Tool>,
     scope: &'a Scope,
 }
 
-impl Runner<'_> {
+impl BlockRunner<'_> {
     fn decide(&self, block: &Block) -> Permission {
         self.services.approvals.decide(TOOL, self.tool.kind(), &block.args)
     }

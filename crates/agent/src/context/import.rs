@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::memory::{Owner, Reader};
+use super::memory::{ContextReader, Owner};
 use super::{code, mention};
 
 /// How many imports may be inside one another.
@@ -12,7 +12,7 @@ const DEEPEST: usize = 5;
 const MOST_MENTIONS: usize = 5_000;
 
 /// `text` with its imports read in. `stack` are the files being read, outermost first; the last one says `text`.
-pub(super) fn expand(reader: &mut Reader<'_>, text: &str, owner: &Owner, stack: &mut Vec<PathBuf>) -> String {
+pub(super) fn expand(reader: &mut ContextReader<'_>, text: &str, owner: &Owner, stack: &mut Vec<PathBuf>) -> String {
     let mut expanded = String::with_capacity(text.len());
     let (mut done, mut from) = (0, 0);
     let mut code = code::ranges(text).into_iter().peekable();
@@ -35,7 +35,7 @@ pub(super) fn expand(reader: &mut Reader<'_>, text: &str, owner: &Owner, stack: 
 
 /// What stands in the mention's place, and where the text goes on; nothing if the mention stays as it is.
 fn import(
-    reader: &mut Reader<'_>,
+    reader: &mut ContextReader<'_>,
     mention: &mention::Mention,
     owner: &Owner,
     stack: &mut Vec<PathBuf>,
@@ -76,7 +76,7 @@ fn import(
 }
 
 /// The file that a path leads to, if there is one.
-fn locate(reader: &Reader<'_>, directory: &Path, path: &str) -> Option<PathBuf> {
+fn locate(reader: &ContextReader<'_>, directory: &Path, path: &str) -> Option<PathBuf> {
     let path = match path.strip_prefix("~/") {
         Some(below_home) => reader.home.join(below_home),
         None => directory.join(path),

@@ -55,7 +55,7 @@ pub(super) enum Owner {
 
 /// Reads all context files. What is wrong with one is a warning, and the others still count.
 pub fn load_memory(options: &MemoryOptions<'_>) -> Memory {
-    let mut reader = Reader::new(options);
+    let mut reader = ContextReader::new(options);
     for name in options.file_names {
         reader.context_file(&options.home_gemini_dir.join(name), &Owner::User);
     }
@@ -112,7 +112,7 @@ pub(super) fn real(path: &Path) -> PathBuf {
 }
 
 /// Reads files, each once, and gathers what they say.
-pub(super) struct Reader<'a> {
+pub(super) struct ContextReader<'a> {
     pub(super) home: &'a Path,
     user_dir: PathBuf,
     real_home: PathBuf,
@@ -123,9 +123,9 @@ pub(super) struct Reader<'a> {
     pub(super) memory: Memory,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ContextReader<'a> {
     fn new(options: &MemoryOptions<'a>) -> Self {
-        Reader {
+        ContextReader {
             home: options.home,
             user_dir: real(options.home_gemini_dir),
             real_home: real(options.home),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hookwright_model::Part;
 use hookwright_tools::{
-    Content, Display, END_OF_FILES, PathError, Registry, Skipped, Tool, ToolContext, ToolResult, Workspace,
+    Display, END_OF_FILES, PathError, ResultContent, Skipped, Tool, ToolContext, ToolResult, ToolSet, Workspace,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,7 @@ pub async fn expand_prompt(prompt: &str, ctx: &ToolContext, cancel: &Cancellatio
     if named.is_empty() {
         return Some(expanded);
     }
-    let tools = Registry::builtin(None);
+    let tools = ToolSet::builtin(None);
     let mut total = 0;
     for Named { written, place } in named {
         let result = match place {
@@ -109,7 +109,7 @@ struct Attached {
     remark: Option<String>,
 }
 
-async fn attach(path: &Path, tools: &Registry, ctx: &ToolContext) -> Result<Attached, String> {
+async fn attach(path: &Path, tools: &ToolSet, ctx: &ToolContext) -> Result<Attached, String> {
     let is_directory = path.is_dir();
     let path_text = path.to_str().ok_or("its name is not valid Unicode")?;
     let (tool, args) = match is_directory {
@@ -122,7 +122,7 @@ async fn attach(path: &Path, tools: &Registry, ctx: &ToolContext) -> Result<Atta
     let (read, remark) = match result.return_display {
         Display::Files { files, skipped, .. } if files.is_empty() => return Err(nothing(&skipped)),
         Display::Files { files, skipped, .. } => (files, (!skipped.is_empty()).then(|| left_out(&skipped))),
-        Display::Text(text) if matches!(result.llm_content, Content::Text(_)) && !text.is_empty() => {
+        Display::Text(text) if matches!(result.llm_content, ResultContent::Text(_)) && !text.is_empty() => {
             (vec![name.clone()], Some(text))
         }
         _ => (vec![name.clone()], None),
@@ -149,14 +149,14 @@ async fn run(tool: &Arc<dyn Tool>, args: &Value, ctx: &ToolContext) -> Result<To
 }
 
 /// The content between two lines that say what it is.
-fn enclose(what: &str, content: Content) -> Vec<Part> {
+fn enclose(what: &str, content: ResultContent) -> Vec<Part> {
     let (begin, end) = (format!("\n<<< begin of {what} >>>\n"), format!("\n<<< end of {what} >>>\n"));
     match content {
-        Content::Text(text) => vec![Part::text(format!("{begin}{text}{end}"))],
-        Content::Parts(parts) => {
+        ResultContent::Text(text) => vec![Part::text(format!("{begin}{text}{end}"))],
+        ResultContent::Parts(parts) => {
             let inside = parts.into_iter().map(|part| match part {
-                hookwright_tools::Part::Text(text) => Part::text(text),
-                hookwright_tools::Part::InlineData { mime_type, data } => Part::inline_data(mime_type, data),
+                hookwright_tools::ResultPart::Text(text) => Part::text(text),
+                hookwright_tools::ResultPart::InlineData { mime_type, data } => Part::inline_data(mime_type, data),
             });
             std::iter::once(Part::text(begin)).chain(inside).chain([Part::text(end)]).collect()
         }

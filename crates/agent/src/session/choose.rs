@@ -72,9 +72,9 @@ pub fn proxy(world: &World) -> Option<ProxyOptions> {
 }
 
 /// Searching the web through the model's provider.
-pub(super) struct Search(pub(super) Arc<AnyModel>);
+pub(super) struct ProviderSearch(pub(super) Arc<AnyModel>);
 
-impl WebSearch for Search {
+impl WebSearch for ProviderSearch {
     fn search<'a>(&'a self, query: &'a str, cancel: &'a Cancel) -> BoxFuture<'a, Result<SearchAnswer, SearchError>> {
         Box::pin(async move {
             let found = web_search(&*self.0, query, cancel).await;

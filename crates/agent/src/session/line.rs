@@ -8,7 +8,7 @@ use crate::commands::parse_invocation;
 
 /// What a line asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Line {
+pub enum Typed {
     /// Nothing: it is blank.
     Blank,
     /// Something of the session.
@@ -49,7 +49,7 @@ pub struct SlashCommand {
     argument: Argument,
     /// What it is for.
     pub about: &'static str,
-    make: fn(&str) -> Line,
+    make: fn(&str) -> Typed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ const fn row(
     also: &'static [&'static str],
     argument: Argument,
     about: &'static str,
-    make: fn(&str) -> Line,
+    make: fn(&str) -> Typed,
 ) -> SlashCommand {
     SlashCommand { name, also, argument, about, make }
 }
@@ -89,9 +89,9 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
     use Argument::{None as Alone, Optional, Required};
     const HOOK: Argument = Required("NAME");
     &[
-        row("help", &["?"], Alone, "what there is, and which keys do what", |_| Line::View(View::Help)),
+        row("help", &["?"], Alone, "what there is, and which keys do what", |_| Typed::View(View::Help)),
         row("hooks panel", &["hooks"], Alone, "the hooks panel: every hook, its state and what it did", |_| {
-            Line::View(View::HooksPanel)
+            Typed::View(View::HooksPanel)
         }),
         row("hooks list", &[], Alone, "every hook and its state", |_| hooks(HooksOrder::List)),
         row("hooks enable", &[], HOOK, "switch a hook on", |name| hooks(HooksOrder::Enable(name.to_owned()))),
@@ -102,13 +102,13 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             hooks(HooksOrder::Trust(given(name)))
         }),
         row("hooks trace", &[], Alone, "the last turn: events, hooks, decisions, times", |_| {
-            Line::View(View::HooksTrace)
+            Typed::View(View::HooksTrace)
         }),
-        row("clear", &[], Alone, "begin a new conversation", |_| Line::Order(Order::Clear)),
-        row("compress", &["summarize"], Alone, "replace the history by a summary", |_| Line::Order(Order::Compress)),
-        row("model", &[], Optional("NAME"), "show or change the model", |name| Line::Order(Order::Model(given(name)))),
-        row("tools", &[], Alone, "what the model can call", |_| Line::Order(Order::Tools(Detail::Short))),
-        row("tools desc", &[], Alone, "the same, with descriptions", |_| Line::Order(Order::Tools(Detail::Full))),
+        row("clear", &[], Alone, "begin a new conversation", |_| Typed::Order(Order::Clear)),
+        row("compress", &["summarize"], Alone, "replace the history by a summary", |_| Typed::Order(Order::Compress)),
+        row("model", &[], Optional("NAME"), "show or change the model", |name| Typed::Order(Order::Model(given(name)))),
+        row("tools", &[], Alone, "what the model can call", |_| Typed::Order(Order::Tools(Detail::Short))),
+        row("tools desc", &[], Alone, "the same, with descriptions", |_| Typed::Order(Order::Tools(Detail::Full))),
         row("memory show", &["memory"], Alone, "what the model is told from GEMINI.md files", |_| {
             memory(MemoryOrder::Show)
         }),
@@ -117,11 +117,11 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         }),
         row("memory reload", &["memory refresh"], Alone, "read GEMINI.md files again", |_| memory(MemoryOrder::Reload)),
         row("commands list", &["commands", "commands reload"], Alone, "custom commands, read again", |_| {
-            Line::Order(Order::CustomCommands)
+            Typed::Order(Order::CustomCommands)
         }),
-        row("stats", &[], Alone, "what the session did and cost", |_| Line::View(View::Stats)),
+        row("stats", &[], Alone, "what the session did and cost", |_| Typed::View(View::Stats)),
         row("resume", &[], Optional("NUMBER"), "go on with an earlier session", |which| {
-            Line::Order(Order::Resume(given(which)))
+            Typed::Order(Order::Resume(given(which)))
         }),
         row("chat save", &[], Required("NAME"), "keep the conversation under a name", |name| {
             chat(ChatOrder::Save(name.to_owned()))
@@ -133,34 +133,34 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         row("chat delete", &[], Required("NAME"), "delete a kept conversation", |name| {
             chat(ChatOrder::Delete(name.to_owned()))
         }),
-        row("copy", &[], Alone, "copy the last answer", |_| Line::View(View::Copy)),
-        row("about", &["version"], Alone, "version, model, folder", |_| Line::Order(Order::About)),
-        row("quit", &["exit"], Alone, "leave", |_| Line::View(View::Quit)),
+        row("copy", &[], Alone, "copy the last answer", |_| Typed::View(View::Copy)),
+        row("about", &["version"], Alone, "version, model, folder", |_| Typed::Order(Order::About)),
+        row("quit", &["exit"], Alone, "leave", |_| Typed::View(View::Quit)),
     ]
 };
 
-fn hooks(order: HooksOrder) -> Line {
-    Line::Order(Order::Hooks(order))
+fn hooks(order: HooksOrder) -> Typed {
+    Typed::Order(Order::Hooks(order))
 }
 
-fn memory(order: MemoryOrder) -> Line {
-    Line::Order(Order::Memory(order))
+fn memory(order: MemoryOrder) -> Typed {
+    Typed::Order(Order::Memory(order))
 }
 
-fn chat(order: ChatOrder) -> Line {
-    Line::Order(Order::Chat(order))
+fn chat(order: ChatOrder) -> Typed {
+    Typed::Order(Order::Chat(order))
 }
 
 fn given(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-impl Line {
+impl Typed {
     /// Reads what the user typed; custom commands stand behind our own.
-    pub fn read(text: &str, custom: &Commands) -> Line {
+    pub fn read(text: &str, custom: &Commands) -> Typed {
         let bare = text.trim();
         if bare.is_empty() {
-            return Line::Blank;
+            return Typed::Blank;
         }
         // `/usr/bin` is a path, `// …` a comment; neither is a command.
         let is_command = |rest: &&str| !rest.split_whitespace().next().is_none_or(|word| word.contains(['/', '*']));
@@ -168,13 +168,13 @@ impl Line {
             return slash(command, bare, custom);
         }
         match bare.strip_prefix('!').map(str::trim) {
-            Some(command) if !command.is_empty() => Line::Order(Order::Shell(command.to_owned())),
-            _ => Line::Order(Order::Prompt(text.trim_end().to_owned())),
+            Some(command) if !command.is_empty() => Typed::Order(Order::Shell(command.to_owned())),
+            _ => Typed::Order(Order::Prompt(text.trim_end().to_owned())),
         }
     }
 }
 
-fn slash(command: &str, typed: &str, custom: &Commands) -> Line {
+fn slash(command: &str, typed: &str, custom: &Commands) -> Typed {
     let (first, rest) = split_word(command);
     let (second, rest_of_two) = split_word(rest);
     let two = format!("{first} {second}");
@@ -187,14 +187,14 @@ fn slash(command: &str, typed: &str, custom: &Commands) -> Line {
         return make(row, rest);
     }
     if is_group(first) {
-        return Line::Misspelt(group_usage(first));
+        return Typed::Misspelt(group_usage(first));
     }
     match parse_invocation(typed, custom) {
         Some((command, args)) => {
             let (command, typed, args) = (Box::new(command.clone()), typed.to_owned(), args.to_owned());
-            Line::Order(Order::Custom { command, typed, args })
+            Typed::Order(Order::Custom { command, typed, args })
         }
-        None => Line::Unknown(unknown(first, custom)),
+        None => Typed::Unknown(unknown(first, custom)),
     }
 }
 
@@ -203,9 +203,9 @@ fn split_word(text: &str) -> (&str, &str) {
     (word, rest.trim())
 }
 
-fn make(row: &SlashCommand, argument: &str) -> Line {
+fn make(row: &SlashCommand, argument: &str) -> Typed {
     match row.argument {
-        Argument::Required(_) if argument.is_empty() => Line::Misspelt(format!("/{}: {}", row.usage(), row.about)),
+        Argument::Required(_) if argument.is_empty() => Typed::Misspelt(format!("/{}: {}", row.usage(), row.about)),
         _ => (row.make)(argument),
     }
 }
@@ -241,8 +241,8 @@ fn unknown(word: &str, custom: &Commands) -> String {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Line {
-        Line::read(text, &Commands::default())
+    fn read(text: &str) -> Typed {
+        Typed::read(text, &Commands::default())
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
                 assert_eq!(read(&format!("/{name}{argument} ")), expected, "{name}");
             }
             if let Argument::Required(_) = row.argument {
-                assert!(matches!(read(&format!("/{}", row.name)), Line::Misspelt(_)), "{}", row.name);
+                assert!(matches!(read(&format!("/{}", row.name)), Typed::Misspelt(_)), "{}", row.name);
             }
         }
     }
@@ -262,20 +262,20 @@ mod tests {
     #[test]
     fn no_command_ever_becomes_a_prompt() {
         for text in ["/hooks nonsense", "/hooks  list", "/memory x", "/chat save", "/nope", "/hookz list", "/help me"] {
-            assert!(!matches!(read(text), Line::Order(Order::Prompt(_))), "{text}");
+            assert!(!matches!(read(text), Typed::Order(Order::Prompt(_))), "{text}");
         }
         let usage = "/memory show|add TEXT|reload".to_owned();
-        assert_eq!(read("/memory forget"), Line::Misspelt(usage));
-        assert_eq!(read("/hook"), Line::Unknown("there is no command /hook; did you mean /hooks?".to_owned()));
+        assert_eq!(read("/memory forget"), Typed::Misspelt(usage));
+        assert_eq!(read("/hook"), Typed::Unknown("there is no command /hook; did you mean /hooks?".to_owned()));
     }
 
     #[test]
     fn what_is_no_command_goes_to_the_model_or_the_shell() {
-        assert_eq!(read("  "), Line::Blank);
+        assert_eq!(read("  "), Typed::Blank);
         for text in ["/usr/bin is a path", "// a comment", "/", "!", "hello /help"] {
-            assert_eq!(read(text), Line::Order(Order::Prompt(text.to_owned())));
+            assert_eq!(read(text), Typed::Order(Order::Prompt(text.to_owned())));
         }
-        assert_eq!(read(" ! ls -l "), Line::Order(Order::Shell("ls -l".to_owned())));
-        assert_eq!(read("two\nlines\n"), Line::Order(Order::Prompt("two\nlines".to_owned())));
+        assert_eq!(read(" ! ls -l "), Typed::Order(Order::Shell("ls -l".to_owned())));
+        assert_eq!(read("two\nlines\n"), Typed::Order(Order::Prompt("two\nlines".to_owned())));
     }
 }

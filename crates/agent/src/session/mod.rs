@@ -33,7 +33,7 @@ use crate::services::Services;
 use conduct::Conductor;
 
 pub use choose::proxy;
-pub use line::{Line, SLASH_COMMANDS, SlashCommand, View, slash_groups};
+pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, slash_groups};
 pub use options::{HookUse, SessionError, SessionOptions};
 pub use order::{ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
 pub use reply::{Reply, Tone};

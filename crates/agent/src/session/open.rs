@@ -8,7 +8,7 @@ use hookwright_model::{AnyModel, Content, GenerationConfig, Model};
 use hookwright_settings::{ApprovalMode, Loaded};
 use hookwright_tools::{FileFilter, HttpAccess, HttpPolicy, Selection, ToolContext, WebSearch, Workspace};
 
-use super::choose::{self, Search};
+use super::choose::{self, ProviderSearch};
 use super::options::{HookUse, SessionError, SessionOptions};
 use crate::agent::{Agent, StartSource};
 use crate::approval::Approvals;
@@ -147,9 +147,9 @@ fn approval_mode(options: &SessionOptions, loaded: &Loaded) -> Result<ApprovalMo
 }
 
 /// The tools of this project, without those that settings and extensions take away.
-fn tools(loaded: &Loaded, model: &Arc<AnyModel>) -> hookwright_tools::Registry {
-    let search = model.provider().can_search().then(|| Arc::new(Search(model.clone())) as Arc<dyn WebSearch>);
-    let mut tools = hookwright_tools::Registry::builtin(search);
+fn tools(loaded: &Loaded, model: &Arc<AnyModel>) -> hookwright_tools::ToolSet {
+    let search = model.provider().can_search().then(|| Arc::new(ProviderSearch(model.clone())) as Arc<dyn WebSearch>);
+    let mut tools = hookwright_tools::ToolSet::builtin(search);
     let mut exclude = loaded.settings.tools.exclude.clone();
     exclude.extend(loaded.extensions.iter().filter(|one| one.active).flat_map(|one| one.exclude_tools.clone()));
     tools.select(&Selection { allowed: loaded.settings.tools.core.clone(), exclude });

@@ -8,7 +8,7 @@ mod text;
 use std::io;
 use std::time::Duration;
 
-use hookwright_agent::session::{Line, Opened, Order, SessionHandle, When};
+use hookwright_agent::session::{Opened, Order, SessionHandle, Typed, When};
 use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, TurnEnd};
 use hookwright_settings::World;
 
@@ -60,15 +60,15 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
 /// are asked about like the model's; it can't switch hooks off or run a shell command.
 fn order(prompt: &Prompt, opened: &Opened) -> Result<Order, String> {
     let text = &prompt.text;
-    match Line::read(text, &opened.view().commands) {
-        Line::Order(order @ (Order::Custom { .. } | Order::Prompt(_))) => Ok(order),
-        Line::Order(Order::Shell(_)) | Line::Unknown(_) | Line::Blank => Ok(Order::Prompt(text.clone())),
+    match Typed::read(text, &opened.view().commands) {
+        Typed::Order(order @ (Order::Custom { .. } | Order::Prompt(_))) => Ok(order),
+        Typed::Order(Order::Shell(_)) | Typed::Unknown(_) | Typed::Blank => Ok(Order::Prompt(text.clone())),
         // Piped text is read, never obeyed.
         _ if prompt.piped => Ok(Order::Prompt(text.clone())),
-        Line::Order(order) if order.only_shows() => Ok(order),
-        Line::Order(_) => Err(format!("{text} changes something, which only an interactive session does")),
-        Line::View(_) => Err(format!("{text} is for interactive sessions")),
-        Line::Misspelt(usage) => Err(usage),
+        Typed::Order(order) if order.only_shows() => Ok(order),
+        Typed::Order(_) => Err(format!("{text} changes something, which only an interactive session does")),
+        Typed::View(_) => Err(format!("{text} is for interactive sessions")),
+        Typed::Misspelt(usage) => Err(usage),
     }
 }
 

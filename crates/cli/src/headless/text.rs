@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hookwright_agent::{AgentEvent, Severity, TurnEnd};
+use hookwright_agent::{AgentEvent, Gravity, TurnEnd};
 
 use super::Printer;
 use crate::out::{self, BAD, DIM, WARN, paint};
@@ -92,10 +92,10 @@ impl Printer for Text {
     fn finish(&mut self, end: Option<&TurnEnd>, _: &Stats) -> io::Result<()> {
         self.close_line()?;
         let Some((end, words)) = end.and_then(|end| Some((end, end.words()?))) else { return Ok(()) };
-        match (end, end.severity()) {
+        match (end, end.gravity()) {
             (TurnEnd::Blocked(_), _) => self.aside(&format!("[WARNING] {words}"))?,
             (TurnEnd::Stopped(_), _) => self.aside(&format!("Agent execution stopped: {words}"))?,
-            (_, Severity::Error) => self.aside(&format!("{} {words}", paint(BAD, "error:")))?,
+            (_, Gravity::Error) => self.aside(&format!("{} {words}", paint(BAD, "error:")))?,
             _ => self.aside(&words)?,
         }
         end.hint().map_or(Ok(()), out::hint)

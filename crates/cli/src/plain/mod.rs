@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use hookwright_agent::session::{Line, Opened, Order, SLASH_COMMANDS, SessionHandle, View, When};
+use hookwright_agent::session::{Opened, Order, SLASH_COMMANDS, SessionHandle, Typed, View, When};
 use hookwright_agent::{AgentEvent, ApprovalReply, ApprovalRequest, EndReason};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
@@ -117,12 +117,12 @@ impl Front {
             let _ = reply.send(reply_of(line.trim()));
             return Ok(Then::GoOn);
         }
-        match Line::read(line, &self.session.view().commands) {
-            Line::Blank => {}
-            Line::Order(order) => self.session.order(order),
-            Line::View(View::Quit) => return Ok(Then::Leave),
-            Line::View(view) => self.view(view)?,
-            Line::Misspelt(words) | Line::Unknown(words) => say(&words)?,
+        match Typed::read(line, &self.session.view().commands) {
+            Typed::Blank => {}
+            Typed::Order(order) => self.session.order(order),
+            Typed::View(View::Quit) => return Ok(Then::Leave),
+            Typed::View(view) => self.view(view)?,
+            Typed::Misspelt(words) | Typed::Unknown(words) => say(&words)?,
         }
         Ok(Then::GoOn)
     }

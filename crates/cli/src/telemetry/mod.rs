@@ -25,7 +25,7 @@ use hookwright_settings::{Telemetry as Config, TelemetryTarget};
 
 use file::Outfile;
 use otlp::Collector;
-use record::{Content, Field, Fields};
+use record::{Field, Fields, Privacy};
 
 pub(crate) use otlp::Options as CollectorOptions;
 
@@ -77,7 +77,7 @@ impl Telemetry {
             }
         };
         let running = sink.map(|sink| {
-            let content = if config.log_prompts { Content::Kept } else { Content::LeftOut };
+            let content = if config.log_prompts { Privacy::Kept } else { Privacy::LeftOut };
             let mut running = Box::new(Running { common: common(facts), content, sink });
             running.begin(facts, SystemTime::now());
             running
@@ -112,7 +112,7 @@ impl Drop for Telemetry {
 struct Running {
     /// In every record and every measurement.
     common: Fields<'static>,
-    content: Content,
+    content: Privacy,
     sink: Sink,
 }
 

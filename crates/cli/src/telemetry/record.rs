@@ -15,7 +15,7 @@ use super::SessionFacts;
 
 /// Whether prompts, answers, arguments and what hooks read and print are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum Privacy {
     Kept,
     LeftOut,
 }
@@ -88,7 +88,7 @@ impl fmt::Display for Joined<'_> {
 }
 
 /// The record that every session begins with.
-pub(crate) fn config(facts: &SessionFacts, content: Content) -> Record<'_> {
+pub(crate) fn config(facts: &SessionFacts, content: Privacy) -> Record<'_> {
     let list = |names: &[String]| Field::from(names.join(","));
     Record {
         name: "gemini_cli.config",
@@ -96,7 +96,7 @@ pub(crate) fn config(facts: &SessionFacts, content: Content) -> Record<'_> {
         fields: vec![
             ("model", facts.model.as_str().into()),
             ("approval_mode", facts.approval_mode.as_str().into()),
-            ("log_user_prompts_enabled", Field::Flag(content == Content::Kept)),
+            ("log_user_prompts_enabled", Field::Flag(content == Privacy::Kept)),
             ("debug_mode", Field::Flag(facts.debug)),
             ("output_format", facts.output_format.as_str().into()),
             ("mcp_servers", list(&facts.mcp_servers)),
@@ -108,7 +108,7 @@ pub(crate) fn config(facts: &SessionFacts, content: Content) -> Record<'_> {
 }
 
 /// The record of an event, if it has one.
-pub(crate) fn of(event: &AgentEvent, content: Content) -> Option<Record<'_>> {
+pub(crate) fn of(event: &AgentEvent, content: Privacy) -> Option<Record<'_>> {
     match event {
         AgentEvent::PromptStarted { prompt, prompt_id } => Some(user_prompt(prompt, prompt_id, content)),
         AgentEvent::ModelRequest { request, prompt_id } => Some(api_request(request, prompt_id, content)),
@@ -133,18 +133,18 @@ pub(crate) fn of(event: &AgentEvent, content: Content) -> Option<Record<'_>> {
     }
 }
 
-fn user_prompt<'a>(prompt: &'a str, prompt_id: &'a str, content: Content) -> Record<'a> {
+fn user_prompt<'a>(prompt: &'a str, prompt_id: &'a str, content: Privacy) -> Record<'a> {
     let length = utf16_length(prompt);
     let mut fields = vec![("prompt_length", Field::from(length)), ("prompt_id", prompt_id.into())];
-    if content == Content::Kept {
+    if content == Privacy::Kept {
         fields.push(("prompt", prompt.into()));
     }
     Record { name: "gemini_cli.user_prompt", body: format!("User prompt. Length: {length}."), fields }
 }
 
-fn api_request<'a>(request: &'a Request, prompt_id: &'a str, content: Content) -> Record<'a> {
+fn api_request<'a>(request: &'a Request, prompt_id: &'a str, content: Privacy) -> Record<'a> {
     let mut fields = vec![("model", Field::from(request.model.as_str())), ("prompt_id", prompt_id.into())];
-    if content == Content::Kept {
+    if content == Privacy::Kept {
         fields.push(("request_text", request.contents_json().into()));
     }
     fields.push(("role", "main".into()));
@@ -157,7 +157,7 @@ fn api_response<'a>(
     response: &'a Chunk,
     duration: Duration,
     prompt_id: &'a str,
-    content: Content,
+    content: Privacy,
 ) -> Record<'a> {
     let mut fields = vec![
         ("model", Field::from(model)),
@@ -173,7 +173,7 @@ fn api_response<'a>(
         ("finish_reasons", Field::Texts(response.finish_reason.as_ref().map(finish_reason).into_iter().collect())),
         ("role", "main".into()),
     ];
-    if content == Content::Kept
+    if content == Privacy::Kept
         && let Ok(text) = serde_json::to_string(&[response])
     {
         fields.push(("response_text", text.into()));
@@ -199,12 +199,12 @@ fn api_error<'a>(
     error: &'a str,
     duration: Duration,
     prompt_id: &'a str,
-    content: Content,
+    content: Privacy,
 ) -> Record<'a> {
     // What follows the first line may quote the request.
     let error = match content {
-        Content::Kept => error,
-        Content::LeftOut => error.lines().next().unwrap_or_default(),
+        Privacy::Kept => error,
+        Privacy::LeftOut => error.lines().next().unwrap_or_default(),
     };
     let fields = vec![
         ("error.message", Field::from(error)),
@@ -220,7 +220,7 @@ fn api_error<'a>(
     Record { name: "gemini_cli.api_error", body, fields }
 }
 
-fn tool_call(end: &ToolEnd, content: Content) -> Record<'_> {
+fn tool_call(end: &ToolEnd, content: Privacy) -> Record<'_> {
     let success = end.error.is_none();
     let mut fields = vec![
         ("function_name", Field::from(end.name.as_str())),
@@ -234,14 +234,14 @@ fn tool_call(end: &ToolEnd, content: Content) -> Record<'_> {
         ("tool_type", tool_type(&end.name).into()),
         ("content_length", utf16_length(&end.content).into()),
     ]);
-    if content == Content::Kept
+    if content == Privacy::Kept
         && let Ok(args) = serde_json::to_string(&end.args)
     {
         fields.push(("function_args", args.into()));
     }
     if let Some(error) = &end.error {
         // The words may quote arguments and output.
-        let message = if content == Content::Kept { error.message.as_str() } else { error.kind.as_str() };
+        let message = if content == Privacy::Kept { error.message.as_str() } else { error.kind.as_str() };
         fields.extend([
             ("error", Field::from(message)),
             ("error.message", message.into()),
@@ -259,9 +259,9 @@ pub(crate) fn tool_type(name: &str) -> &'static str {
     if name.starts_with("mcp_") || name.contains("__") { "mcp" } else { "native" }
 }
 
-fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: Content) -> Record<'a> {
+fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: Privacy) -> Record<'a> {
     let suppressed = report.answer.suppress_output;
-    let told = content == Content::Kept && !suppressed;
+    let told = content == Privacy::Kept && !suppressed;
     let name = hook_name(report, content);
     let success = hook_success(report);
     let mut fields = vec![
@@ -299,10 +299,10 @@ pub(crate) fn hook_success(report: &RunReport) -> bool {
 }
 
 /// A hook's name. Without content only the program's, since an unnamed hook's name is its whole command.
-pub(crate) fn hook_name(report: &RunReport, content: Content) -> &str {
+pub(crate) fn hook_name(report: &RunReport, content: Privacy) -> &str {
     match content {
-        Content::Kept => &report.hook,
-        Content::LeftOut => program(&report.hook),
+        Privacy::Kept => &report.hook,
+        Privacy::LeftOut => program(&report.hook),
     }
 }
 

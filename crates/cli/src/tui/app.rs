@@ -84,7 +84,7 @@ pub(crate) struct App {
     pub(crate) names: Names,
     pub(crate) log: HookLog,
     pub(crate) stats: Stats,
-    pub(crate) running: Vec<card::Running>,
+    pub(crate) running: Vec<card::LiveCard>,
     pub(crate) stream: Stream,
     pub(crate) thought: String,
     /// Whether running hooks are shown.
@@ -197,7 +197,7 @@ impl App {
                 self.answer.clear();
                 self.tell(WARN, format!("the answer was withdrawn: {reason}"));
             }
-            AgentEvent::ToolStarted(start) => self.running.push(card::Running::new(start, now)),
+            AgentEvent::ToolStarted(start) => self.running.push(card::LiveCard::new(start, now)),
             AgentEvent::ToolOutput { call_id, text } => {
                 if let Some(card) = self.running.iter_mut().find(|card| card.call_id == call_id) {
                     card.output(&text);

@@ -17,7 +17,7 @@ const DIFF_LINES: usize = 60;
 
 /// A call that is under way.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct LiveCard {
     pub(crate) call_id: String,
     name: String,
     description: String,
@@ -26,10 +26,10 @@ pub(crate) struct Running {
     started: Instant,
 }
 
-impl Running {
+impl LiveCard {
     pub(crate) fn new(start: ToolStart, now: Instant) -> Self {
         let ToolStart { call_id, name, description, rewritten, .. } = start;
-        Running { call_id, name, description, rewritten, output: String::new(), started: now }
+        LiveCard { call_id, name, description, rewritten, output: String::new(), started: now }
     }
 
     /// Takes output; only its end is of interest.

@@ -37,7 +37,7 @@ enum Written {
 
 /// What became of a key.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum Reaction {
     /// The question stands.
     Open,
     /// It was answered.
@@ -88,7 +88,7 @@ impl Dialog {
         }
     }
 
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Answer {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Reaction {
         if self.writing.is_some() {
             return self.write(key);
         }
@@ -104,21 +104,21 @@ impl Dialog {
             KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab => self.select(self.selected + 1),
             KeyCode::PageDown => self.scroll_by(10),
             KeyCode::PageUp => self.scroll_by(-10),
-            _ => Answer::Open,
+            _ => Reaction::Open,
         }
     }
 
-    fn select(&mut self, choice: usize) -> Answer {
+    fn select(&mut self, choice: usize) -> Reaction {
         self.selected = choice % CHOICES;
-        Answer::Open
+        Reaction::Open
     }
 
-    fn scroll_by(&mut self, lines: isize) -> Answer {
+    fn scroll_by(&mut self, lines: isize) -> Reaction {
         self.scroll = self.scroll.saturating_add_signed(lines).min(self.subject().len().saturating_sub(1));
-        Answer::Open
+        Reaction::Open
     }
 
-    fn choose(&mut self, choice: usize) -> Answer {
+    fn choose(&mut self, choice: usize) -> Reaction {
         self.selected = choice;
         match choice {
             0 => self.answer(ApprovalReply::Once),
@@ -134,24 +134,24 @@ impl Dialog {
         }
     }
 
-    fn begin(&mut self, what: Written, text: &str) -> Answer {
+    fn begin(&mut self, what: Written, text: &str) -> Reaction {
         let mut composer = Composer::default();
         composer.set(text);
         self.writing = Some(Writing { what, text: composer });
-        Answer::Open
+        Reaction::Open
     }
 
-    fn write(&mut self, key: KeyEvent) -> Answer {
-        let Some(writing) = &mut self.writing else { return Answer::Open };
+    fn write(&mut self, key: KeyEvent) -> Reaction {
+        let Some(writing) = &mut self.writing else { return Reaction::Open };
         let plain_enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
         if key.code == KeyCode::Esc || key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             self.writing = None;
             self.problem = None;
-            return Answer::Open;
+            return Reaction::Open;
         }
         if !plain_enter {
             edit(&mut writing.text, key);
-            return Answer::Open;
+            return Reaction::Open;
         }
         let text = writing.text.text().to_owned();
         match writing.what {
@@ -163,7 +163,7 @@ impl Dialog {
                 Ok(args) => self.answer(ApprovalReply::Edited(args)),
                 Err(problem) => {
                     self.problem = Some(problem);
-                    Answer::Open
+                    Reaction::Open
                 }
             },
         }
@@ -178,12 +178,12 @@ impl Dialog {
         Ok(args)
     }
 
-    fn answer(&mut self, reply: ApprovalReply) -> Answer {
+    fn answer(&mut self, reply: ApprovalReply) -> Reaction {
         if let Some(sender) = self.reply.take() {
             // Nobody waits where the turn was cancelled meanwhile.
             let _ = sender.send(reply);
         }
-        Answer::Given
+        Reaction::Given
     }
 
     /// What would run: the command, the diff, or the arguments.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyEventKind};
-use hookwright_agent::session::{Line as Typed, Opened, Order, SessionHandle, SessionView, When};
+use hookwright_agent::session::{Opened, Order, SessionHandle, SessionView, Typed, When};
 use hookwright_agent::{AgentEvent, EndReason, EventStream};
 use hookwright_settings::World;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

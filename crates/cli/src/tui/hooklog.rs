@@ -40,7 +40,7 @@ impl Record {
 
 /// A hook that runs now.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct LiveRun {
     id: RunId,
     event: EventKind,
     hook: String,
@@ -53,7 +53,7 @@ pub(crate) struct Running {
 #[derive(Debug, Default)]
 pub(crate) struct HookLog {
     records: HashMap<(EventKind, String), Record>,
-    running: Vec<Running>,
+    running: Vec<LiveRun>,
     timeline: Vec<String>,
 }
 
@@ -78,11 +78,11 @@ impl HookLog {
         match event {
             AgentEvent::HookStarted { id, event, hook, source, total } => {
                 let (hook, source) = (hook.clone(), source.clone());
-                self.running.push(Running { id: *id, event: *event, hook, source, total: *total, started: now });
+                self.running.push(LiveRun { id: *id, event: *event, hook, source, total: *total, started: now });
             }
             AgentEvent::HookFinished { report, input } => {
                 // A canary's engine counts for itself, so the number alone is not enough.
-                let this = |run: &Running| run.id == report.id && run.hook == report.hook && run.event == report.event;
+                let this = |run: &LiveRun| run.id == report.id && run.hook == report.hook && run.event == report.event;
                 if let Some(at) = self.running.iter().position(this) {
                     self.running.remove(at);
                 }
@@ -124,7 +124,7 @@ impl HookLog {
         const PATIENCE: Duration = Duration::from_millis(300);
         // Quick ones would only make the screen jump.
         const QUICK: Duration = Duration::from_millis(80);
-        let draw = |run: &Running| {
+        let draw = |run: &LiveRun| {
             let time = now.saturating_duration_since(run.started);
             let mut line = Line::of(NOTE, "hook ")
                 .with(BOLD, &run.hook)
@@ -134,7 +134,7 @@ impl HookLog {
             }
             line
         };
-        let lasts = |run: &&Running| now.saturating_duration_since(run.started) >= QUICK;
+        let lasts = |run: &&LiveRun| now.saturating_duration_since(run.started) >= QUICK;
         self.running.iter().filter(lasts).map(draw).collect()
     }
 

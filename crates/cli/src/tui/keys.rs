@@ -9,7 +9,7 @@ use hookwright_agent::session::Order;
 use super::app::{App, Effect, Search};
 use super::complete::Completion;
 use super::composer::{Composer, Motion};
-use super::dialog::Answer;
+use super::dialog::Reaction;
 
 impl App {
     /// A key was pressed.
@@ -18,7 +18,7 @@ impl App {
         if self.answers_dialog(key, now)
             && let Some(dialog) = self.dialogs.front_mut()
         {
-            if dialog.key(key) == Answer::Given {
+            if dialog.key(key) == Reaction::Given {
                 self.dialogs.pop_front();
             }
             return Vec::new();

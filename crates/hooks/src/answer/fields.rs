@@ -23,7 +23,7 @@ pub(super) struct Fields {
 }
 
 /// What reading gathers on its way.
-struct Reader {
+struct FieldReader {
     kind: EventKind,
     troubles: Vec<Trouble>,
 }
@@ -46,13 +46,13 @@ impl Fields {
     }
 
     pub(super) fn read(self, kind: EventKind) -> Reading {
-        let mut reader = Reader { kind, troubles: Vec::new() };
+        let mut reader = FieldReader { kind, troubles: Vec::new() };
         let answer = reader.answer(&self.top);
         Reading { answer, troubles: reader.troubles }
     }
 }
 
-impl Reader {
+impl FieldReader {
     fn answer(&mut self, top: &Raw) -> Answer {
         let mut answer = Answer {
             decision: self.decision(top),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
-use super::node::Reader;
+use super::node::NodeReader;
 use super::{Common, Layer};
 use crate::event::{EventKind, Power};
 use crate::jsonc::{kind_of, last};
@@ -18,7 +18,7 @@ pub(super) const HOOK_KEYS: [&str; 8] =
 
 /// Reads a hook, or says why there is none.
 pub(super) fn read(
-    read: &mut Reader<'_>,
+    read: &mut NodeReader<'_>,
     layer: &Layer<'_>,
     kind: EventKind,
     object: &Object<'_>,
@@ -54,7 +54,7 @@ pub(super) fn read(
     })
 }
 
-fn check_type(read: &mut Reader<'_>, object: &Object<'_>) -> Option<()> {
+fn check_type(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<()> {
     let Some(property) = last(object, "type") else {
         let wrong = read.error_at(object.range, "a hook needs `type`; this one never runs");
         read.report(wrong.expected("expected \"type\": \"command\""));
@@ -74,7 +74,7 @@ fn check_type(read: &mut Reader<'_>, object: &Object<'_>) -> Option<()> {
     }
 }
 
-fn command(read: &mut Reader<'_>, object: &Object<'_>) -> Option<String> {
+fn command(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {
     let Some(property) = last(object, "command") else {
         let wrong = read.error_at(object.range, "a hook needs `command`; this one never runs");
         read.report(wrong.expected("expected \"command\": \"…\""));
@@ -98,7 +98,7 @@ fn command(read: &mut Reader<'_>, object: &Object<'_>) -> Option<String> {
     Some(command)
 }
 
-fn timeout(read: &mut Reader<'_>, object: &Object<'_>) -> Duration {
+fn timeout(read: &mut NodeReader<'_>, object: &Object<'_>) -> Duration {
     let Some(property) = last(object, "timeout") else { return Hook::DEFAULT_TIMEOUT };
     let value = &property.value;
     let default = format!("the default of {} ms is used", Hook::DEFAULT_TIMEOUT.as_millis());
@@ -128,7 +128,7 @@ fn meant_in_seconds(number: f64) -> bool {
     number < 100.0 || [120.0, 180.0, 240.0, 300.0, 600.0].contains(&number)
 }
 
-fn environment(read: &mut Reader<'_>, object: &Object<'_>) -> Vec<(String, String)> {
+fn environment(read: &mut NodeReader<'_>, object: &Object<'_>) -> Vec<(String, String)> {
     let Some(property) = last(object, "env") else { return Vec::new() };
     let Value::Object(variables) = &property.value else {
         read.wrong_type("env", &property.value, "an object of strings");
@@ -156,7 +156,7 @@ fn environment(read: &mut Reader<'_>, object: &Object<'_>) -> Vec<(String, Strin
     env
 }
 
-fn locked(read: &mut Reader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> bool {
+fn locked(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> bool {
     let locked = read.boolean(object, "locked").unwrap_or(false);
     if locked && layer.source != Source::System {
         let wrong = last(object, "locked").map(|property| {
@@ -169,7 +169,7 @@ fn locked(read: &mut Reader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> bool
 }
 
 /// `onError`: one word, or a word by cause.
-pub(super) fn on_error(read: &mut Reader<'_>, property: &ObjectProp<'_>) -> OnError {
+pub(super) fn on_error(read: &mut NodeReader<'_>, property: &ObjectProp<'_>) -> OnError {
     match &property.value {
         Value::Object(object) => {
             read.unknown_keys(object, &["timeout", "exit", "spawn", "output"], "onError");
@@ -185,7 +185,7 @@ pub(super) fn on_error(read: &mut Reader<'_>, property: &ObjectProp<'_>) -> OnEr
     }
 }
 
-fn failure_action(read: &mut Reader<'_>, value: &Value<'_>) -> Option<FailureAction> {
+fn failure_action(read: &mut NodeReader<'_>, value: &Value<'_>) -> Option<FailureAction> {
     match value.as_string_lit().map(|text| text.value.as_ref()) {
         Some("allow") => Some(FailureAction::Allow),
         Some("block") => Some(FailureAction::Block),

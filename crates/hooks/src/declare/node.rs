@@ -7,12 +7,12 @@ use crate::diagnostic::{Diagnostic, Severity, SourceText};
 use crate::jsonc::{kind_of, last};
 
 /// Gathers diagnostics while values are read.
-pub(super) struct Reader<'a> {
+pub(super) struct NodeReader<'a> {
     pub(super) source: &'a SourceText<'a>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-impl Reader<'_> {
+impl NodeReader<'_> {
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }

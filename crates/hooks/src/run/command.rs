@@ -8,7 +8,7 @@ use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, U
 use tokio_util::sync::CancellationToken;
 
 use super::words::{Invocation, SESSION_VARIABLES};
-use super::{Finished, Runner, lookup};
+use super::{RunEnd, Runner, lookup};
 use crate::answer::{Captured, End};
 use crate::files::Whereabouts;
 use crate::input::{HookInput, Session};
@@ -27,15 +27,15 @@ impl Runner {
         input: &HookInput,
         session: &Session,
         cancel: &CancellationToken,
-    ) -> Finished {
+    ) -> RunEnd {
         // The clock runs from before the start, so that nothing a hook does to its start can stop it.
         let deadline = tokio::time::Instant::now() + timeout;
         if cancel.is_cancelled() {
-            return Finished::not_run(End::Cancelled);
+            return RunEnd::not_run(End::Cancelled);
         }
         let mut process = match self.start_when_free(action, input, session, deadline).await {
             Ok(started) => started,
-            Err(end) => return Finished::not_run(end),
+            Err(end) => return RunEnd::not_run(end),
         };
         let mut end = tokio::select! {
             biased;
@@ -56,7 +56,7 @@ impl Runner {
         {
             end = not_started(reason);
         }
-        Finished {
+        RunEnd {
             end,
             stdout: captured(&left.stdout),
             stderr: captured(&left.stderr),

@@ -44,7 +44,7 @@ pub(crate) struct Runner {
 }
 
 /// How a hook ended.
-pub(crate) struct Finished {
+pub(crate) struct RunEnd {
     pub(crate) end: End,
     pub(crate) stdout: Captured,
     pub(crate) stderr: Captured,
@@ -54,10 +54,10 @@ pub(crate) struct Finished {
     pub(crate) answer: Option<Answer>,
 }
 
-impl Finished {
+impl RunEnd {
     /// A hook that was never started.
     pub(crate) fn not_run(end: End) -> Self {
-        Finished {
+        RunEnd {
             end,
             stdout: Captured::default(),
             stderr: Captured::default(),
@@ -91,7 +91,7 @@ impl Runner {
         input: &HookInput,
         session: &Session,
         cancel: &CancellationToken,
-    ) -> Finished {
+    ) -> RunEnd {
         let started = Instant::now();
         let mut finished = match &hook.action {
             Action::Command(action) => self.run_command(action, hook.timeout, input, session, cancel).await,
@@ -130,7 +130,7 @@ async fn run_function(
     timeout: Duration,
     input: &HookInput,
     cancel: &CancellationToken,
-) -> Finished {
+) -> RunEnd {
     let (function, input) = (function.clone(), input.clone());
     let mut task = AbortOnDrop(tokio::spawn(async move { function.call(input).await }));
     let (end, answer, complaint) = tokio::select! {
@@ -145,7 +145,7 @@ async fn run_function(
     };
     let bytes = complaint.len() as u64;
     let stderr = Captured { text: complaint, bytes, truncated: false };
-    Finished { end, stdout: Captured::default(), stderr, duration: Duration::ZERO, left_behind: false, answer }
+    RunEnd { end, stdout: Captured::default(), stderr, duration: Duration::ZERO, left_behind: false, answer }
 }
 
 struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);

@@ -28,7 +28,7 @@ pub(super) struct Mistake {
 
 /// The prompt's instructions; none if it has no line that is one.
 pub(super) fn read(prompt: &str) -> Result<Vec<Step>, Mistake> {
-    let mut reader = Reader { prompt, at: 0, steps: Vec::new(), after_call: false };
+    let mut reader = ScriptReader { prompt, at: 0, steps: Vec::new(), after_call: false };
     while reader.at < prompt.len() {
         reader.line()?;
     }
@@ -48,14 +48,14 @@ pub(super) fn resume_at(steps: &[Step], calls_done: usize) -> usize {
     at
 }
 
-struct Reader<'a> {
+struct ScriptReader<'a> {
     prompt: &'a str,
     at: usize,
     steps: Vec<Step>,
     after_call: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ScriptReader<'a> {
     fn line(&mut self) -> Result<(), Mistake> {
         let start = self.at;
         let line = self.prompt[start..].split('\n').next().unwrap_or_default();

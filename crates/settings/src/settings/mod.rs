@@ -247,7 +247,7 @@ pub enum OtlpProtocol {
 impl Settings {
     /// Types a merged map. Its known keys have been checked, so what is missing here was not set.
     pub(crate) fn new(raw: Map<String, Value>, world: &World, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let get = Merged(&raw);
+        let get = Layered(&raw);
         Settings {
             general: General {
                 approval_mode: match get.text("general.defaultApprovalMode").or(get.text("tools.approvalMode")) {
@@ -286,7 +286,7 @@ impl Settings {
     }
 }
 
-fn model(get: &Merged<'_>, world: &World) -> Model {
+fn model(get: &Layered<'_>, world: &World) -> Model {
     let default = Model::default();
     Model {
         name: world.filled("GEMINI_MODEL").map(str::to_owned).or_else(|| get.string("model.name")),
@@ -297,7 +297,7 @@ fn model(get: &Merged<'_>, world: &World) -> Model {
     }
 }
 
-fn context(get: &Merged<'_>) -> Context {
+fn context(get: &Layered<'_>) -> Context {
     let mut file_names = get.at("context.fileName").map(strings).unwrap_or_default();
     file_names.retain(|name| !name.trim().is_empty());
     // Other names come on top of the usual one.
@@ -312,7 +312,7 @@ fn context(get: &Merged<'_>) -> Context {
     }
 }
 
-fn security(get: &Merged<'_>) -> Security {
+fn security(get: &Layered<'_>) -> Security {
     let redaction = get.flag("security.environmentVariableRedaction.enabled", false).then(|| Redaction {
         allowed: get.strings("security.environmentVariableRedaction.allowed"),
         blocked: get.strings("security.environmentVariableRedaction.blocked"),
@@ -330,7 +330,7 @@ fn security(get: &Merged<'_>) -> Security {
 }
 
 /// The environment's word goes over the files'.
-fn telemetry(get: &Merged<'_>, world: &World, diagnostics: &mut Vec<Diagnostic>) -> Telemetry {
+fn telemetry(get: &Layered<'_>, world: &World, diagnostics: &mut Vec<Diagnostic>) -> Telemetry {
     let flag = |variable: &str, key: &str, default| match world.filled(variable) {
         Some(value) => matches!(value, "true" | "1"),
         None => get.flag(key, default),
@@ -361,9 +361,9 @@ fn telemetry(get: &Merged<'_>, world: &World, diagnostics: &mut Vec<Diagnostic>)
 }
 
 /// Reads values out of a merged map by their dotted keys.
-pub(crate) struct Merged<'m>(pub(crate) &'m Map<String, Value>);
+pub(crate) struct Layered<'m>(pub(crate) &'m Map<String, Value>);
 
-impl<'m> Merged<'m> {
+impl<'m> Layered<'m> {
     pub(crate) fn at(&self, key: &str) -> Option<&'m Value> {
         let mut steps = key.split('.');
         let first = self.0.get(steps.next()?)?;

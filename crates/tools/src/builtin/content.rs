@@ -4,7 +4,7 @@ use crate::disk;
 use crate::encoding;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::media::FileType;
-use crate::result::Part;
+use crate::result::ResultPart;
 use base64::Engine as _;
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub(super) struct Window {
 pub(super) enum FileContent {
     Text(TextContent),
     Media {
-        part: Part,
+        part: ResultPart,
         family: &'static str,
     },
     /// Nothing a model can read.
@@ -52,7 +52,7 @@ pub(super) fn load(path: &Path, window: Window) -> Result<FileContent, ToolFailu
     match FileType::of(path, &bytes) {
         FileType::Media(media) => {
             let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
-            let part = Part::InlineData { mime_type: media.mime_type.to_owned(), data };
+            let part = ResultPart::InlineData { mime_type: media.mime_type.to_owned(), data };
             Ok(FileContent::Media { part, family: media.family })
         }
         FileType::Binary => Ok(FileContent::Binary),

@@ -4,7 +4,7 @@ use crate::diff::FileDiff;
 use crate::disk;
 use crate::encoding::{Encoding, LineEnding};
 use crate::failure::ToolFailure;
-use crate::result::{Content, Display, ToolResult};
+use crate::result::{Display, ResultContent, ToolResult};
 use std::path::PathBuf;
 
 /// How many lines of the new text the model is shown around its change.
@@ -46,6 +46,6 @@ impl Edit {
         let snippet = if diff.is_new_file() { String::new() } else { diff.snippet(AROUND, MAX_SNIPPET_LINES) };
         let told =
             if snippet.is_empty() { headline } else { format!("{headline} Here is the updated code:\n{snippet}") };
-        Ok(ToolResult::new(Content::Text(told), Display::Diff(Box::new(diff))))
+        Ok(ToolResult::new(ResultContent::Text(told), Display::Diff(Box::new(diff))))
     }
 }

@@ -4,7 +4,7 @@ use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::filter::FilteringOptions;
-use crate::result::{Content, Display, ToolResult};
+use crate::result::{Display, ResultContent, ToolResult};
 use crate::tool::{Builtin, blocking};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
@@ -163,5 +163,5 @@ fn show(mut entries: Vec<Entry>, ignored: usize, directory: &Path) -> ToolResult
         text.push_str(&format!("\n\n({ignored} ignored)"));
         summary.push_str(&format!(" ({ignored} ignored)"));
     }
-    ToolResult::new(Content::Text(text), Display::Files { summary, files, skipped: Vec::new() })
+    ToolResult::new(ResultContent::Text(text), Display::Files { summary, files, skipped: Vec::new() })
 }

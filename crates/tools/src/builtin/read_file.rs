@@ -4,7 +4,7 @@ use super::content::{self, FileContent, TextContent, Window};
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
-use crate::result::{Content, Display, ToolResult};
+use crate::result::{Display, ResultContent, ToolResult};
 use crate::tool::{Builtin, blocking, whole};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -99,9 +99,10 @@ impl Builtin for ReadFile {
             let name = ctx.workspace.shorten(&path);
             Ok(match content::load(&path, window)? {
                 FileContent::Text(text) => text_result(&text, &name),
-                FileContent::Media { part, family } => {
-                    ToolResult::new(Content::Parts(vec![part]), Display::Text(format!("Read {family} file: {name}")))
-                }
+                FileContent::Media { part, family } => ToolResult::new(
+                    ResultContent::Parts(vec![part]),
+                    Display::Text(format!("Read {family} file: {name}")),
+                ),
                 FileContent::Binary => ToolResult::text(
                     format!("Cannot display content of binary file: {name}"),
                     format!("Skipped binary file: {name}"),

@@ -7,7 +7,7 @@ use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::filter::{FilteringOptions, Recursion};
-use crate::result::{Content, Display, Part, Skipped, ToolResult};
+use crate::result::{Display, ResultContent, ResultPart, Skipped, ToolResult};
 use crate::tool::{Builtin, blocking};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -134,8 +134,8 @@ fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result
         match part {
             Ok(part) => {
                 total += match &part {
-                    Part::Text(text) => text.len(),
-                    Part::InlineData { data, .. } => data.len(),
+                    ResultPart::Text(text) => text.len(),
+                    ResultPart::InlineData { data, .. } => data.len(),
                 };
                 parts.push(part);
                 read.push(name);
@@ -144,18 +144,18 @@ fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result
         }
     }
     if parts.is_empty() {
-        parts.push(Part::Text("No files matching the criteria were found or all were skipped.".to_owned()));
+        parts.push(ResultPart::Text("No files matching the criteria were found or all were skipped.".to_owned()));
     } else {
-        parts.push(Part::Text(END_OF_FILES.to_owned()));
+        parts.push(ResultPart::Text(END_OF_FILES.to_owned()));
     }
     let mut summary = format!("Read {} file(s)", read.len());
     if !skipped.is_empty() {
         summary.push_str(&format!(", skipped {}", skipped.len()));
     }
-    Ok(ToolResult::new(Content::Parts(parts), Display::Files { summary, files: read, skipped }))
+    Ok(ToolResult::new(ResultContent::Parts(parts), Display::Files { summary, files: read, skipped }))
 }
 
-fn read_one(path: &Path, args: &Args) -> Result<Part, String> {
+fn read_one(path: &Path, args: &Args) -> Result<ResultPart, String> {
     match content::load(path, Window::default()).map_err(|failure| failure.message)? {
         FileContent::Text(text) => {
             let notice = if text.is_whole() {
@@ -163,7 +163,7 @@ fn read_one(path: &Path, args: &Args) -> Result<Part, String> {
             } else {
                 format!("[Only lines 1-{} of {} are here; use read_file for more.]\n\n", text.shown.1, text.total_lines)
             };
-            Ok(Part::Text(format!("--- {} ---\n\n{notice}{}\n\n", path.display(), text.text)))
+            Ok(ResultPart::Text(format!("--- {} ---\n\n{notice}{}\n\n", path.display(), text.text)))
         }
         FileContent::Media { part, .. } if is_named(path, &args.include) => Ok(part),
         FileContent::Media { .. } => Err("media that no pattern names by name or extension".to_owned()),

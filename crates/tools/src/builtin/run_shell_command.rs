@@ -4,8 +4,8 @@
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
-use crate::result::{CommandEnd, Content, Display, ToolResult, untrusted};
-use crate::shell::{self, Command, End, Finished, Watched};
+use crate::result::{CommandEnd, Display, ResultContent, ToolResult, untrusted};
+use crate::shell::{self, Command, FinishedCommand, ShellEnd, Watched};
 use crate::tool::{Builtin, whole};
 use hookwright_process::{Exit, signal_name};
 use serde::Deserialize;
@@ -137,20 +137,20 @@ async fn in_background(
     }
 }
 
-fn report(args: &Args, directory: &Path, pid: u32, finished: &Finished) -> ToolResult {
+fn report(args: &Args, directory: &Path, pid: u32, finished: &FinishedCommand) -> ToolResult {
     let output = &finished.output;
     match finished.end {
-        End::Exited(exit) => exited(args, directory, pid, output, exit, &finished.left_behind),
-        End::Cancelled => {
+        ShellEnd::Exited(exit) => exited(args, directory, pid, output, exit, &finished.left_behind),
+        ShellEnd::Cancelled => {
             let mut result = ended(output, "Command was cancelled by user before it could complete.");
             result.error = Some(ToolFailure::cancelled());
             result.ended(CommandEnd::Cancelled, output)
         }
-        End::Inactive(limit) => {
+        ShellEnd::Inactive(limit) => {
             ended(output, &format!("Command was ended because it gave no output for {}.", in_words(limit)))
                 .ended(CommandEnd::Inactive, output)
         }
-        End::TimedOut(limit) => {
+        ShellEnd::TimedOut(limit) => {
             ended(output, &format!("Command was ended because it ran longer than {}.", in_words(limit)))
                 .ended(CommandEnd::TimedOut, output)
         }
@@ -212,5 +212,5 @@ fn exited(args: &Args, directory: &Path, pid: u32, output: &str, exit: Exit, lef
         lines.push(format!("Background PIDs: {}", pids.join(", ")));
     }
     lines.push(format!("Process Group PGID: {pid}"));
-    ToolResult::new(Content::Text(untrusted(&lines.join("\n"))), Display::Text(shown)).ended(end, output)
+    ToolResult::new(ResultContent::Text(untrusted(&lines.join("\n"))), Display::Text(shown)).ended(end, output)
 }

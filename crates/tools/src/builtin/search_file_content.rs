@@ -7,7 +7,7 @@ use crate::context::ToolContext;
 use crate::disk;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::filter::{FileFilter, Recursion};
-use crate::result::{Content, Display, Match, ToolResult};
+use crate::result::{Display, Match, ResultContent, ToolResult};
 use crate::tool::{Builtin, blocking, whole};
 use globset::GlobSet;
 use grep_matcher::Matcher;
@@ -171,7 +171,7 @@ fn search(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
     let mut result = show(args, asked, &found, count, total);
     if count == 0
         && filter.is_ignored(&start, &ctx.workspace)
-        && let Content::Text(text) = &mut result.llm_content
+        && let ResultContent::Text(text) = &mut result.llm_content
     {
         text.push_str(" The path is hidden by an ignore file.");
     }
@@ -326,7 +326,7 @@ fn show(args: &Args, asked: &str, found: &[Hits], count: u64, total: u64) -> Too
     let place = format!("for pattern \"{}\" in path \"{asked}\"{filter}", args.pattern);
     if found.is_empty() {
         return ToolResult::new(
-            Content::Text(format!("No matches found {place}.")),
+            ResultContent::Text(format!("No matches found {place}.")),
             Display::Matches { summary: "No matches found".to_owned(), matches: Vec::new() },
         );
     }
@@ -336,7 +336,11 @@ fn show(args: &Args, asked: &str, found: &[Hits], count: u64, total: u64) -> Too
     if args.names_only {
         let names: Vec<&str> = found.iter().map(|hits| hits.name.as_str()).collect();
         return ToolResult::new(
-            Content::Text(format!("Found {} files with matches {place}{note}:\n{}", names.len(), names.join("\n"))),
+            ResultContent::Text(format!(
+                "Found {} files with matches {place}{note}:\n{}",
+                names.len(),
+                names.join("\n")
+            )),
             Display::Matches { summary: format!("Found {} files{suffix}", names.len()), matches: Vec::new() },
         );
     }
@@ -361,5 +365,8 @@ fn show(args: &Args, asked: &str, found: &[Hits], count: u64, total: u64) -> Too
             line: line.text.clone(),
         })
         .collect();
-    ToolResult::new(Content::Text(text), Display::Matches { summary: format!("Found {count} {noun}{suffix}"), matches })
+    ToolResult::new(
+        ResultContent::Text(text),
+        Display::Matches { summary: format!("Found {count} {noun}{suffix}"), matches },
+    )
 }

@@ -6,7 +6,7 @@ use crate::context::ToolContext;
 use crate::encoding;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::http::Fetched;
-use crate::result::{Content, Display, Part, ToolResult, untrusted};
+use crate::result::{Display, ResultContent, ResultPart, ToolResult, untrusted};
 use crate::tool::{Builtin, blocking};
 use base64::Engine as _;
 use serde::Deserialize;
@@ -124,11 +124,11 @@ fn raw_github(url: &str) -> String {
 }
 
 /// What was fetched, as something the model can read.
-async fn read(fetched: Fetched, ctx: &ToolContext) -> Result<Part, String> {
+async fn read(fetched: Fetched, ctx: &ToolContext) -> Result<ResultPart, String> {
     let mime_type = fetched.content_type.split(';').next().unwrap_or_default().trim().to_owned();
     if mime_type.starts_with("image/") && mime_type != "image/svg+xml" || mime_type == "application/pdf" {
         let data = base64::engine::general_purpose::STANDARD.encode(&fetched.body);
-        return Ok(Part::InlineData { mime_type, data });
+        return Ok(ResultPart::InlineData { mime_type, data });
     }
     if encoding::is_binary(&fetched.body) {
         return Err(format!("{} is neither text nor a picture ({mime_type})", fetched.url));
@@ -136,12 +136,12 @@ async fn read(fetched: Fetched, ctx: &ToolContext) -> Result<Part, String> {
     let text = encoding::decode_labelled(&fetched.body, charset(&fetched.content_type));
     let is_html = mime_type.contains("html") || mime_type.is_empty() && text.trim_start().starts_with('<');
     if !is_html {
-        return Ok(Part::Text(text));
+        return Ok(ResultPart::Text(text));
     }
     blocking(ctx, move |_| {
         html2text::config::plain()
             .string_from_read(text.as_bytes(), WIDTH)
-            .map(Part::Text)
+            .map(ResultPart::Text)
             .map_err(|error| ToolFailure::new(ToolErrorKind::WebFetchProcessingError, error.to_string()))
     })
     .await
@@ -154,7 +154,7 @@ fn charset(content_type: &str) -> &str {
     charset.split(';').next().unwrap_or_default().trim_matches([' ', '"', '\''])
 }
 
-fn report(urls: &[String], pages: Vec<Result<Part, String>>) -> Result<ToolResult, ToolFailure> {
+fn report(urls: &[String], pages: Vec<Result<ResultPart, String>>) -> Result<ToolResult, ToolFailure> {
     let problems: Vec<String> = urls
         .iter()
         .zip(&pages)
@@ -170,7 +170,7 @@ fn report(urls: &[String], pages: Vec<Result<Part, String>>) -> Result<ToolResul
     for (index, (url, page)) in urls.iter().zip(pages).enumerate() {
         text.push_str(&format!("--- {url} ---\n"));
         match page {
-            Ok(Part::Text(page)) => {
+            Ok(ResultPart::Text(page)) => {
                 let share = room / (count - index);
                 let page = shorten(page, share);
                 room = room.saturating_sub(page.chars().count());
@@ -186,10 +186,10 @@ fn report(urls: &[String], pages: Vec<Result<Part, String>>) -> Result<ToolResul
     }
     let text = untrusted(text.trim_end());
     let content = if parts.is_empty() {
-        Content::Text(text)
+        ResultContent::Text(text)
     } else {
-        parts.insert(0, Part::Text(text));
-        Content::Parts(parts)
+        parts.insert(0, ResultPart::Text(text));
+        ResultContent::Parts(parts)
     };
     let mut shown = format!("Fetched {} of {count} URL(s)", count - problems.len());
     for problem in problems {
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn pages_share_the_room() {
         let long = "x".repeat(MAX_CHARS);
-        let pages = vec![Ok(Part::Text("short".into())), Ok(Part::Text(long)), Err("gone".to_owned())];
+        let pages = vec![Ok(ResultPart::Text("short".into())), Ok(ResultPart::Text(long)), Err("gone".to_owned())];
         let urls: Vec<String> = ["u1", "u2", "u3"].map(str::to_owned).to_vec();
         let result = report(&urls, pages).unwrap();
         let text = result.llm_content.to_text();

@@ -3,7 +3,7 @@
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::ToolFailure;
-use crate::result::{Content, Display, Todo, TodoStatus, ToolResult};
+use crate::result::{Display, ResultContent, Todo, TodoStatus, ToolResult};
 use crate::tool::Builtin;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -82,6 +82,6 @@ impl Builtin for WriteTodos {
         } else {
             format!("Successfully updated the todo list. The current list is now:\n{}", lines.join("\n"))
         };
-        Ok(ToolResult::new(Content::Text(text), Display::Todos(todos)))
+        Ok(ToolResult::new(ResultContent::Text(text), Display::Todos(todos)))
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Command(Box<Process>);
 
 /// Why a command is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ShellEnd {
     /// By itself.
     Exited(Exit),
     /// It was silent for too long.
@@ -41,8 +41,8 @@ pub(crate) enum End {
 }
 
 /// A command that is over, and what it left running.
-pub(crate) struct Finished {
-    pub(crate) end: End,
+pub(crate) struct FinishedCommand {
+    pub(crate) end: ShellEnd,
     pub(crate) output: String,
     pub(crate) left_behind: Vec<u32>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Finished {
 /// What came of watching a command for a while.
 pub(crate) enum Watched {
     /// It is over already.
-    Finished(Finished),
+    Finished(FinishedCommand),
     /// It runs on.
     Running(Command),
 }
@@ -104,7 +104,7 @@ impl Command {
     }
 
     /// Waits for the end, at most as long as the settings allow.
-    pub(crate) async fn finish(mut self, ctx: &ToolContext) -> io::Result<Finished> {
+    pub(crate) async fn finish(mut self, ctx: &ToolContext) -> io::Result<FinishedCommand> {
         let started = Instant::now();
         let far = started + Duration::from_secs(86_400 * 365);
         let deadline = ctx.shell.timeout.map_or(far, |limit| started + limit);
@@ -114,16 +114,16 @@ impl Command {
             tokio::select! {
                 step = self.0.step() => match step? {
                     Step::Output => last_output = Instant::now(),
-                    Step::Exited(exit) => break End::Exited(exit),
+                    Step::Exited(exit) => break ShellEnd::Exited(exit),
                 },
-                () = ctx.cancel.cancelled() => break End::Cancelled,
+                () = ctx.cancel.cancelled() => break ShellEnd::Cancelled,
                 () = sleep_until(silent_until) => {
-                    break End::Inactive(ctx.shell.inactivity_timeout.unwrap_or_default());
+                    break ShellEnd::Inactive(ctx.shell.inactivity_timeout.unwrap_or_default());
                 }
-                () = sleep_until(deadline) => break End::TimedOut(ctx.shell.timeout.unwrap_or_default()),
+                () = sleep_until(deadline) => break ShellEnd::TimedOut(ctx.shell.timeout.unwrap_or_default()),
             }
         };
-        if !matches!(end, End::Exited(_)) {
+        if !matches!(end, ShellEnd::Exited(_)) {
             self.0.end(ctx.shell.grace, Until::GroupGone).await;
         }
         Ok(self.leave(end).await)
@@ -135,7 +135,7 @@ impl Command {
         loop {
             tokio::select! {
                 step = self.0.step() => if let Step::Exited(exit) = step? {
-                    return Ok(Watched::Finished(self.leave(End::Exited(exit)).await));
+                    return Ok(Watched::Finished(self.leave(ShellEnd::Exited(exit)).await));
                 },
                 () = sleep_until(until) => return Ok(Watched::Running(self)),
                 () = ctx.cancel.cancelled() => return Ok(Watched::Running(self)),
@@ -153,10 +153,10 @@ impl Command {
 
     /// What is over is over; what the command started and did not wait for runs on, as in any shell, and ends with the
     /// session. What has let go of the output (a daemon) is on its own.
-    async fn leave(mut self, end: End) -> Finished {
+    async fn leave(mut self, end: ShellEnd) -> FinishedCommand {
         self.0.listen(QUIET, Instant::now() + DRAIN).await;
-        let left_behind = if matches!(end, End::Exited(_)) { self.0.members() } else { Vec::new() };
-        let finished = Finished { end, output: self.output(), left_behind };
+        let left_behind = if matches!(end, ShellEnd::Exited(_)) { self.0.members() } else { Vec::new() };
+        let finished = FinishedCommand { end, output: self.output(), left_behind };
         if self.0.is_silent() {
             self.0.release();
         } else {

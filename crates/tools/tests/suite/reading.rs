@@ -1,7 +1,7 @@
 //! `read_file`, `read_many_files`, `list_directory`.
 
 use super::support::{Project, told};
-use hookwright_tools::{Content, Display, Part, ToolErrorKind};
+use hookwright_tools::{Display, ResultContent, ResultPart, ToolErrorKind};
 use serde_json::json;
 use std::fs;
 
@@ -149,7 +149,9 @@ async fn many_files_at_once() {
     assert_eq!(shown["skipped"].as_array().map(Vec::len), Some(2));
 
     let image = project.call("read_many_files", json!({ "include": ["src/*.{png,gif}"] })).await;
-    assert!(matches!(&image.llm_content, Content::Parts(parts) if matches!(parts[0], Part::InlineData { .. })));
+    assert!(
+        matches!(&image.llm_content, ResultContent::Parts(parts) if matches!(parts[0], ResultPart::InlineData { .. }))
+    );
     let directory = project.told("read_many_files", json!({ "include": ["src/deep/"] })).await;
     assert!(directory.contains("b.rs ---\n\nb"));
     let flat = project.told("read_many_files", json!({ "include": ["**/*.rs"], "recursive": false })).await;

@@ -1,6 +1,8 @@
 //! A project in a temporary directory and a way to call tools in it.
 
-use hookwright_tools::{Content, Display, OutputSink, Registry, ToolContext, ToolErrorKind, ToolResult, Workspace};
+use hookwright_tools::{
+    Display, OutputSink, ResultContent, ToolContext, ToolErrorKind, ToolResult, ToolSet, Workspace,
+};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +15,7 @@ pub(crate) struct Project {
     /// Next to the root, not in the workspace.
     pub(crate) outside: PathBuf,
     pub(crate) ctx: ToolContext,
-    pub(crate) registry: Registry,
+    pub(crate) registry: ToolSet,
     pub(crate) live: Arc<Mutex<String>>,
 }
 
@@ -30,7 +32,7 @@ impl Project {
         let live = Arc::new(Mutex::new(String::new()));
         let sink = Arc::clone(&live);
         ctx.output = OutputSink::new(move |text| sink.lock().unwrap().push_str(text));
-        Self { _dir: dir, root, outside, ctx, registry: Registry::builtin(None), live }
+        Self { _dir: dir, root, outside, ctx, registry: ToolSet::builtin(None), live }
     }
 
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
@@ -84,7 +86,7 @@ impl Project {
 
 pub(crate) fn told(result: &ToolResult) -> String {
     match &result.llm_content {
-        Content::Text(text) => text.clone(),
-        parts @ Content::Parts(_) => parts.to_text(),
+        ResultContent::Text(text) => text.clone(),
+        parts @ ResultContent::Parts(_) => parts.to_text(),
     }
 }

@@ -8,10 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_hooks::{HookEngine, Registry as Hooks, Source};
+use hookwright_hooks::{HookEngine, Registry, Source};
 use hookwright_model::{AnyModel, Content, GenerationConfig, Offline, Part};
 use hookwright_settings::commands::{Command, Commands};
-use hookwright_tools::{Registry, ShellSettings, ToolContext, Workspace};
+use hookwright_tools::{ShellSettings, ToolContext, ToolSet, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use super::{CommandError, check, expand, parse_invocation};
@@ -24,7 +24,7 @@ struct Case {
     allowed: Vec<String>,
     policy: Policy,
     replies: Option<Vec<ApprovalReply>>,
-    tools: Registry,
+    tools: ToolSet,
     limits: ShellSettings,
     hooks: HookEngine,
     more_roots: Vec<std::path::PathBuf>,
@@ -59,9 +59,9 @@ fn yolo(files: &[(&str, &str)]) -> Case {
         allowed: Vec::new(),
         policy: Policy::default(),
         replies: None,
-        tools: Registry::builtin(None),
+        tools: ToolSet::builtin(None),
         limits: ShellSettings::default(),
-        hooks: HookEngine::builder(Hooks::default()).build(),
+        hooks: HookEngine::builder(Registry::default()).build(),
         more_roots: Vec::new(),
         cancel: CancellationToken::new(),
     };

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use hookwright_agent::AgentEvent;
 
 use super::metric::Measurement;
-use super::record::{Content, Fields, Record};
+use super::record::{Fields, Privacy, Record};
 use deliver::{Courier, Item};
 use spans::{SpanContext, Spans};
 
@@ -38,7 +38,7 @@ impl Collector {
     }
 
     /// Opens and closes spans; gives back the one that the event's record belongs to.
-    pub(crate) fn trace(&mut self, event: &AgentEvent, content: Content, now: SystemTime) -> Option<SpanContext> {
+    pub(crate) fn trace(&mut self, event: &AgentEvent, content: Privacy, now: SystemTime) -> Option<SpanContext> {
         let about = self.spans.record(event, content, now);
         self.send_spans();
         about

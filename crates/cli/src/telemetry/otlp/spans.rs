@@ -7,7 +7,7 @@ use hookwright_agent::{AgentEvent, TurnEnd};
 use hookwright_hooks::{EventKind, RunReport, canonical_tool_name};
 use uuid::Uuid;
 
-use crate::telemetry::record::{Content, Field, Fields, hook_name};
+use crate::telemetry::record::{Field, Fields, Privacy, hook_name};
 
 /// A time in which something happened, and within what.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Spans {
     }
 
     /// Opens and closes what an event opens and closes; gives back the span that the event is about.
-    pub(super) fn record(&mut self, event: &AgentEvent, content: Content, now: SystemTime) -> Option<SpanContext> {
+    pub(super) fn record(&mut self, event: &AgentEvent, content: Privacy, now: SystemTime) -> Option<SpanContext> {
         match event {
             AgentEvent::PromptStarted { prompt_id, .. } => {
                 self.close(now);
@@ -185,7 +185,7 @@ impl Spans {
         context
     }
 
-    fn hook(&mut self, report: &RunReport, content: Content, now: SystemTime) -> SpanContext {
+    fn hook(&mut self, report: &RunReport, content: Privacy, now: SystemTime) -> SpanContext {
         let mut attributes = vec![
             ("hook_event_name", report.event.name().into()),
             ("hook_name", hook_name(report, content).to_owned().into()),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The tools of a session.
 #[derive(Default, Clone)]
-pub struct Registry {
+pub struct ToolSet {
     entries: Vec<Entry>,
 }
 
@@ -43,7 +43,7 @@ pub enum RegisterError {
     },
 }
 
-impl Registry {
+impl ToolSet {
     /// All built-in tools; `google_web_search` only if there is something to search with.
     pub fn builtin(search: Option<Arc<dyn WebSearch>>) -> Self {
         let mut registry = Self::default();
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_built_in_tools_are_those_of_the_table() {
-        let registry = Registry::builtin(None);
+        let registry = ToolSet::builtin(None);
         let expected: Vec<&str> =
             BUILTINS.iter().map(|tool| tool.name).filter(|name| *name != "google_web_search").collect();
         assert_eq!(registry.names().collect::<Vec<_>>(), expected);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn older_names_find_the_tool() {
-        let registry = Registry::builtin(None);
+        let registry = ToolSet::builtin(None);
         for (asked, name) in [("grep_search", "search_file_content"), ("EditTool", "replace"), ("glob", "glob")] {
             assert_eq!(registry.get(asked).map(|tool| tool.name()), Some(name));
         }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn tools_can_come_and_go() {
-        let mut registry = Registry::builtin(None);
+        let mut registry = ToolSet::builtin(None);
         registry.register(Arc::new(Remote("mcp__git_hub__list__all"))).unwrap();
         let duplicate = registry.register(Arc::new(Remote("read_file"))).unwrap_err();
         assert_eq!(duplicate.to_string(), "there is already a tool named read_file");
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_selection_narrows() {
         let names = |selection: Selection| {
-            let mut registry = Registry::builtin(None);
+            let mut registry = ToolSet::builtin(None);
             registry.select(&selection);
             registry.names().map(str::to_owned).collect::<Vec<_>>()
         };
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn calls_are_checked() {
-        let registry = Registry::builtin(None);
+        let registry = ToolSet::builtin(None);
         assert!(registry.check("read_file", &json!({ "file_path": "a" })).is_ok());
         let fault = registry.check("read_file", &json!({})).err().unwrap();
         assert_eq!(fault.kind, ToolErrorKind::InvalidToolParams);
