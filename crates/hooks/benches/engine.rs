@@ -15,8 +15,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hookwright_hooks::{
-    BeforeAgent, BeforeModel, BeforeTool, Event, EventKind, HookEngine, Layer, LlmMessage, LlmRequest, Planner,
-    Registry, Session, SharedJson, Source, declare,
+    AfterModel, Answer, BeforeAgent, BeforeModel, BeforeTool, Event, EventKind, GrowingText, Hook, HookEngine, Layer,
+    LlmMessage, LlmRequest, LlmResponse, Planner, Registry, Session, SharedJson, Source, declare,
 };
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -30,11 +30,12 @@ fn main() {
     if !options.iter().any(|option| option == "--bench") {
         return;
     }
-    let parts: [Part; 5] = [
+    let parts: [Part; 6] = [
         ("trivial", trivial_hooks),
         ("parent", large_parent),
         ("parallel", parallel_hooks),
         ("input", large_input),
+        ("pieces", many_pieces),
         ("plan", planning),
     ];
     let mut report = Report::new();
@@ -120,6 +121,36 @@ fn large_input(report: &mut Report) {
     report.ratio("10 MB prompt to a hook that reads it / JSON and cat of it", subject, floor, 1.3);
     report
         .ratio_of("its memory / its input", grown as f64, BYTES as f64, 2.0, |bytes| format!("{:.1} MB", bytes / 1e6));
+}
+
+/// A streamed answer over a long history: what one piece costs must not depend on how many came before it.
+fn many_pieces(report: &mut Report) {
+    let bench = Bench::new();
+    let hook = Hook::in_code(AfterModel::KIND, "h", |_| async { Ok(Answer::allow()) });
+    let mut registry = Registry::default();
+    registry.add(hook);
+    let engine = HookEngine::builder(registry).build();
+    let messages = vec![LlmMessage { role: "user".to_owned(), content: "all work and no play\n".repeat(500_000) }];
+    let request = SharedJson::of(&LlmRequest { model: "m".to_owned(), messages, ..LlmRequest::default() });
+    let answer = |pieces: u32| {
+        let mut text = GrowingText::default();
+        each(pieces, |at| {
+            let piece = format!("piece {at} of \"many\"\n");
+            text.push(&piece);
+            bench.fire(
+                &engine,
+                &AfterModel {
+                    llm_request: request.clone(),
+                    llm_response: Cow::Owned(LlmResponse::from_text(piece.as_str())),
+                    content: Cow::Owned(piece),
+                    full_content: text.clone(),
+                },
+            );
+        })
+    };
+    answer(1_000);
+    let (short, long) = (answer(1_000), answer(10_000));
+    report.ratio("a piece of 10,000 over a 10 MB history / one of 1,000", long, short, 1.5);
 }
 
 /// Ten thousand hooks: half with names, half with patterns, no two alike.

@@ -334,7 +334,10 @@ impl Conductor {
             ("transcript", session.transcript_path.display().to_string()),
             ("settings", view.loaded.settings_file().display().to_string()),
         ];
-        self.reply(Reply::Rows(rows.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()));
+        let without_effect = view.loaded.settings.without_effect.iter();
+        let without_effect = without_effect.map(|one| ("no effect", format!("{}: {}", one.key, one.because)));
+        let rows = rows.into_iter().chain(without_effect);
+        self.reply(Reply::Rows(rows.map(|(name, text)| (name.to_owned(), text)).collect()));
     }
 }
 
