@@ -147,9 +147,8 @@ fn every_span_is_within_what_it_happened_in() {
     let hook = |event: EventKind, fields: Value| {
         run_hooks(event, fields, json!([{"type": "command", "name": event.name(), "command": "true"}])).remove(0)
     };
-    let before_tool = |command: &str| {
-        hook(EventKind::BeforeTool, json!({"tool_name": "run_shell_command", "tool_input": {"command": command}}))
-    };
+    let before_tool =
+        |call: &str| hook(EventKind::BeforeTool, json!({"tool_name": "run_shell_command", "tool_use_id": call}));
     let llm = json!({"llm_request": {"model": "m", "messages": []}, "llm_response": {"candidates": []}});
     let events = [
         hook(EventKind::SessionStart, json!({"source": "startup"})),
@@ -161,10 +160,10 @@ fn every_span_is_within_what_it_happened_in() {
         response(),
         tool_requested("c1", "one"),
         tool_requested("c2", "two"),
-        before_tool("two"),
-        before_tool("one"),
+        before_tool("c2"),
+        before_tool("c1"),
         tool_finished("c2", Some(refused())),
-        before_tool("changed"),
+        before_tool("c1"),
         tool_finished("c1", None),
         AgentEvent::TurnFinished(TurnEnd::Answered),
         AgentEvent::PromptStarted { prompt: "again".into(), prompt_id: "p2".into() },

@@ -36,7 +36,7 @@ fn a_hook_is_recorded_with_what_it_read_and_printed() {
         hook(command, Privacy::Kept),
         json!({
             "hook_event_name": "BeforeTool", "hook_type": "command", "hook_name": command,
-            "duration_ms": 6, "success": true, "exit_code": 0,
+            "duration_ms": 6, "success": true, "event_id": "1", "run_id": "1.1", "exit_code": 0,
             "hook_output": "{\"decision\": \"allow\"}", "stdout": "{\"decision\": \"allow\"}\n", "stderr": "careful\n",
         })
     );
@@ -69,7 +69,7 @@ fn a_hook_that_suppresses_its_output_leaves_its_name_and_times_only() {
     let command = "echo hunter2 >&2; echo '{\"suppressOutput\": true, \"systemMessage\": \"hunter3\"}'";
     let expected = json!({
         "hook_event_name": "BeforeTool", "hook_type": "command", "hook_name": command,
-        "duration_ms": 6, "success": true, "exit_code": 0, "output_suppressed": true,
+        "duration_ms": 6, "success": true, "event_id": "1", "run_id": "1.1", "exit_code": 0, "output_suppressed": true,
     });
     assert_eq!(hook(command, Privacy::Kept), expected);
     let event = run_hook(command);
@@ -82,7 +82,7 @@ fn without_content_a_hook_is_known_by_its_program() {
         hook("/bin/sh -c 'echo hunter2 >&2; exit 3'", Privacy::LeftOut),
         json!({
             "hook_event_name": "BeforeTool", "hook_type": "command", "hook_name": "sh",
-            "duration_ms": 6, "success": false, "exit_code": 3, "error": "exited with code 3",
+            "duration_ms": 6, "success": false, "event_id": "1", "run_id": "1.1", "exit_code": 3, "error": "exited with code 3",
         })
     );
 }
@@ -112,7 +112,7 @@ fn a_tool_call_is_recorded_with_the_arguments_it_ran_with() {
     assert_eq!(
         fields(&record),
         json!({
-            "function_name": "run_shell_command", "duration_ms": 82, "success": true, "decision": "auto_accept",
+            "function_name": "run_shell_command", "tool_use_id": "c1", "duration_ms": 82, "success": true, "decision": "auto_accept",
             "prompt_id": "p1", "tool_type": "native", "content_length": 15,
             "function_args": "{\"command\":\"echo hunter2\"}",
         })
