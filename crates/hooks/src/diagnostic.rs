@@ -1,5 +1,6 @@
 //! What is wrong with a configuration: where, what was expected, what to write instead. Drawing it is the caller's work.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -105,20 +106,23 @@ pub struct SourceText<'a> {
     file: Arc<Path>,
     text: &'a str,
     line_starts: Vec<usize>,
+    /// An offset and the characters between its line's start and it: settings can be one long line with thousands of
+    /// mistakes, each a little further on than the last.
+    counted: Cell<(usize, usize)>,
 }
 
 impl<'a> SourceText<'a> {
     /// Finds the line starts.
     pub fn new(file: &Path, text: &'a str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        SourceText { file: file.into(), text, line_starts: std::iter::once(0).chain(newlines).collect() }
+        let line_starts = std::iter::once(0).chain(newlines).collect();
+        SourceText { file: file.into(), text, line_starts, counted: Cell::default() }
     }
 
     /// The place of a byte offset.
     pub fn place(&self, offset: usize) -> Place {
         let (line, start) = self.line_of(offset);
-        let column = self.text.get(start..offset).map_or(1, |before| before.chars().count() + 1);
-        Place { file: self.file.clone(), line: line + 1, column }
+        Place { file: self.file.clone(), line: line + 1, column: self.characters(start, offset) + 1 }
     }
 
     /// A diagnostic about the bytes `start..end`.
@@ -133,18 +137,31 @@ impl<'a> SourceText<'a> {
         (line, self.line_starts[line])
     }
 
+    /// How many characters stand between a line's start and an offset in it.
+    fn characters(&self, line_start: usize, offset: usize) -> usize {
+        let (known, count) = self.counted.get();
+        let (from, before) = if (line_start..=offset).contains(&known) { (known, count) } else { (line_start, 0) };
+        let count = before + self.text.get(from..offset).map_or(0, |between| between.chars().count());
+        self.counted.set((offset, count));
+        count
+    }
+
     fn span(&self, start: usize, end: usize) -> Span {
         const CONTEXT: usize = 60;
         const LONGEST: usize = 160;
         let (line, line_start) = self.line_of(start);
         let line_end = self.line_starts.get(line + 1).copied().unwrap_or(self.text.len());
         let whole = self.text[line_start..line_end].trim_end_matches(['\n', '\r']);
-        let column = self.text.get(line_start..start).map_or(0, |before| before.chars().count());
+        let column = self.characters(line_start, start);
         let marked =
             self.text.get(start..end.min(line_start + whole.len()).max(start)).map_or(1, |text| text.chars().count());
         let long = whole.chars().nth(LONGEST).is_some();
         let skipped = if long && column + CONTEXT > LONGEST { column - CONTEXT } else { 0 };
-        let text: String = whole.chars().skip(skipped).take(LONGEST).collect();
+        let shown = match skipped {
+            0 => line_start,
+            _ => self.text[..start].char_indices().rev().nth(CONTEXT - 1).map_or(line_start, |(at, _)| at),
+        };
+        let text: String = self.text[shown..line_start + whole.len()].chars().take(LONGEST).collect();
         let room = (skipped + text.chars().count()).saturating_sub(column);
         Span { line: line + 1, column: column + 1, length: marked.min(room).max(1), text, skipped }
     }
@@ -172,5 +189,21 @@ mod tests {
         assert_eq!((span.column, span.skipped, span.length), (5001, 4940, 1));
         assert_eq!(span.text.chars().nth(span.column - 1 - span.skipped), Some('X'));
         assert!(span.text.len() <= 160);
+    }
+
+    #[test]
+    fn places_do_not_depend_on_the_order_in_which_they_are_asked_for() {
+        let text = format!("ééé {}\n{}", "ü".repeat(400), "x".repeat(400));
+        let source = SourceText::new(Path::new("f"), &text);
+        let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        let place = |source: &SourceText<'_>, at: usize| {
+            let span = source.span(at, at + 1);
+            (source.place(at).line, source.place(at).column, span.column, span.text, span.skipped)
+        };
+        for step in [1, 7, 401, 803] {
+            for at in offsets.iter().cycle().step_by(step).take(offsets.len()) {
+                assert_eq!(place(&source, *at), place(&SourceText::new(Path::new("f"), &text), *at), "{at}");
+            }
+        }
     }
 }
