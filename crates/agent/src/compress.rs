@@ -54,6 +54,7 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope)
         return Ok(());
     };
     let before = tokens(agent);
+    tracing::debug!(trigger = trigger.as_str(), tokens = before, "compresses the history");
     let mut contents = agent.history[..at].to_vec();
     contents.push(Arc::new(Content::user_text(INSTRUCTION)));
     let request = Request::new(agent.model.clone(), contents);
@@ -65,6 +66,7 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope)
         Err(error) if error.is_cancelled() => return Err(TurnEnd::Cancelled),
         Err(error) => {
             // Going on with the long history is better than ending the turn.
+            tracing::warn!("the history could not be compressed: {error}");
             agent.services.events.send(AgentEvent::Warning(format!("the history could not be compressed: {error}")));
             return Ok(());
         }
@@ -85,6 +87,7 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope)
     agent.history = history;
     agent.context_tokens = agent.history.iter().map(|content| estimate_content_tokens(content)).sum();
     let after = agent.context_tokens;
+    tracing::debug!(before, after, "the history is compressed");
     agent.services.events.send(AgentEvent::Compressed { trigger: trigger.as_str(), before, after });
     Ok(())
 }
