@@ -149,7 +149,7 @@ impl HookEngine {
             observers: self.shared.observers.clone(),
             cancel: cancel.clone(),
         };
-        let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND, subject = event.subject());
+        let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
         conclude::<E>(firing.run(event).instrument(span).await)
     }
 

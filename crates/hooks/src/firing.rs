@@ -37,7 +37,8 @@ pub(crate) struct Ran {
 impl Firing {
     /// Runs the plan.
     pub(crate) async fn run<E: Event>(self, event: &E) -> Vec<Ran> {
-        tracing::debug!(hooks = self.plan.hooks.len(), sequential = self.plan.sequential, "fires");
+        let (hooks, sequential) = (self.plan.hooks.len(), self.plan.sequential);
+        tracing::debug!(subject = event.subject(), hooks, sequential, "fires");
         if self.plan.sequential && self.plan.hooks.len() > 1 {
             self.run_in_turn(event).await
         } else {

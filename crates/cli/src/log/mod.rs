@@ -84,3 +84,26 @@ fn panicked(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
     tracing::error!(place, thread = std::thread::current().name(), "panic: {}", panic.payload_as_str().unwrap_or("?"));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_logged_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.log");
+        let filter = Filter::all(LevelFilter::ERROR);
+        let listener = Listener::new(filter, Secrets::default(), LogFile::open(&path).unwrap());
+        dispatcher::with_default(&Dispatch::new(listener), || {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(panicked));
+            let caught = std::panic::catch_unwind(|| panic!("on purpose"));
+            std::panic::set_hook(before);
+            assert!(caught.is_err());
+        });
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.contains("ERROR") && text.contains("cli::log: panic: on purpose place="), "{text}");
+        assert!(text.contains("src/log/mod.rs:"), "{text}");
+    }
+}
