@@ -143,13 +143,15 @@ impl Firing {
 }
 
 fn log_end(report: &RunReport) {
+    // A hook's complaint may quote what it was given.
+    let error = report.error.as_ref().filter(|_| !report.answer.suppress_output);
     tracing::debug!(
         status = report.status.as_str(),
         exit = report.exit_code,
         signal = report.signal,
         ms = report.duration.as_millis(),
         decision = report.decision().map(tracing::field::debug),
-        error = report.error,
+        error,
         "the hook has ended"
     );
 }
