@@ -9,6 +9,7 @@ use hookwright_hooks::{AfterAgent, AfterAgentVerdict, BeforeAgent, BeforeAgentVe
 use hookwright_model::{Content, Part, ToolDeclaration};
 use hookwright_settings::commands::Command;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::commands::{self, CommandError};
 use crate::compress::{self, Trigger};
@@ -215,7 +216,11 @@ impl Agent {
         let scope = Scope { turn_id: Some(turn_id.into()), cancel: cancel.clone() };
         let prompt_id = scope.prompt_id();
         self.services.events.send(AgentEvent::PromptStarted { prompt: prompt.to_owned(), prompt_id });
-        let end = self.answer(prompt, parts, &scope).await;
+        let span = tracing::info_span!("turn", id = scope.turn_id.as_deref());
+        let end = self.answer(prompt, parts, &scope).instrument(span.clone()).await;
+        span.in_scope(|| {
+            tracing::debug!(end = end.kind().unwrap_or("answered"), why = end.words(), "the turn is over")
+        });
         self.services.events.send(AgentEvent::TurnFinished(end.clone()));
         end
     }
@@ -310,6 +315,7 @@ impl Agent {
     /// Adds a line to the transcript; a disk that is full must not end the conversation, nor pass unsaid.
     pub(crate) fn record(&mut self, entry: &Entry) {
         if let Err(error) = self.transcript.append(entry) {
+            tracing::warn!("the transcript could not be written: {error}");
             self.services.events.send(AgentEvent::Warning(format!("the transcript could not be written: {error}")));
         }
     }

@@ -8,6 +8,7 @@ use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeTool, BeforeToolVerdic
 use hookwright_model::{FunctionCall, Part, ToolChoice};
 use hookwright_tools::{Display, OutputSink, ResultContent, Tool, ToolErrorKind, ToolFailure, ToolKind, ToolResult};
 use serde_json::{Map, Value};
+use tracing::Instrument;
 
 use crate::approval::Permission;
 use crate::ask::ask;
@@ -84,8 +85,9 @@ pub(crate) async fn run(
     loop {
         // What a hook chose is not the model's choice any more.
         let choice = choice.filter(|_| depth == 0);
-        let tail = match next.run(choice).await {
-            Ran::Done(finished) => return next.conclude(call, *finished),
+        let span = tracing::info_span!("call", id = next.id, tool = next.name);
+        let tail = match next.run(choice).instrument(span.clone()).await {
+            Ran::Done(finished) => return span.in_scope(|| next.conclude(call, *finished)),
             Ran::Replaced(tail) if depth >= TAIL_CALLS => {
                 let message =
                     format!("more than {TAIL_CALLS} tools in a row wanted to run in its place; {} did not", tail.name);
@@ -167,6 +169,7 @@ impl Call<'_> {
                 (Some(AskedBy { hooks: outcome.merged.decided_by, reason }), changes)
             }
             BeforeToolVerdict::Deny { reason } => {
+                tracing::debug!(by = "hooks", hooks = outcome.merged.decided_by.join(", "), "refused: {reason}");
                 self.decision = Some(CallDecision::Reject);
                 return Err(Box::new(failure(
                     ToolErrorKind::PolicyViolation,
@@ -209,14 +212,17 @@ impl Call<'_> {
         };
         match permission {
             Permission::Granted => {
+                tracing::debug!(by = "rules", mode = services.approvals.mode().as_str(), "may run");
                 self.decision = self.decision.or(Some(CallDecision::AutoAccept));
                 Ok(())
             }
             Permission::Refused(reason) => {
+                tracing::debug!(by = "rules", "refused: {reason}");
                 self.decision = Some(CallDecision::Reject);
                 Err(Box::new(failure(ToolErrorKind::PolicyViolation, format!("Tool execution blocked: {reason}"))))
             }
             Permission::Ask if services.interaction == Interaction::Headless => {
+                tracing::debug!(by = "nobody", "refused: the user would have to be asked");
                 self.decision = Some(CallDecision::Reject);
                 Err(Box::new(failure(
                     ToolErrorKind::PolicyViolation,
@@ -241,6 +247,7 @@ impl Call<'_> {
             asked_by,
         };
         let reply = ask(self.services, request, self.scope).await;
+        tracing::debug!(by = "user", answer = reply.as_str(), "asked");
         self.take_reply(reply)
     }
 
@@ -274,6 +281,8 @@ impl Call<'_> {
 
     async fn execute(&self, tool: &Arc<dyn Tool>) -> ToolResult {
         let args = Value::Object(self.args.clone());
+        tracing::debug!(rewritten = ?self.rewritten, "the tool runs");
+        tracing::trace!(%args, "its arguments");
         self.services.events.send(AgentEvent::ToolStarted(ToolStart {
             call_id: self.id.clone(),
             name: self.name.clone(),
@@ -339,6 +348,8 @@ impl Call<'_> {
     /// Tells the screen how the call ended.
     fn tell(&self, finished: &CallEnd) {
         let result = &finished.result;
+        let error = result.error.as_ref().map(|failure| failure.message.as_str());
+        tracing::debug!(ms = finished.duration.as_millis(), error, "the call is over");
         self.services.events.send(AgentEvent::ToolFinished(Box::new(ToolEnd {
             call_id: self.id.clone(),
             name: self.name.clone(),

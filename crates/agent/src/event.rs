@@ -346,6 +346,19 @@ pub enum ApprovalReply {
     Cancel,
 }
 
+impl ApprovalReply {
+    /// The word in logs.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            ApprovalReply::Once => "once",
+            ApprovalReply::Session => "session",
+            ApprovalReply::Edited(_) => "edited",
+            ApprovalReply::Deny(_) => "deny",
+            ApprovalReply::Cancel => "cancel",
+        }
+    }
+}
+
 /// How bad an end is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gravity {

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hookwright_hooks::{
     AfterModel, AfterModelVerdict, BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, GrowingText,
@@ -34,6 +34,26 @@ pub(crate) enum ModelAnswer {
     Failed(ModelError, Chunk),
 }
 
+impl Answer {
+    fn log(&self, took: Duration) {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        let (end, chunk, why) = match self {
+            Answer::Complete(chunk, _) => ("complete", Some(chunk), None),
+            Answer::Denied(reason) => ("denied", None, Some(reason.clone())),
+            Answer::Stopped(reason, chunk) => ("stopped", Some(chunk), Some(reason.clone())),
+            Answer::Cancelled(chunk) => ("cancelled", Some(chunk), None),
+            Answer::Loop(reason, chunk) => ("loop", Some(chunk), Some(reason.clone())),
+            Answer::Failed(error, chunk) => ("failed", Some(chunk), Some(error.to_string())),
+        };
+        let usage = chunk.and_then(|chunk| chunk.usage).unwrap_or_default();
+        let (tokens_in, tokens_out) = (usage.prompt, usage.candidates);
+        let calls = chunk.map_or(0, |chunk| chunk.function_calls().count());
+        tracing::debug!(end, why, ms = took.as_millis(), tokens_in, tokens_out, calls, "the answer is over");
+    }
+}
+
 /// Sends a request and sees its answer through.
 pub(crate) async fn ask(
     services: &Services,
@@ -49,6 +69,13 @@ pub(crate) async fn ask(
         return ModelAnswer::Cancelled(Chunk::default());
     }
     let started = Instant::now();
+    tracing::debug!(
+        provider = %services.model.provider(),
+        model = request.model,
+        messages = request.contents.len(),
+        tools = request.tools.len(),
+        "asks the model"
+    );
     let prompt_id = scope.prompt_id();
     services.events.send(AgentEvent::ModelRequest { request: Box::new(request.clone()), prompt_id: prompt_id.clone() });
     let answer = match services.model.stream(&request, &scope.cancel).await {
@@ -57,6 +84,7 @@ pub(crate) async fn ask(
         Err(error) => ModelAnswer::Failed(error, Chunk::default()),
     };
     let (model, duration) = (request.model.clone(), started.elapsed());
+    answer.log(duration);
     services.events.send(match &answer {
         ModelAnswer::Failed(error, _) => {
             AgentEvent::ModelFailed { model, error: error.to_string(), duration, prompt_id }
@@ -154,6 +182,8 @@ async fn receive(
                 return ModelAnswer::Cancelled(whole);
             }
         }
+        // Only now: what hooks took out of it is on no record.
+        tracing::trace!(text = chunk.text(), "a piece of the answer");
         show(services, &chunk);
         let repeated = guard.saw_text(&chunk.text()).filter(|_| services.loop_detection);
         whole.merge(chunk);

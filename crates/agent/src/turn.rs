@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hookwright_model::{Chunk, Content, FunctionCall, Part, Request, ToolChoice};
 use hookwright_tools::ToolKind;
+use tracing::Instrument;
 
 use crate::agent::Agent;
 use crate::call::{self, AfterCall, CallResult};
@@ -166,7 +167,8 @@ impl Agent {
         for (at, (call, id)) in batch.iter().zip(ids).enumerate() {
             let (services, call, choice) = (Arc::clone(&self.services), call.clone(), choice.cloned());
             let scope = scope.clone();
-            tasks.spawn(async move { (at, call::run(&services, &call, &id, choice.as_ref(), &scope).await) });
+            let run = async move { (at, call::run(&services, &call, &id, choice.as_ref(), &scope).await) };
+            tasks.spawn(run.in_current_span());
         }
         let mut results = tasks.join_all().await;
         results.sort_by_key(|(at, _)| *at);

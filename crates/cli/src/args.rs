@@ -100,7 +100,7 @@ pub(crate) struct AgentArgs {
     /// A session in plain lines: nothing is drawn over.
     #[arg(long)]
     pub(crate) screen_reader: bool,
-    /// Say more about what happens, on stderr.
+    /// Say more about what happens: in a log under ~/.gemini, and without a screen on stderr too.
     #[arg(short, long)]
     pub(crate) debug: bool,
 }

@@ -7,6 +7,7 @@ mod failure;
 mod headless;
 mod hooks;
 mod hooktest;
+mod log;
 mod out;
 mod plain;
 mod replies;
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use hookwright_settings::World;
+use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
     let cli = match args::Cli::try_parse() {
@@ -30,6 +32,10 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let world = World::from_process();
+    for warning in log::start(cli.agent.debug.then_some(LevelFilter::DEBUG), &world) {
+        // Whoever closed stderr wants no warnings.
+        let _ = out::warn(warning);
+    }
     let result = match cli.command {
         Some(args::Command::Hooks(hooks)) => hooks::run(hooks, world),
         Some(args::Command::Demo { keep }) => demo::run(keep, &world),
@@ -40,7 +46,12 @@ fn main() -> ExitCode {
             None => headless::run(&cli.agent, &world),
         },
     };
-    ExitCode::from(result.unwrap_or_else(|error| failure::print(&error)))
+    let code = result.unwrap_or_else(|error| {
+        tracing::error!("{error:#}");
+        failure::print(&error)
+    });
+    tracing::info!(code, "ends");
+    ExitCode::from(code)
 }
 
 /// Help and version are no errors; the rest must not look like a hook's "denied".

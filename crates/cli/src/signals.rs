@@ -26,6 +26,7 @@ impl Signals {
                 let mut ended = Ended::new();
                 loop {
                     let code = ended.next().await;
+                    tracing::warn!(code, "a signal");
                     if unanswered.swap(true, Ordering::SeqCst) || sender.send(code).is_err() {
                         last_act();
                         std::process::exit(i32::from(code));

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::event::EventKind;
 use crate::firing::{Firing, Ran};
@@ -133,7 +134,10 @@ impl HookEngine {
         cancel: &CancellationToken,
     ) -> Outcome<E::Verdict> {
         let planner = self.planner();
-        let Some(plan) = planner.plan(E::KIND, event.subject()) else { return conclude::<E>(Vec::new()) };
+        let Some(plan) = planner.plan(E::KIND, event.subject()) else {
+            tracing::trace!(event = %E::KIND, subject = event.subject(), "no hook runs");
+            return conclude::<E>(Vec::new());
+        };
         let firing = Firing {
             id: EventId(self.shared.fired.fetch_add(1, Ordering::Relaxed) + 1),
             belongs: Belongs { turn_id: turn_id.cloned(), tool_use_id: event.tool_use_id().map(Arc::from) },
@@ -145,7 +149,8 @@ impl HookEngine {
             observers: self.shared.observers.clone(),
             cancel: cancel.clone(),
         };
-        conclude::<E>(firing.run(event).await)
+        let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
+        conclude::<E>(firing.run(event).instrument(span).await)
     }
 
     /// Fires an event whose kind is only known at run time; the verdict is in the merged answer.
@@ -189,6 +194,7 @@ impl HookEngine {
 
     /// Replaces the configuration; events under way finish with the old one.
     pub fn reload(&self, registry: Registry) {
+        tracing::debug!(hooks = registry.hooks().len(), "another registry");
         *self.shared.planner.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Planner::new(registry));
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::answer::{self, Decision, End, Reading, Trouble};
 use crate::event::{EventKind, Power};
@@ -36,6 +37,8 @@ pub(crate) struct Ran {
 impl Firing {
     /// Runs the plan.
     pub(crate) async fn run<E: Event>(self, event: &E) -> Vec<Ran> {
+        let (hooks, sequential) = (self.plan.hooks.len(), self.plan.sequential);
+        tracing::debug!(subject = event.subject(), hooks, sequential, "fires");
         if self.plan.sequential && self.plan.hooks.len() > 1 {
             self.run_in_turn(event).await
         } else {
@@ -78,12 +81,14 @@ impl Firing {
     /// which is much quicker than waking whoever waits for the outcome every time.
     fn start(&self, tasks: &mut JoinSet<Ran>, at: usize, input: Result<HookInput, String>) {
         let firing = self.clone();
-        tasks.spawn(async move { firing.run_one(at, input).await });
+        let id = RunId { event: self.id, position: at + 1 };
+        let span = tracing::info_span!("run", %id, hook = self.plan.hooks[at].id());
+        tasks.spawn(async move { firing.run_one(id, at, input).await }.instrument(span));
     }
 
-    async fn run_one(&self, at: usize, input: Result<HookInput, String>) -> Ran {
+    async fn run_one(&self, id: RunId, at: usize, input: Result<HookInput, String>) -> Ran {
         let hook = &self.plan.hooks[at];
-        let id = RunId { event: self.id, position: at + 1 };
+        tracing::debug!(source = %hook.source, timeout = ?hook.timeout, "the hook starts");
         let (belongs, total) = (&self.belongs, self.plan.hooks.len());
         let start = RunStart { id, belongs, event: self.kind, hook: hook.id(), source: &hook.source, total };
         self.observers.iter().for_each(|observer| observer.started(&start));
@@ -98,6 +103,7 @@ impl Firing {
         apply_failure_policy(self.kind, hook, self.planner.registry(), &mut reading);
         note_dropped_output(&finished, &mut reading);
         let report = self.report(hook, id, input.len(), finished, &mut reading);
+        log_end(&report);
         self.observers.iter().for_each(|observer| observer.finished(&report, &input));
         Ran { report, troubles: reading.troubles }
     }
@@ -127,6 +133,20 @@ impl Firing {
             left_behind: finished.left_behind,
         }
     }
+}
+
+fn log_end(report: &RunReport) {
+    // A hook's complaint may quote what it was given.
+    let error = report.error.as_ref().filter(|_| !report.answer.suppress_output);
+    tracing::debug!(
+        status = report.status.as_str(),
+        exit = report.exit_code,
+        signal = report.signal,
+        ms = report.duration.as_millis(),
+        decision = report.decision().map(tracing::field::debug),
+        error,
+        "the hook has ended"
+    );
 }
 
 /// A failed hook counts as its `onError` says, where the event can be denied at all.

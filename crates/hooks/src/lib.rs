@@ -93,7 +93,7 @@ pub use outcome::{
 };
 pub use plan::{Plan, Planner};
 pub use ready::NotReady;
-pub use redact::Redaction;
+pub use redact::{Redaction, looks_like_a_key};
 pub use registry::{
     Action, CommandAction, FailureAction, Hook, HookFunction, HookState, OnError, Registry, Source, SwitchError,
 };

@@ -24,6 +24,11 @@ impl Redaction {
         env.into_iter().filter(|(name, value)| self.passes(&name.to_string_lossy(), &value.to_string_lossy())).collect()
     }
 
+    /// Whether a variable is kept from hooks.
+    pub fn hides(&self, name: &str, value: &str) -> bool {
+        !self.passes(name, value)
+    }
+
     fn passes(&self, name: &str, value: &str) -> bool {
         let listed = |list: &[String]| list.iter().any(|listed| listed.eq_ignore_ascii_case(name));
         if listed(&self.blocked) {
@@ -37,8 +42,8 @@ impl Redaction {
     }
 }
 
-/// Well-known shapes of keys and tokens.
-fn looks_like_a_key(value: &str) -> bool {
+/// Whether a value has a well-known shape of keys and tokens.
+pub fn looks_like_a_key(value: &str) -> bool {
     const PREFIXES: [&str; 12] =
         ["ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-", "AKIA", "AIza", "eyJ", "npm_"];
     let token_like = value.len() >= 20 && !value.contains(|char: char| char.is_whitespace());

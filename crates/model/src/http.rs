@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -129,6 +129,8 @@ impl Http {
     pub(crate) async fn post(&self, url: &str, body: Vec<u8>, cancel: &Cancel) -> Result<Opened, ModelError> {
         let client = self.client()?;
         let body = Bytes::from(body);
+        tracing::debug!(provider = %self.provider, server = self.server, bytes = body.len(), "posts a request");
+        tracing::trace!(body = %String::from_utf8_lossy(&body), "the request");
         self.options.retry.run(cancel, || self.attempt(client, url, body.clone())).await
     }
 
@@ -153,8 +155,11 @@ impl Http {
     }
 
     async fn attempt(&self, client: &Client, url: &str, body: Bytes) -> Result<Opened, ModelError> {
+        let started = Instant::now();
         let request = client.post(url).body(body);
         let mut response = request.send().await.map_err(|error| self.send_error(error))?;
+        let (status, ms) = (response.status().as_u16(), started.elapsed().as_millis());
+        tracing::debug!(server = self.server, status, ms, "the server answers");
         if !response.status().is_success() {
             return Err(self.refusal(response).await.into());
         }

@@ -102,6 +102,14 @@ impl RetryPolicy {
             let Some(notice) = self.next_try(tried, &error) else {
                 return Err(error);
             };
+            let wait_ms = notice.delay.as_millis();
+            tracing::warn!(
+                attempt = notice.attempt,
+                status = notice.status,
+                wait_ms,
+                "will try again: {}",
+                notice.reason
+            );
             if let Some(observer) = &self.observer {
                 observer(&notice);
             }

@@ -87,6 +87,7 @@ impl Process {
     ) -> io::Result<Self> {
         let id = child.id().ok_or(io::ErrorKind::NotFound)?;
         groups.lock().insert(id);
+        tracing::trace!(pid = id, "started");
         let (stdout, stderr) = (Capture::new(keep), Capture::new(keep));
         Ok(Process { child, id, pieces, open: true, stdout, stderr, live, groups: groups.clone(), exit: None })
     }
@@ -288,6 +289,7 @@ impl Groups {
     fn kill(&self, id: u32) {
         // Only of a process that has not been seen to end is the number still its own.
         if self.lock().remove(&id) {
+            tracing::debug!(pid = id, "killed");
             let _ = std::process::Command::new("taskkill")
                 .args(["/pid", &id.to_string(), "/t", "/f"])
                 .stdout(Stdio::null())

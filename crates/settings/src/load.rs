@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
@@ -139,6 +140,7 @@ impl Loaded {
 
 /// Loads a configuration.
 pub fn load(world: &World, options: &LoadOptions) -> Loaded {
+    let started = Instant::now();
     let paths = Paths::new(world);
     let root = trust::normalized(&world.cwd.join(&options.project));
     let mut world = world.clone();
@@ -180,7 +182,25 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let notices = notices(&project, &paths, &registry, &reviews);
     trust::hold(&mut registry, &reviews);
     let redaction = settings.security.redaction.clone();
-    Loaded { settings, registry, project, extensions, notices, reviews, redaction, paths, files, world }
+    let loaded = Loaded { settings, registry, project, extensions, notices, reviews, redaction, paths, files, world };
+    log(&loaded, started.elapsed());
+    loaded
+}
+
+fn log(loaded: &Loaded, took: Duration) {
+    for file in &loaded.files {
+        tracing::debug!(path = %file.path.display(), source = %file.source, state = ?file.state, "settings file");
+    }
+    tracing::debug!(
+        project = %loaded.project.root.display(),
+        trust = ?loaded.project.trust,
+        hooks = loaded.registry.hooks().len(),
+        waiting_for_trust = loaded.reviews.iter().filter(|review| review.held).count(),
+        diagnostics = loaded.registry.diagnostics().len(),
+        extensions = loaded.extensions.iter().filter(|one| one.active).count(),
+        ms = took.as_millis(),
+        "configuration loaded"
+    );
 }
 
 /// A settings file and its text.

@@ -30,6 +30,8 @@ pub struct Paths {
     pub extensions: PathBuf,
     /// The user's custom commands.
     pub user_commands: PathBuf,
+    /// What the program did, if the user wants that on record.
+    pub log: PathBuf,
 }
 
 impl Paths {
@@ -49,6 +51,7 @@ impl Paths {
             trusted_hooks: user_dir.join("trusted_hooks.json"),
             extensions: user_dir.join("extensions"),
             user_commands: user_dir.join("commands"),
+            log: user_dir.join("hookwright").join("logs").join("hookwright.log"),
             user_dir,
             home,
         }

@@ -163,6 +163,7 @@ impl HttpAccess {
                 .send()
                 .await
                 .map_err(|error| refused(error, &url))?;
+            tracing::debug!(host = url.host_str(), status = response.status().as_u16(), "fetched");
             let target = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
             match target {
                 Some(target) if response.status().is_redirection() => {

@@ -66,6 +66,7 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope)
         return Ok(());
     };
     let before = tokens(agent);
+    tracing::debug!(trigger = trigger.as_str(), tokens = before, "compresses the history");
     let event = PreCompress { trigger: Cow::Borrowed(trigger.as_str()) };
     let trimmed = trim::old_results(&agent.history, cut.at);
     let enough = trigger == Trigger::Auto && estimate(&trimmed) <= limit(agent) / 2;
@@ -82,6 +83,7 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope)
         Err(error) if error.is_cancelled() => return Err(TurnEnd::Cancelled),
         Err(error) => {
             // Going on with the long history is better than ending the turn.
+            tracing::warn!("the history could not be compressed: {error}");
             agent.services.events.send(AgentEvent::Warning(format!("the history could not be compressed: {error}")));
             return Ok(());
         }
@@ -114,6 +116,7 @@ fn replace(agent: &mut Agent, history: Vec<Arc<Content>>, trigger: Trigger, befo
     agent.counted = history.len();
     agent.history = history;
     let after = agent.context_tokens;
+    tracing::debug!(before, after, "the history is compressed");
     agent.services.events.send(AgentEvent::Compressed { trigger: trigger.as_str(), before, after });
 }
 

@@ -124,6 +124,7 @@ impl Conductor {
             }
         }
         let reason = self.ending.unwrap_or(EndReason::Exit);
+        tracing::debug!(?reason, "ends");
         if let Work::Idle(agent) = &mut self.work {
             agent.end(reason).await;
             agent.shutdown().await;
@@ -162,6 +163,7 @@ impl Conductor {
     }
 
     fn end(&mut self, when: When, reason: EndReason) {
+        tracing::debug!(?when, ?reason, "the session is to end");
         self.ending.get_or_insert(reason);
         if when == When::Now {
             self.waiting.clear();
@@ -170,6 +172,7 @@ impl Conductor {
     }
 
     fn order(&mut self, order: Order) {
+        tracing::debug!(order = order.as_str(), "ordered");
         match order {
             Order::Prompt(prompt) => self.enqueue(Waiting { typed: prompt.clone(), job: Job::Prompt(prompt) }),
             Order::Shell(command) => {
@@ -236,6 +239,7 @@ impl Conductor {
             let model = next.model().to_owned();
             self.shared.change(|view| (view.services, view.model) = (services, model));
         }
+        tracing::debug!(with = job.activity().as_str(), "busy");
         self.tell(AgentEvent::Busy(job.activity()));
         let (cancel, view) = (self.cancel.clone(), self.shared.view());
         self.work = Work::Busy(tokio::spawn(async move { job.run(agent, &view.loaded, &cancel).await }));
@@ -245,6 +249,7 @@ impl Conductor {
         let agent = match agent {
             Ok(agent) => agent,
             Err(error) => {
+                tracing::error!(%error, "the agent was lost");
                 let end = TurnEnd::failed(format!("the agent has stopped working: {}", panic_message(error)));
                 self.tell(AgentEvent::TurnFinished(end));
                 self.work = Work::Lost;
@@ -258,6 +263,7 @@ impl Conductor {
             let waiting = std::mem::take(&mut self.waiting);
             self.give_back(waiting.into());
         }
+        tracing::debug!(model, tokens, waiting = self.waiting.len(), "idle");
         self.tell(AgentEvent::Idle { model, tokens });
         if let Some(next) = self.waiting.pop_front() {
             self.tell_waiting();
@@ -307,6 +313,7 @@ impl Conductor {
         let view = self.shared.view();
         let forbidden = mode == ApprovalMode::Yolo && view.loaded.settings.security.disable_yolo_mode;
         let mode = if forbidden { ApprovalMode::Default } else { mode };
+        tracing::debug!(mode = mode.as_str(), "another approval mode");
         view.services.approvals.set_mode(mode);
         self.tell(AgentEvent::ModeChanged(mode));
     }
@@ -334,9 +341,10 @@ impl Conductor {
             ("transcript", session.transcript_path.display().to_string()),
             ("settings", view.loaded.settings_file().display().to_string()),
         ];
+        let log = self.options.log.as_ref().map(|path| ("log", path.display().to_string()));
         let without_effect = view.loaded.settings.without_effect.iter();
         let without_effect = without_effect.map(|one| ("no effect", format!("{}: {}", one.key, one.because)));
-        let rows = rows.into_iter().chain(without_effect);
+        let rows = rows.into_iter().chain(log).chain(without_effect);
         self.reply(Reply::Rows(rows.map(|(name, text)| (name.to_owned(), text)).collect()));
     }
 }

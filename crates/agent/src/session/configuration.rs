@@ -101,6 +101,7 @@ impl Conductor {
         };
         let before = self.shared.view();
         if let Some(broken) = loaded.files.iter().find(|file| file.state == FileState::Broken) {
+            tracing::warn!(path = %broken.path.display(), "the configuration is broken; the old one stays");
             self.reply(Reply::error(format!("{} is broken; the hooks stay as they were", broken.path.display())));
             return self.tell_diagnostics(&loaded.registry);
         }
@@ -110,6 +111,7 @@ impl Conductor {
             .map(|path| path.strip_prefix(&loaded.project.root).unwrap_or(path).display().to_string())
             .collect();
         let news = differences(&before.loaded.registry, &loaded.registry);
+        tracing::debug!(files = ?names, ?news, "the configuration has changed");
         self.watch = Watch::new(&loaded);
         if self.options.hooks == HookUse::On {
             before.services.hooks.reload(loaded.registry.clone());

@@ -39,6 +39,8 @@ pub struct SessionOptions {
     pub resume: Option<String>,
     /// The new session's id.
     pub session_id: Option<String>,
+    /// Where the program's log is, for whoever asks.
+    pub log: Option<PathBuf>,
 }
 
 /// Whether hooks run.

@@ -53,6 +53,28 @@ impl Order {
         matches!(self, Order::Prompt(_) | Order::Shell(_) | Order::Custom { .. } | Order::Clear | Order::Compress)
     }
 
+    /// The word in logs, which tells nothing of what the user wrote.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Order::Prompt(_) => "prompt",
+            Order::Shell(_) => "shell",
+            Order::Custom { .. } => "custom",
+            Order::Clear => "clear",
+            Order::Compress => "compress",
+            Order::Cancel => "cancel",
+            Order::TakeBack => "take_back",
+            Order::Model(_) => "model",
+            Order::Mode(_) => "mode",
+            Order::Tools(_) => "tools",
+            Order::About => "about",
+            Order::CustomCommands => "custom_commands",
+            Order::Memory(_) => "memory",
+            Order::Hooks(_) => "hooks",
+            Order::Resume(_) => "resume",
+            Order::Chat(_) => "chat",
+        }
+    }
+
     /// Whether it only shows something: then it may come from anywhere.
     pub fn only_shows(&self) -> bool {
         match self {

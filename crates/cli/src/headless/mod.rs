@@ -16,7 +16,7 @@ use crate::args::{AgentArgs, OutputFormat};
 use crate::signals::Signals;
 use crate::stats::Stats;
 use crate::telemetry::Telemetry;
-use crate::{exit, out, replies, session};
+use crate::{exit, log, out, replies, session};
 use input::Prompt;
 
 /// How long a reader that does not read is waited for after a signal.
@@ -41,6 +41,10 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
     };
     let options = session::options(args, Interaction::Headless);
     let loaded = options.load(world)?;
+    log::learn_secrets(&loaded);
+    if let Some(log) = log::path().filter(|_| args.debug) {
+        out::note(format!("the log is {}", log.display()))?;
+    }
     let opened = Opened::new(options, world.clone(), loaded)?;
     let order = match order(&prompt, &opened) {
         Ok(order) => order,

@@ -65,6 +65,7 @@ impl Toolbox {
         let project = place.directory(world)?;
         let trust = if place.skip_trust { TrustOverride::Skip } else { TrustOverride::None };
         let loaded = load(world, &LoadOptions { project, trust, ..LoadOptions::default() });
+        crate::log::learn_secrets(&loaded);
         Ok(Toolbox { loaded })
     }
 

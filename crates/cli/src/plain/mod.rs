@@ -106,6 +106,10 @@ impl Front {
                 self.working = false;
                 say(&format!("{PLACEHOLDER}:"))
             }
+            AgentEvent::Configured => {
+                crate::log::learn_secrets(&self.session.view().loaded);
+                Ok(())
+            }
             event => tell(&event),
         }
     }

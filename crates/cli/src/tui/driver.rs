@@ -268,6 +268,7 @@ impl<'a> Driver<'a> {
     /// The configuration is another.
     fn configured(&mut self) {
         let view = self.session.view();
+        crate::log::learn_secrets(&view.loaded);
         self.app.notifications = view.loaded.registry.notifications();
         self.app.status.hooks = view.services.hooks.registry().hooks().len();
         self.refresh_names();

@@ -67,6 +67,7 @@ async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
         trust::Asked::Answered => loaded = options.load(world)?,
         trust::Asked::Left => return Ok(crate::exit::OK),
     }
+    crate::log::learn_secrets(&loaded);
     let opened = Opened::new(options, world.clone(), loaded)?;
     match terminal {
         Some((guard, input)) => driver::converse(args, world, opened, guard, input).await,

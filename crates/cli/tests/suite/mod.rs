@@ -6,6 +6,7 @@ mod doctor;
 mod examples;
 mod fire;
 mod hooktest;
+mod log;
 mod manage;
 mod migrate;
 mod tui;

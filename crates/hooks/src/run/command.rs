@@ -37,6 +37,7 @@ impl Runner {
             Ok(started) => started,
             Err(end) => return RunEnd::not_run(end),
         };
+        tracing::debug!(pid = process.pid(), "its process runs");
         let mut end = tokio::select! {
             biased;
             waited = process.wait() => ended(waited),

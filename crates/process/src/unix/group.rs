@@ -92,14 +92,18 @@ impl Group {
 
     /// Asks all members to end.
     pub(super) fn ask(&self) {
-        let _ = self.reach(Some(Signal::TERM));
+        if self.reach(Some(Signal::TERM)).is_ok() {
+            tracing::debug!(pid = self.id(), "asked to end");
+        }
         // A stopped process hears nothing until it goes on.
         let _ = self.reach(Some(Signal::CONT));
     }
 
     /// Ends all members.
     pub(super) fn kill(&self) {
-        let _ = self.reach(Some(Signal::KILL));
+        if self.reach(Some(Signal::KILL)).is_ok() {
+            tracing::debug!(pid = self.id(), "killed");
+        }
     }
 
     fn reach(&self, signal: Option<Signal>) -> rustix::io::Result<()> {

@@ -22,6 +22,7 @@ pub(super) fn launch(
     let stdio = [0, 1, 2].map(|at| moved[at].as_ref().map_or(stdio[at], AsFd::as_fd));
     let leader = Leader::new(start(program, stdio)?)?;
     groups.add(leader.group());
+    tracing::trace!(pid = leader.group().id(), program = %program.path.display(), "started");
     Ok(leader)
 }
 

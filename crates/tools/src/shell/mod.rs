@@ -70,7 +70,9 @@ pub(crate) fn start(command: &str, directory: &Path, ctx: &ToolContext) -> io::R
     let (sink, mut decoder) = (ctx.output.clone(), Utf8Stream::default());
     let live = Box::new(move |piece: &[u8]| sink.send(&decoder.push(piece)));
     let output = Output::Together(Keep::Ends(ctx.shell.max_output_bytes), live);
-    Process::spawn(&mut program, Input::Empty, output, &ctx.background).map(Box::new).map(Command)
+    let process = Process::spawn(&mut program, Input::Empty, output, &ctx.background)?;
+    tracing::debug!(pid = process.pid(), shell = %shell.display(), "a shell command runs");
+    Ok(Command(Box::new(process)))
 }
 
 fn find_shell(directory: &Path, ctx: &ToolContext) -> Option<PathBuf> {
@@ -126,6 +128,7 @@ impl Command {
         if !matches!(end, ShellEnd::Exited(_)) {
             self.0.end(ctx.shell.grace, Until::GroupGone).await;
         }
+        tracing::debug!(pid = self.pid(), ?end, ms = started.elapsed().as_millis(), "the shell command has ended");
         Ok(self.leave(end).await)
     }
 

@@ -1,0 +1,109 @@
+//! The log: what the program did, in a file of the user's, for when something is odd. Off unless asked for, never on a
+//! screen, and without secrets.
+//!
+//! Every crate says what it does through `tracing`, which costs next to nothing while nobody listens; this is who listens.
+//! `filter.rs` chooses, `line.rs` writes a line, `secrets.rs` takes out what must not be in it, `file.rs` keeps it.
+
+mod file;
+mod filter;
+mod line;
+mod listener;
+mod secrets;
+
+use std::panic::PanicHookInfo;
+use std::path::PathBuf;
+
+use hookwright_settings::{Loaded, Paths, World};
+use tracing::level_filters::LevelFilter;
+use tracing::{Dispatch, dispatcher};
+
+use file::LogFile;
+use filter::Filter;
+use listener::Listener;
+use secrets::Secrets;
+
+/// What says which lines are wanted.
+const VARIABLE: &str = "HOOKWRIGHT_LOG";
+
+/// Begins to log if the variable says so, or else at `level` if there is one. What went wrong comes back as words for the
+/// user: the program goes on without a log.
+pub(crate) fn start(level: Option<LevelFilter>, world: &World) -> Vec<String> {
+    let asked = world.var(VARIABLE).map(str::trim).filter(|text| !text.is_empty());
+    let (filter, mut warnings) = match asked {
+        Some(text) => filter::read(text),
+        None => (level.map(Filter::all), Vec::new()),
+    };
+    // With nothing usable in the variable, the flag still counts.
+    let Some(filter) = filter.or_else(|| level.map(Filter::all)) else { return warnings };
+    if filter.most() == LevelFilter::OFF {
+        return warnings;
+    }
+    let path = Paths::new(world).log;
+    match LogFile::open(&path) {
+        Ok(file) => {
+            let secrets = Secrets::default();
+            secrets.learn(&world.env, &[]);
+            listen(Listener::new(filter, secrets, file), world);
+        }
+        Err(error) => warnings.push(format!("there is no log: {} can't be opened: {error}", path.display())),
+    }
+    warnings
+}
+
+fn listen(listener: Listener, world: &World) {
+    // Nobody else listens in this program.
+    if dispatcher::set_global_default(Dispatch::new(listener)).is_err() {
+        return;
+    }
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        panicked(panic);
+        before(panic);
+    }));
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), cwd = %world.cwd.display(), "begins");
+}
+
+/// Where the log is, if there is one.
+pub(crate) fn path() -> Option<PathBuf> {
+    dispatcher::get_default(|dispatch| Some(dispatch.downcast_ref::<Listener>()?.path().to_owned()))
+}
+
+/// Takes note of secrets that are not in the process's own environment: those of `.env` files, and what the settings say
+/// must not be seen.
+pub(crate) fn learn_secrets(loaded: &Loaded) {
+    dispatcher::get_default(|dispatch| {
+        if let Some(listener) = dispatch.downcast_ref::<Listener>() {
+            let blocked = loaded.redaction.as_ref().map_or(&[][..], |redaction| &redaction.blocked);
+            listener.secrets().learn(&loaded.world.env, blocked);
+        }
+    });
+}
+
+/// Puts a panic on record, with its place.
+fn panicked(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    tracing::error!(place, thread = std::thread::current().name(), "panic: {}", panic.payload_as_str().unwrap_or("?"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_logged_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.log");
+        let filter = Filter::all(LevelFilter::ERROR);
+        let listener = Listener::new(filter, Secrets::default(), LogFile::open(&path).unwrap());
+        dispatcher::with_default(&Dispatch::new(listener), || {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(panicked));
+            let caught = std::panic::catch_unwind(|| panic!("on purpose"));
+            std::panic::set_hook(before);
+            assert!(caught.is_err());
+        });
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.contains("ERROR") && text.contains("cli::log: panic: on purpose place="), "{text}");
+        assert!(text.contains("src/log/mod.rs:"), "{text}");
+    }
+}

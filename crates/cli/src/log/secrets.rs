@@ -1,0 +1,200 @@
+//! Takes secrets out of text before it is written: values that the environment names as secret, what stands behind a
+//! secret's name, and what looks like a key. In doubt something harmless is taken out too.
+
+use std::ffi::OsString;
+use std::sync::{PoisonError, RwLock};
+
+use hookwright_hooks::{Redaction, looks_like_a_key};
+
+/// What stands in a secret's place.
+const HIDDEN: &str = "***";
+/// Shorter values are no secrets worth the name, and would be found everywhere.
+const SHORTEST: usize = 6;
+
+/// The secrets that are known by their value; the others are known by their looks.
+#[derive(Default)]
+pub(super) struct Secrets(RwLock<Vec<String>>);
+
+impl Secrets {
+    /// Takes note of an environment's secrets; of those in `blocked` whatever they look like.
+    pub(super) fn learn(&self, env: &[(OsString, OsString)], blocked: &[String]) {
+        let rules = Redaction { allowed: Vec::new(), blocked: blocked.to_vec() };
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        for (name, value) in env {
+            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+            if value.len() >= SHORTEST && rules.hides(&name, &value) {
+                // The same as it stands in JSON, if that differs.
+                let quoted = serde_json::Value::from(&*value).to_string();
+                known.extend([value.into_owned(), quoted[1..quoted.len() - 1].to_owned()]);
+            }
+        }
+        // One secret may be a part of another.
+        known.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        known.dedup();
+    }
+
+    /// The text without secrets.
+    pub(super) fn hide(&self, text: &str) -> String {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let mut text = text.to_owned();
+        for secret in known.iter() {
+            if text.contains(secret.as_str()) {
+                text = text.replace(secret.as_str(), HIDDEN);
+            }
+        }
+        hide_by_looks(&hide_named(&hide_blocks(&text)))
+    }
+}
+
+/// Whether what stands behind such a name is a secret.
+pub(super) fn is_secret_name(name: &str) -> bool {
+    const LAST_WORDS: [&str; 12] = [
+        "key",
+        "apikey",
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "passphrase",
+        "credential",
+        "credentials",
+        "authorization",
+        "auth",
+        "cookie",
+    ];
+    let last = name.rsplit(['_', '-']).next().unwrap_or(name);
+    LAST_WORDS.iter().any(|word| last.eq_ignore_ascii_case(word))
+}
+
+/// `-----BEGIN …`, to its end.
+fn hide_blocks(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, block)) = rest.split_once("-----BEGIN ") {
+        out.push_str(before);
+        out.push_str(HIDDEN);
+        let after = block.split_once("-----END ").and_then(|(_, end)| end.split_once("-----"));
+        rest = after.map_or("", |(_, after)| after);
+    }
+    out + rest
+}
+
+/// `key=…`, `"token": "…"`, `Authorization: …`.
+fn hide_named(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['=', ':']) {
+        let (before, after) = rest.split_at(at);
+        let (sign, after) = after.split_at(1);
+        out.push_str(before);
+        out.push_str(sign);
+        rest = after;
+        let Some(end_of) = named_value(before, sign) else { continue };
+        let value = rest.trim_start_matches([' ', '\\', '"', '\'']);
+        let length = value.find(end_of).unwrap_or(value.len());
+        if length > 0 {
+            out.push_str(&rest[..rest.len() - value.len()]);
+            out.push_str(HIDDEN);
+            rest = &value[length..];
+        }
+    }
+    out + rest
+}
+
+/// If a secret's name stands before the sign: what ends its value.
+fn named_value(before: &str, sign: &str) -> Option<fn(char) -> bool> {
+    let bare = before.trim_end_matches([' ', '\\', '"', '\'']);
+    let start = bare.rfind(|char: char| !char.is_ascii_alphanumeric() && !"_-".contains(char));
+    let name = &bare[start.map_or(0, |at| at + bare[at..].chars().next().map_or(0, char::len_utf8))..];
+    if !is_secret_name(name) {
+        return None;
+    }
+    // These are made of several words.
+    if ["authorization", "cookie"].iter().any(|header| name.to_ascii_lowercase().ends_with(header)) {
+        return Some(|char| matches!(char, '"' | '\'' | '\n'));
+    }
+    // In prose a colon only means that more follows.
+    let is_prose = sign == ":" && bare.len() == before.len() && !name.contains(['_', '-']);
+    (!is_prose).then_some(|char| char.is_whitespace() || "\"'\\&,;)}]<>".contains(char))
+}
+
+/// Words, and parts of addresses, that have the shape of a key.
+fn hide_by_looks(text: &str) -> String {
+    fn ends_word(char: char) -> bool {
+        char.is_whitespace() || "\"'`,;()[]{}<>|\\".contains(char)
+    }
+    fn ends_part(char: char) -> bool {
+        "=&?:/@#".contains(char)
+    }
+    let mut out = String::with_capacity(text.len());
+    for piece in text.split_inclusive(ends_word) {
+        let word = piece.trim_end_matches(ends_word);
+        if looks_like_a_key(word) {
+            out.push_str(HIDDEN);
+        } else {
+            for piece in word.split_inclusive(ends_part) {
+                let part = piece.trim_end_matches(ends_part);
+                out.push_str(if looks_like_a_key(part) { HIDDEN } else { part });
+                out.push_str(&piece[part.len()..]);
+            }
+        }
+        out.push_str(&piece[word.len()..]);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hide(text: &str) -> String {
+        Secrets::default().hide(text)
+    }
+
+    #[test]
+    fn secrets_of_the_environment_go_wherever_they_stand() {
+        let secrets = Secrets::default();
+        let env = [
+            ("MY_TOKEN", "hunter2-hunter2"),
+            ("DB_PASSWORD", "say \"friend\""),
+            ("SHORT_KEY", "us"),
+            ("A", "plain value"),
+        ];
+        let env = env.map(|(name, value)| (name.into(), value.into()));
+        secrets.learn(&env, &[]);
+        assert_eq!(secrets.hide("it is xhunter2-hunter2x, us, plain value"), "it is x***x, us, plain value");
+        assert_eq!(secrets.hide(r#"say "friend", or {"a": "say \"friend\""}"#), r#"***, or {"a": "***"}"#);
+        secrets.learn(&env, &["A".to_owned()]);
+        assert_eq!(secrets.hide("a plain value"), "a ***");
+    }
+
+    #[test]
+    fn what_stands_behind_a_secrets_name_goes() {
+        for (text, hidden) in [
+            ("GET https://h/v1?key=abc&alt=sse", "GET https://h/v1?key=***&alt=sse"),
+            ("x-goog-api-key: abc def", "x-goog-api-key: *** def"),
+            ("Authorization: Bearer a.b c\nnext", "Authorization: ***\nnext"),
+            (r#"{"apiKey": "abc", "n": 1}"#, r#"{"apiKey": "***", "n": 1}"#),
+            (r#"{\"token\": \"abc\"}"#, r#"{\"token\": \"***\"}"#),
+            ("MY_SECRET=abc run", "MY_SECRET=*** run"),
+            ("password = 'abc'", "password = '***'"),
+            ("the key: is this, tokens=12, keys=3", "the key: is this, tokens=12, keys=3"),
+        ] {
+            assert_eq!(hide(text), hidden);
+        }
+    }
+
+    #[test]
+    fn what_looks_like_a_key_goes() {
+        for (text, hidden) in [
+            ("got (AIzaSy0123456789012345678901)", "got (***)"),
+            ("https://h/ghp_0123456789abcdef0123/x", "https://h/***/x"),
+            ("connect postgres://u:p@h/d now", "connect *** now"),
+            ("-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY----- after", "*** after"),
+            ("-----BEGIN KEY-----\nabc", "***"),
+            ("a sk-short and ünïcode: fine", "a sk-short and ünïcode: fine"),
+        ] {
+            assert_eq!(hide(text), hidden);
+        }
+    }
+}
