@@ -34,18 +34,18 @@ pub(crate) enum ModelAnswer {
     Failed(ModelError, Chunk),
 }
 
-impl Answer {
+impl ModelAnswer {
     fn log(&self, took: Duration) {
         if !tracing::enabled!(tracing::Level::DEBUG) {
             return;
         }
         let (end, chunk, why) = match self {
-            Answer::Complete(chunk, _) => ("complete", Some(chunk), None),
-            Answer::Denied(reason) => ("denied", None, Some(reason.clone())),
-            Answer::Stopped(reason, chunk) => ("stopped", Some(chunk), Some(reason.clone())),
-            Answer::Cancelled(chunk) => ("cancelled", Some(chunk), None),
-            Answer::Loop(reason, chunk) => ("loop", Some(chunk), Some(reason.clone())),
-            Answer::Failed(error, chunk) => ("failed", Some(chunk), Some(error.to_string())),
+            ModelAnswer::Complete(chunk, _) => ("complete", Some(chunk), None),
+            ModelAnswer::Denied(reason) => ("denied", None, Some(reason.clone())),
+            ModelAnswer::Stopped(reason, chunk) => ("stopped", Some(chunk), Some(reason.clone())),
+            ModelAnswer::Cancelled(chunk) => ("cancelled", Some(chunk), None),
+            ModelAnswer::Loop(reason, chunk) => ("loop", Some(chunk), Some(reason.clone())),
+            ModelAnswer::Failed(error, chunk) => ("failed", Some(chunk), Some(error.to_string())),
         };
         let usage = chunk.and_then(|chunk| chunk.usage).unwrap_or_default();
         let (tokens_in, tokens_out) = (usage.prompt, usage.candidates);
