@@ -31,7 +31,8 @@ pub(super) struct Conductor {
     pub(super) world: World,
     pub(super) shared: std::sync::Arc<Shared>,
     pub(super) watch: Watch,
-    asked: UnboundedReceiver<Asked>,
+    /// What is asked; nothing once nobody is left who could ask.
+    asked: Option<UnboundedReceiver<Asked>>,
     work: Work,
     /// Ends what runs now.
     cancel: CancellationToken,
@@ -90,7 +91,7 @@ impl Conductor {
             options,
             world,
             shared,
-            asked,
+            asked: Some(asked),
             work: Work::Idle(Box::new(made.agent)),
             cancel: CancellationToken::new(),
             waiting: VecDeque::new(),
@@ -118,7 +119,7 @@ impl Conductor {
         while !self.is_over() {
             tokio::select! {
                 biased;
-                asked = self.asked.recv() => self.take(asked),
+                asked = hear(&mut self.asked) => self.take(asked),
                 agent = self.work.done() => self.done(agent),
                 _ = look.tick(), if looks => self.look(),
             }
@@ -370,6 +371,16 @@ fn panic_message(error: JoinError) -> String {
     let Ok(payload) = error.try_into_panic() else { return "it was ended".to_owned() };
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
+}
+
+/// The next thing asked. That nobody is left to ask is said once, or nothing else would be heard any more.
+async fn hear(asked: &mut Option<UnboundedReceiver<Asked>>) -> Option<Asked> {
+    let Some(receiver) = asked else { return std::future::pending().await };
+    let next = receiver.recv().await;
+    if next.is_none() {
+        *asked = None;
+    }
+    next
 }
 
 impl Job {
