@@ -227,14 +227,8 @@ impl Conductor {
     }
 
     fn begin(&mut self, job: Job) {
-        let Work::Idle(mut agent) = std::mem::replace(&mut self.work, Work::Lost) else { return };
+        let Work::Idle(agent) = std::mem::replace(&mut self.work, Work::Lost) else { return };
         self.cancel = CancellationToken::new();
-        if let Some(model) = self.later.model.take() {
-            agent.set_model(model);
-        }
-        if let Some(system) = self.later.system.take() {
-            agent.set_system(system);
-        }
         if let Job::Resume(next) = &job {
             let services = next.services().clone();
             let model = next.model().to_owned();
@@ -247,7 +241,7 @@ impl Conductor {
     }
 
     fn done(&mut self, agent: Result<Box<Agent>, JoinError>) {
-        let agent = match agent {
+        let mut agent = match agent {
             Ok(agent) => agent,
             Err(error) => {
                 tracing::error!(%error, "the agent was lost");
@@ -257,6 +251,12 @@ impl Conductor {
                 return;
             }
         };
+        if let Some(model) = self.later.model.take() {
+            agent.set_model(model);
+        }
+        if let Some(system) = self.later.system.take() {
+            agent.set_system(system);
+        }
         let (model, tokens) = (agent.model().to_owned(), agent.context_tokens());
         self.work = Work::Idle(agent);
         self.shared.change(|view| view.model.clone_from(&model));
