@@ -57,6 +57,8 @@ impl Conductor {
             Err(error) => self.reply(Reply::error(error)),
             Ok(made) => {
                 made.agent.services().approvals.set_mode(view.services.approvals.mode());
+                // Hooks are as they are now, not as they were when the configuration was read.
+                made.agent.services().hooks.reload(view.services.hooks.registry());
                 self.begin_if_idle(Job::Resume(Box::new(made.agent)));
             }
         }
