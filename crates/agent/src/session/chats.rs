@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::conduct::{Conductor, Job};
 use super::open;
-use super::options::SessionOptions;
+use super::options::{SessionError, SessionOptions};
 use super::order::ChatOrder;
 use super::reply::Reply;
 use crate::agent::{Agent, EndReason, StartSource};
@@ -42,26 +42,27 @@ impl Conductor {
             None if others.is_empty() => self.reply(Reply::aside("there are no earlier sessions of this project")),
             None => self.reply(Reply::Sessions(others)),
             Some(Ok(found)) => {
-                let id = found.id.clone();
-                self.go_on_with(id);
+                if self.is_free()
+                    && let Err(error) = self.go_on_with(found.id.clone())
+                {
+                    self.reply(Reply::error(error));
+                }
             }
             Some(Err(error)) => self.reply(Reply::error(error)),
         }
     }
 
     /// Another conversation in this one's place.
-    fn go_on_with(&mut self, id: String) {
+    fn go_on_with(&mut self, id: String) -> Result<(), SessionError> {
         let view = self.shared.view();
         let options = SessionOptions { resume: Some(id), session_id: None, ..self.options.clone() };
-        match open::make(&options, &view.loaded, view.services.events.clone()) {
-            Err(error) => self.reply(Reply::error(error)),
-            Ok(made) => {
-                made.agent.services().approvals.set_mode(view.services.approvals.mode());
-                // Hooks are as they are now, not as they were when the configuration was read.
-                made.agent.services().hooks.reload(view.services.hooks.registry());
-                self.begin_if_idle(Job::Resume(Box::new(made.agent)));
-            }
-        }
+        let made = open::make(&options, &view.loaded, view.services.events.clone())?;
+        let services = made.agent.services();
+        services.approvals.set_mode(view.services.approvals.mode());
+        // Hooks are as they are now, not as they were when the configuration was read.
+        services.hooks.reload(view.services.hooks.registry());
+        self.begin(Job::Resume(Box::new(made.agent)));
+        Ok(())
     }
 
     pub(super) fn chat(&mut self, order: ChatOrder) {
@@ -74,13 +75,11 @@ impl Conductor {
             }
             ChatOrder::Delete(name) => kept.delete(&name).map(|()| format!("deleted `{name}`")),
             ChatOrder::List => Ok(kept.list()),
-            ChatOrder::Resume(name) => match kept.copy(&name, &open::chats_dir(&loaded)) {
-                Ok(id) => {
-                    self.go_on_with(id);
-                    Ok(format!("going on with `{name}`"))
-                }
-                Err(error) => Err(error),
-            },
+            ChatOrder::Resume(_) if !self.is_free() => return,
+            ChatOrder::Resume(name) => kept
+                .copy(&name, &open::chats_dir(&loaded))
+                .and_then(|id| Ok(self.go_on_with(id)?))
+                .map(|()| format!("going on with `{name}`")),
         };
         self.reply(result.map_or_else(Reply::error, Reply::plain));
     }
@@ -100,6 +99,8 @@ enum KeptError {
     Save(#[source] std::io::Error),
     #[error(transparent)]
     Transcript(#[from] TranscriptError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
 }
 
 impl Kept {

@@ -213,12 +213,13 @@ impl Conductor {
         self.tell_waiting();
     }
 
-    /// Something that makes no sense while the agent works on something else.
-    pub(super) fn begin_if_idle(&mut self, job: Job) {
-        match self.work {
-            Work::Idle(_) => self.begin(job),
-            _ => self.reply(Reply::warning("not while the agent works; Esc cancels the turn")),
+    /// Whether something may begin that makes no sense while the agent works on something else; if not, that is said.
+    pub(super) fn is_free(&self) -> bool {
+        let free = matches!(self.work, Work::Idle(_));
+        if !free {
+            self.reply(Reply::warning("not while the agent works; Esc cancels the turn"));
         }
+        free
     }
 
     fn begin_typed(&mut self, next: Waiting) {
@@ -226,7 +227,7 @@ impl Conductor {
         self.begin(next.job);
     }
 
-    fn begin(&mut self, job: Job) {
+    pub(super) fn begin(&mut self, job: Job) {
         let Work::Idle(agent) = std::mem::replace(&mut self.work, Work::Lost) else { return };
         self.cancel = CancellationToken::new();
         if let Job::Resume(next) = &job {
