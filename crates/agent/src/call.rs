@@ -13,6 +13,7 @@ use tracing::Instrument;
 use crate::approval::Permission;
 use crate::ask::ask;
 use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, ToolEnd, ToolStart};
+use crate::panics::run_tool;
 use crate::scope::Scope;
 use crate::services::{Interaction, Services};
 use crate::translate::hook_context;
@@ -297,7 +298,7 @@ impl Call<'_> {
         context.output = OutputSink::new(move |text| {
             events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });
         });
-        tool.run(&args, &context).await
+        run_tool(tool, &args, &context).await
     }
 
     /// AfterTool: may hide the result, add to it, or put another tool in its place.

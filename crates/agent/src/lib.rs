@@ -16,6 +16,7 @@ pub mod context;
 mod event;
 mod events;
 mod loop_guard;
+mod panics;
 mod policy;
 mod scope;
 mod services;

@@ -18,6 +18,7 @@ use super::watch::Watch;
 use super::{Asked, Shared, When, chats, shell};
 use crate::agent::{Agent, EndReason, StartSource};
 use crate::event::{Activity, AgentEvent, TurnEnd};
+use crate::panics::panic_words;
 use crate::services::{Interaction, Services};
 
 /// How often the configuration is looked at.
@@ -369,9 +370,7 @@ impl Work {
 }
 
 fn panic_message(error: JoinError) -> String {
-    let Ok(payload) = error.try_into_panic() else { return "it was ended".to_owned() };
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
+    error.try_into_panic().map_or_else(|_| "it was ended".to_owned(), |payload| panic_words(&*payload).to_owned())
 }
 
 /// The next thing asked. That nobody is left to ask is said once, or nothing else would be heard any more.

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::event::{AgentEvent, CallError, ToolEnd, ToolStart, TurnEnd};
+use crate::panics::run_tool;
 
 const TOOL: &str = "run_shell_command";
 
@@ -34,7 +35,7 @@ pub(super) async fn run(agent: &mut Agent, command: String, cancel: Cancellation
     context.output =
         OutputSink::new(move |text| events.send(AgentEvent::ToolOutput { call_id: id.clone(), text: text.to_owned() }));
     let started = Instant::now();
-    let result = tool.run(&Value::Object(args.clone()), &context).await;
+    let result = run_tool(tool, &Value::Object(args.clone()), &context).await;
     agent.tell(format!("I ran this command myself: {command}\n\n{}", result.llm_content.to_text()));
     services.events.send(AgentEvent::ToolFinished(Box::new(ToolEnd {
         call_id,

@@ -1,0 +1,29 @@
+//! What is left when something panics: words, and for a tool a call that failed. Nothing else goes down with it.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+
+use hookwright_tools::{Tool, ToolContext, ToolErrorKind, ToolFailure, ToolResult};
+use serde_json::Value;
+
+/// Runs a tool.
+pub(crate) async fn run_tool(tool: &Arc<dyn Tool>, args: &Value, context: &ToolContext) -> ToolResult {
+    let mut run = Box::pin(async { tool.run(args, context).await });
+    // After a panic the future is never polled again, so nobody sees what it left half done.
+    let poll = |cx: &mut std::task::Context<'_>| match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(cx))) {
+        Ok(poll) => poll,
+        Err(payload) => {
+            let message = format!("{} panicked: {}", tool.name(), panic_words(&*payload));
+            Poll::Ready(ToolFailure::new(ToolErrorKind::UnhandledException, message).into())
+        }
+    };
+    std::future::poll_fn(poll).await
+}
+
+/// What a panic says.
+pub(crate) fn panic_words(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("nobody knows why")
+}
