@@ -1,0 +1,20 @@
+//! The agent from prompt to answer and the session around it: a scripted model, real hooks, no binary.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod suite {
+    mod agent;
+    mod approval;
+    mod call;
+    mod chats;
+    mod compress;
+    mod ending;
+    mod hooks;
+    mod orders;
+    mod queue;
+    mod reload;
+    mod stream;
+    mod support;
+    mod turn;
+}

@@ -1,0 +1,139 @@
+//! A configuration that changes on disk while a session runs: what is good acts at once, what is broken changes nothing.
+
+use hookwright_agent::session::Order;
+use hookwright_agent::{AgentEvent, ApprovalReply};
+use serde_json::{Value, json};
+
+use super::support::{Project, Running};
+
+/// Reads until a reply has these words.
+async fn hears(session: &mut Running, words: &str) -> String {
+    loop {
+        let reply = session.reply().await;
+        if reply.contains(words) {
+            return reply;
+        }
+    }
+}
+
+/// Lets the model run a command; whether the user was asked, who says no.
+async fn is_asked(session: &mut Running) -> bool {
+    session.prompt(r#"call run_shell_command {"command": "echo hi"}"#);
+    let asked = session
+        .find(|event| match event {
+            AgentEvent::Approval(_, reply) => {
+                reply.send(ApprovalReply::Deny(None)).unwrap();
+                Some(true)
+            }
+            AgentEvent::ToolStarted(_) => Some(false),
+            _ => None,
+        })
+        .await;
+    session.idle().await;
+    asked
+}
+
+fn with(project: &Project, hooks: &[(&str, &str)]) -> Value {
+    let mut settings = project.settings();
+    for (event, name) in hooks {
+        let hook = json!({"type": "command", "name": name, "command": project.script(name, "")});
+        settings["hooks"][event] = json!([{"hooks": [hook]}]);
+    }
+    settings
+}
+
+fn change(project: &Project, settings: &Value) {
+    project.write(".gemini/settings.json", &format!("{settings:#}"));
+}
+
+#[tokio::test]
+async fn a_new_hook_is_told_of_and_runs() {
+    let project = Project::new().hook("BeforeAgent", "old", "");
+    let mut session = project.session().await;
+    change(&project, &with(&project, &[("AfterAgent", "new")]));
+    let news = hears(&mut session, "settings.json changed").await;
+    assert!(news.contains("added new on AfterAgent"), "{news}");
+    session.answer("say hello").await;
+    assert_eq!((project.inputs("old").len(), project.inputs("new").len()), (1, 1));
+    change(&project, &json!({}));
+    let news = hears(&mut session, "settings.json changed").await;
+    assert!(news.contains("removed old") && news.contains("removed new"), "{news}");
+    session.answer("say hello").await;
+    assert_eq!((project.inputs("old").len(), project.inputs("new").len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_broken_file_keeps_the_old_hooks_until_it_is_mended() {
+    let project = Project::new().hook("BeforeAgent", "old", "");
+    let mut session = project.session().await;
+    project.write(".gemini/settings.json", "{ \"hooks\": ");
+    hears(&mut session, "is broken; the hooks stay as they were").await;
+    session.answer("say hello").await;
+    assert_eq!(project.inputs("old").len(), 1);
+    assert_eq!(session.handle.view().hooks().len(), 1);
+    change(&project, &with(&project, &[("AfterAgent", "new")]));
+    hears(&mut session, "added new").await;
+    session.answer("say hello").await;
+    assert_eq!((project.inputs("old").len(), project.inputs("new").len()), (2, 1));
+}
+
+#[tokio::test]
+async fn tools_that_run_unasked_follow() {
+    let project = Project::new();
+    let mut session = project.session().await;
+    assert!(is_asked(&mut session).await);
+    change(&project, &json!({"tools": {"allowed": ["run_shell_command(echo)"]}}));
+    hears(&mut session, "settings.json changed").await;
+    assert!(!is_asked(&mut session).await);
+    change(&project, &json!({"tools": {}}));
+    hears(&mut session, "settings.json changed").await;
+    assert!(is_asked(&mut session).await);
+}
+
+#[tokio::test]
+async fn what_hooks_may_see_of_the_environment_follows() {
+    let project = Project::new().hook("BeforeAgent", "look", "echo \"${HOME:+home} ${GEMINI_API_TOKEN:-none}\" >>seen");
+    let mut session = project.session_in(&[("GEMINI_API_TOKEN", "secret")]);
+    session.idle().await;
+    session.answer("say hello").await;
+    let redaction = json!({"security": {"environmentVariableRedaction": {"enabled": true}}});
+    project.write_settings(&redaction);
+    hears(&mut session, "settings.json changed").await;
+    session.answer("say hello").await;
+    assert_eq!(project.read("seen"), "home secret\nhome none\n");
+}
+
+#[tokio::test]
+async fn a_hook_whose_script_changes_is_told_of() {
+    let project = Project::new().hook("BeforeAgent", "old", "");
+    let mut session = project.session().await;
+    project.script("old", "echo 'no more' >&2; exit 2");
+    let news = hears(&mut session, "old.sh changed").await;
+    assert!(news.contains(".gemini/hooks/old.sh"), "{news}");
+    let (text, end) = session.answer("say hello").await;
+    assert_eq!((text.as_str(), end.kind()), ("", Some("blocked")));
+}
+
+#[tokio::test]
+async fn a_change_in_the_middle_of_a_turn_acts_on_what_comes_next() {
+    let project = Project::new().pipe("gate").hook("BeforeAgent", "hold", "read _ <gate");
+    let mut session = project.session().await;
+    session.prompt("say hello");
+    session.until(|event| matches!(event, AgentEvent::HookStarted { .. })).await;
+    change(&project, &with(&project, &[("AfterAgent", "new")]));
+    hears(&mut session, "added new").await;
+    project.let_go("gate").await;
+    session.idle().await;
+    assert_eq!(project.inputs_of("new", "prompt_response"), ["hello"]);
+}
+
+#[tokio::test]
+async fn new_custom_commands_are_found_on_demand() {
+    let project = Project::new();
+    let mut session = project.session().await;
+    project.write(".gemini/commands/greet.toml", "description = \"says hello\"\nprompt = \"say hello\"\n");
+    session.order(Order::CustomCommands);
+    session.until(|event| matches!(event, AgentEvent::Configured)).await;
+    let names: Vec<_> = session.handle.view().commands.list.iter().map(|command| command.name.clone()).collect();
+    assert_eq!(names, ["greet"]);
+}

@@ -1,0 +1,244 @@
+//! One request: what BeforeModel and BeforeToolSelection make of it, and that nothing of the answer gets past AfterModel.
+
+use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_hooks::EventKind;
+use hookwright_model::{Chunk, Part};
+use hookwright_tools::ToolKind;
+use serde_json::{Value, json};
+
+use super::support::{Project, Script, Stage, TestTool, answer, call, shared_log, specific};
+
+const SECRET: &str = "hunter2";
+
+/// Replaces pieces that hold the secret.
+fn redacts() -> String {
+    let replaced = specific(json!({"llm_response": {"candidates": [{"content": {"parts": ["[gone] "]}}]}}));
+    format!("case $input in *'\"content\":\"hunter2'*)\n{replaced}\n;; esac")
+}
+
+/// Everything told, but for what hooks themselves were given.
+fn told(stage: &Stage) -> String {
+    let others = stage.seen.iter().filter(|event| !matches!(event, AgentEvent::HookFinished { .. }));
+    others.map(|event| format!("{event:?}\n")).collect()
+}
+
+fn changes(request: Value) -> String {
+    specific(json!({"llm_request": request}))
+}
+
+#[tokio::test]
+async fn a_hook_changes_the_request_and_not_the_history() {
+    let change = changes(json!({
+        "model": "another", "config": {"temperature": 0.25}, "messages": [{"role": "user", "content": "changed"}],
+    }));
+    let project = Project::new().hook("BeforeModel", "patch", &change).hook("AfterModel", "after", "");
+    let mut stage = project.stage(Script::new().says("ok"));
+    assert_eq!(stage.prompt("original").await, TurnEnd::Answered);
+    let request = &stage.script.requests()[0];
+    assert_eq!((request.model.as_str(), request.generation.temperature), ("another", Some(0.25)));
+    assert_eq!(request.contents[0].text(), "changed");
+    assert_eq!(stage.texts(), ["original", "ok"]);
+    assert_eq!(project.inputs("after")[0]["llm_request"]["model"], "another");
+}
+
+#[tokio::test]
+async fn a_change_that_makes_no_sense_is_said() {
+    let project = Project::new().hook("BeforeModel", "patch", &changes(json!({"config": {"temperature": "warm"}})));
+    let mut stage = project.stage(Script::new().says("ok"));
+    assert_eq!(stage.prompt("hello").await, TurnEnd::Answered);
+    let told = told(&stage);
+    assert!(told.contains("temperature") || told.contains("generation settings"), "{told}");
+    assert_eq!(stage.script.requests()[0].generation.temperature, None);
+}
+
+#[tokio::test]
+async fn a_hook_answers_in_the_models_place() {
+    let said = specific(json!({"llm_response": {"candidates": [{"content": {"parts": ["from the hook"]}}]}}));
+    let project = Project::new().hook("BeforeModel", "instead", &said).hook("AfterAgent", "after", "");
+    let mut stage = project.stage(Script::new());
+    assert_eq!(stage.prompt("hello").await, TurnEnd::Answered);
+    assert!(stage.script.requests().is_empty());
+    assert_eq!((stage.text().as_str(), stage.texts()), ("from the hook", vec!["hello".into(), "from the hook".into()]));
+    assert_eq!(project.inputs_of("after", "prompt_response"), ["from the hook"]);
+}
+
+#[tokio::test]
+async fn a_denied_and_a_stopped_request_are_not_made() {
+    let project = Project::new().hook("BeforeModel", "deny", "echo 'over budget' >&2; exit 2");
+    let mut stage = project.stage(Script::new());
+    assert_eq!(stage.prompt("hello").await, TurnEnd::Blocked("over budget".into()));
+    assert!(stage.script.requests().is_empty());
+    assert_eq!(stage.texts(), ["hello"]);
+
+    let stop = answer(&json!({"continue": false, "stopReason": "closed"}));
+    let project = Project::new().hook("BeforeModel", "stop", &stop);
+    let mut stage = project.stage(Script::new());
+    assert_eq!(stage.prompt("hello").await, TurnEnd::Stopped("closed".into()));
+    assert!(stage.script.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_call_outside_of_the_selection_is_refused() {
+    let only = specific(json!({"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["look"]}}));
+    let project = Project::new().hook("BeforeToolSelection", "only", &only).hook("BeforeTool", "guard", "");
+    let (log, note) = shared_log();
+    let act = TestTool::make("act", ToolKind::Read, move |_, _| {
+        note("acted");
+        async { String::new() }
+    });
+    let script = Script::new().parts(vec![call("act", json!({})), call("look", json!({"text": "x"}))]).says("ok");
+    let mut stage = project.setup(script).tool(act).tool(TestTool::echo("look", ToolKind::Read)).open();
+    assert_eq!(stage.prompt("hello").await, TurnEnd::Answered);
+    assert!(log.lock().unwrap().is_empty());
+    let results = stage.results();
+    assert_eq!(results[0], ("error".into(), "act was not called: only look may be called now".into()));
+    assert_eq!(results[1], ("output".into(), "heard x".into()));
+    assert_eq!(project.inputs_of("guard", "tool_name"), ["look"]);
+    let choice = stage.script.requests()[0].tool_choice.clone().unwrap();
+    assert!(choice.allows("look") && !choice.allows("act"));
+}
+
+#[tokio::test]
+async fn what_a_hook_replaces_is_nowhere() {
+    let project = Project::new().hook("AfterModel", "redact", &redacts()).hook("AfterAgent", "after", "");
+    let script = Script::new().pieces(&["the word is ", "hunter2 ", "I think"]).says("again");
+    let mut stage = project.stage(script);
+    assert_eq!(stage.prompt("which word?").await, TurnEnd::Answered);
+    assert_eq!(stage.text(), "the word is [gone] I think");
+    assert_eq!(stage.texts()[1], "the word is [gone] I think");
+    assert!(!told(&stage).contains(SECRET), "{}", told(&stage));
+    assert_eq!(project.inputs_of("after", "prompt_response"), ["the word is [gone] I think"]);
+    let transcript = project.inputs("after")[0]["transcript_path"].as_str().unwrap().to_owned();
+    assert!(!std::fs::read_to_string(transcript).unwrap().contains(SECRET));
+    stage.prompt("again?").await;
+    assert!(!stage.script.told(1).contains(SECRET));
+    assert!(stage.script.told(1).contains("[gone]"));
+}
+
+#[tokio::test]
+async fn a_hook_sees_piece_by_piece_what_was_left_of_those_before() {
+    let project = Project::new().hook("AfterModel", "redact", &redacts());
+    let mut stage = project.stage(Script::new().pieces(&["one ", "hunter2 ", "three"]));
+    stage.prompt("count").await;
+    assert_eq!(project.inputs_of("redact", "content"), ["one ", "hunter2 ", "three"]);
+    assert_eq!(project.inputs_of("redact", "full_content"), ["one ", "one hunter2 ", "one [gone] three"]);
+}
+
+#[tokio::test]
+async fn no_piece_is_shown_before_the_hook_has_let_it_pass() {
+    let project = Project::new().hook("AfterModel", "look", "");
+    let mut stage = project.stage(Script::new().pieces(&["one ", "two ", "three"]));
+    stage.prompt("count").await;
+    let mut judged = 0;
+    let mut shown = 0;
+    for event in &stage.seen {
+        match event {
+            AgentEvent::HookFinished { report, .. } if report.event == EventKind::AfterModel => judged += 1,
+            AgentEvent::Text(_) => {
+                shown += 1;
+                assert_eq!(judged, shown, "each piece right after its hook");
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(shown, 3);
+}
+
+#[tokio::test]
+async fn a_denied_answer_is_dropped_whole_and_said_to_be() {
+    let project = Project::new().hook(
+        "AfterModel",
+        "deny",
+        "case $input in *'\"content\":\"hunter2'*) echo 'a secret' >&2; exit 2;; esac",
+    );
+    let mut stage = project.stage(Script::new().pieces(&["well, ", "hunter2", "never"]).says("ok"));
+    assert_eq!(stage.prompt("which word?").await, TurnEnd::Blocked("a secret".into()));
+    assert_eq!(stage.text(), "well, ");
+    stage.position(|event| matches!(event, AgentEvent::AnswerDropped { reason } if reason == "a secret"));
+    assert_eq!(stage.texts(), ["which word?"]);
+    stage.prompt("and now?").await;
+    assert!(!stage.script.told(1).contains("well"));
+}
+
+#[tokio::test]
+async fn a_stopped_answer_keeps_what_came_before() {
+    let stop = answer(&json!({"continue": false, "stopReason": "enough"}));
+    let project =
+        Project::new().hook("AfterModel", "stop", &format!("case $input in *'\"content\":\"two'*)\n{stop}\n;; esac"));
+    let mut stage = project.stage(Script::new().pieces(&["one ", "two ", "three"]));
+    assert_eq!(stage.prompt("count").await, TurnEnd::Stopped("enough".into()));
+    assert_eq!((stage.text().as_str(), stage.texts()[1].as_str()), ("one ", "one "));
+}
+
+#[tokio::test]
+async fn thoughts_are_shown_as_such_and_are_no_content() {
+    let project = Project::new().hook("AfterModel", "look", "");
+    let mut stage = project.stage(Script::new().parts(vec![Part::thought("hm"), Part::text("ok")]));
+    stage.prompt("think").await;
+    stage.position(|event| matches!(event, AgentEvent::Thought(thought) if thought == "hm"));
+    assert_eq!((stage.text().as_str(), project.inputs_of("look", "content")), ("ok", vec![json!("ok")]));
+}
+
+#[tokio::test]
+async fn a_hook_that_fails_on_every_piece_is_said_once() {
+    let project = Project::new().hook("AfterModel", "broken", "echo 'no luck' >&2; exit 1");
+    let mut stage = project.stage(Script::new().pieces(&["one ", "two ", "three"]));
+    assert_eq!(stage.prompt("count").await, TurnEnd::Answered);
+    let warned = stage.pick(|event| match event {
+        AgentEvent::HookWarning { hook, .. } => Some(hook.as_str()),
+        _ => None,
+    });
+    assert_eq!(warned, ["broken"]);
+    assert_eq!(project.inputs("broken").len(), 3);
+}
+
+#[tokio::test]
+async fn a_cancel_in_the_middle_keeps_what_was_shown() {
+    let project = Project::new();
+    let (script, sender) = Script::new().live();
+    sender.try_send(Ok(Chunk::text_piece("the first half "))).unwrap();
+    let mut stage = project.stage(script);
+    let end = stage
+        .prompt_watched("tell", |event, cancel| {
+            if matches!(event, AgentEvent::Text(_)) {
+                cancel.cancel();
+            }
+        })
+        .await;
+    assert_eq!(end, TurnEnd::Cancelled);
+    assert_eq!(stage.texts(), ["tell", "the first half "]);
+    assert!(sender.is_closed(), "nobody listens to the model any more");
+}
+
+#[tokio::test]
+async fn a_cancel_while_a_hook_judges_shows_and_keeps_nothing_of_the_piece() {
+    let project =
+        Project::new().hook("AfterModel", "slow", "case $input in *'\"content\":\"hunter2'*) sleep 1000;; esac");
+    let mut stage = project.stage(Script::new().pieces(&["so far ", "hunter2"]));
+    let mut started = 0;
+    let end = stage
+        .prompt_watched("tell", |event, cancel| {
+            started += usize::from(matches!(event, AgentEvent::HookStarted { .. }));
+            if started == 2 {
+                cancel.cancel();
+            }
+        })
+        .await;
+    assert_eq!(end, TurnEnd::Cancelled);
+    assert_eq!((stage.text().as_str(), stage.texts()[1].as_str()), ("so far ", "so far "));
+    assert!(!told(&stage).contains(SECRET));
+}
+
+#[tokio::test]
+async fn a_cancel_ends_the_wait_for_a_model_that_does_not_begin() {
+    let project = Project::new();
+    let mut stage = project.stage(Script::new().hangs());
+    let end = stage
+        .prompt_watched("hello", |event, cancel| {
+            if matches!(event, AgentEvent::ModelRequest { .. }) {
+                cancel.cancel();
+            }
+        })
+        .await;
+    assert_eq!((end, stage.texts()), (TurnEnd::Cancelled, vec!["hello".to_owned()]));
+}

@@ -1,0 +1,157 @@
+//! A project in a box: a home, a folder, hooks that are `sh` scripts, and pipes to hold them up. What the agent does in
+//! it is `stage.rs`, who answers it `model.rs`, what it can call `tool.rs`, and a whole session `running.rs`.
+
+mod model;
+mod running;
+mod stage;
+mod tool;
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+pub(crate) use model::{Script, call, call_as};
+pub(crate) use running::{Running, is_idle, is_text, reply_text, turn_end};
+pub(crate) use stage::{Setup, Stage};
+pub(crate) use tool::{TestTool, shared_log};
+
+/// Far longer than anything here takes: only a hang gets there.
+const HANG: Duration = Duration::from_secs(60);
+
+/// Waits for a future that must not hang.
+#[track_caller]
+pub(crate) fn within<T>(what: &str, future: impl Future<Output = T>) -> impl Future<Output = T> {
+    let what = what.to_owned();
+    let place = std::panic::Location::caller();
+    async move {
+        let result = tokio::time::timeout(HANG, future).await;
+        result.unwrap_or_else(|_| panic!("{place}: waited in vain for {what}"))
+    }
+}
+
+/// A script that prints an answer.
+pub(crate) fn answer(answer: &Value) -> String {
+    format!("cat <<'END'\n{answer}\nEND")
+}
+
+/// A script that answers with something for the event alone.
+pub(crate) fn specific(specific: Value) -> String {
+    answer(&json!({"hookSpecificOutput": specific}))
+}
+
+/// A home and a project that nobody else uses.
+pub(crate) struct Project {
+    folder: TempDir,
+    hooks: Map<String, Value>,
+}
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        let project = Project { folder: TempDir::new().unwrap(), hooks: Map::new() };
+        for folder in ["home", "project/.gemini/hooks", "inputs"] {
+            std::fs::create_dir_all(project.root().join(folder)).unwrap();
+        }
+        project
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    /// The project's folder.
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.root().join("project")
+    }
+
+    /// The user's home.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root().join("home")
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.dir().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[track_caller]
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.dir().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.dir().join(name).exists()
+    }
+
+    /// Adds a hook: a script that finds what it was given in `$input`.
+    pub(crate) fn hook(self, event: &str, name: &str, script: &str) -> Self {
+        self.hook_on(event, "*", name, script)
+    }
+
+    /// Adds a hook for some subjects only.
+    pub(crate) fn hook_on(mut self, event: &str, matcher: &str, name: &str, script: &str) -> Self {
+        let hook = json!({"type": "command", "name": name, "command": self.script(name, script)});
+        let of_event = self.hooks.entry(event).or_insert_with(|| json!([]));
+        of_event.as_array_mut().unwrap().push(json!({"matcher": matcher, "hooks": [hook]}));
+        self
+    }
+
+    /// Writes a hook's script, and gives back the command that runs it. Not executed itself: a file that is just being
+    /// written can't be.
+    pub(crate) fn script(&self, name: &str, script: &str) -> String {
+        let seen = self.seen_by(name);
+        let text = format!("input=$(cat)\nprintf '%s\\n' \"$input\" >>'{}'\n{script}\n", seen.display());
+        self.write(&format!(".gemini/hooks/{name}.sh"), &text);
+        format!("sh .gemini/hooks/{name}.sh")
+    }
+
+    fn seen_by(&self, hook: &str) -> PathBuf {
+        self.root().join("inputs").join(hook)
+    }
+
+    /// What a hook was given, run by run.
+    pub(crate) fn inputs(&self, hook: &str) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.seen_by(hook)).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// One field of what a hook was given, run by run.
+    pub(crate) fn inputs_of(&self, hook: &str, field: &str) -> Vec<Value> {
+        self.inputs(hook).into_iter().map(|input| input[field].clone()).collect()
+    }
+
+    /// The settings that declare the hooks.
+    pub(crate) fn settings(&self) -> Value {
+        json!({"hooks": self.hooks})
+    }
+
+    /// Makes a pipe that a script can wait at, with `read _ <NAME`.
+    pub(crate) fn pipe(self, name: &str) -> Self {
+        let made = std::process::Command::new("mkfifo").arg(self.dir().join(name)).status().unwrap();
+        assert!(made.success());
+        self
+    }
+
+    /// Waits until a script waits at a pipe, and lets it go on.
+    pub(crate) async fn let_go(&self, pipe: &str) {
+        let path = self.dir().join(pipe);
+        let write = tokio::task::spawn_blocking(move || std::fs::write(path, "go\n").unwrap());
+        within(&format!("somebody at {pipe}"), write).await.unwrap();
+    }
+
+    /// The environment of everything that runs in the box.
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let pair = |name: &str, value: &Path| (OsString::from(name), value.as_os_str().to_owned());
+        vec![
+            ("PATH".into(), std::env::var_os("PATH").unwrap_or_default()),
+            ("GEMINI_CLI_TRUST_WORKSPACE".into(), "true".into()),
+            pair("HOME", &self.home()),
+            pair("GEMINI_CLI_SYSTEM_SETTINGS_PATH", &self.home().join("system-settings.json")),
+        ]
+    }
+}

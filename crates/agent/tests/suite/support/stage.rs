@@ -1,0 +1,243 @@
+//! An agent with its hooks, its tools and a scripted model, and everything that it told.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use hookwright_agent::transcript::{Header, Transcript};
+use hookwright_agent::{
+    Agent, AgentEvent, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, EventStream, Events, HookEvents,
+    Interaction, Policy, Services, ToolEnd, TurnEnd,
+};
+use hookwright_hooks::{HookEngine, Layer, Registry, Session, Severity, Source, declare};
+use hookwright_model::{AnyModel, Content, GenerationConfig};
+use hookwright_tools::{Tool, ToolContext, ToolSet, Workspace};
+use tokio_util::sync::CancellationToken;
+
+use super::model::told;
+use super::{HANG, Project, Script};
+
+/// What an agent is made of, before it is made.
+pub(crate) struct Setup<'p> {
+    pub(crate) project: &'p Project,
+    pub(crate) script: Script,
+    pub(crate) interaction: Interaction,
+    pub(crate) mode: ApprovalMode,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) history: Vec<Content>,
+    pub(crate) model: &'static str,
+    pub(crate) max_turns: Option<u32>,
+    pub(crate) compression_threshold: f64,
+}
+
+/// An agent at work.
+pub(crate) struct Stage {
+    pub(crate) agent: Agent,
+    pub(crate) script: Script,
+    /// Everything told since the last prompt.
+    pub(crate) seen: Vec<AgentEvent>,
+    /// What the user was asked, from the beginning.
+    pub(crate) asked: Vec<ApprovalRequest>,
+    /// What the user says, question by question.
+    pub(crate) replies: VecDeque<ApprovalReply>,
+    pub(crate) events: EventStream,
+}
+
+impl Project {
+    /// A headless agent that may do everything.
+    pub(crate) fn setup(&self, script: Script) -> Setup<'_> {
+        Setup {
+            project: self,
+            script,
+            interaction: Interaction::Headless,
+            mode: ApprovalMode::Yolo,
+            tools: Vec::new(),
+            history: Vec::new(),
+            model: "scripted",
+            max_turns: None,
+            compression_threshold: 0.5,
+        }
+    }
+
+    /// A headless agent that may do everything.
+    pub(crate) fn stage(&self, script: Script) -> Stage {
+        self.setup(script).open()
+    }
+}
+
+impl Setup<'_> {
+    /// With a tool more.
+    pub(crate) fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// With somebody to ask, who is asked.
+    pub(crate) fn interactive(self) -> Self {
+        Setup { interaction: Interaction::Interactive, mode: ApprovalMode::Default, ..self }
+    }
+
+    pub(crate) fn open(self) -> Stage {
+        let (events, stream) = Events::channel();
+        let root = self.project.dir();
+        let mut tools = ToolSet::builtin(None);
+        self.tools.into_iter().for_each(|tool| tools.register(tool).unwrap());
+        let mut tool_context = ToolContext::new(Workspace::new(&root, []).unwrap());
+        tool_context.environment = self.project.environment().into();
+        let transcript = transcript(self.project);
+        let services = Services {
+            model: Arc::new(AnyModel::custom(self.script.clone())),
+            tools,
+            tool_context,
+            hooks: engine(self.project, &events, transcript.path()),
+            approvals: Approvals::new(self.mode, Vec::new(), Policy::default()),
+            events,
+            asking: tokio::sync::Mutex::default(),
+            interaction: self.interaction,
+            generation: GenerationConfig::default(),
+            loop_detection: true,
+            max_turns: self.max_turns,
+            compression_threshold: self.compression_threshold,
+        };
+        let history = self.history.into_iter().map(Arc::new).collect();
+        let agent = Agent::new(services, self.model.to_owned(), "the rules".to_owned(), transcript, history);
+        let (seen, asked, replies) = (Vec::new(), Vec::new(), VecDeque::new());
+        Stage { agent, script: self.script, seen, asked, replies, events: stream }
+    }
+}
+
+fn engine(project: &Project, events: &Events, transcript: &Path) -> HookEngine {
+    let declared = declare(&Layer::new(Source::Project, Path::new("settings.json"), &project.settings().to_string()));
+    let errors: Vec<_> = declared.diagnostics.iter().filter(|one| one.severity == Severity::Error).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    let session = Session {
+        id: "session-1".to_owned(),
+        transcript_path: transcript.to_owned(),
+        cwd: project.dir(),
+        project_dir: project.dir(),
+        plans_dir: project.dir().join("plans"),
+    };
+    HookEngine::builder(Registry::new(vec![declared]))
+        .session(session)
+        .environment(project.environment())
+        .observer(Arc::new(HookEvents(events.clone())))
+        .build()
+}
+
+fn transcript(project: &Project) -> Transcript {
+    let header = Header {
+        session_id: "session-1".to_owned(),
+        project: project.dir(),
+        model: "scripted".to_owned(),
+        version: "0".to_owned(),
+        started: "2026-01-02T03:04:05Z".parse().unwrap(),
+    };
+    Transcript::create_in(&project.home().join("chats"), &header).unwrap()
+}
+
+impl Stage {
+    /// Answers a prompt.
+    pub(crate) async fn prompt(&mut self, prompt: &str) -> TurnEnd {
+        self.prompt_watched(prompt, |_, _| {}).await
+    }
+
+    /// Answers a prompt, while somebody looks at what is told and may cancel it.
+    pub(crate) async fn prompt_watched(
+        &mut self,
+        prompt: &str,
+        mut look: impl FnMut(&AgentEvent, &CancellationToken),
+    ) -> TurnEnd {
+        self.seen.clear();
+        let cancel = CancellationToken::new();
+        let Stage { agent, events, seen, asked, replies, .. } = self;
+        let mut take = |event: AgentEvent| {
+            look(&event, &cancel);
+            match event {
+                AgentEvent::Approval(request, reply) => {
+                    let word = replies.pop_front().unwrap_or_else(|| panic!("nobody knows what to say to {request:?}"));
+                    asked.push(*request);
+                    let _ = reply.send(word);
+                }
+                event => seen.push(event),
+            }
+        };
+        let turn = agent.prompt(prompt, &cancel);
+        tokio::pin!(turn);
+        let work = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(event) = events.recv() => take(event),
+                    end = &mut turn => return end,
+                }
+            }
+        };
+        let end = tokio::time::timeout(HANG, work).await.unwrap_or_else(|_| panic!("the turn never ends"));
+        while let Some(event) = events.try_recv() {
+            take(event);
+        }
+        end
+    }
+
+    /// Takes what was told outside of a prompt.
+    pub(crate) fn drain(&mut self) {
+        self.seen.clear();
+        while let Some(event) = self.events.try_recv() {
+            self.seen.push(event);
+        }
+    }
+
+    /// The answer's text, as it was shown.
+    pub(crate) fn text(&self) -> String {
+        self.pick(|event| match event {
+            AgentEvent::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .concat()
+    }
+
+    /// The tool calls that are over.
+    pub(crate) fn finished(&self) -> Vec<&ToolEnd> {
+        self.pick(|event| match event {
+            AgentEvent::ToolFinished(end) => Some(&**end),
+            _ => None,
+        })
+    }
+
+    /// What the user was warned of.
+    pub(crate) fn warnings(&self) -> Vec<&str> {
+        self.pick(|event| match event {
+            AgentEvent::Warning(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// What was told of one sort.
+    pub(crate) fn pick<'s, T>(&'s self, pick: impl Fn(&'s AgentEvent) -> Option<T>) -> Vec<T> {
+        self.seen.iter().filter_map(pick).collect()
+    }
+
+    /// Where something was told.
+    #[track_caller]
+    pub(crate) fn position(&self, is_it: impl Fn(&AgentEvent) -> bool) -> usize {
+        self.seen.iter().position(is_it).unwrap_or_else(|| panic!("it was never told: {:#?}", self.seen))
+    }
+
+    /// The history as JSON: everything that the model would be told.
+    pub(crate) fn history(&self) -> String {
+        told(self.agent.history())
+    }
+
+    /// The messages' texts.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.agent.history().iter().map(|content| content.text()).collect()
+    }
+
+    /// What the model was told of its calls, in order: `output` or `error`, and the text.
+    pub(crate) fn results(&self) -> Vec<(String, String)> {
+        let parts = self.agent.history().iter().flat_map(|content| &content.parts);
+        let responses = parts.filter_map(|part| part.as_function_response());
+        let entry = |(key, value): (&String, &serde_json::Value)| (key.clone(), value.as_str().unwrap().to_owned());
+        responses.flat_map(|response| response.response.iter().map(entry)).collect()
+    }
+}
