@@ -76,10 +76,7 @@ pub use engine::{Builder, HookEngine};
 pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
 pub use files::{CommandFiles, Fingerprinted, NamedFile, Naming, Whereabouts};
 pub use growing::GrowingText;
-pub use input::{
-    AfterAgent, AfterModel, AfterTool, AnyEvent, BeforeAgent, BeforeModel, BeforeTool, BeforeToolSelection, Event,
-    HookInput, Notification, PreCompress, Session, SessionEnd, SessionStart,
-};
+pub use input::*;
 pub use matcher::{Matcher, Pattern};
 pub use merge::{Conflict, Merged};
 pub use model_api::{
@@ -87,10 +84,7 @@ pub use model_api::{
     ToolMode,
 };
 pub use observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
-pub use outcome::{
-    Advice, AfterAgentVerdict, AfterModelVerdict, AfterToolVerdict, BeforeAgentVerdict, BeforeModelVerdict,
-    BeforeToolVerdict, Outcome, Said, SessionStartVerdict, TailCall, ToolSelection,
-};
+pub use outcome::*;
 pub use plan::{Plan, Planner};
 pub use ready::NotReady;
 pub use redact::{Redaction, looks_like_a_key};
