@@ -27,6 +27,8 @@ pub(crate) enum Permission {
 #[derive(Debug)]
 pub struct Approvals {
     mode: RwLock<ApprovalMode>,
+    /// The modes that the user can step through.
+    modes: Vec<ApprovalMode>,
     /// `--allowed-tools` and `tools.allowed`.
     allowed: RwLock<Vec<String>>,
     policy: Policy,
@@ -37,7 +39,24 @@ pub struct Approvals {
 impl Approvals {
     /// Rules for a session.
     pub fn new(mode: ApprovalMode, allowed: Vec<String>, policy: Policy) -> Self {
-        Approvals { mode: RwLock::new(mode), allowed: RwLock::new(allowed), policy, granted: Mutex::default() }
+        Approvals {
+            mode: RwLock::new(mode),
+            modes: ApprovalMode::ALL.to_vec(),
+            allowed: RwLock::new(allowed),
+            policy,
+            granted: Mutex::default(),
+        }
+    }
+
+    /// The same rules, in which only these modes can be stepped through.
+    #[must_use]
+    pub fn with_modes(self, modes: Vec<ApprovalMode>) -> Self {
+        Approvals { modes, ..self }
+    }
+
+    /// The modes that the user can step through.
+    pub fn modes(&self) -> &[ApprovalMode] {
+        &self.modes
     }
 
     /// The approval mode now.

@@ -73,9 +73,12 @@ pub(crate) struct AgentArgs {
     /// Treat this folder as trusted, this once.
     #[arg(long)]
     pub(crate) skip_trust: bool,
-    /// Run no hooks.
+    /// Run no hooks but those that are locked.
     #[arg(long)]
     pub(crate) no_hooks: bool,
+    /// Start without settings files that can't be read, and without the guards that they may hold.
+    #[arg(long)]
+    pub(crate) ignore_broken_settings: bool,
     /// The new session's name.
     #[arg(long, value_name = "ID", conflicts_with = "resume", value_parser = session_name)]
     pub(crate) session_id: Option<String>,

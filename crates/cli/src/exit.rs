@@ -10,6 +10,8 @@ pub(crate) const DENIED: u8 = 2;
 pub(crate) const ASK: u8 = 3;
 /// The command line makes no sense.
 pub(crate) const BAD_INPUT: u8 = 42;
+/// The session does not start, because guards could be missing.
+pub(crate) const UNGUARDED: u8 = 52;
 /// The session's turns are used up.
 pub(crate) const TURN_LIMIT: u8 = 53;
 /// Ctrl-C.

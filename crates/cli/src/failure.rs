@@ -19,7 +19,10 @@ pub(crate) fn print(error: &anyhow::Error) -> u8 {
     }
     // A terminal that is gone hears nothing.
     let _ = print_to_stderr(error);
-    exit::ERROR
+    match error.downcast_ref::<SessionError>() {
+        Some(SessionError::BrokenSettings(_)) => exit::UNGUARDED,
+        _ => exit::ERROR,
+    }
 }
 
 fn print_to_stderr(error: &anyhow::Error) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! From the command line to a session: what the flags mean, and what telemetry records of the session as a whole.
 //! The session itself lives in the agent crate.
 
-use hookwright_agent::session::{HookUse, SessionOptions, SessionView, proxy};
+use hookwright_agent::session::{BrokenSettings, HookUse, SessionOptions, SessionView, proxy};
 use hookwright_agent::{ApprovalMode, Interaction};
 use hookwright_model::{Model, Provider, ReplayOrder};
 use hookwright_settings::{ExtensionChoice, Loaded, Notice, TrustOverride};
@@ -21,6 +21,7 @@ pub(crate) fn options(args: &AgentArgs, interaction: Interaction) -> SessionOpti
             [none] if none == "none" => ExtensionChoice::None,
             names => ExtensionChoice::Only(names.to_vec()),
         },
+        broken: if args.ignore_broken_settings { BrokenSettings::GoOn } else { BrokenSettings::Refuse },
         hooks: if args.no_hooks { HookUse::Off } else { HookUse::On },
         model: args.model.clone(),
         replay: strict.or(fitting),

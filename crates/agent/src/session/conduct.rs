@@ -107,7 +107,7 @@ impl Conductor {
     pub(super) async fn run(mut self) {
         self.tell_configuration();
         for warning in std::mem::take(&mut self.warnings) {
-            self.reply(Reply::warning(warning));
+            self.tell(AgentEvent::Warning(warning));
         }
         if let Work::Idle(agent) = &self.work {
             self.tell(AgentEvent::History(open::last_messages(agent.history())));
@@ -314,7 +314,8 @@ impl Conductor {
     /// Another approval mode, unless the settings forbid it.
     fn mode(&mut self, mode: ApprovalMode) {
         let view = self.shared.view();
-        let forbidden = mode == ApprovalMode::Yolo && view.loaded.settings.security.disable_yolo_mode;
+        let settings_forbid = mode == ApprovalMode::Yolo && view.loaded.settings.security.disable_yolo_mode;
+        let forbidden = settings_forbid || !view.modes().contains(&mode);
         let mode = if forbidden { ApprovalMode::Default } else { mode };
         tracing::debug!(mode = mode.as_str(), "another approval mode");
         view.services.approvals.set_mode(mode);

@@ -13,7 +13,6 @@ use hookwright_settings::{FileState, Notice, Review};
 
 use super::conduct::Conductor;
 use super::open;
-use super::options::HookUse;
 use super::order::HooksOrder;
 use super::reply::{Reply, Tone};
 use super::watch::Watch;
@@ -113,9 +112,7 @@ impl Conductor {
         let news = differences(&before.loaded.registry, &loaded.registry);
         tracing::debug!(files = ?names, ?news, "the configuration has changed");
         self.watch = Watch::new(&loaded);
-        if self.options.hooks == HookUse::On {
-            before.services.hooks.reload(loaded.registry.clone());
-        }
+        before.services.hooks.reload(open::registry(&self.options, &loaded));
         before.services.hooks.set_environment(loaded.hook_environment());
         before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
         self.shared.change(|view| view.loaded = Arc::new(loaded));

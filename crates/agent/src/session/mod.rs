@@ -19,11 +19,12 @@ mod state;
 
 mod watch;
 
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hookwright_hooks::Hook;
 use hookwright_settings::commands::{Commands, discover};
-use hookwright_settings::{Loaded, World};
+use hookwright_settings::{ApprovalMode, FileState, Loaded, World};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -34,7 +35,7 @@ use conduct::Conductor;
 
 pub use choose::proxy;
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, slash_groups};
-pub use options::{HookUse, SessionError, SessionOptions};
+pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions};
 pub use order::{ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
 pub use reply::{Reply, Tone};
 pub use state::{Armed, HookEntry, entries as hook_entries, json as hook_json};
@@ -95,6 +96,11 @@ impl SessionView {
         self.services.hooks.session().id.clone()
     }
 
+    /// The approval modes that the user can step through.
+    pub fn modes(&self) -> &[ApprovalMode] {
+        self.services.approvals.modes()
+    }
+
     /// Every hook as it is now.
     pub fn hooks(&self) -> Vec<HookEntry> {
         state::entries(&self.services.hooks, &self.loaded)
@@ -107,6 +113,9 @@ impl Opened {
     /// # Errors
     /// If a model, a policy, an earlier session or a directory that the options name cannot be used.
     pub fn new(options: SessionOptions, world: World, loaded: Loaded) -> Result<Opened, SessionError> {
+        if let Some(broken) = broken_settings(&loaded).filter(|_| options.broken == BrokenSettings::Refuse) {
+            return Err(SessionError::BrokenSettings(broken.to_owned()));
+        }
         let (events, stream) = Events::channel();
         let made = open::make(&options, &loaded, events)?;
         let commands = Arc::new(discover(&loaded.paths, &loaded.project, &loaded.extensions));
@@ -131,6 +140,11 @@ impl Opened {
         let handle = SessionHandle { orders: self.orders, shared: self.conductor.shared.clone() };
         (handle, self.events, tokio::spawn(self.conductor.run()))
     }
+}
+
+/// A settings file that can't be read as one, if there is any.
+pub fn broken_settings(loaded: &Loaded) -> Option<&Path> {
+    loaded.files.iter().find(|file| file.state == FileState::Broken).map(|file| file.path.as_path())
 }
 
 impl SessionHandle {

@@ -33,7 +33,7 @@ pub(super) fn make(options: &SessionOptions, loaded: &Loaded, events: Events) ->
     let earlier = options.resume.as_deref().map(|which| earlier(&chats, which)).transpose()?;
     let (model, model_name) = choose::model(options, loaded, &events)?;
     let model = Arc::new(model);
-    let mode = approval_mode(options, loaded)?;
+    let (mode, modes, fallback) = approval_modes(options, loaded)?;
     let (session_id, transcript, history) = match earlier {
         Some((path, earlier)) => (earlier.header.session_id, Transcript::open(&path)?, earlier.history),
         None => {
@@ -45,13 +45,16 @@ pub(super) fn make(options: &SessionOptions, loaded: &Loaded, events: Events) ->
     let hooks = engine(options, loaded, engine_session(loaded, &session_id, transcript.path()), &events);
     let tool_context = tool_context(options, loaded)?;
     let (system, mut warnings) = system(loaded, &tool_context, mode, options.interaction);
+    warnings.extend(fallback);
+    warnings.extend(hooks_that_stay(options, &hooks));
     warnings.extend(servers_left_out(loaded));
     warnings.extend(inert(&hooks));
     let services = Services {
         tools: tools(loaded, &model),
         tool_context,
         hooks,
-        approvals: Approvals::new(mode, allowed_tools(options, loaded), Policy::load(&options.policies)?),
+        approvals: Approvals::new(mode, allowed_tools(options, loaded), Policy::load(&options.policies)?)
+            .with_modes(modes),
         events,
         asking: tokio::sync::Mutex::default(),
         interaction: options.interaction,
@@ -115,12 +118,26 @@ fn engine(
     session: hookwright_hooks::Session,
     events: &Events,
 ) -> HookEngine {
-    let registry = match options.hooks {
-        HookUse::On => loaded.registry.clone(),
-        HookUse::Off => Registry::default(),
-    };
+    let registry = registry(options, loaded);
     let observer = Arc::new(HookEvents(events.clone()));
     HookEngine::builder(registry).session(session).environment(loaded.hook_environment()).observer(observer).build()
+}
+
+/// The hooks that run. Switching all of them off leaves those that nobody may switch off.
+pub(super) fn registry(options: &SessionOptions, loaded: &Loaded) -> Registry {
+    let mut registry = loaded.registry.clone();
+    if options.hooks == HookUse::Off {
+        let names: Vec<String> = registry.hooks().iter().map(|hook| hook.id().to_owned()).collect();
+        registry.switch(names.iter().map(String::as_str), false);
+    }
+    registry
+}
+
+fn hooks_that_stay(options: &SessionOptions, hooks: &HookEngine) -> Option<String> {
+    let registry = hooks.registry();
+    let stay = registry.entries().filter(|(_, state)| options.hooks == HookUse::Off && **state == HookState::Enabled);
+    let names: Vec<&str> = stay.map(|(hook, _)| hook.id()).collect();
+    (!names.is_empty()).then(|| format!("--no-hooks leaves locked hooks running: {}", names.join(", ")))
 }
 
 /// The hooks that would fail to start, so that no guard is dead unsaid.
@@ -138,12 +155,36 @@ fn inert(hooks: &HookEngine) -> Vec<String> {
         .collect()
 }
 
-fn approval_mode(options: &SessionOptions, loaded: &Loaded) -> Result<ApprovalMode, SessionError> {
-    let mode = options.approval_mode.unwrap_or(loaded.settings.general.approval_mode);
-    if mode == ApprovalMode::Yolo && loaded.settings.security.disable_yolo_mode {
+/// The approval mode, those that the user can step through, and what to say where it is not the one asked for.
+fn approval_modes(
+    options: &SessionOptions,
+    loaded: &Loaded,
+) -> Result<(ApprovalMode, Vec<ApprovalMode>, Option<String>), SessionError> {
+    let wanted = options.approval_mode.unwrap_or(loaded.settings.general.approval_mode);
+    if wanted == ApprovalMode::Yolo && loaded.settings.security.disable_yolo_mode {
         return Err(SessionError::YoloForbidden);
     }
-    Ok(mode)
+    // Where guards may be missing, nothing runs unasked because of a mode.
+    let why = match super::broken_settings(loaded) {
+        _ if !loaded.project.trust.is_trusted() => Some("this folder is not trusted".to_owned()),
+        Some(file) => Some(format!("{} can't be read", file.display())),
+        None => None,
+    };
+    let lax = [ApprovalMode::Yolo, ApprovalMode::AutoEdit];
+    // Nobody gets into yolo by a slip of the finger: it is there only for whoever started with it.
+    let fits = |mode: &ApprovalMode| match mode {
+        ApprovalMode::Yolo => wanted == ApprovalMode::Yolo && why.is_none(),
+        ApprovalMode::AutoEdit => why.is_none(),
+        ApprovalMode::Default | ApprovalMode::Plan => true,
+    };
+    let modes = ApprovalMode::ALL.into_iter().filter(fits).collect();
+    match why.filter(|_| lax.contains(&wanted)) {
+        None => Ok((wanted, modes, None)),
+        Some(why) => {
+            let said = format!("{why}, so the approval mode is default, not {}", wanted.as_str());
+            Ok((ApprovalMode::Default, modes, Some(said)))
+        }
+    }
 }
 
 /// The tools of this project, without those that settings and extensions take away.

@@ -21,6 +21,8 @@ pub struct SessionOptions {
     pub extensions: ExtensionChoice,
     /// Whether hooks run.
     pub hooks: HookUse,
+    /// What happens where a settings file can't be read.
+    pub broken: BrokenSettings,
     /// The model to ask.
     pub model: Option<String>,
     /// A file that answers in a model's place.
@@ -51,6 +53,16 @@ pub enum HookUse {
     On,
     /// None of them does.
     Off,
+}
+
+/// What happens where a settings file can't be read: it could hold guards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BrokenSettings {
+    /// The session does not start.
+    #[default]
+    Refuse,
+    /// It starts without the file; nothing runs unasked that would not by default.
+    GoOn,
 }
 
 impl SessionOptions {
@@ -95,6 +107,9 @@ pub enum SessionError {
     /// The directories for tools cannot be used.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+    /// A settings file could hold guards, and nobody can tell.
+    #[error("{} can't be read as settings, so guards in it would be off", .0.display())]
+    BrokenSettings(PathBuf),
     /// The settings forbid it.
     #[error("the settings forbid running every tool unasked (security.disableYoloMode)")]
     YoloForbidden,
@@ -111,6 +126,9 @@ impl SessionError {
             SessionError::Replay(error) => error.hint().map(str::to_owned),
             SessionError::NoModelName => {
                 Some("name it with --model, OPENAI_MODEL or `model.name` in the settings".to_owned())
+            }
+            SessionError::BrokenSettings(_) => {
+                Some("correct it, or go on without it by --ignore-broken-settings".to_owned())
             }
             SessionError::NoDirectory(_) => Some("change to a directory that is there".to_owned()),
             SessionError::Policy(_) | SessionError::Workspace(_) | SessionError::YoloForbidden => None,

@@ -8,7 +8,7 @@ mod text;
 use std::io;
 use std::time::Duration;
 
-use hookwright_agent::session::{Opened, Order, SessionHandle, Typed, When};
+use hookwright_agent::session::{BrokenSettings, Opened, Order, SessionHandle, Typed, When, broken_settings};
 use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, TurnEnd};
 use hookwright_settings::World;
 
@@ -16,7 +16,7 @@ use crate::args::{AgentArgs, OutputFormat};
 use crate::signals::Signals;
 use crate::stats::Stats;
 use crate::telemetry::Telemetry;
-use crate::{exit, log, out, replies, session};
+use crate::{exit, log, out, replies, report, session};
 use input::Prompt;
 
 /// How long a reader that does not read is waited for after a signal.
@@ -44,6 +44,10 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
     log::learn_secrets(&loaded);
     if let Some(log) = log::path().filter(|_| args.debug) {
         out::note(format!("the log is {}", log.display()))?;
+    }
+    if broken_settings(&loaded).is_some() && options.broken == BrokenSettings::Refuse {
+        // The session, which would say it, may not start.
+        report::print(loaded.registry.diagnostics())?;
     }
     let opened = Opened::new(options, world.clone(), loaded)?;
     let order = match order(&prompt, &opened) {

@@ -79,8 +79,8 @@ pub(crate) fn learn_secrets(loaded: &Loaded) {
     });
 }
 
-/// Puts a panic on record, with its place.
-fn panicked(panic: &PanicHookInfo<'_>) {
+/// Puts a panic on record, with its place. For hooks on panics that do not call those before them; ours does it by itself.
+pub(crate) fn panicked(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
     tracing::error!(place, thread = std::thread::current().name(), "panic: {}", panic.payload_as_str().unwrap_or("?"));
 }

@@ -41,6 +41,8 @@ pub(crate) struct Status {
     pub(crate) folder: String,
     pub(crate) branch: Option<String>,
     pub(crate) mode: ApprovalMode,
+    /// The modes that Shift+Tab steps through.
+    pub(crate) modes: Vec<ApprovalMode>,
     pub(crate) tokens: u64,
     pub(crate) window: u64,
     pub(crate) hooks: usize,

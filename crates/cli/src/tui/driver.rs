@@ -380,6 +380,7 @@ impl<'a> Driver<'a> {
 fn status(view: &SessionView) -> Status {
     let mut status = Status {
         mode: view.services.approvals.mode(),
+        modes: view.modes().to_vec(),
         hidden: view.loaded.settings.ui.hide_footer,
         hooks: view.services.hooks.registry().hooks().len(),
         ..place(&view.loaded)

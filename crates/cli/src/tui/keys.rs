@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hookwright_agent::ApprovalMode;
 use hookwright_agent::session::Order;
 
 use super::app::{App, Effect, Search};
@@ -99,9 +98,9 @@ impl App {
     }
 
     fn next_mode(&mut self) -> Vec<Effect> {
-        let modes = ApprovalMode::ALL;
+        let modes = &self.status.modes;
         let at = modes.iter().position(|mode| *mode == self.status.mode).unwrap_or(0);
-        vec![Effect::Order(Order::Mode(modes[(at + 1) % modes.len()]))]
+        vec![Effect::Order(Order::Mode(modes.get((at + 1) % modes.len().max(1)).copied().unwrap_or_default()))]
     }
 
     fn recall(&mut self, which: Recall) -> Vec<Effect> {

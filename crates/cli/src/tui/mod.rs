@@ -20,6 +20,7 @@ mod keys;
 mod markdown;
 mod panel;
 mod place;
+mod question;
 mod replies;
 mod screen;
 mod table;
@@ -31,7 +32,7 @@ pub(crate) mod view;
 use std::io::IsTerminal;
 
 use hookwright_agent::Interaction;
-use hookwright_agent::session::Opened;
+use hookwright_agent::session::{BrokenSettings, Opened, broken_settings};
 use hookwright_settings::World;
 
 use crate::args::{AgentArgs, OutputFormat};
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
 }
 
 async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
-    let options = session::options(args, Interaction::Interactive);
+    let mut options = session::options(args, Interaction::Interactive);
     let mut loaded = options.load(world)?;
     let plain = args.screen_reader || loaded.settings.ui.screen_reader || world.var("TERM") == Some("dumb");
     let mut terminal = match plain {
@@ -68,6 +69,12 @@ async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
         trust::Asked::Left => return Ok(crate::exit::OK),
     }
     crate::log::learn_secrets(&loaded);
+    if let Some(file) = broken_settings(&loaded).filter(|_| options.broken == BrokenSettings::Refuse) {
+        if !trust::ask_about_broken(&loaded, file, terminal.as_mut().map(|(_, input)| input)).await? {
+            return Ok(crate::exit::UNGUARDED);
+        }
+        options.broken = BrokenSettings::GoOn;
+    }
     let opened = Opened::new(options, world.clone(), loaded)?;
     match terminal {
         Some((guard, input)) => driver::converse(args, world, opened, guard, input).await,

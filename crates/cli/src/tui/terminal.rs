@@ -33,6 +33,8 @@ impl Guard {
                 if std::thread::current().id() == ours {
                     restore();
                     before(panic);
+                } else {
+                    crate::log::panicked(panic);
                 }
             }));
         });
@@ -116,6 +118,7 @@ mod tests {
     #[test]
     #[ignore = "panics on purpose"]
     fn panics_on_another_thread() {
+        assert!(crate::log::start(None, &hookwright_settings::World::from_process()).is_empty());
         let _guard = Guard::new().unwrap();
         assert!(std::thread::spawn(|| panic!("on purpose")).join().is_err());
         assert!(terminal::is_raw_mode_enabled().unwrap(), "the session goes on");
@@ -124,25 +127,30 @@ mod tests {
 
     #[test]
     fn a_panic_elsewhere_leaves_the_terminal_alone() {
-        let said = run_in_a_terminal("panics_on_another_thread");
+        let home = tempfile::tempdir().unwrap();
+        let said = run_in_a_terminal("panics_on_another_thread", home.path());
         assert!(said.contains("still raw") && !said.contains("on purpose"), "{said}");
         assert!(said.find("still raw").unwrap() < said.find(LEAVE).unwrap());
+        let log = std::fs::read_to_string(home.path().join(".gemini/hookwright/logs/hookwright.log")).unwrap();
+        assert_eq!(log.matches("panic: on purpose place=").count(), 1, "{log}");
     }
 
     #[test]
     fn a_panic_gives_the_terminal_back() {
-        let said = run_in_a_terminal("panics_in_raw_mode");
+        let said = run_in_a_terminal("panics_in_raw_mode", &std::env::temp_dir());
         assert!(said.find(LEAVE).unwrap() < said.find("on purpose").unwrap(), "{said}");
         assert!(said.contains(ENTER));
     }
 
     /// What one of the tests above says in a terminal, which is as it was before.
-    fn run_in_a_terminal(test: &str) -> String {
+    fn run_in_a_terminal(test: &str, home: &std::path::Path) -> String {
         let pair = native_pty_system().openpty(PtySize::default()).unwrap();
         let before = pair.master.get_termios().unwrap();
         let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
         let name = format!("tui::terminal::tests::{test}");
         command.args(["--ignored", "--exact", "--nocapture", "--test-threads=1", &name]);
+        command.env("GEMINI_CLI_HOME", home);
+        command.env("HOOKWRIGHT_LOG", "error");
         let mut reader = pair.master.try_clone_reader().unwrap();
         let mut child = pair.slave.spawn_command(command).unwrap();
         let said = std::thread::spawn(move || {

@@ -10,6 +10,7 @@ mod before_tool;
 mod configuration;
 mod demo;
 mod formats;
+mod guards;
 mod order;
 mod sessions;
 mod signals;

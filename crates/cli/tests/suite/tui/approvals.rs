@@ -102,3 +102,36 @@ fn what_hooks_rewrote_is_what_is_asked_about() {
     terminal.ready().sees("(hooks changed command)");
     assert_eq!(sandbox.read("made.txt"), "safe\n");
 }
+
+#[test]
+fn nobody_steps_into_yolo_by_accident() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready();
+    for mode in ["· auto-edit ·", "· plan ·", "· asks first ·", "· auto-edit ·"] {
+        terminal.keys("\x1b[Z");
+        terminal.sees(mode);
+    }
+    let mut terminal = Terminal::start(&sandbox, &["-y"]);
+    terminal.ready();
+    terminal.sees("· yolo ·");
+    terminal.keys("\x1b[Z");
+    terminal.sees("· asks first ·");
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_asked_about() {
+    let sandbox = sandbox();
+    sandbox.write(".gemini/settings.json", "{ \"hooks\": {");
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.sees("Go on without these settings?");
+    terminal.keys("\r");
+    assert_eq!(terminal.ends(), 52);
+    let mut terminal = Terminal::start(&sandbox, &["-y"]);
+    terminal.sees("Go on without these settings?");
+    terminal.keys("2");
+    terminal.sees("not yolo");
+    let said: String = terminal.everything().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("so the approval mode is default, not yolo"), "{said}");
+    terminal.sees("· asks first ·");
+}

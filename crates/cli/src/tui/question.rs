@@ -1,0 +1,137 @@
+//! A question before the session begins: some lines, a few answers, and keys or lines to choose with.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
+use hookwright_settings::World;
+
+use super::input::Input;
+use super::screen::{Frame, Screen};
+use super::terminal;
+use super::text::{Line, NOTE, PLAIN};
+use crate::signals::Signals;
+
+/// What is asked.
+pub(crate) struct Question {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) answers: Vec<String>,
+    /// The answer that Esc and `n` stand for.
+    pub(crate) no: usize,
+}
+
+impl Question {
+    /// The number of the answer, from 0; none if the user left.
+    pub(crate) async fn ask(&self, world: &World, input: Option<&mut Input>) -> anyhow::Result<Option<usize>> {
+        match input {
+            Some(input) => self.ask_with_keys(world, input).await,
+            None => self.ask_in_lines(),
+        }
+    }
+
+    async fn ask_with_keys(&self, world: &World, input: &mut Input) -> anyhow::Result<Option<usize>> {
+        let mut signals = Signals::listen(terminal::abandon);
+        let mut screen = Screen::new(io::stdout(), world.var("NO_COLOR").is_none_or(str::is_empty));
+        let count = self.answers.len();
+        let mut selected = 0;
+        let mut typed_at = None;
+        let chosen = loop {
+            screen.draw(&[], &Frame { lines: self.draw(selected), cursor: None })?;
+            let event = tokio::select! {
+                event = input.events.recv() => event,
+                _ = signals.next() => None,
+            };
+            let key = match event {
+                Some(Event::Key(key)) => key,
+                Some(_) => continue,
+                None => break None,
+            };
+            if key.kind == KeyEventKind::Release {
+                continue;
+            }
+            match key.code {
+                KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => break None,
+                KeyCode::Esc => break Some(self.no),
+                KeyCode::Up => selected = (selected + count - 1) % count,
+                KeyCode::Down | KeyCode::Tab => selected = (selected + 1) % count,
+                code => {
+                    let amid_words = typed_at.is_some_and(|at: Instant| at.elapsed() < QUIET);
+                    if let Some(answer) = self.answer(code, selected)
+                        && !amid_words
+                        && is_alone(input).await
+                    {
+                        break Some(answer);
+                    }
+                    typed_at = Some(Instant::now());
+                }
+            }
+        };
+        screen.finish()?;
+        Ok(chosen)
+    }
+
+    fn draw(&self, selected: usize) -> Vec<Line> {
+        let (columns, _) = terminal::size();
+        let mut lines: Vec<Line> = self.lines.iter().flat_map(|line| line.wrap(columns)).collect();
+        for (at, text) in self.answers.iter().enumerate() {
+            let (mark, style) = if at == selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
+            lines.push(Line::of(style, format!("{mark}{}. {text}", at + 1)).clip(columns));
+        }
+        lines
+    }
+
+    /// What a key answers.
+    fn answer(&self, code: KeyCode, selected: usize) -> Option<usize> {
+        match code {
+            KeyCode::Enter => Some(selected),
+            KeyCode::Char('n') => Some(self.no),
+            KeyCode::Char(digit @ '1'..='9') => {
+                Some(digit as usize - '1' as usize).filter(|at| *at < self.answers.len())
+            }
+            _ => None,
+        }
+    }
+
+    fn ask_in_lines(&self) -> anyhow::Result<Option<usize>> {
+        let mut stdout = io::stdout();
+        for line in &self.lines {
+            writeln!(stdout, "{}", line.encode(false))?;
+        }
+        for (at, text) in self.answers.iter().enumerate() {
+            writeln!(stdout, "{}. {text}", at + 1)?;
+        }
+        let numbers: Vec<String> = (1..=self.answers.len()).map(|number| number.to_string()).collect();
+        let (last, others) = numbers.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
+        loop {
+            write!(stdout, "Answer {} or {last}: ", others.join(", "))?;
+            stdout.flush()?;
+            let mut line = String::new();
+            if io::stdin().read_line(&mut line)? == 0 {
+                return Ok(None);
+            }
+            let number = line.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            if let Some(at) = number.filter(|at| *at < self.answers.len()) {
+                return Ok(Some(at));
+            }
+        }
+    }
+}
+
+/// How long nobody may type before a key counts as an answer. Whoever writes a prompt ahead has not read the question, and
+/// a digit in it must not trust a folder.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// Whether no other key follows at once.
+async fn is_alone(input: &mut Input) -> bool {
+    let follows = async {
+        loop {
+            match input.events.recv().await {
+                Some(Event::Key(key)) if key.kind == KeyEventKind::Release => {}
+                Some(Event::Key(_) | Event::Paste(_)) => return,
+                Some(_) => {}
+                None => std::future::pending().await,
+            }
+        }
+    };
+    tokio::time::timeout(QUIET, follows).await.is_err()
+}
