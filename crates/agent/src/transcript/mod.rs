@@ -186,6 +186,13 @@ impl Transcript {
     }
 }
 
+impl Drop for Transcript {
+    /// Closing the file would do, but for a process that is just being started: it has our files until it runs.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// Copies a transcript into a directory of sessions, under an id of its own; the id.
 ///
 /// # Errors
