@@ -35,6 +35,8 @@ pub struct Agent {
     pub(crate) context_tokens: u64,
     /// How many messages of the history that is; those behind them came later.
     pub(crate) counted: usize,
+    /// Where a summary failed, so many tokens must come together before it is tried again.
+    pub(crate) patience: u64,
     transcript: Transcript,
     /// What SessionStart hooks want the model to know, until the first prompt takes it along.
     start_context: Option<String>,
@@ -100,6 +102,7 @@ impl Agent {
             calls: 0,
             context_tokens: 0,
             counted: 0,
+            patience: 0,
             transcript,
             start_context: None,
             prompts: 0,
@@ -304,6 +307,7 @@ impl Agent {
         self.history.clear();
         self.context_tokens = 0;
         self.counted = 0;
+        self.patience = 0;
     }
 
     /// Adds a message to the history and to the transcript.

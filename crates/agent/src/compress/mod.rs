@@ -40,7 +40,8 @@ summary only.\n</compress_history>";
 
 /// Whether the history has outgrown its share of the model's context window.
 pub(crate) fn is_due(agent: &Agent) -> bool {
-    agent.services.compression_threshold > 0.0 && tokens(agent) > limit(agent) && cut(&agent.history).is_some()
+    let most = limit(agent).max(agent.patience);
+    agent.services.compression_threshold > 0.0 && tokens(agent) > most && cut(&agent.history).is_some()
 }
 
 /// Tokens that the history may have.
@@ -82,13 +83,15 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope)
         Ok(chunk) => chunk.text(),
         Err(error) if error.is_cancelled() => return Err(TurnEnd::Cancelled),
         Err(error) => {
-            // Going on with the long history is better than ending the turn.
+            // Going on with the long history is better than ending the turn, and asking again at every step is not.
+            agent.patience = before + before / 4;
             tracing::warn!("the history could not be compressed: {error}");
             agent.services.events.send(AgentEvent::Warning(format!("the history could not be compressed: {error}")));
             return Ok(());
         }
     };
     if summary.trim().is_empty() {
+        agent.patience = before + before / 4;
         let text = "the model gave an empty summary; the history stays".to_owned();
         agent.services.events.send(AgentEvent::Warning(text));
         return Ok(());
@@ -114,6 +117,7 @@ fn replace(agent: &mut Agent, history: Vec<Arc<Content>>, trigger: Trigger, befo
     agent.record(&Entry::compressed(&history));
     agent.context_tokens = estimate(&history);
     agent.counted = history.len();
+    agent.patience = 0;
     agent.history = history;
     let after = agent.context_tokens;
     tracing::debug!(before, after, "the history is compressed");

@@ -109,10 +109,12 @@ impl Conductor {
             .filter(|path| **path != before.loaded.paths.trusted_hooks)
             .map(|path| path.strip_prefix(&loaded.project.root).unwrap_or(path).display().to_string())
             .collect();
-        let news = differences(&before.loaded.registry, &loaded.registry);
+        // What the user switched in this session is known, whatever the settings were when it was loaded.
+        let registry = open::registry(&self.options, &loaded);
+        let news = differences(&before.services.hooks.registry(), &registry);
         tracing::debug!(files = ?names, ?news, "the configuration has changed");
         self.watch = Watch::new(&loaded);
-        before.services.hooks.reload(open::registry(&self.options, &loaded));
+        before.services.hooks.reload(registry);
         before.services.hooks.set_environment(loaded.hook_environment());
         before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
         self.shared.change(|view| view.loaded = Arc::new(loaded));

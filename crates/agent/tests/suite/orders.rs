@@ -58,19 +58,23 @@ async fn memory_that_is_read_again_in_the_middle_of_a_turn_counts_from_the_next_
 }
 
 #[tokio::test]
-async fn the_mode_changes_at_once_unless_the_settings_forbid_it() {
+async fn the_mode_changes_at_once_and_yolo_is_only_for_who_started_with_it() {
+    async fn becomes(session: &mut Running, wanted: ApprovalMode) -> ApprovalMode {
+        session.order(Order::Mode(wanted));
+        session.until(|event| matches!(event, AgentEvent::ModeChanged(_))).await;
+        session.handle.view().services.approvals.mode()
+    }
     let project = Project::new();
     let mut session = project.session().await;
-    session.order(Order::Mode(ApprovalMode::Yolo));
-    session.until(|event| matches!(event, AgentEvent::ModeChanged(ApprovalMode::Yolo))).await;
-    assert_eq!(session.handle.view().services.approvals.mode(), ApprovalMode::Yolo);
+    assert_eq!(becomes(&mut session, ApprovalMode::AutoEdit).await, ApprovalMode::AutoEdit);
+    assert_eq!(becomes(&mut session, ApprovalMode::Yolo).await, ApprovalMode::Default);
+    assert_eq!(becomes(&mut session, ApprovalMode::Plan).await, ApprovalMode::Plan);
 
     let project = Project::new();
-    project.write_settings(&json!({"security": {"disableYoloMode": true}}));
-    let mut session = project.session_with(SessionOptions::default());
-    session.order(Order::Mode(ApprovalMode::Yolo));
-    session.until(|event| matches!(event, AgentEvent::ModeChanged(ApprovalMode::Default))).await;
-    assert_eq!(session.handle.view().services.approvals.mode(), ApprovalMode::Default);
+    let options = SessionOptions { approval_mode: Some(ApprovalMode::Yolo), ..SessionOptions::default() };
+    let mut session = project.session_with(options);
+    assert_eq!(becomes(&mut session, ApprovalMode::Default).await, ApprovalMode::Default);
+    assert_eq!(becomes(&mut session, ApprovalMode::Yolo).await, ApprovalMode::Yolo);
 }
 
 #[tokio::test]
