@@ -32,6 +32,27 @@ fn exit_codes_tell_the_decision() {
 }
 
 #[test]
+fn a_word_that_is_no_tools_name_wakes_the_guard() {
+    let deny = "echo no >&2; exit 2";
+    let fire = |matcher: &str, tool: &str| {
+        with_hook("BeforeTool", matcher, deny).run(&["hooks", "fire", "BeforeTool", "--tool", tool])
+    };
+    fire("write_file|replace|shell|bash|execute", "run_shell_command").exits(2);
+    fire("write_file|replace|shell|bash|execute", "read_file").exits(0);
+    fire("replace|shell", "my_replace").exits(0);
+}
+
+#[test]
+fn no_matcher_hangs() {
+    let name = format!("{}?", "a".repeat(60));
+    for (matcher, code) in [(r"^(\w+\s?)+!$", 0), (r"^(?=a)(\w+\s?)+!$", 2)] {
+        let started = std::time::Instant::now();
+        with_hook("BeforeTool", matcher, "exit 2").run(&["hooks", "fire", "BeforeTool", "--tool", &name]).exits(code);
+        assert!(started.elapsed() < std::time::Duration::from_secs(10), "{matcher}");
+    }
+}
+
+#[test]
 fn the_json_has_the_merged_answer_and_the_runs() {
     let script = r#"echo '{"decision": "deny", "reason": "why", "systemMessage": "hey",
         "hookSpecificOutput": {"tool_input": {"content": "c"}}}'; echo log >&2"#;
