@@ -465,23 +465,33 @@ fn on_error_in_all_its_forms() {
     for (word, action) in [("allow", Allow), ("block", Block), ("ask", Ask)] {
         assert_eq!(on_error(&format!("\"{word}\"")), (OnError::all(action), String::new()));
     }
-    let (policy, said) = on_error(r#"{ "timeout": "block", "exit": "ask", "spawn": "allow", "output": "block" }"#);
-    let expected = OnError { timeout: Some(Block), exit: Some(Ask), spawn: Some(Allow), output: Some(Block) };
+    let (policy, said) = on_error(
+        r#"{ "timeout": "block", "exit": "ask", "spawn": "allow", "output": "block",
+        "resource": "ask", "truncated": "allow" }"#,
+    );
+    let expected = OnError {
+        timeout: Some(Block),
+        exit: Some(Ask),
+        spawn: Some(Allow),
+        output: Some(Block),
+        resource: Some(Ask),
+        truncated: Some(Allow),
+    };
     assert_eq!((policy, said.as_str()), (expected, ""));
     let (policy, said) = on_error(r#""deny""#);
     assert_eq!(policy, OnError::default());
-    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause"#);
+    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause"#);
     let (policy, said) = on_error("true");
     assert_eq!(policy, OnError::default());
-    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause"#);
+    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause"#);
     let (policy, said) = on_error(r#"{ "timeout": "block", "exit": 1, "timeot": "ask", "crash": "ask" }"#);
     assert_eq!(policy, OnError { timeout: Some(Block), ..OnError::default() });
     assert_snapshot!(said, @r#"
-    settings.json:5:112: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause
+    settings.json:5:112: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause
     settings.json:5:115: warning: onError has no `timeot`; it is ignored (did you mean `timeout`?)
-    settings.json:5:132: warning: onError has no `crash`; it is ignored (it knows timeout, exit, spawn, output)
+    settings.json:5:132: warning: onError has no `crash`; it is ignored (it knows timeout, exit, spawn, output, resource, truncated)
     "#);
-    assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "onError": "blok" } }"#)), @r#"settings.json:1:31: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause"#);
+    assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "onError": "blok" } }"#)), @r#"settings.json:1:31: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause"#);
 }
 
 #[test]
