@@ -52,6 +52,28 @@ fn no_matcher_hangs() {
     }
 }
 
+/// However few descriptors there are, a guard that can't start is no yes.
+#[cfg(unix)]
+#[test]
+fn a_guard_that_has_no_room_denies() {
+    let sandbox = sandbox();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [
+        {"type": "command", "name": "g", "command": "exit 2", "timeout": 300}]}]}}));
+    let mut no_room = 0;
+    for descriptors in 9..24 {
+        let fire = sandbox.command(&["hooks", "fire", "BeforeTool", "--tool", "glob"]);
+        let script = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-c", &script]).arg(fire.get_program()).args(fire.get_args()).current_dir(sandbox.project());
+        limited.env_clear().envs(fire.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = limited.output().unwrap();
+        assert_ne!(output.status.code(), Some(0), "with {descriptors} descriptors: {output:?}");
+        no_room += usize::from(String::from_utf8_lossy(&output.stdout).contains("for want of room"));
+        no_room += usize::from(String::from_utf8_lossy(&output.stderr).contains("for want of room"));
+    }
+    assert!(no_room > 0, "no number of descriptors was too few for the hook alone");
+}
+
 #[test]
 fn the_json_has_the_merged_answer_and_the_runs() {
     let script = r#"echo '{"decision": "deny", "reason": "why", "systemMessage": "hey",
