@@ -31,11 +31,11 @@ struct FieldReader {
 impl Fields {
     /// `Ok(None)` for text that is no JSON object and does not try to be one.
     pub(super) fn parse(text: &str) -> Result<Option<Fields>, serde_json::Error> {
-        if text.starts_with('"') {
+        if let Some(quoted) = text.strip_prefix('"') {
             // Some hooks print their JSON as a JSON string.
             return match serde_json::from_str::<String>(text) {
                 Ok(inner) if inner.trim_start().starts_with('{') => Self::parse_object(inner.trim()).map(Some),
-                Err(error) if text[1..].trim_start().starts_with('{') => Err(error),
+                Err(error) if quoted.trim_start().starts_with('{') => Err(error),
                 _ => Ok(None),
             };
         }
