@@ -141,7 +141,8 @@ async fn before_tool_selection(services: &Services, request: &mut Request, scope
     if !selects {
         return Some(view);
     }
-    let outcome = services.fire(&BeforeToolSelection { llm_request: view.clone() }, scope).await;
+    let on_offer = request.tools.iter().map(|tool| tool.name.clone()).collect();
+    let outcome = services.fire(&BeforeToolSelection { llm_request: view.clone(), on_offer }, scope).await;
     match outcome.verdict.config {
         Some(config) => {
             request.tool_choice = Some(translate::tool_choice(&config));

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::event::{EventKind, Power};
 use crate::model_api::{LlmRequestPatch, LlmResponse, ToolConfig, ToolMode};
 use crate::outcome::TailCall;
+use crate::tool_names::{is_tool_name, other_names};
 use fields::Fields;
 
 /// What a hook decided, from weakest to strongest.
@@ -103,6 +104,8 @@ pub enum End {
     TimedOut(std::time::Duration),
     /// The turn was cancelled and it was ended.
     Cancelled,
+    /// This machine had no descriptors, processes, memory or working directory for it.
+    NoRoom(String),
     /// It could not be started; the code is what a shell would have reported.
     NotStarted {
         /// 126 or 127.
@@ -159,6 +162,10 @@ pub enum Cause {
     Spawn,
     /// What it printed could not be understood in full.
     Output,
+    /// This machine had no descriptors, processes, memory or working directory for it.
+    Resource,
+    /// Its JSON answer was cut off by the output bound before a decision could be read.
+    Truncated,
 }
 
 /// Something wrong with a hook's run, for the user.
@@ -187,6 +194,9 @@ pub fn read(kind: EventKind, end: &End, stdout: &Captured, stderr: &Captured) ->
         End::Exited(code) => failed(Cause::Exit, format!("exited with code {code}"), stderr),
         End::Signaled(signal) => failed(Cause::Exit, format!("was ended by {}", named(*signal)), stderr),
         End::NotStarted { message, .. } => failed(Cause::Spawn, format!("could not start: {message}"), stderr),
+        End::NoRoom(message) => {
+            failed(Cause::Resource, format!("could not start, for want of room: {message}"), stderr)
+        }
         End::TimedOut(limit) => read_timeout(kind, *limit, stdout, stderr),
         End::Cancelled => {
             let text = "was ended because the turn was cancelled".to_owned();
@@ -207,20 +217,68 @@ fn read_success(kind: EventKind, stdout: &Captured) -> Reading {
     if text.is_empty() {
         return Reading::default();
     }
-    match Fields::parse(text) {
-        Ok(Some(fields)) => fields.read(kind),
-        Ok(None) => read_text(kind, text),
-        Err(problem) if stdout.truncated => {
-            let text = format!("its JSON answer of {} bytes was cut off by the output bound ({problem})", stdout.bytes);
-            Reading { answer: Answer::default(), troubles: vec![Trouble { cause: Some(Cause::Output), text }] }
-        }
-        Err(problem) => {
-            let mut reading = read_text(kind, text);
-            let text = format!("its output looks like JSON but does not parse: {problem}");
-            reading.troubles.push(Trouble { cause: None, text });
-            reading
-        }
+    let problem = match Fields::parse(text) {
+        Ok(Some(fields)) => return fields.read(kind),
+        Ok(None) if !fields::holds_an_answer(text) => return read_text(kind, text),
+        Ok(None) => "has text around its JSON answer, which only counts alone".to_owned(),
+        Err(problem) => format!("looks like JSON but does not parse: {problem}"),
+    };
+    if stdout.truncated {
+        return read_start(kind, text, stdout.bytes);
     }
+    let mut reading = message(text);
+    reading.troubles.push(Trouble { cause: Some(Cause::Output), text: format!("its output {problem}") });
+    reading
+}
+
+/// A JSON answer without its end: what it had decided counts, if nothing that it wanted changed is lost.
+fn read_start(kind: EventKind, text: &str, bytes: u64) -> Reading {
+    let mut text_of_trouble = format!("its JSON answer of {bytes} bytes was cut off by the output bound");
+    let (fields, cut) = Fields::parse_start(text);
+    let mut reading = fields.read(kind);
+    let only_words_lost = matches!(cut.as_deref(), Some("reason" | "stopReason" | "systemMessage"));
+    let decided = match reading.answer.decision {
+        Some(Decision::Deny | Decision::Ask) => true,
+        Some(Decision::Allow) => only_words_lost,
+        None => false,
+    };
+    if !decided && !reading.answer.stop {
+        let text = format!("{text_of_trouble} before a decision could be read");
+        return Reading { answer: Answer::default(), troubles: vec![Trouble { cause: Some(Cause::Truncated), text }] };
+    }
+    text_of_trouble.push_str("; what it had decided by then counts");
+    if reading.answer.decision != Some(Decision::Allow) && reading.answer.reason.is_none() {
+        reading.answer.reason = Some("the hook's reason was cut off by the output bound".to_owned());
+    }
+    reading.troubles.push(Trouble { cause: None, text: text_of_trouble });
+    reading
+}
+
+/// Drops names that are no tools on offer from a selection; where none is left, nothing is restricted.
+pub(crate) fn keep_offered(reading: &mut Reading, stdout: &Captured, offered: &[String]) {
+    let Some(config) = &mut reading.answer.tool_config else { return };
+    let is_offered = |name: &String| match offered {
+        [] => is_tool_name(name),
+        offered => offered.iter().any(|tool| tool == name || other_names(tool).any(|other| other == *name)),
+    };
+    let (kept, dropped): (Vec<_>, Vec<_>) = std::mem::take(&mut config.allowed).into_iter().partition(is_offered);
+    if dropped.is_empty() {
+        config.allowed = kept;
+        return;
+    }
+    let none_left = kept.is_empty() && config.mode != Some(ToolMode::None);
+    config.allowed = kept;
+    let text = trim(&stdout.text);
+    if none_left && !text.is_empty() && !text.starts_with(['{', '"']) {
+        *reading = message(text);
+        return;
+    }
+    let mut text = format!("selected what is no tool on offer: {}", dropped.join(", "));
+    if none_left {
+        reading.answer.tool_config = None;
+        text.push_str("; nothing is left of its list, so that it restricts nothing");
+    }
+    reading.troubles.push(Trouble { cause: None, text });
 }
 
 /// Exit 0 with text: a message, or for BeforeToolSelection a list of tools.
@@ -229,11 +287,16 @@ fn read_text(kind: EventKind, text: &str) -> Reading {
     let is_name = |name: &String| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte))
     };
-    let answer = if kind == EventKind::BeforeToolSelection && names.iter().all(is_name) {
-        Answer { tool_config: Some(ToolConfig { mode: Some(ToolMode::Any), allowed: names }), ..Answer::default() }
-    } else {
-        Answer { decision: Some(Decision::Allow), system_message: Some(text.to_owned()), ..Answer::default() }
-    };
+    if kind != EventKind::BeforeToolSelection || !names.iter().all(is_name) {
+        return message(text);
+    }
+    let config = ToolConfig { mode: Some(ToolMode::Any), allowed: names };
+    Reading { answer: Answer { tool_config: Some(config), ..Answer::default() }, troubles: Vec::new() }
+}
+
+/// Text for the user, and no objection.
+fn message(text: &str) -> Reading {
+    let answer = Answer { system_message: Some(text.to_owned()), ..Answer::allow() };
     Reading { answer, troubles: Vec::new() }
 }
 

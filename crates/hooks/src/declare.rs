@@ -15,7 +15,7 @@ use jsonc_parser::common::Ranged;
 use crate::diagnostic::{Diagnostic, SourceText};
 use crate::event::{EVENTS, EventKind, Subject};
 use crate::jsonc::{Document, last, lowercase_first};
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, matches_everything, words};
 use crate::registry::{Hook, OnError, Source};
 use crate::tool_names::{canonical_tool_name, known_tools};
 use node::NodeReader;
@@ -214,25 +214,33 @@ impl<'a, 'l> Declarer<'a, 'l> {
         let (matcher, problem) = Matcher::compile(subject, Some(text));
         let trimmed = text.trim();
         match subject {
-            Subject::Nothing if !trimmed.is_empty() && trimmed != "*" => {
+            Subject::Nothing if !matches_everything(trimmed) => {
                 let wrong =
                     self.read.warning(&property.value, format!("{kind} has no matcher; these hooks run every time"));
                 self.read.report(wrong.help("remove `matcher`"));
             }
-            Subject::Field { name, values } if !trimmed.is_empty() && trimmed != "*" && !values.contains(&trimmed) => {
-                let wrong = self
-                    .read
-                    .warning(&property.value, format!("this matcher matches no {name}; these hooks never run"));
-                let near = nearest(trimmed, values.iter().copied());
-                let help = near
-                    .map_or_else(|| format!("one of {}", values.join(", ")), |near| format!("did you mean `{near}`?"));
-                self.read.report(wrong.help(help));
+            Subject::Field { name, values } if !matches!(matcher, Matcher::All) => {
+                self.check_field_matcher(property, trimmed, name, values);
             }
             Subject::ToolName => self.check_tool_matcher(property, trimmed, &matcher, problem),
             _ => {}
         }
         self.matchers.insert((kind, text.to_owned()), matcher.clone());
         matcher
+    }
+
+    fn check_field_matcher(&mut self, property: &ObjectProp<'_>, text: &str, name: &str, values: &[&str]) {
+        let Some(unknown) = words(text).find(|word| !values.contains(word)) else { return };
+        let wrong = if words(text).any(|word| values.contains(&word)) {
+            format!("`{unknown}` is no {name}")
+        } else {
+            format!("this matcher matches no {name}; these hooks never run")
+        };
+        let near = nearest(unknown, values.iter().copied());
+        let help =
+            near.map_or_else(|| format!("one of {}", values.join(", ")), |near| format!("did you mean `{near}`?"));
+        let wrong = self.read.warning(&property.value, wrong);
+        self.read.report(wrong.help(help));
     }
 
     fn check_tool_matcher(
@@ -246,6 +254,12 @@ impl<'a, 'l> Declarer<'a, 'l> {
             let problem = lowercase_first(problem.trim_end_matches('.'));
             let wrong = self.read.error(&property.value, format!("this matcher is no regular expression: {problem}"));
             self.read.report(wrong.expected("compared as a literal").help("escape special characters with `\\\\`"));
+            return;
+        }
+        if matcher.is_over_budget() {
+            let wrong = self.read.warning(&property.value, "this matcher can take too long to tell");
+            let help = "without look-around, back-references or repetition within repetition it can't";
+            self.read.report(wrong.expected("where it would, these hooks run").help(help));
             return;
         }
         // A tool of an MCP server or an extension cannot be known here.

@@ -142,6 +142,7 @@ impl HookEngine {
             id: EventId(self.shared.fired.fetch_add(1, Ordering::Relaxed) + 1),
             belongs: Belongs { turn_id: turn_id.cloned(), tool_use_id: event.tool_use_id().map(Arc::from) },
             kind: E::KIND,
+            offered: event.tools_on_offer().into(),
             plan,
             planner,
             session: self.session(),

@@ -20,6 +20,8 @@ pub(crate) struct Firing {
     pub(crate) id: EventId,
     pub(crate) belongs: Belongs,
     pub(crate) kind: EventKind,
+    /// The tools on offer, where hooks can choose among them.
+    pub(crate) offered: Arc<[String]>,
     pub(crate) plan: Arc<Plan>,
     pub(crate) planner: Arc<Planner>,
     pub(crate) session: Arc<Session>,
@@ -100,6 +102,9 @@ impl Firing {
             Some(answer) => answer::read_answer(self.kind, answer),
             None => answer::read(self.kind, &finished.end, &finished.stdout, &finished.stderr),
         };
+        if self.kind.can(Power::SelectTools) {
+            answer::keep_offered(&mut reading, &finished.stdout, &self.offered);
+        }
         apply_failure_policy(self.kind, hook, self.planner.registry(), &mut reading);
         note_dropped_output(&finished, &mut reading);
         let report = self.report(hook, id, input.len(), finished, &mut reading);
@@ -111,6 +116,7 @@ impl Firing {
     fn report(&self, hook: &Hook, id: RunId, input_bytes: usize, finished: RunEnd, reading: &mut Reading) -> RunReport {
         let (exit_code, signal) = match finished.end {
             End::Exited(code) | End::NotStarted { code, .. } => (Some(code), None),
+            End::NoRoom(_) => (Some(126), None),
             End::Signaled(signal) => (None, Some(signal)),
             End::TimedOut(_) | End::Cancelled => (None, None),
         };

@@ -43,6 +43,11 @@ pub trait Event: Serialize + Clone + Send + Sync {
         None
     }
 
+    /// The tools that a hook may choose among; empty if nobody said.
+    fn tools_on_offer(&self) -> &[String] {
+        &[]
+    }
+
     /// Applies one hook's answer to the input of the next one in a sequential plan.
     fn advance(&mut self, _answer: &Answer) {}
 }
@@ -161,6 +166,9 @@ pub struct BeforeToolSelection {
     /// The request.
     #[serde(skip_serializing)]
     pub llm_request: SharedJson,
+    /// The names of the tools that go along with it; empty means that any tool's name will do.
+    #[serde(skip)]
+    pub on_offer: Vec<String>,
 }
 
 /// A piece of the model's answer arrived.
@@ -297,6 +305,11 @@ impl Event for BeforeModel {
 
 impl Event for BeforeToolSelection {
     const KIND: EventKind = EventKind::BeforeToolSelection;
+
+    fn tools_on_offer(&self) -> &[String] {
+        &self.on_offer
+    }
+
     type Verdict = outcome::ToolSelection;
     fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
         Some(("llm_request", &self.llm_request))

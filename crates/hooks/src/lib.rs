@@ -57,6 +57,7 @@ pub mod merge;
 mod model_api;
 mod observe;
 mod outcome;
+mod pattern;
 mod plan;
 mod prefilter;
 mod ready;
@@ -77,7 +78,7 @@ pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
 pub use files::{CommandFiles, Fingerprinted, NamedFile, Naming, Whereabouts};
 pub use growing::GrowingText;
 pub use input::*;
-pub use matcher::{Matcher, Pattern};
+pub use matcher::Matcher;
 pub use merge::{Conflict, Merged};
 pub use model_api::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, SharedJson, ToolConfig,
@@ -85,6 +86,7 @@ pub use model_api::{
 };
 pub use observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
 pub use outcome::*;
+pub use pattern::Pattern;
 pub use plan::{Plan, Planner};
 pub use ready::NotReady;
 pub use redact::{Redaction, looks_like_a_key};

@@ -1,29 +1,23 @@
-//! A definition's `matcher`, compiled once: everything, names, or a pattern. What is compared is the event's business.
+//! A definition's `matcher`, compiled once: everything, or names and patterns. What is compared is the event's business.
 
 use std::sync::Arc;
 
 use crate::event::Subject;
-use crate::tool_names::other_names;
+use crate::pattern::Pattern;
+use crate::tool_names::{is_tool_name, other_names};
 
 /// A compiled matcher.
 #[derive(Clone, Debug)]
 pub enum Matcher {
-    /// Missing, empty or `*`.
+    /// Missing, empty, `*` or `.*`.
     All,
-    /// Exact names.
-    Names(Vec<String>),
-    /// A regular expression on tool names.
-    Pattern(Arc<Pattern>),
-}
-
-/// A regular expression in JavaScript's syntax.
-#[derive(Debug)]
-pub struct Pattern {
-    /// Its text.
-    pub text: String,
-    regex: regress::Regex,
-    /// Whether it says what must not match; such a pattern is not tried on a tool's older names.
-    negative: bool,
+    /// Any of these.
+    Any {
+        /// Exact names.
+        names: Vec<String>,
+        /// Patterns on tool names.
+        patterns: Vec<Arc<Pattern>>,
+    },
 }
 
 impl Matcher {
@@ -32,21 +26,32 @@ impl Matcher {
     /// A pattern that does not compile becomes a literal; the second value is then the reason.
     pub fn compile(subject: Subject, text: Option<&str>) -> (Matcher, Option<String>) {
         let text = text.map_or("", str::trim);
-        if text.is_empty() || text == "*" || subject == Subject::Nothing {
-            return (Matcher::All, None);
+        match subject {
+            _ if matches_everything(text) => (Matcher::All, None),
+            Subject::Nothing => (Matcher::All, None),
+            Subject::Field { .. } if words(text).any(matches_everything) => (Matcher::All, None),
+            Subject::Field { .. } => (Matcher::names(words(text)), None),
+            Subject::ToolName if is_word_list(text) => (Matcher::of_words(text), None),
+            Subject::ToolName => match Pattern::new(text) {
+                Ok(pattern) => (Matcher::Any { names: Vec::new(), patterns: vec![Arc::new(pattern)] }, None),
+                Err(reason) => (Matcher::names([text]), Some(reason)),
+            },
         }
-        if !matches!(subject, Subject::ToolName) {
-            return (Matcher::Names(vec![text.to_owned()]), None);
+    }
+
+    fn names<'t>(names: impl IntoIterator<Item = &'t str>) -> Matcher {
+        Matcher::Any { names: names.into_iter().map(str::to_owned).collect(), patterns: Vec::new() }
+    }
+
+    /// A list of words: a word that no tool is known by may be a part of a name.
+    fn of_words(text: &str) -> Matcher {
+        let (names, parts): (Vec<&str>, Vec<&str>) = words(text).partition(|word| is_tool_name(word));
+        if names.is_empty() && parts.is_empty() {
+            return Matcher::All;
         }
-        if text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-|".contains(&byte)) {
-            return (
-                Matcher::Names(text.split('|').filter(|name| !name.is_empty()).map(str::to_owned).collect()),
-                None,
-            );
-        }
-        match Pattern::new(text) {
-            Ok(pattern) => (Matcher::Pattern(Arc::new(pattern)), None),
-            Err(reason) => (Matcher::Names(vec![text.to_owned()]), Some(reason)),
+        Matcher::Any {
+            names: names.into_iter().map(str::to_owned).collect(),
+            patterns: parts.into_iter().map(|part| Arc::new(Pattern::word(part))).collect(),
         }
     }
 
@@ -54,34 +59,33 @@ impl Matcher {
     pub fn matches(&self, subject: &str) -> bool {
         match self {
             Matcher::All => true,
-            Matcher::Names(names) => {
+            Matcher::Any { names, patterns } => {
                 let listed = |name: &str| names.iter().any(|listed| listed == name);
-                listed(subject) || other_names(subject).any(|name| listed(&name))
+                listed(subject)
+                    || other_names(subject).any(|name| listed(&name))
+                    || patterns.iter().any(|pattern| pattern.matches(subject))
             }
-            Matcher::Pattern(pattern) => pattern.matches(subject),
         }
+    }
+
+    /// Whether it may count as matching because finding out would take too long.
+    pub(crate) fn is_over_budget(&self) -> bool {
+        matches!(self, Matcher::Any { patterns, .. } if patterns.iter().any(|pattern| pattern.is_over_budget()))
     }
 }
 
-impl Pattern {
-    fn new(text: &str) -> Result<Pattern, String> {
-        // Names are short: optimising a pattern for them costs more than it ever saves.
-        let flags = regress::Flags { no_opt: true, ..regress::Flags::default() };
-        let regex = regress::Regex::with_flags(text, flags).map_err(|error| error.to_string())?;
-        let negative = text.contains("(?!") || text.contains("(?<!") || text.contains("[^");
-        Ok(Pattern { text: text.to_owned(), regex, negative })
-    }
+/// Whether a matcher says that it wants everything.
+pub(crate) fn matches_everything(text: &str) -> bool {
+    matches!(text, "" | "*" | ".*")
+}
 
-    /// Whether it matches any of the tool's names.
-    pub(crate) fn matches(&self, subject: &str) -> bool {
-        self.names(subject).any(|name| self.regex.find(&name).is_some())
-    }
+/// The words of `a|b`.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split('|').map(str::trim).filter(|word| !word.is_empty())
+}
 
-    /// The names it is tried on.
-    fn names<'a>(&self, subject: &'a str) -> impl Iterator<Item = std::borrow::Cow<'a, str>> + use<'a> {
-        let older = if self.negative { None } else { Some(other_names(subject)) };
-        std::iter::once(std::borrow::Cow::Borrowed(subject)).chain(older.into_iter().flatten())
-    }
+fn is_word_list(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-|".contains(&byte))
 }
 
 #[cfg(test)]
@@ -95,16 +99,27 @@ mod tests {
 
     #[test]
     fn missing_empty_and_star_match_everything() {
-        for text in [None, Some(""), Some(" "), Some("*")] {
+        for text in [None, Some(""), Some(" "), Some("*"), Some(".*"), Some("|")] {
             assert!(matches!(Matcher::compile(Subject::ToolName, text).0, Matcher::All));
         }
     }
 
     #[test]
-    fn a_list_of_words_is_exact() {
+    fn a_list_of_tool_names_is_exact() {
         let matcher = tool("write_file|replace");
         assert!(matcher.matches("replace") && matcher.matches("write_file"));
         assert!(!matcher.matches("write_files") && !matcher.matches("my_replace"));
+    }
+
+    #[test]
+    fn a_word_that_is_no_tools_name_is_a_part_of_one() {
+        let matcher = tool("write_file|replace|shell|bash|execute");
+        assert!(matcher.matches("run_shell_command") && matcher.matches("replace") && matcher.matches("my_bash"));
+        assert!(!matcher.matches("write_files") && !matcher.matches("read_file"));
+        assert!(tool("mcp__git").matches("mcp__git__push") && tool("mcp_git").matches("mcp__git__push"));
+        assert!(!tool("mcp__git__push").matches("mcp__git__push_all"));
+        assert!(!tool("mcp_git_push").matches("mcp__git__push_all"));
+        assert!(!tool("Tool").matches("replace"), "older names are only known as a whole");
     }
 
     #[test]
@@ -132,10 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn other_events_compare_exactly() {
-        let subject = Subject::Field { name: "source", values: &["startup"] };
-        let (matcher, _) = Matcher::compile(subject, Some("start.*"));
-        assert!(!matcher.matches("startup") && matcher.matches("start.*"));
+    fn other_events_compare_exactly_with_any_of_a_list() {
+        let subject = Subject::Field { name: "source", values: &["startup", "resume"] };
+        let field = |text: &str| Matcher::compile(subject, Some(text)).0;
+        assert!(!field("start.*").matches("startup") && field("start.*").matches("start.*"));
+        assert!(field("startup|resume").matches("startup") && field("startup | resume").matches("resume"));
+        assert!(!field("startup|resume").matches("clear") && !field("start|resume").matches("startup"));
+        assert!(field(".*").matches("clear") && field("startup|.*").matches("clear"));
     }
 
     proptest! {
@@ -146,13 +164,13 @@ mod tests {
         }
 
         #[test]
-        fn a_list_matches_exactly_its_members(names in prop::collection::vec("[a-z]{3,8}_[a-z]{3,8}", 1..5), other in "[a-z_]{1,12}") {
+        fn a_list_matches_what_holds_one_of_its_members(names in prop::collection::vec("[a-z]{3,8}_[a-z]{3,8}", 1..5), other in "[a-z_]{1,12}") {
             let matcher = tool(&names.join("|"));
             for name in &names {
                 prop_assert!(matcher.matches(name));
             }
-            let known = crate::tool_names::known_tools().any(|tool| tool == other);
-            prop_assert!(known || matcher.matches(&other) == names.contains(&other));
+            let listed = |name: &String| if is_tool_name(name) { *name == other } else { other.contains(name) };
+            prop_assert_eq!(matcher.matches(&other), names.iter().any(listed));
         }
     }
 }

@@ -150,7 +150,7 @@ impl RunStatus {
             End::Signaled(_) => RunStatus::Signaled,
             End::TimedOut(_) => RunStatus::TimedOut,
             End::Cancelled => RunStatus::Cancelled,
-            End::NotStarted { .. } => RunStatus::NotStarted,
+            End::NotStarted { .. } | End::NoRoom(_) => RunStatus::NotStarted,
         }
     }
 

@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::event::EventKind;
-use crate::matcher::{Matcher, Pattern};
+use crate::matcher::Matcher;
+use crate::pattern::Pattern;
 use crate::prefilter::Prefilter;
 use crate::registry::{Hook, HookState, Registry};
 use crate::tool_names::other_names;
@@ -93,17 +94,17 @@ impl EventIndex {
         let at = self.hooks.len();
         match &hook.matcher {
             Matcher::All => self.always.push(at),
-            Matcher::Names(names) => {
+            Matcher::Any { names, patterns } => {
                 for name in names {
                     self.by_name.entry(name.clone()).or_default().push(at);
                 }
-            }
-            Matcher::Pattern(pattern) => {
-                let place = *places.entry(key(&pattern.text)).or_insert_with(|| {
-                    self.patterns.push((pattern.clone(), Vec::new()));
-                    self.patterns.len() - 1
-                });
-                self.patterns[place].1.push(at);
+                for pattern in patterns {
+                    let place = *places.entry(key(&pattern.text)).or_insert_with(|| {
+                        self.patterns.push((pattern.clone(), Vec::new()));
+                        self.patterns.len() - 1
+                    });
+                    self.patterns[place].1.push(at);
+                }
             }
         }
         self.hooks.push(hook);

@@ -67,13 +67,17 @@ pub struct OnError {
     pub spawn: Option<FailureAction>,
     /// Its output could not be understood in full.
     pub output: Option<FailureAction>,
+    /// This machine had no room for it.
+    pub resource: Option<FailureAction>,
+    /// Its answer was cut off before a decision could be read.
+    pub truncated: Option<FailureAction>,
 }
 
 impl OnError {
     /// The same for every cause.
     pub fn all(action: FailureAction) -> Self {
         let action = Some(action);
-        OnError { timeout: action, exit: action, spawn: action, output: action }
+        OnError { timeout: action, exit: action, spawn: action, output: action, resource: action, truncated: action }
     }
 
     /// The action for a cause, if set.
@@ -83,6 +87,8 @@ impl OnError {
             Cause::Exit => self.exit,
             Cause::Spawn => self.spawn,
             Cause::Output => self.output,
+            Cause::Resource => self.resource,
+            Cause::Truncated => self.truncated,
         }
     }
 
@@ -93,6 +99,18 @@ impl OnError {
             exit: self.exit.or(outer.exit),
             spawn: self.spawn.or(outer.spawn),
             output: self.output.or(outer.output),
+            resource: self.resource.or(outer.resource),
+            truncated: self.truncated.or(outer.truncated),
+        }
+    }
+}
+
+impl Cause {
+    /// What counts where nobody has said: a hook's own failure lets the event go on, ours does not.
+    fn default_action(self) -> FailureAction {
+        match self {
+            Cause::Timeout | Cause::Exit | Cause::Spawn | Cause::Output => FailureAction::Allow,
+            Cause::Resource | Cause::Truncated => FailureAction::Block,
         }
     }
 }
@@ -357,13 +375,13 @@ impl Registry {
         self.layers.iter().find_map(|layer| layer.notifications).unwrap_or(true)
     }
 
-    /// What counts when this hook fails: its own word, then the layers', then allow.
+    /// What counts when this hook fails: its own word, then the layers', then the cause's.
     pub(crate) fn failure_action(&self, hook: &Hook, cause: Cause) -> FailureAction {
         // Nobody but the system layer may weaken a locked guard.
         let counts = |layer: &&LayerSwitches| !hook.locked || layer.source == Source::System;
         let outer =
             self.layers.iter().filter(counts).fold(OnError::default(), |policy, layer| policy.or(layer.on_error));
-        hook.on_error.or(outer).get(cause).unwrap_or(FailureAction::Allow)
+        hook.on_error.or(outer).get(cause).unwrap_or(cause.default_action())
     }
 
     /// Enables or disables every hook of that name, until the configuration is loaded again.

@@ -68,8 +68,12 @@ enum OnErrorSchema {
         exit: Option<FailureAction>,
         /// It could not start.
         spawn: Option<FailureAction>,
-        /// A known field of the wrong type, or a JSON answer cut off by the output bound.
+        /// A known field of the wrong type, or JSON that does not parse or stands among other text.
         output: Option<FailureAction>,
+        /// This machine had no descriptors, processes, memory or working directory for it. Blocks by default.
+        resource: Option<FailureAction>,
+        /// Its JSON answer was cut off by the output bound before a decision could be read. Blocks by default.
+        truncated: Option<FailureAction>,
     },
 }
 

@@ -34,11 +34,21 @@ pub fn canonical_tool_name(name: &str) -> &str {
 /// The other names under which a matcher may know this tool.
 pub(crate) fn other_names(tool: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let older = TOOLS.iter().find(|(name, _)| *name == tool).map_or(&[][..], |(_, older)| older);
-    older.iter().map(|name| Cow::Borrowed(*name)).chain(single_underscore_mcp_name(tool).map(Cow::Owned))
+    older.iter().map(|name| Cow::Borrowed(*name)).chain(mcp_spelling(tool).map(Cow::Owned))
+}
+
+/// Whether a word is the whole name of a tool: a built-in one's, old or new, or an MCP tool's in either spelling.
+pub(crate) fn is_tool_name(word: &str) -> bool {
+    let parts = |prefix: &str, between: &str| {
+        let (server, name) = word.strip_prefix(prefix)?.split_once(between)?;
+        Some(!server.starts_with('_') && !server.is_empty() && !name.is_empty())
+    };
+    TOOLS.iter().any(|(name, older)| *name == word || older.contains(&word))
+        || parts("mcp__", "__").or_else(|| parts("mcp_", "_")) == Some(true)
 }
 
 /// `mcp__server__tool` is also known as `mcp_server_tool`.
-fn single_underscore_mcp_name(tool: &str) -> Option<String> {
+pub(crate) fn mcp_spelling(tool: &str) -> Option<String> {
     let (server, name) = tool.strip_prefix("mcp__")?.split_once("__")?;
     Some(format!("mcp_{server}_{name}"))
 }
@@ -67,5 +77,17 @@ mod tests {
         let names: Vec<_> = other_names("mcp__git__push_all").collect();
         assert_eq!(names, ["mcp_git_push_all"]);
         assert_eq!(other_names("mcp__broken").count(), 0);
+    }
+
+    #[test]
+    fn whole_names_are_told_from_parts() {
+        for name in ["glob", "EditTool", "grep_search", "mcp__git__push", "mcp_git_push"] {
+            assert!(is_tool_name(name), "{name}");
+        }
+        for part in
+            ["shell", "Bash", "mcp", "mcp_", "mcp__", "mcp_git", "mcp__git", "mcp__git__", "mcp_git_", "my_tool"]
+        {
+            assert!(!is_tool_name(part), "{part}");
+        }
     }
 }

@@ -32,6 +32,49 @@ fn exit_codes_tell_the_decision() {
 }
 
 #[test]
+fn a_word_that_is_no_tools_name_wakes_the_guard() {
+    let deny = "echo no >&2; exit 2";
+    let fire = |matcher: &str, tool: &str| {
+        with_hook("BeforeTool", matcher, deny).run(&["hooks", "fire", "BeforeTool", "--tool", tool])
+    };
+    fire("write_file|replace|shell|bash|execute", "run_shell_command").exits(2);
+    fire("write_file|replace|shell|bash|execute", "read_file").exits(0);
+    fire("replace|shell", "my_replace").exits(0);
+}
+
+#[test]
+fn no_matcher_hangs() {
+    let name = format!("{}?", "a".repeat(60));
+    for (matcher, code) in [(r"^(\w+\s?)+!$", 0), (r"^(?=a)(\w+\s?)+!$", 2)] {
+        let started = std::time::Instant::now();
+        with_hook("BeforeTool", matcher, "exit 2").run(&["hooks", "fire", "BeforeTool", "--tool", &name]).exits(code);
+        assert!(started.elapsed() < std::time::Duration::from_secs(10), "{matcher}");
+    }
+}
+
+/// However few descriptors there are, a guard that can't start is no yes.
+#[cfg(unix)]
+#[test]
+fn a_guard_that_has_no_room_denies() {
+    let sandbox = sandbox();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [
+        {"type": "command", "name": "g", "command": "exit 2", "timeout": 300}]}]}}));
+    let mut no_room = 0;
+    for descriptors in 9..24 {
+        let fire = sandbox.command(&["hooks", "fire", "BeforeTool", "--tool", "glob"]);
+        let script = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-c", &script]).arg(fire.get_program()).args(fire.get_args()).current_dir(sandbox.project());
+        limited.env_clear().envs(fire.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = limited.output().unwrap();
+        assert_ne!(output.status.code(), Some(0), "with {descriptors} descriptors: {output:?}");
+        no_room += usize::from(String::from_utf8_lossy(&output.stdout).contains("for want of room"));
+        no_room += usize::from(String::from_utf8_lossy(&output.stderr).contains("for want of room"));
+    }
+    assert!(no_room > 0, "no number of descriptors was too few for the hook alone");
+}
+
+#[test]
 fn the_json_has_the_merged_answer_and_the_runs() {
     let script = r#"echo '{"decision": "deny", "reason": "why", "systemMessage": "hey",
         "hookSpecificOutput": {"tool_input": {"content": "c"}}}'; echo log >&2"#;

@@ -1,6 +1,6 @@
 //! The fields of a hook's JSON answer, each read on its own: a wrong one is reported by name, the others count.
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -31,10 +31,11 @@ struct FieldReader {
 impl Fields {
     /// `Ok(None)` for text that is no JSON object and does not try to be one.
     pub(super) fn parse(text: &str) -> Result<Option<Fields>, serde_json::Error> {
-        if text.starts_with('"') {
+        if let Some(quoted) = text.strip_prefix('"') {
             // Some hooks print their JSON as a JSON string.
             return match serde_json::from_str::<String>(text) {
                 Ok(inner) if inner.trim_start().starts_with('{') => Self::parse_object(inner.trim()).map(Some),
+                Err(error) if quoted.trim_start().starts_with('{') => Err(error),
                 _ => Ok(None),
             };
         }
@@ -45,11 +46,59 @@ impl Fields {
         serde_json::from_str(text).map(|top| Fields { top })
     }
 
+    /// The fields of an object up to where its text ends or breaks, and the name of the one that is broken.
+    pub(super) fn parse_start(text: &str) -> (Fields, Option<String>) {
+        let mut start = Start::default();
+        // Its end is known to be missing.
+        let _ = serde_json::Deserializer::from_str(text).deserialize_map(&mut start);
+        (Fields { top: start.read }, start.reading)
+    }
+
     pub(super) fn read(self, kind: EventKind) -> Reading {
         let mut reader = FieldReader { kind, troubles: Vec::new() };
         let answer = reader.answer(&self.top);
         Reading { answer, troubles: reader.troubles }
     }
+}
+
+/// As much of an object as can be read.
+#[derive(Default)]
+struct Start {
+    read: Raw,
+    reading: Option<String>,
+}
+
+impl<'de> Visitor<'de> for &mut Start {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            self.reading = Some(name.clone());
+            self.read.insert(name, map.next_value()?);
+            self.reading = None;
+        }
+        Ok(())
+    }
+}
+
+/// Whether somewhere in a text stands an object with a field of an answer, or the start of one.
+pub(super) fn holds_an_answer(text: &str) -> bool {
+    const FIELDS: [&str; 7] = [
+        "\"decision\"",
+        "\"continue\"",
+        "\"reason\"",
+        "\"stopReason\"",
+        "\"systemMessage\"",
+        "\"suppressOutput\"",
+        "\"hookSpecificOutput\"",
+    ];
+    let Some((_, object)) = text.split_once('{') else { return false };
+    let mut found = FIELDS.iter().flat_map(|field| object.match_indices(*field));
+    found.any(|(at, field)| object[at + field.len()..].trim_start().starts_with(':'))
 }
 
 impl FieldReader {

@@ -42,6 +42,46 @@ fn broken_json_is_a_message_and_a_warning() {
     let reading = exit(EventKind::BeforeTool, 0, r#"{"decision": "deny",}"#, "");
     assert_eq!(reading.answer.decision, Some(Decision::Allow));
     assert!(reading.troubles[0].text.contains("does not parse"), "{:?}", reading.troubles);
+    assert_eq!(reading.troubles[0].cause, Some(Cause::Output));
+}
+
+#[test]
+fn an_answer_that_is_not_alone_or_not_whole_is_an_output_failure() {
+    for text in [
+        "loading…\n{\"decision\": \"deny\"}",
+        "{\"decision\": \"deny\"}\ndone",
+        "{\"decision\": \"deny\"",
+        "loading…\n{\"x\": 1, \"decision\" : \"de",
+        r#""{\"decision\": \"deny\""#,
+    ] {
+        let reading = exit(EventKind::BeforeTool, 0, text, "");
+        assert_eq!(reading.answer.system_message.as_deref(), Some(text));
+        assert_eq!(reading.troubles.len(), 1, "{text}");
+        assert_eq!(reading.troubles[0].cause, Some(Cause::Output), "{text}");
+    }
+    for text in ["my {decision}: go on", "on {x}: \"decision\"", "\"decision\": \"deny\""] {
+        assert!(exit(EventKind::BeforeTool, 0, text, "").troubles.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn only_tools_on_offer_are_selected() {
+    let select = |stdout: &str| {
+        let mut reading = exit(EventKind::BeforeToolSelection, 0, stdout, "");
+        let offered = ["glob", "search_file_content", "mcp__git__push"].map(str::to_owned);
+        keep_offered(&mut reading, &out(stdout), &offered);
+        reading
+    };
+    let allowed = |stdout: &str| select(stdout).answer.tool_config.map(|config| config.allowed.join(" "));
+    assert_eq!(allowed("ok, glob").as_deref(), Some("glob"));
+    assert!(select("ok, glob").troubles[0].text.ends_with("no tool on offer: ok"));
+    assert_eq!(allowed("glob,grep_search,mcp_git_push").as_deref(), Some("glob grep_search mcp_git_push"));
+    assert_eq!((allowed("ok"), select("ok").answer.system_message.as_deref()), (None, Some("ok")));
+    assert!(select("ok").troubles.is_empty());
+    let json = |mode: &str| format!(r#"{{"toolConfig": {{"mode": "{mode}", "allowedFunctionNames": ["read_file"]}}}}"#);
+    assert_eq!(allowed(&json("ANY")), None);
+    assert!(select(&json("ANY")).troubles[0].text.contains("read_file; nothing is left"));
+    assert_eq!(select(&json("NONE")).answer.tool_config.unwrap().mode, Some(ToolMode::None));
 }
 
 #[test]
@@ -91,11 +131,32 @@ fn depth_duplicates_and_huge_numbers_do_not_hide_a_deny() {
 }
 
 #[test]
-fn an_answer_cut_by_the_bound_is_an_output_failure() {
-    let cut = Captured { text: r#"{"decision": "deny", "reas"#.to_owned(), bytes: 5_000_000, truncated: true };
-    let reading = read(EventKind::BeforeTool, &End::Exited(0), &cut, &out(""));
-    assert_eq!(reading.troubles[0].cause, Some(Cause::Output));
-    assert_eq!(reading.answer, Answer::default());
+fn of_an_answer_cut_by_the_bound_a_decision_counts_if_it_could_be_read() {
+    let cut = |text: &str| {
+        let cut = Captured { text: text.to_owned(), bytes: 5_000_000, truncated: true };
+        read(EventKind::BeforeTool, &End::Exited(0), &cut, &out(""))
+    };
+    for (text, decision) in [
+        (r#"{"decision": "deny", "reas"#, Decision::Deny),
+        (r#"{"decision": "ask", "reason": "because"#, Decision::Ask),
+        (r#"{"decision": "allow", "reason": "because"#, Decision::Allow),
+    ] {
+        let reading = cut(text);
+        assert_eq!(reading.answer.decision, Some(decision), "{text}");
+        assert_eq!((reading.troubles.len(), reading.troubles[0].cause), (1, None), "{text}");
+    }
+    assert!(cut(r#"{"continue": false, "x": "#).answer.stop);
+    for text in [
+        r#"{"reason": "because"#,
+        r#"{"decision": "de"#,
+        r#"{"decision": "allow", "hookSpecificOutput": {"tool_input": {"a": "#,
+        r#""{\"decision\": \"deny\""#,
+        "loading…\n{\"decision\": \"deny\", \"reas",
+    ] {
+        let reading = cut(text);
+        assert_eq!(reading.troubles[0].cause, Some(Cause::Truncated), "{text}");
+        assert_eq!(reading.answer, Answer::default(), "{text}");
+    }
 }
 
 #[test]

@@ -172,13 +172,15 @@ fn locked(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> 
 pub(super) fn on_error(read: &mut NodeReader<'_>, property: &ObjectProp<'_>) -> OnError {
     match &property.value {
         Value::Object(object) => {
-            read.unknown_keys(object, &["timeout", "exit", "spawn", "output"], "onError");
+            read.unknown_keys(object, &["timeout", "exit", "spawn", "output", "resource", "truncated"], "onError");
             let mut action = |name| last(object, name).and_then(|property| failure_action(read, &property.value));
             OnError {
                 timeout: action("timeout"),
                 exit: action("exit"),
                 spawn: action("spawn"),
                 output: action("output"),
+                resource: action("resource"),
+                truncated: action("truncated"),
             }
         }
         value => failure_action(read, value).map(OnError::all).unwrap_or_default(),
@@ -192,7 +194,7 @@ fn failure_action(read: &mut NodeReader<'_>, value: &Value<'_>) -> Option<Failur
         Some("ask") => Some(FailureAction::Ask),
         _ => {
             let wrong =
-                read.error(value, "`onError` should be \"allow\", \"block\" or \"ask\"; \"allow\" counts instead");
+                read.error(value, "`onError` should be \"allow\", \"block\" or \"ask\"; the default counts instead");
             read.report(wrong.expected("expected \"allow\", \"block\", \"ask\", or an object by cause"));
             None
         }

@@ -251,18 +251,38 @@ fn a_matcher_where_the_event_has_none() {
     assert_snapshot!(matcher("AfterModel", r#""x""#), @"settings.json:2:15: warning: AfterModel has no matcher; these hooks run every time (remove `matcher`)");
     assert_eq!(matcher("BeforeAgent", r#""*""#), "");
     assert_eq!(matcher("BeforeAgent", r#""""#), "");
+    assert_eq!(matcher("BeforeAgent", r#"".*""#), "");
+    for known in ["startup|resume", ".*", "*", "startup|.*"] {
+        assert_eq!(matcher("SessionStart", &format!("{known:?}")), "", "{known}");
+    }
+}
+
+#[test]
+fn a_matcher_that_may_take_too_long_is_named() {
+    assert_snapshot!(matcher("BeforeTool", r#""^(?!x)(\\w+_?)+!$""#), @"settings.json:2:15: warning: this matcher can take too long to tell; where it would, these hooks run (without look-around, back-references or repetition within repetition it can't)");
+    assert_eq!(matcher("BeforeTool", r#""^(\\w+_?)+$""#), "");
 }
 
 #[test]
 fn a_matcher_that_matches_nothing() {
-    assert_snapshot!(matcher("BeforeTool", r#""write_fil""#), @"settings.json:2:15: warning: this matcher matches no known tool (did you mean `write_file`?)");
+    assert_snapshot!(matcher("BeforeTool", r#""wrte_file""#), @"settings.json:2:15: warning: this matcher matches no known tool (did you mean `write_file`?)");
     assert_snapshot!(matcher("BeforeTool", r#""Bash""#), @"settings.json:2:15: warning: this matcher matches no known tool (did you mean `run_shell_command`?)");
     assert_snapshot!(matcher("AfterTool", r#""Write|Bash""#), @"settings.json:2:15: warning: this matcher matches no known tool (did you mean `write_file`?)");
     assert_snapshot!(matcher("AfterTool", r#""zzz.*""#), @"settings.json:2:15: warning: this matcher matches no known tool (the built-in tools are read_file, read_many_files, write_file, replace, list_directory, glob, search_file_content, run_shell_command, web_fetch, google_web_search, write_todos, save_memory, delegate_to_agent, activate_skill)");
     assert_snapshot!(matcher("SessionStart", r#""start""#), @"settings.json:2:15: warning: this matcher matches no source; these hooks never run (did you mean `startup`?)");
     assert_snapshot!(matcher("PreCompress", r#""never""#), @"settings.json:2:15: warning: this matcher matches no trigger; these hooks never run (one of manual, auto)");
+    assert_snapshot!(matcher("SessionStart", r#""startup|resum""#), @"settings.json:2:15: warning: `resum` is no source (did you mean `resume`?)");
+    assert_snapshot!(matcher("SessionEnd", r#""a|b""#), @"settings.json:2:15: warning: this matcher matches no reason; these hooks never run (one of exit, clear, logout, prompt_input_exit, other)");
     assert_snapshot!(matcher("Notification", r#""ToolPermision""#), @"settings.json:2:15: warning: this matcher matches no notification_type; these hooks never run (did you mean `ToolPermission`?)");
-    for known in [r#""mcp__git__.*""#, r#""EditTool""#, r#""^(?!glob).*$""#, r#""write_file|my_tool""#, r#"" glob ""#] {
+    for known in [
+        r#""mcp__git__.*""#,
+        r#""EditTool""#,
+        r#""^(?!glob).*$""#,
+        r#""write_file|my_tool""#,
+        r#"" glob ""#,
+        r#""shell""#,
+        r#""bash|execute|shell""#,
+    ] {
         assert_eq!(matcher("BeforeTool", known), "", "{known}");
     }
 }
@@ -445,23 +465,33 @@ fn on_error_in_all_its_forms() {
     for (word, action) in [("allow", Allow), ("block", Block), ("ask", Ask)] {
         assert_eq!(on_error(&format!("\"{word}\"")), (OnError::all(action), String::new()));
     }
-    let (policy, said) = on_error(r#"{ "timeout": "block", "exit": "ask", "spawn": "allow", "output": "block" }"#);
-    let expected = OnError { timeout: Some(Block), exit: Some(Ask), spawn: Some(Allow), output: Some(Block) };
+    let (policy, said) = on_error(
+        r#"{ "timeout": "block", "exit": "ask", "spawn": "allow", "output": "block",
+        "resource": "ask", "truncated": "allow" }"#,
+    );
+    let expected = OnError {
+        timeout: Some(Block),
+        exit: Some(Ask),
+        spawn: Some(Allow),
+        output: Some(Block),
+        resource: Some(Ask),
+        truncated: Some(Allow),
+    };
     assert_eq!((policy, said.as_str()), (expected, ""));
     let (policy, said) = on_error(r#""deny""#);
     assert_eq!(policy, OnError::default());
-    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause"#);
+    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause"#);
     let (policy, said) = on_error("true");
     assert_eq!(policy, OnError::default());
-    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause"#);
+    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause"#);
     let (policy, said) = on_error(r#"{ "timeout": "block", "exit": 1, "timeot": "ask", "crash": "ask" }"#);
     assert_eq!(policy, OnError { timeout: Some(Block), ..OnError::default() });
     assert_snapshot!(said, @r#"
-    settings.json:5:112: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause
+    settings.json:5:112: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause
     settings.json:5:115: warning: onError has no `timeot`; it is ignored (did you mean `timeout`?)
-    settings.json:5:132: warning: onError has no `crash`; it is ignored (it knows timeout, exit, spawn, output)
+    settings.json:5:132: warning: onError has no `crash`; it is ignored (it knows timeout, exit, spawn, output, resource, truncated)
     "#);
-    assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "onError": "blok" } }"#)), @r#"settings.json:1:31: error: `onError` should be "allow", "block" or "ask"; "allow" counts instead; expected "allow", "block", "ask", or an object by cause"#);
+    assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "onError": "blok" } }"#)), @r#"settings.json:1:31: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause"#);
 }
 
 #[test]

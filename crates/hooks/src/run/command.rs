@@ -33,7 +33,7 @@ impl Runner {
         if cancel.is_cancelled() {
             return RunEnd::not_run(End::Cancelled);
         }
-        let mut process = match self.start_when_free(action, input, session, deadline).await {
+        let mut process = match self.start_when_free(action, input, session, deadline, cancel).await {
             Ok(started) => started,
             Err(end) => return RunEnd::not_run(end),
         };
@@ -68,24 +68,38 @@ impl Runner {
     }
 
     /// Starts the command. A program that somebody is still writing cannot be executed for that moment, and neither can
-    /// one that has just been written while another thread starts a process; both pass quickly.
+    /// one that has just been written while another thread starts a process; both pass quickly. Where this machine has
+    /// no room for one more process, it may have some before the hook's time is over.
     async fn start_when_free(
         &self,
         action: &CommandAction,
         input: &HookInput,
         session: &Session,
         deadline: tokio::time::Instant,
+        cancel: &CancellationToken,
     ) -> Result<Process, End> {
         const LONGEST: Duration = Duration::from_millis(256);
         let mut pause = Duration::from_millis(1);
         loop {
-            match self.start(action, input, session) {
-                Err(NotStarted::Busy(_)) if pause <= LONGEST && tokio::time::Instant::now() + pause < deadline => {
-                    tokio::time::sleep(pause).await;
-                    pause *= 2;
-                }
-                Err(NotStarted::Busy(end) | NotStarted::Failed(end)) => return Err(end),
+            let failed = match self.start(action, input, session) {
                 Ok(process) => return Ok(process),
+                Err(failed) => failed,
+            };
+            let in_time = tokio::time::Instant::now() + pause < deadline;
+            match failed {
+                NotStarted::Busy(_) if in_time && pause <= LONGEST => {}
+                NotStarted::NoRoom(_) if in_time => pause = pause.min(LONGEST / 4),
+                NotStarted::NoRoom(error) => return Err(End::NoRoom(error.to_string())),
+                // The system blames the program even if it is the working directory that is gone.
+                NotStarted::Busy(_) | NotStarted::Failed(_) if !session.cwd.is_dir() => {
+                    let message = format!("the working directory {} does not exist", session.cwd.display());
+                    return Err(End::NoRoom(message));
+                }
+                NotStarted::Busy(end) | NotStarted::Failed(end) => return Err(end),
+            }
+            tokio::select! {
+                () = cancel.cancelled() => return Err(End::Cancelled),
+                () = tokio::time::sleep(pause) => pause *= 2,
             }
         }
     }
@@ -104,7 +118,10 @@ impl Runner {
         let args = [OsString::from("-c"), OsString::from(action.invocation.shell_text())];
         let name = self.shell.file_name().unwrap_or(OsStr::new("sh"));
         let spawned = self.spawn(&self.shell, name, &args, action, input, session);
-        spawned.map_err(|error| NotStarted::Failed(cannot_start(&self.shell, &error, session)))
+        spawned.map_err(|error| match is_no_room(&error) {
+            true => NotStarted::NoRoom(error),
+            false => NotStarted::Failed(cannot_start(&self.shell, &error)),
+        })
     }
 
     /// Starts a program without a shell; `None` if it is a script that only a shell can read.
@@ -123,12 +140,13 @@ impl Runner {
         match self.spawn(path, name, args, action, input, session) {
             Ok(process) => Ok(Some(process)),
             Err(error) if is_exec_format(&error) => Ok(None),
+            Err(error) if is_no_room(&error) => Err(NotStarted::NoRoom(error)),
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
-                Err(NotStarted::Busy(cannot_start(&program, &error, session)))
+                Err(NotStarted::Busy(cannot_start(&program, &error)))
             }
             Err(error) => Err(NotStarted::Failed(match self.check_command(action, session) {
                 Err(reason) => not_started(reason),
-                Ok(()) => cannot_start(&program, &error, session),
+                Ok(()) => cannot_start(&program, &error),
             })),
         }
     }
@@ -182,6 +200,8 @@ impl Runner {
 enum NotStarted {
     /// It may be in a moment.
     Busy(End),
+    /// It may be when others have ended.
+    NoRoom(std::io::Error),
     /// It will not be.
     Failed(End),
 }
@@ -215,6 +235,19 @@ fn is_exec_format(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error())
 }
 
+/// Whether it was for want of descriptors, processes or memory.
+#[cfg(unix)]
+fn is_no_room(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let no_room = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
+    no_room.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+#[cfg(not(unix))]
+fn is_no_room(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::OutOfMemory
+}
+
 #[cfg(not(unix))]
 fn is_exec_format(_: &std::io::Error) -> bool {
     false
@@ -224,12 +257,6 @@ fn not_started(reason: NotReady) -> End {
     End::NotStarted { code: reason.exit_code(), message: reason.to_string() }
 }
 
-fn cannot_start(program: &Path, error: &std::io::Error, session: &Session) -> End {
-    // The system blames the program even if it is the working directory that is gone.
-    let message = if session.cwd.is_dir() {
-        format!("{}: {error}", program.display())
-    } else {
-        format!("the working directory {} does not exist", session.cwd.display())
-    };
-    End::NotStarted { code: 126, message }
+fn cannot_start(program: &Path, error: &std::io::Error) -> End {
+    End::NotStarted { code: 126, message: format!("{}: {error}", program.display()) }
 }

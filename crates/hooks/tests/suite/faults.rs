@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hookwright_hooks::{BeforeAgent, EventKind, Limits, RunStatus};
+use hookwright_hooks::{BeforeAgent, EventKind, Limits, RunStatus, Session};
 use serde_json::{Value, json};
 
 use super::world::{
@@ -122,14 +122,31 @@ async fn a_flood_on_stderr_does_not_hide_the_answer() {
 }
 
 #[tokio::test]
-async fn a_json_answer_cut_by_the_bound_is_an_output_failure() {
+async fn a_json_answer_cut_by_the_bound_is_no_yes() {
     let world = World::new();
     world.write("long.json", &json!({"decision": "deny", "reason": "x".repeat(3 << 20)}).to_string());
     let outcome = world.run("cat long.json").await;
-    assert_proceeds(&outcome);
+    assert!(denied(&outcome).contains("cut off"));
     assert!(outcome.warnings[0].text.contains("cut off by the output bound"), "{:?}", outcome.warnings);
-    let hook = json!({"type": "command", "command": "cat long.json", "onError": {"output": "block"}});
-    assert!(denied(&world.run_hook(hook).await).contains("cut off"));
+    world.write("late.json", &json!({"reason": "x".repeat(3 << 20), "decision": "deny"}).to_string());
+    assert!(denied(&world.run("cat late.json").await).contains("before a decision could be read"));
+    let hook = json!({"type": "command", "command": "cat late.json", "onError": {"truncated": "allow"}});
+    assert_proceeds(&world.run_hook(hook).await);
+}
+
+#[tokio::test]
+async fn a_working_directory_that_is_gone_denies() {
+    let world = World::new();
+    let cwd = world.dir().join("gone");
+    let session = Session { cwd, ..Session::default() };
+    for command in ["exit 0", "true", "./guard.sh"] {
+        let engine = world.hooks(EventKind::BeforeTool, json!([{"type": "command", "command": command}]));
+        let outcome = within(engine.session(session.clone()).build().fire(&tool_call())).await;
+        assert!(denied(&outcome).contains("working directory"), "{command}");
+    }
+    let hook = json!({"type": "command", "command": "exit 0", "onError": {"resource": "allow"}});
+    let engine = world.hooks(EventKind::BeforeTool, json!([hook])).session(session).build();
+    assert_proceeds(&within(engine.fire(&tool_call())).await);
 }
 
 #[tokio::test]

@@ -116,12 +116,14 @@ async fn before_model_proceeds_changes_answers_denies_or_stops() {
 
 #[tokio::test]
 async fn before_tool_selection_restricts_or_forces_tools() {
-    let event = BeforeToolSelection { llm_request: request() };
+    let event = BeforeToolSelection { llm_request: request(), on_offer: vec!["a".into(), "b".into(), "c".into()] };
     assert_eq!(verdict(&event, json!({})).await.config, None);
     let config = json!({"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["b", "a"]}}});
     let expected = ToolConfig { mode: Some(ToolMode::Any), allowed: vec!["a".into(), "b".into()] };
     assert_eq!(verdict(&event, config).await.config, Some(expected.clone()));
     assert_eq!(fire(&event, "echo 'b, a'").await.verdict.config, Some(expected));
+    let stray = fire(&event, "echo ok").await;
+    assert_eq!((stray.verdict.config, stray.messages[0].text.as_str()), (None, "ok"));
     let none = json!({"hookSpecificOutput": {"toolConfig": {"mode": "NONE", "allowedFunctionNames": ["a"]}}});
     let expected = ToolConfig { mode: Some(ToolMode::None), allowed: vec![] };
     assert_eq!(verdict(&event, none).await.config, Some(expected));

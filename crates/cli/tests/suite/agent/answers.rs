@@ -97,6 +97,32 @@ fn a_broken_json_answer_is_shown_and_warned_about() {
 }
 
 #[test]
+fn an_answer_that_is_not_alone_or_not_whole_is_a_failure_of_its_hook() {
+    let answer = r#"{"decision": "deny", "reason": "no"}"#;
+    for script in [format!("echo loading…; echo '{answer}'"), r#"echo '{"decision": "deny"'"#.to_owned()] {
+        let (_, run, written) = guard(&script);
+        assert!(written);
+        has(&run.stderr, "[WARNING] hook hook1");
+        let on_error = json!({"hooksConfig": {"onError": {"output": "block"}}});
+        let sandbox = project_with(&[("BeforeTool", "write_file", &script)], on_error);
+        let run = super::run(&sandbox, &write_a(), &[]).exits(0);
+        assert!(!sandbox.has("a.txt"), "{}", run.stderr);
+        has(&run.stderr, "Tool execution blocked: hook hook1 its output");
+    }
+}
+
+#[test]
+fn an_answer_over_the_bound_denies() {
+    for (start, words) in [(r#"{"decision":"deny","reason":""#, "cut off"), (r#"{"reason":""#, "before a decision")] {
+        let (_, run, written) =
+            guard(&format!("printf '%s' '{start}'; head -c 2097152 /dev/zero | tr '\\0' x; echo '\"}}'"));
+        assert!(!written, "{}", run.stderr);
+        has(&run.stderr, "Tool execution blocked: ");
+        has(&run.stderr, words);
+    }
+}
+
+#[test]
 fn a_field_of_the_wrong_type_is_named_and_the_rest_counts() {
     let (_, run, written) = guard(r#"echo '{"systemMessage": 7, "decision": "deny", "reason": "still heard"}'"#);
     assert!(!written);

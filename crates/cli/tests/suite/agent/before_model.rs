@@ -101,6 +101,19 @@ fn a_selection_goes_along_and_a_call_outside_it_is_refused() {
 }
 
 #[test]
+fn a_stray_word_selects_nothing() {
+    let sandbox = project(&[("BeforeToolSelection", "", "echo ok")]);
+    let replay = Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done");
+    let stray = run(&sandbox, &replay, &[]).exits(0);
+    assert!(sandbox.has("a.txt"), "{}", stray.stderr);
+    has(&stray.stderr, "Hook system message: ok");
+    let sandbox = project(&[("BeforeToolSelection", "", "echo ok, write_file")]);
+    let some = run(&sandbox, &replay, &[]).exits(0);
+    assert!(sandbox.has("a.txt"), "{}", some.stderr);
+    has(&some.stderr, "selected what is no tool on offer: ok");
+}
+
+#[test]
 fn none_means_no_tool_and_a_plain_list_means_these() {
     let sandbox = project(&[(
         "BeforeToolSelection",

@@ -1,0 +1,200 @@
+//! One regular expression in JavaScript's syntax, tried on tool names within a budget.
+//!
+//! Backtracking is quick to prepare and exact, so it runs where the steps are surely few. Where they are not, a linear
+//! engine does, if the pattern means the same there. What is left over (look-around, back-references) has a budget,
+//! and a guard whose pattern could take for ever counts as matching.
+
+mod shape;
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use regex_automata::meta;
+use regex_automata::util::syntax;
+
+use crate::tool_names::{mcp_spelling, other_names};
+use shape::Shape;
+
+/// A regular expression in JavaScript's syntax, or a plain word.
+#[derive(Debug)]
+pub struct Pattern {
+    /// Its text.
+    pub text: String,
+    /// Which of a tool's names it is tried on.
+    tried: Tried,
+    /// `None` for a plain word.
+    engine: Option<Engine>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Tried {
+    /// Today's name: it says what must not match, and an older name would always do.
+    Name,
+    /// Today's name in both spellings of an MCP tool.
+    Spellings,
+    /// Older names too.
+    AllNames,
+}
+
+#[derive(Debug)]
+struct Engine {
+    backtracking: regress::Regex,
+    /// These two are made when they are first needed: of thousands of patterns a session tries few.
+    shape: OnceLock<Option<Shape>>,
+    linear: OnceLock<Option<Box<meta::Regex>>>,
+}
+
+/// So many steps are over before another engine is made.
+const FEW_STEPS: f64 = 1e4;
+
+/// How many steps a pattern may take on one name: some milliseconds.
+const BUDGET: f64 = 1e6;
+
+impl Pattern {
+    /// Compiles a regular expression.
+    ///
+    /// # Errors
+    /// If it is none, with the reason.
+    pub(crate) fn new(text: &str) -> Result<Pattern, String> {
+        // Names are short: optimising a pattern for them costs more than it ever saves.
+        let flags = regress::Flags { no_opt: true, ..regress::Flags::default() };
+        let backtracking = regress::Regex::with_flags(text, flags).map_err(|error| error.to_string())?;
+        let negative = text.contains("(?!") || text.contains("(?<!") || text.contains("[^");
+        let tried = if negative { Tried::Name } else { Tried::AllNames };
+        let engine = Engine { backtracking, shape: OnceLock::new(), linear: OnceLock::new() };
+        Ok(Pattern { text: text.to_owned(), tried, engine: Some(engine) })
+    }
+
+    /// A word that matches wherever it stands in a name.
+    pub(crate) fn word(text: &str) -> Pattern {
+        Pattern { text: text.to_owned(), tried: Tried::Spellings, engine: None }
+    }
+
+    /// Whether it matches any of the tool's names.
+    pub(crate) fn matches(&self, subject: &str) -> bool {
+        self.names(subject).any(|name| match &self.engine {
+            None => name.contains(&self.text),
+            Some(engine) => engine.matches(&self.text, &name),
+        })
+    }
+
+    /// Whether it could be too much work for a name that a tool may well have.
+    pub(crate) fn is_over_budget(&self) -> bool {
+        const LONG_NAME: usize = 64;
+        self.engine.as_ref().is_some_and(|engine| {
+            engine.most_steps(&self.text, LONG_NAME) > BUDGET && engine.linear(&self.text).is_none()
+        })
+    }
+
+    /// The names it is tried on.
+    fn names<'a>(&self, subject: &'a str) -> impl Iterator<Item = Cow<'a, str>> + use<'a> {
+        let (spelling, older) = match self.tried {
+            Tried::Name => (None, None),
+            Tried::Spellings => (mcp_spelling(subject).map(Cow::Owned), None),
+            Tried::AllNames => (None, Some(other_names(subject))),
+        };
+        std::iter::once(Cow::Borrowed(subject)).chain(spelling).chain(older.into_iter().flatten())
+    }
+}
+
+impl Engine {
+    fn matches(&self, text: &str, name: &str) -> bool {
+        let steps = self.most_steps(text, name.len());
+        let backtracking = || self.backtracking.find(name).is_some();
+        if steps <= FEW_STEPS {
+            return backtracking();
+        }
+        // Only for ASCII do the two engines agree on what a character is.
+        match self.linear(text).filter(|_| name.is_ascii()) {
+            Some(linear) => linear.is_match(name),
+            None => steps > BUDGET || backtracking(),
+        }
+    }
+
+    fn most_steps(&self, text: &str, length: usize) -> f64 {
+        self.shape(text).map_or(f64::INFINITY, |shape| shape.most_steps(length))
+    }
+
+    fn shape(&self, text: &str) -> Option<&Shape> {
+        self.shape.get_or_init(|| Shape::of(text)).as_ref()
+    }
+
+    fn linear(&self, text: &str) -> Option<&meta::Regex> {
+        let made = self.linear.get_or_init(|| {
+            let bytes = syntax::Config::new().unicode(false).utf8(false);
+            meta::Builder::new().syntax(bytes).build(&self.shape(text)?.linear()?).ok().map(Box::new)
+        });
+        made.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::{Duration, Instant};
+
+    fn linear(text: &str) -> bool {
+        Pattern::new(text).unwrap().engine.unwrap().linear(text).is_some()
+    }
+
+    #[test]
+    fn what_means_the_same_to_a_linear_engine_runs_there() {
+        for text in [
+            "read_.*",
+            r"^(\w+\s?)+!$",
+            "a{2,3}?b+?",
+            r"(?<name>x|y)\.z\b",
+            "[^a-c_-]",
+            r"[\w.-]",
+            "(a|b|)*$",
+            "",
+            r"[-+/#&~]\/",
+        ] {
+            assert!(linear(text), "{text}");
+        }
+        for text in ["(?=a)b", "(?<!a)b", r"(a)\1", "[]", "[^]", "a{", "a]", "é", r"\u0041", r"[\w-z]", r"[\b]", r"\cA"]
+        {
+            assert!(!linear(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_would_take_for_ever_counts_as_matching_at_once() {
+        let long = format!("{}?", "a".repeat(60));
+        let started = Instant::now();
+        assert!(!Pattern::new(r"^(\w+\s?)+!$").unwrap().matches(&long));
+        for text in [r"^(?=a)(\w+\s?)+!$", r"^(a|a)*(?!x)!$", r"(?=.)(.*)*!", r"(a*)*\1!", r"^(?!b)(a|aa)+!$"] {
+            let pattern = Pattern::new(text).unwrap();
+            assert!(pattern.matches(&long) && pattern.is_over_budget(), "{text}");
+        }
+        assert!(Pattern::new(&format!("{}a{}", "(".repeat(99), ")".repeat(99))).unwrap().is_over_budget());
+        assert!(started.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn usual_look_around_is_well_within_the_budget() {
+        for text in
+            ["^(?!run_shell).*$", "^(?!.*(shell|write)).*$", "^(?:(?!file).)*$", r"(?<=mcp__)\w+(?=__)", "a(?!b)"]
+        {
+            let pattern = Pattern::new(text).unwrap();
+            assert!(!pattern.is_over_budget(), "{text}");
+        }
+        assert!(!Pattern::new("^(?:(?!file).)*$").unwrap().matches("read_file"));
+    }
+
+    proptest! {
+        #[test]
+        fn both_engines_find_the_same(
+            text in r"(([a-c_.-]|\(a\|b\)|\(\?:c\||\)|\[[a-c_]{1,2}\]|\[\^a-]|\\w|\\W|\\s|\\d|\\b|\\B|\\\.|\^|\$|\|)([*+?]|\{1,2\}|\{2\}|\{0,\})?\??){0,6}",
+            names in prop::collection::vec("[a-c_. 1\n-]{0,8}", 1..8),
+        ) {
+            let Ok(pattern) = Pattern::new(&text) else { return Ok(()) };
+            let engine = pattern.engine.unwrap();
+            let Some(linear) = engine.linear(&text) else { return Ok(()) };
+            for name in names {
+                prop_assert_eq!(linear.is_match(&name), engine.backtracking.find(&name).is_some(), "{} on {:?}", text, name);
+            }
+        }
+    }
+}
