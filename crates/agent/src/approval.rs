@@ -5,22 +5,42 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError, RwLock};
 
-use hookwright_hooks::shell::sole_program;
+use hookwright_hooks::shell::{Fit, Naming, Parts, parts, sole_command, sole_program};
 use hookwright_settings::ApprovalMode;
 use hookwright_tools::{ToolKind, canonical_name};
 use serde_json::{Map, Value};
 
-use crate::policy::{Policy, PolicyDecision};
+use crate::policy::{Decision, Policy, PolicyCall, Verdict};
 
 /// What is to happen with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Permission {
+pub enum Permission {
     /// It runs.
     Granted,
     /// The user is asked.
     Ask,
-    /// It does not run; why.
+    /// The mode does not let it run; why.
     Refused(String),
+    /// A policy or a list of the settings denies it; the words for the model and the user.
+    Denied(String),
+}
+
+/// What is to happen with a call, and who says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// What is to happen.
+    pub permission: Permission,
+    /// The rule, the list or the mode that decides.
+    pub by: String,
+}
+
+/// What settings take away from shell commands: `tools.exclude` and `tools.core`.
+#[derive(Clone, Debug, Default)]
+pub struct ToolLimits {
+    /// `run_shell_command(rm)`: no command of these.
+    pub exclude: Vec<String>,
+    /// `run_shell_command(git)`: only commands of these, if there are any.
+    pub core: Option<Vec<String>>,
 }
 
 /// The session's rules on what runs unasked.
@@ -31,6 +51,7 @@ pub struct Approvals {
     modes: Vec<ApprovalMode>,
     /// `--allowed-tools` and `tools.allowed`.
     allowed: RwLock<Vec<String>>,
+    limits: RwLock<ToolLimits>,
     policy: Policy,
     /// What the user allowed for the session.
     granted: Mutex<HashSet<String>>,
@@ -43,6 +64,7 @@ impl Approvals {
             mode: RwLock::new(mode),
             modes: ApprovalMode::ALL.to_vec(),
             allowed: RwLock::new(allowed),
+            limits: RwLock::default(),
             policy,
             granted: Mutex::default(),
         }
@@ -74,6 +96,11 @@ impl Approvals {
         *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = allowed;
     }
 
+    /// Other limits for shell commands, from the next call on.
+    pub fn set_limits(&self, limits: ToolLimits) {
+        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+
     /// Lets calls like this one run unasked from now on.
     pub(crate) fn grant(&self, tool: &str, args: &Map<String, Value>) {
         self.granted.lock().unwrap_or_else(PoisonError::into_inner).insert(grant_key(tool, args));
@@ -81,69 +108,209 @@ impl Approvals {
 
     /// The rules' word on a call.
     pub(crate) fn decide(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Permission {
-        match self.policy.decide(tool, args) {
-            Some(PolicyDecision::Allow) => return Permission::Granted,
-            Some(PolicyDecision::Deny(message)) => {
-                return Permission::Refused(message.unwrap_or_else(|| format!("a policy denies {tool}")));
-            }
-            Some(PolicyDecision::AskUser) => return Permission::Ask,
-            None => {}
+        self.judge(tool, kind, args).permission
+    }
+
+    /// The rules' word on a call, and which of them it is: any deny, then any ask, then what allows.
+    pub fn judge(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Judgement {
+        let limited = self.limits.read().unwrap_or_else(PoisonError::into_inner).judge(tool, args);
+        if let Some(refused) = limited.clone().filter(|one| matches!(one.permission, Permission::Denied(_))) {
+            return refused;
         }
+        let verdict = self.policy.decide(&PolicyCall { tool, args, mode: self.mode() });
+        if let Some(refused) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
+            return by_rule(&refused);
+        }
+        if let Some(asked) = limited {
+            return asked;
+        }
+        if self.policy.is_broken() && !kind.is_harmless() {
+            return Judgement { permission: Permission::Ask, by: "a policy file that is broken".to_owned() };
+        }
+        verdict.map_or_else(|| self.without_policy(tool, kind, args), |verdict| by_rule(&verdict))
+    }
+
+    fn without_policy(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Judgement {
         let mode = self.mode();
+        let by_mode = |permission| Judgement { permission, by: format!("the approval mode {}", mode.as_str()) };
         if kind.is_harmless() {
-            return Permission::Granted;
+            return Judgement { permission: Permission::Granted, by: format!("{tool} changes nothing") };
         }
         match mode {
-            ApprovalMode::Yolo => return Permission::Granted,
+            ApprovalMode::Yolo => return by_mode(Permission::Granted),
             ApprovalMode::Plan => {
-                return Permission::Refused(format!("{tool} changes things, and plan mode only looks"));
+                let message = format!("{tool} changes things, and plan mode only looks");
+                return by_mode(Permission::Refused(message));
             }
-            ApprovalMode::AutoEdit if kind == ToolKind::Edit => return Permission::Granted,
+            ApprovalMode::AutoEdit if kind == ToolKind::Edit => return by_mode(Permission::Granted),
             ApprovalMode::AutoEdit | ApprovalMode::Default => {}
         }
-        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner).contains(&grant_key(tool, args));
+        if self.granted.lock().unwrap_or_else(PoisonError::into_inner).contains(&grant_key(tool, args)) {
+            return Judgement { permission: Permission::Granted, by: "the user, for this session".to_owned() };
+        }
         let allowed = self.allowed.read().unwrap_or_else(PoisonError::into_inner);
-        let listed = allowed.iter().any(|entry| allows(entry, tool, args));
-        if granted || listed { Permission::Granted } else { Permission::Ask }
+        match allowed.iter().find(|entry| allows(entry, tool, args)) {
+            Some(entry) => Judgement { permission: Permission::Granted, by: format!("`{entry}` in tools.allowed") },
+            None => by_mode(Permission::Ask),
+        }
     }
 }
 
-/// What the user's "for this session" covers: the tool, and for shell commands only the same program.
+fn by_rule(verdict: &Verdict<'_>) -> Judgement {
+    let rule = verdict.rule;
+    let permission = match verdict.decision {
+        Decision::Allow => Permission::Granted,
+        Decision::AskUser => Permission::Ask,
+        Decision::Deny => Permission::Denied(denied(rule.message.as_deref())),
+    };
+    let (place, tier) = (&rule.place, rule.tier.as_str());
+    let by = format!("the rule at {}:{} ({tier}, priority {})", place.file.display(), place.line, rule.priority);
+    Judgement { permission, by }
+}
+
+fn denied(message: Option<&str>) -> String {
+    let message = message.map(|message| format!(": {message}")).unwrap_or_default();
+    format!("Tool execution denied by policy{message}")
+}
+
+impl ToolLimits {
+    fn judge(&self, tool: &str, args: &Map<String, Value>) -> Option<Judgement> {
+        let command = command_of(tool, args)?;
+        let excluded: Vec<&str> = self.exclude.iter().filter_map(|entry| prefix_of(entry, tool)).collect();
+        let core = self.core.as_ref().filter(|core| !core.iter().any(|entry| names_all(entry, tool)));
+        let core: Option<Vec<&str>> = core.map(|core| core.iter().filter_map(|entry| prefix_of(entry, tool)).collect());
+        if excluded.is_empty() && core.is_none() {
+            return None;
+        }
+        let parts = parts(command);
+        let refused = |list: &str, message: String| Judgement {
+            permission: Permission::Denied(denied(Some(&message))),
+            by: list.to_owned(),
+        };
+        let fits = |prefix: &str| {
+            parts.commands.iter().map(|part| part.begins_with(prefix, Naming::AnyDirectory)).collect::<Vec<_>>()
+        };
+        if let Some(prefix) = excluded.iter().find(|prefix| fits(prefix).contains(&Fit::Yes)) {
+            return Some(refused("tools.exclude", format!("tools.exclude takes `{prefix}` away")));
+        }
+        if core.is_some_and(|core| !covers(&parts, &core)) {
+            let message = "tools.core names the commands that may run, and this is not one of them".to_owned();
+            return Some(refused("tools.core", message));
+        }
+        let unsure = !excluded.is_empty()
+            && (!parts.certain || excluded.iter().any(|prefix| fits(prefix).contains(&Fit::Maybe)));
+        unsure.then(|| Judgement {
+            permission: Permission::Ask,
+            by: "tools.exclude, which may mean this command".to_owned(),
+        })
+    }
+}
+
+/// Whether each part begins with one of the prefixes, and nothing else runs.
+fn covers(parts: &Parts, prefixes: &[&str]) -> bool {
+    let covered = |part: &_| prefixes.iter().any(|prefix| begins(part, prefix));
+    parts.certain && !parts.commands.is_empty() && parts.commands.iter().all(covered)
+}
+
+fn begins(part: &hookwright_hooks::shell::Part, prefix: &str) -> bool {
+    part.begins_with(prefix, Naming::Exact) == Fit::Yes
+}
+
+/// What the user's "for this session" covers: the tool, and for shell commands only the same one.
 fn grant_key(tool: &str, args: &Map<String, Value>) -> String {
     match command_of(tool, args) {
-        Some(command) => format!("{tool} {}", sole_program(command).as_deref().unwrap_or(command)),
+        Some(command) => match session_grant(command) {
+            Some(words) => format!("{tool} begins {words}"),
+            None => format!("{tool} is {command}"),
+        },
         None => tool.to_owned(),
     }
 }
 
-/// `name`, or `run_shell_command(prefix)`.
+/// The words that "for this session" covers of a command: the program with its sub-command (`git log`, `npm run build`).
+/// Nothing for what shell syntax holds together: that is allowed as a whole or not at all.
+pub fn session_grant(command: &str) -> Option<String> {
+    /// Their first word says what they do.
+    const WITH_COMMANDS: [&str; 20] = [
+        "git",
+        "cargo",
+        "npm",
+        "pnpm",
+        "yarn",
+        "bun",
+        "npx",
+        "docker",
+        "podman",
+        "kubectl",
+        "helm",
+        "go",
+        "pip",
+        "uv",
+        "gh",
+        "brew",
+        "apt",
+        "systemctl",
+        "terraform",
+        "make",
+    ];
+    /// Sub-commands that run what the next word names.
+    const RUNNING: [&str; 4] = ["run", "exec", "run-script", "compose"];
+    let program = sole_program(command)?;
+    let words = sole_command(command)?.words;
+    let mut granted = vec![program.clone()];
+    let has_commands = WITH_COMMANDS.contains(&program.rsplit('/').next().unwrap_or(&program));
+    for word in &words[1..] {
+        let plain = word.literal().filter(|word| !word.is_empty() && !word.starts_with('-') && !word.contains(' '));
+        match plain {
+            // An option before the sub-command, or no word that can be read: nobody can say what it covers.
+            None if has_commands => return None,
+            None => break,
+            Some(_) if !has_commands => break,
+            Some(word) => {
+                let goes_on = RUNNING.contains(&word.as_str());
+                granted.push(word);
+                if !goes_on {
+                    break;
+                }
+            }
+        }
+    }
+    Some(granted.join(" "))
+}
+
+/// Whether a list's entry means all calls of the tool.
+fn names_all(entry: &str, tool: &str) -> bool {
+    match entry.split_once('(') {
+        Some((name, rest)) => canonical_name(name.trim()) == tool && rest.trim_end_matches(')').trim().is_empty(),
+        None => entry.trim() == "*" || canonical_name(entry.trim()) == tool,
+    }
+}
+
+/// The prefix of `run_shell_command(prefix)`.
+fn prefix_of<'e>(entry: &'e str, tool: &str) -> Option<&'e str> {
+    let (name, rest) = entry.split_once('(')?;
+    let prefix = rest.trim_end_matches(')').trim();
+    (canonical_name(name.trim()) == tool && !prefix.is_empty()).then_some(prefix)
+}
+
+/// `name`, or `run_shell_command(prefix)` for one command and nothing chained to it.
 fn allows(entry: &str, tool: &str, args: &Map<String, Value>) -> bool {
-    let (name, prefix) = match entry.split_once('(') {
-        Some((name, rest)) => (name, Some(rest.trim_end_matches(')').trim())),
-        None => (entry, None),
+    let Some(prefix) = prefix_of(entry, tool) else {
+        return entry.trim() != "*" && names_all(entry, tool);
     };
-    if canonical_name(name.trim()) != tool {
-        return false;
-    }
-    match prefix {
-        None | Some("") => true,
-        Some(prefix) => command_of(tool, args).is_some_and(|command| starts_with_command(command, prefix)),
-    }
+    command_of(tool, args).is_some_and(|command| prefix_allows(prefix, command))
+}
+
+/// Whether a command is the prefix and more words, and nothing else.
+pub(crate) fn prefix_allows(prefix: &str, command: &str) -> bool {
+    let parts = parts(command);
+    // An expansion may come to anything, an option included; what only looks like a chain is asked about as well.
+    let plain = !command.trim().contains(CHAINING);
+    plain && parts.commands.len() == 1 && covers(&parts, &[prefix])
 }
 
 pub(crate) fn command_of<'a>(tool: &str, args: &'a Map<String, Value>) -> Option<&'a str> {
     (tool == "run_shell_command").then(|| args.get("command").and_then(Value::as_str)).flatten()
-}
-
-/// Whether a command is the prefix and more words. A command that chains, pipes or substitutes is not: what follows the
-/// prefix could be anything.
-pub(crate) fn starts_with_command(command: &str, prefix: &str) -> bool {
-    let command = command.trim();
-    let rest = match command.strip_prefix(prefix) {
-        Some(rest) => rest,
-        None => return false,
-    };
-    (rest.is_empty() || rest.starts_with(char::is_whitespace)) && !command.contains(CHAINING)
 }
 
 const CHAINING: [char; 9] = ['|', '&', ';', '<', '>', '`', '\n', '\r', '$'];
@@ -183,16 +350,56 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_covers_the_same_program_only() {
+    fn a_grant_covers_the_same_sub_command_only() {
         let rules = approvals(ApprovalMode::Default, &[]);
         rules.grant("run_shell_command", &args("cargo test"));
+        rules.grant("run_shell_command", &args("git log -1"));
         let decide = |command: &str| rules.decide("run_shell_command", ToolKind::Execute, &args(command));
-        assert_eq!(decide("cargo build"), Permission::Granted);
-        assert_eq!(decide("cargo build; rm x"), Permission::Ask);
-        assert_eq!(decide("rm x"), Permission::Ask);
+        assert_eq!(decide("cargo test --all"), Permission::Granted);
+        assert_eq!(decide("git log"), Permission::Granted);
+        for command in ["cargo build", "cargo test; rm x", "rm x", "git reset --hard", "git log > x", "git log $(x)"] {
+            assert_eq!(decide(command), Permission::Ask, "{command}");
+        }
         // What runs other programs is granted as a whole or not at all.
         rules.grant("run_shell_command", &args("env A=1 make"));
         assert_eq!(decide("env A=1 make"), Permission::Granted);
         assert_eq!(decide("env rm x"), Permission::Ask);
+        // What is shown for one command covers no other that reads the same.
+        rules.grant("run_shell_command", &args("git -C x log"));
+        assert_eq!(decide("git -C x log"), Permission::Granted);
+        assert_eq!(decide("git -C x push"), Permission::Ask);
+    }
+
+    #[test]
+    fn what_a_grant_covers_is_said_in_words() {
+        for (command, words) in [
+            ("git log -1", Some("git log")),
+            ("npm run build -- -x", Some("npm run build")),
+            ("rm -rf x", Some("rm")),
+            ("ls", Some("ls")),
+            ("git -C x log", None),
+            ("git log | cat", None),
+            ("sudo ls", None),
+        ] {
+            assert_eq!(session_grant(command).as_deref(), words, "{command}");
+        }
+    }
+
+    #[test]
+    fn settings_take_commands_away_in_every_mode() {
+        let judge = |limits: ToolLimits, command: &str| {
+            let rules = approvals(ApprovalMode::Yolo, &[]);
+            rules.set_limits(limits);
+            rules.decide("run_shell_command", ToolKind::Execute, &args(command))
+        };
+        let exclude = || ToolLimits { exclude: vec!["run_shell_command(rm)".to_owned()], core: None };
+        assert!(matches!(judge(exclude(), "ls; env rm x"), Permission::Denied(_)));
+        assert_eq!(judge(exclude(), "ls"), Permission::Granted);
+        assert_eq!(judge(exclude(), "$X"), Permission::Ask);
+        let core = || ToolLimits { exclude: Vec::new(), core: Some(vec!["ShellTool(git)".to_owned()]) };
+        assert_eq!(judge(core(), "git log && git status"), Permission::Granted);
+        for command in ["ls", "git log; ls", "$X", "git log $(ls)"] {
+            assert!(matches!(judge(core(), command), Permission::Denied(_)), "{command}");
+        }
     }
 }

@@ -217,11 +217,8 @@ impl Call<'_> {
                 self.decision = self.decision.or(Some(CallDecision::AutoAccept));
                 Ok(())
             }
-            Permission::Refused(reason) => {
-                tracing::debug!(by = "rules", "refused: {reason}");
-                self.decision = Some(CallDecision::Reject);
-                Err(Box::new(failure(ToolErrorKind::PolicyViolation, format!("Tool execution blocked: {reason}"))))
-            }
+            Permission::Refused(reason) => Err(self.refuse(format!("Tool execution blocked: {reason}"))),
+            Permission::Denied(words) => Err(self.refuse(words)),
             Permission::Ask if services.interaction == Interaction::Headless => {
                 tracing::debug!(by = "nobody", "refused: the user would have to be asked");
                 self.decision = Some(CallDecision::Reject);
@@ -232,6 +229,12 @@ impl Call<'_> {
             }
             Permission::Ask => self.ask(tool, asked_by).await,
         }
+    }
+
+    fn refuse(&mut self, words: String) -> Box<CallEnd> {
+        tracing::debug!(by = "rules", "refused: {words}");
+        self.decision = Some(CallDecision::Reject);
+        Box::new(failure(ToolErrorKind::PolicyViolation, words))
     }
 
     async fn ask(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<CallEnd>> {

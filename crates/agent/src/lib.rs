@@ -28,12 +28,12 @@ mod translate;
 mod turn;
 
 pub use agent::{Agent, EndReason, StartSource};
-pub use approval::Approvals;
+pub use approval::{Approvals, Judgement, Permission, ToolLimits, session_grant};
 pub use event::{
     Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, Gravity, ToolEnd,
     ToolStart, TurnEnd,
 };
 pub use events::{EventStream, Events};
 pub use hookwright_settings::ApprovalMode;
-pub use policy::{Policy, PolicyError};
+pub use policy::{Decision, Policy, PolicyError, PolicyFiles, Rule, Tier, check_policy, load_policies};
 pub use services::{HookEvents, Interaction, Services};

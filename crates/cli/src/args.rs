@@ -26,6 +26,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// List, check, fire, test and manage hooks.
     Hooks(Hooks),
+    /// List, check and explain policies: the rules on which tools run, are refused or need asking.
+    Policy(PolicyArgs),
     /// Watch all eleven events fire in a scripted session: no key, no network, nothing left behind.
     Demo {
         /// Keep the demo's project and say where it is.
@@ -64,8 +66,8 @@ pub(crate) struct AgentArgs {
     /// Tools that run unasked, such as `run_shell_command(git)`.
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     pub(crate) allowed_tools: Vec<String>,
-    /// A file of rules on which tools run, are refused or need asking.
-    #[arg(long, value_name = "FILE")]
+    /// A file or a directory of rules on which tools run, are refused or need asking.
+    #[arg(long, value_name = "FILE|DIR")]
     pub(crate) policy: Vec<PathBuf>,
     /// The only extensions that count; `none` for none.
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
@@ -150,6 +152,54 @@ pub(crate) struct Hooks {
     pub(crate) command: HooksCommand,
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// List every rule in force, the strongest first.
+    #[command(after_help = "Examples:\n  hookwright policy list\n  hookwright policy list --json")]
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a policy file: exit 1 on errors, 0 on warnings only.
+    #[command(after_help = "Example:\n  hookwright policy check ~/.gemini/policies/shell.toml")]
+    Check {
+        /// The file.
+        file: PathBuf,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what would become of a call, and by which rule, list or mode: exit 0 allowed, 2 denied, 3 ask.
+    #[command(
+        after_help = "Hooks are not asked: `hookwright hooks fire BeforeTool` does that.\n\nExamples:\n  hookwright policy explain run_shell_command '{\"command\": \"git push\"}'\n  hookwright policy explain write_file '{\"file_path\": \"a.txt\"}' --mode yolo --json"
+    )]
+    Explain(Explain),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The tool's name.
+    pub(crate) tool: String,
+    /// Its arguments.
+    #[arg(value_name = "ARGS_JSON", default_value = "{}")]
+    pub(crate) args: String,
+    /// The approval mode [default: the settings'].
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) mode: Option<Approval>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Which project a command is about.

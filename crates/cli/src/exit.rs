@@ -1,12 +1,12 @@
 //! The exit codes, all of them. Scripts rely on these numbers.
 
-/// Everything went well; for `hooks fire`, the event is allowed.
+/// Everything went well; for `hooks fire` and `policy explain`, it is allowed.
 pub(crate) const OK: u8 = 0;
 /// Something of ours failed, or a check did not pass.
 pub(crate) const ERROR: u8 = 1;
-/// `hooks fire`: the hooks denied or stopped the event.
+/// `hooks fire`, `policy explain`: it is denied or stopped.
 pub(crate) const DENIED: u8 = 2;
-/// `hooks fire`: a hook wants the user asked.
+/// `hooks fire`, `policy explain`: the user would be asked.
 pub(crate) const ASK: u8 = 3;
 /// The command line makes no sense.
 pub(crate) const BAD_INPUT: u8 = 42;

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 
+use hookwright_agent::PolicyError;
 use hookwright_agent::session::SessionError;
 use hookwright_agent::transcript::{FindError, TranscriptError};
 use hookwright_model::ModelError;
@@ -20,7 +21,7 @@ pub(crate) fn print(error: &anyhow::Error) -> u8 {
     // A terminal that is gone hears nothing.
     let _ = print_to_stderr(error);
     match error.downcast_ref::<SessionError>() {
-        Some(SessionError::BrokenSettings(_)) => exit::UNGUARDED,
+        Some(SessionError::BrokenSettings(_) | SessionError::Policy(PolicyError::Broken(_))) => exit::UNGUARDED,
         _ => exit::ERROR,
     }
 }
@@ -52,6 +53,9 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
 fn hint(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = cause.downcast_ref::<SessionError>() {
         return error.hint();
+    }
+    if let Some(error) = cause.downcast_ref::<PolicyError>() {
+        return Some(error.hint());
     }
     if let Some(error) = cause.downcast_ref::<EditError>() {
         return error.hint();

@@ -10,6 +10,7 @@ mod hooktest;
 mod log;
 mod out;
 mod plain;
+mod policy;
 mod replies;
 mod report;
 mod session;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     }
     let result = match cli.command {
         Some(args::Command::Hooks(hooks)) => hooks::run(hooks, world),
+        Some(args::Command::Policy(policy)) => policy::run(&policy, &world),
         Some(args::Command::Demo { keep }) => demo::run(keep, &world),
         None if cli.agent.list_sessions => sessions::list(&world),
         None => match &cli.agent.delete_session {
@@ -59,7 +61,9 @@ fn usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     match error.exit_code() {
         0 => ExitCode::from(exit::OK),
-        _ if std::env::args_os().nth(1).is_some_and(|first| first == "hooks") => ExitCode::from(exit::ERROR),
+        _ if std::env::args_os().nth(1).is_some_and(|first| first == "hooks" || first == "policy") => {
+            ExitCode::from(exit::ERROR)
+        }
         _ => ExitCode::from(exit::BAD_INPUT),
     }
 }

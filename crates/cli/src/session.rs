@@ -37,13 +37,17 @@ pub(crate) fn options(args: &AgentArgs, interaction: Interaction) -> SessionOpti
 }
 
 fn approval_mode(args: &AgentArgs) -> Option<ApprovalMode> {
-    match args.approval_mode {
-        _ if args.yolo => Some(ApprovalMode::Yolo),
-        Some(Approval::Default) => Some(ApprovalMode::Default),
-        Some(Approval::AutoEdit) => Some(ApprovalMode::AutoEdit),
-        Some(Approval::Yolo) => Some(ApprovalMode::Yolo),
-        Some(Approval::Plan) => Some(ApprovalMode::Plan),
-        None => None,
+    if args.yolo { Some(ApprovalMode::Yolo) } else { args.approval_mode.map(ApprovalMode::from) }
+}
+
+impl From<Approval> for ApprovalMode {
+    fn from(mode: Approval) -> Self {
+        match mode {
+            Approval::Default => ApprovalMode::Default,
+            Approval::AutoEdit => ApprovalMode::AutoEdit,
+            Approval::Yolo => ApprovalMode::Yolo,
+            Approval::Plan => ApprovalMode::Plan,
+        }
     }
 }
 

@@ -6,9 +6,11 @@
 
 mod expand;
 mod parse;
+mod parts;
 mod wrap;
 
 pub(crate) use expand::{Field, State, fields, join};
+pub use parts::{Fit, Naming, Part, Parts, parts};
 pub(crate) use wrap::{Language, Wrapped, unwrap};
 
 /// A text as a shell reads it.

@@ -56,6 +56,11 @@ impl Extension {
         self.path.join("commands")
     }
 
+    /// Its policies.
+    pub fn policies(&self) -> PathBuf {
+        self.path.join("policies")
+    }
+
     /// Where its hooks are declared.
     pub fn hooks_file(&self) -> PathBuf {
         self.path.join("hooks").join("hooks.json")

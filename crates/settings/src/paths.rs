@@ -67,6 +67,21 @@ impl Paths {
         project.join(GEMINI_DIR).join("commands")
     }
 
+    /// The user's policies.
+    pub fn user_policies(&self) -> PathBuf {
+        self.user_dir.join("policies")
+    }
+
+    /// The administrator's policies, beside the machine's settings.
+    pub fn system_policies(&self) -> PathBuf {
+        self.system_settings.with_file_name("policies")
+    }
+
+    /// A project's policies.
+    pub fn project_policies(&self, project: &Path) -> PathBuf {
+        project.join(GEMINI_DIR).join("policies")
+    }
+
     /// Where a project's sessions and scratch files live, outside the project.
     ///
     /// Gemini CLI names these directories in a table; a project that stands in it keeps that name. Any other gets the

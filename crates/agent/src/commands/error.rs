@@ -7,7 +7,7 @@ use hookwright_settings::commands::Command;
 use serde::Deserialize;
 
 use super::escape::shell_escape;
-use crate::approval::starts_with_command;
+use crate::approval::prefix_allows;
 
 /// Why a custom command has no prompt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,7 +83,7 @@ impl CommandError {
             }
             CommandError::NobodyToAsk { shell, .. } => {
                 let program = shell.split_whitespace().next().unwrap_or_default();
-                let plain = starts_with_command(shell, program) && shell_escape(program) == program;
+                let plain = prefix_allows(program, shell) && shell_escape(program) == program;
                 let tool =
                     if plain { format!("'run_shell_command({program})'") } else { "run_shell_command".to_owned() };
                 Some(format!("allow it with --allowed-tools {tool} or --approval-mode=yolo"))

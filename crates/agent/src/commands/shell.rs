@@ -79,7 +79,9 @@ impl BlockRunner<'_> {
         // Nobody is asked about the half of a command whose other half will not run.
         for block in blocks.iter() {
             match self.decide(block) {
-                Permission::Refused(reason) => return Err(refused(self.name, block, reason)),
+                Permission::Refused(reason) | Permission::Denied(reason) => {
+                    return Err(refused(self.name, block, reason));
+                }
                 Permission::Ask if self.services.interaction == Interaction::Headless => {
                     return Err(CommandError::NobodyToAsk { name: self.name.to_owned(), shell: block.shell.clone() });
                 }

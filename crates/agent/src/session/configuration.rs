@@ -117,6 +117,7 @@ impl Conductor {
         before.services.hooks.reload(registry);
         before.services.hooks.set_environment(loaded.hook_environment());
         before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
+        before.services.approvals.set_limits(open::limits(&loaded));
         self.shared.change(|view| view.loaded = Arc::new(loaded));
         if !names.is_empty() {
             let what = if news.is_empty() { "no hook was added or removed".to_owned() } else { news.join("; ") };

@@ -35,6 +35,7 @@ use conduct::Conductor;
 
 pub use choose::proxy;
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, slash_groups};
+pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions};
 pub use order::{ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
 pub use reply::{Reply, Tone};

@@ -11,10 +11,10 @@ use hookwright_tools::{FileFilter, HttpAccess, HttpPolicy, Selection, ToolContex
 use super::choose::{self, ProviderSearch};
 use super::options::{HookUse, SessionError, SessionOptions};
 use crate::agent::{Agent, StartSource};
-use crate::approval::Approvals;
+use crate::approval::{Approvals, ToolLimits};
 use crate::context::{Memory, MemoryOptions, load_memory};
 use crate::events::Events;
-use crate::policy::Policy;
+use crate::policy::load_policies;
 use crate::services::{HookEvents, Interaction, Services};
 use crate::system::{Facts, system_prompt};
 use crate::transcript::{self, Header, LoadedTranscript, Transcript};
@@ -34,6 +34,7 @@ pub(super) fn make(options: &SessionOptions, loaded: &Loaded, events: Events) ->
     let (model, model_name) = choose::model(options, loaded, &events)?;
     let model = Arc::new(model);
     let (mode, modes, fallback) = approval_modes(options, loaded)?;
+    let (policy, about_policies) = load_policies(loaded, &options.policies, options.interaction)?;
     let (session_id, transcript, history) = match earlier {
         Some((path, earlier)) => (earlier.header.session_id, Transcript::open(&path)?, earlier.history),
         None => {
@@ -49,12 +50,17 @@ pub(super) fn make(options: &SessionOptions, loaded: &Loaded, events: Events) ->
     warnings.extend(hooks_that_stay(options, &hooks));
     warnings.extend(servers_left_out(loaded));
     warnings.extend(inert(&hooks));
+    warnings.extend(about_policies.iter().map(ToString::to_string));
+    if policy.is_broken() {
+        warnings.push("a policy is broken, so every tool that changes things is asked about".to_owned());
+    }
+    let approvals = Approvals::new(mode, allowed_tools(options, loaded), policy).with_modes(modes);
+    approvals.set_limits(limits(loaded));
     let services = Services {
         tools: tools(loaded, &model),
         tool_context,
         hooks,
-        approvals: Approvals::new(mode, allowed_tools(options, loaded), Policy::load(&options.policies)?)
-            .with_modes(modes),
+        approvals,
         events,
         asking: tokio::sync::Mutex::default(),
         interaction: options.interaction,
@@ -191,10 +197,16 @@ fn approval_modes(
 fn tools(loaded: &Loaded, model: &Arc<AnyModel>) -> hookwright_tools::ToolSet {
     let search = model.provider().can_search().then(|| Arc::new(ProviderSearch(model.clone())) as Arc<dyn WebSearch>);
     let mut tools = hookwright_tools::ToolSet::builtin(search);
+    let ToolLimits { exclude, core } = limits(loaded);
+    tools.select(&Selection { allowed: core, exclude });
+    tools
+}
+
+/// What settings and extensions take away.
+pub fn limits(loaded: &Loaded) -> ToolLimits {
     let mut exclude = loaded.settings.tools.exclude.clone();
     exclude.extend(loaded.extensions.iter().filter(|one| one.active).flat_map(|one| one.exclude_tools.clone()));
-    tools.select(&Selection { allowed: loaded.settings.tools.core.clone(), exclude });
-    tools
+    ToolLimits { exclude, core: loaded.settings.tools.core.clone() }
 }
 
 /// The tools that run unasked: the options' and the settings'.

@@ -131,7 +131,8 @@ impl SessionError {
                 Some("correct it, or go on without it by --ignore-broken-settings".to_owned())
             }
             SessionError::NoDirectory(_) => Some("change to a directory that is there".to_owned()),
-            SessionError::Policy(_) | SessionError::Workspace(_) | SessionError::YoloForbidden => None,
+            SessionError::Policy(error) => Some(error.hint()),
+            SessionError::Workspace(_) | SessionError::YoloForbidden => None,
         }
     }
 }

@@ -58,8 +58,8 @@ impl Dialog {
 
     fn choices(&self) -> [String; CHOICES] {
         // What shell syntax holds together is allowed as a whole or not at all.
-        let session = match self.command().map(hookwright_hooks::shell::sole_program) {
-            Some(Some(program)) => format!("Allow `{program}` for this session"),
+        let session = match self.command().map(hookwright_agent::session_grant) {
+            Some(Some(words)) => format!("Allow `{words}` for this session"),
             Some(None) => "Allow exactly this for this session".to_owned(),
             None => format!("Allow {} for this session", self.request.title),
         };

@@ -9,6 +9,7 @@ mod hooktest;
 mod log;
 mod manage;
 mod migrate;
+mod policy;
 mod tui;
 mod validate;
 mod workspace;

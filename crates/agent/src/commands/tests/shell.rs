@@ -116,7 +116,7 @@ async fn what_is_forbidden_is_not_asked_about() {
     let case = interactive(&[ApprovalReply::Once, ApprovalReply::Once]);
     let rule = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"touch\"\ndecision = \"deny\"\n";
     case.write("p.toml", rule.as_bytes());
-    let policy = Policy::load(&[case.dir.path().join("p.toml")]).unwrap();
+    let policy = Policy::new(crate::check_policy(&case.dir.path().join("p.toml")).rules);
     let ran = Case { policy, ..case }.run("!{echo a} !{touch ran}", "").await;
     assert!(matches!(ran.error(), CommandError::Refused { shell, .. } if shell == "touch ran"));
     assert!(ran.asked.is_empty());

@@ -182,7 +182,7 @@ fn a_policy_file_has_its_say_after_the_hooks() {
     sandbox.write("policy.toml", rule);
     let replay = Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("ok");
     let denied = run(&sandbox, &replay, &["--policy", "policy.toml"]).exits(0);
-    has(&denied.stderr, "Error executing tool write_file: Tool execution blocked: not by policy");
+    has(&denied.stderr, "Error executing tool write_file: Tool execution denied by policy: not by policy");
     assert!(!sandbox.has("a.txt"));
     assert_eq!(log(&sandbox).len(), 1);
     sandbox.write("policy.toml", "rule = 7");

@@ -1,0 +1,388 @@
+//! Policy files on disk → rules with file, line and column, and everything that is wrong with them. A file with an error
+//! gives no rules at all; what follows from that is decided by whoever loads it.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{Diagnostic, Severity, SourceText};
+use hookwright_settings::{ApprovalMode, Loaded};
+use regress::Regex;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::rule::{Decision, Rule, Tier};
+use super::{Policy, PolicyError};
+use crate::services::Interaction;
+
+/// Larger files are no policies.
+const LARGEST: u64 = 1024 * 1024;
+
+const KEYS: [&str; 15] = [
+    "toolName",
+    "mcpName",
+    "argsPattern",
+    "commandPrefix",
+    "commandRegex",
+    "modes",
+    "interactive",
+    "priority",
+    "decision",
+    "denyMessage",
+    "deny_message",
+    "allowRedirection",
+    "subagent",
+    "toolAnnotations",
+    "name",
+];
+
+/// What a file comes to.
+#[derive(Debug, Default)]
+pub struct PolicyFiles {
+    /// Its rules; none if it is broken.
+    pub rules: Vec<Rule>,
+    /// What is wrong with it.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl PolicyFiles {
+    /// Whether something in it is an error.
+    pub fn is_broken(&self) -> bool {
+        self.first_error().is_some()
+    }
+
+    fn first_error(&self) -> Option<&Diagnostic> {
+        self.diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+}
+
+impl Policy {
+    pub(crate) fn new(mut rules: Vec<Rule>) -> Policy {
+        // Stable: of equals the earlier wins.
+        rules.sort_by_key(|rule| std::cmp::Reverse((rule.tier, rule.priority)));
+        Policy { rules, ..Policy::default() }
+    }
+}
+
+/// All rules that count here, and what is to be said about their files. A broken one that nobody named on the command
+/// line leaves a policy that asks for everything, unless nobody is there to ask.
+///
+/// # Errors
+/// If a named file is broken, or any without somebody to ask.
+pub fn load_policies(
+    loaded: &Loaded,
+    named: &[PathBuf],
+    interaction: Interaction,
+) -> Result<(Policy, Vec<Diagnostic>), PolicyError> {
+    let mut rules = Vec::new();
+    let mut diagnostics = Vec::new();
+    for path in named {
+        let path = loaded.world.cwd.join(path);
+        let files = if path.is_dir() { toml_files(&path) } else { Ok(vec![path]) };
+        for file in files.map_err(PolicyError::Named)? {
+            let found = read(&file, Tier::User);
+            if let Some(problem) = found.first_error() {
+                return Err(PolicyError::Named(Box::new(problem.clone())));
+            }
+            rules.extend(found.rules);
+            diagnostics.extend(found.diagnostics);
+        }
+    }
+    let mut broken = false;
+    for (tier, directory) in places(loaded) {
+        let found = match toml_files(&directory) {
+            Ok(files) => files.iter().map(|file| read(file, tier)).collect(),
+            Err(problem) => vec![PolicyFiles { rules: Vec::new(), diagnostics: vec![*problem] }],
+        };
+        for found in found {
+            if let Some(problem) = found.first_error() {
+                if interaction == Interaction::Headless {
+                    return Err(PolicyError::Broken(Box::new(problem.clone())));
+                }
+                broken = true;
+            }
+            rules.extend(found.rules);
+            diagnostics.extend(found.diagnostics);
+        }
+    }
+    Ok((Policy { interaction, broken, ..Policy::new(rules) }, diagnostics))
+}
+
+/// A file as a user's policy.
+pub fn check_policy(file: &Path) -> PolicyFiles {
+    read(file, Tier::User)
+}
+
+/// The directories that count here.
+fn places(loaded: &Loaded) -> Vec<(Tier, PathBuf)> {
+    let paths = &loaded.paths;
+    let mut places = vec![(Tier::Admin, paths.system_policies()), (Tier::User, paths.user_policies())];
+    let project = paths.project_policies(&loaded.project.root);
+    // A session in the home directory: the user's own rules, not a project's.
+    if loaded.project.trust.is_trusted() && project != paths.user_policies() {
+        places.push((Tier::Project, project));
+    }
+    let active = loaded.extensions.iter().filter(|extension| extension.active);
+    places.extend(active.map(|extension| (Tier::Extension, extension.policies())));
+    places
+}
+
+/// The `.toml` files in a directory, by name. That there is no directory is fine; that it can't be read is not.
+fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, Box<Diagnostic>> {
+    let problem = |error: std::io::Error| {
+        Box::new(Diagnostic::about_file(Severity::Error, directory, format!("can't look for policies here: {error}")))
+    };
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(problem)?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(problem)?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+pub(super) fn read(file: &Path, tier: Tier) -> PolicyFiles {
+    let about = |message: String| PolicyFiles {
+        rules: Vec::new(),
+        diagnostics: vec![Diagnostic::about_file(Severity::Error, file, message)],
+    };
+    let bytes = match hookwright_disk::read(file, LARGEST) {
+        Ok(bytes) => bytes,
+        Err(error) => return about(format!("can't read this policy: {error}")),
+    };
+    let Ok(text) = String::from_utf8(bytes) else { return about("this policy is not UTF-8".to_owned()) };
+    let source = SourceText::new(file, &text);
+    let mut reader = Reader { source: &source, tier, found: PolicyFiles::default() };
+    match DeTable::parse(&text) {
+        Ok(table) => reader.document(table.get_ref()),
+        Err(error) => {
+            let span = error.span().unwrap_or_default();
+            reader.say(Severity::Error, span, format!("this is no TOML: {}", error.message()));
+        }
+    }
+    let mut found = reader.found;
+    if found.is_broken() {
+        found.rules.clear();
+    }
+    found
+}
+
+struct Reader<'a> {
+    source: &'a SourceText<'a>,
+    tier: Tier,
+    found: PolicyFiles,
+}
+
+type Value<'t> = Spanned<DeValue<'t>>;
+
+impl Reader<'_> {
+    fn say(&mut self, severity: Severity, span: std::ops::Range<usize>, message: impl Into<String>) {
+        self.found.diagnostics.push(self.source.diagnose(severity, span.start, span.end, message));
+    }
+
+    fn wrong(&mut self, value: &Value<'_>, message: impl Into<String>) {
+        self.say(Severity::Error, value.span(), message);
+    }
+
+    fn document(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table.iter() {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("rule", DeValue::Array(rules)) => rules.iter().for_each(|rule| self.rule(rule)),
+                ("rule", _) => self.wrong(value, "`rule` is written as tables: [[rule]]"),
+                ("safety_checker", _) => {
+                    self.say(Severity::Warning, key.span(), "safety checkers are not supported; use a hook");
+                }
+                (other, _) => {
+                    let message = format!("unknown key `{other}`; only [[rule]] counts");
+                    self.say(Severity::Warning, key.span(), message);
+                }
+            }
+        }
+    }
+
+    fn rule(&mut self, value: &Value<'_>) {
+        let Some(table) = value.get_ref().as_table() else {
+            return self.wrong(value, "`rule` is written as tables: [[rule]]");
+        };
+        let mut rule = Rule {
+            tools: Vec::new(),
+            server: None,
+            prefixes: Vec::new(),
+            decision: Decision::Deny,
+            message: None,
+            tier: self.tier,
+            priority: 0,
+            place: self.source.place(value.span().start),
+            args: None,
+            command: None,
+            modes: Vec::new(),
+            interactive: None,
+            allows_redirection: false,
+            never: false,
+        };
+        let mut decided = false;
+        for (key, value) in table.iter() {
+            decided |= key.get_ref() == "decision";
+            self.field(&mut rule, key, value);
+        }
+        if !decided {
+            self.wrong(value, "this rule has no `decision`: allow, deny or ask_user");
+        }
+        if !rule.prefixes.is_empty() && rule.command.is_some() {
+            self.wrong(value, "a rule has `commandPrefix` or `commandRegex`, not both");
+        }
+        if self.tier == Tier::Project && rule.decision == Decision::Allow {
+            let message = "a project can only tighten, so this `allow` is ignored";
+            return self.say(Severity::Warning, value.span(), message);
+        }
+        self.found.rules.push(rule);
+    }
+
+    fn field(&mut self, rule: &mut Rule, key: &Spanned<std::borrow::Cow<'_, str>>, value: &Value<'_>) {
+        match key.get_ref().as_ref() {
+            "toolName" => rule.tools = self.names(value),
+            "commandPrefix" => rule.prefixes = self.names(value),
+            "mcpName" => rule.server = self.text(value),
+            "denyMessage" | "deny_message" => rule.message = self.text(value),
+            "argsPattern" => rule.args = self.regex(value),
+            "commandRegex" => rule.command = self.regex(value),
+            "interactive" => rule.interactive = self.boolean(value),
+            "allowRedirection" => rule.allows_redirection = self.boolean(value).unwrap_or_default(),
+            "priority" => rule.priority = self.priority(value),
+            "decision" => rule.decision = self.decision(value),
+            "modes" => rule.modes = self.modes(value),
+            "name" => {}
+            which @ ("subagent" | "toolAnnotations") => {
+                rule.never = true;
+                let message = format!("no call here has what `{which}` asks for, so this rule never applies");
+                self.say(Severity::Warning, key.span(), message);
+            }
+            unknown => {
+                let near = KEYS.iter().map(|known| (strsim::damerau_levenshtein(unknown, known), *known)).min();
+                let mut problem = self.source.diagnose(
+                    Severity::Warning,
+                    key.span().start,
+                    key.span().end,
+                    format!("unknown key `{unknown}`; it is ignored"),
+                );
+                if let Some((_, known)) = near.filter(|(distance, known)| *distance <= known.len() / 3) {
+                    problem = problem.help(format!("did you mean `{known}`?"));
+                }
+                self.found.diagnostics.push(problem);
+            }
+        }
+    }
+
+    fn text(&mut self, value: &Value<'_>) -> Option<String> {
+        let text = value.get_ref().as_str().map(str::to_owned);
+        if text.is_none() {
+            self.wrong(value, format!("expected a text, found {}", value.get_ref().type_str()));
+        }
+        text
+    }
+
+    /// One text or several, none of them empty: an empty one would mean everything.
+    fn names(&mut self, value: &Value<'_>) -> Vec<String> {
+        let one =
+            |value: &Value<'_>| value.get_ref().as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
+        let names = match value.get_ref() {
+            DeValue::Array(values) if !values.is_empty() => values.iter().map(one).collect::<Option<Vec<_>>>(),
+            _ => one(value).map(|name| vec![name]),
+        };
+        if names.is_none() {
+            self.wrong(value, "expected a text or an array of texts, none of them empty");
+        }
+        names.unwrap_or_default()
+    }
+
+    fn regex(&mut self, value: &Value<'_>) -> Option<Regex> {
+        let text = self.text(value)?;
+        Regex::new(&text).map_err(|error| self.wrong(value, format!("this pattern can't be used: {error}"))).ok()
+    }
+
+    fn boolean(&mut self, value: &Value<'_>) -> Option<bool> {
+        let found = value.get_ref().as_bool();
+        if found.is_none() {
+            self.wrong(value, format!("expected true or false, found {}", value.get_ref().type_str()));
+        }
+        found
+    }
+
+    fn priority(&mut self, value: &Value<'_>) -> u16 {
+        let number = value.get_ref().as_integer().and_then(|int| u16::from_str_radix(int.as_str(), int.radix()).ok());
+        number.filter(|number| *number <= 999).unwrap_or_else(|| {
+            self.wrong(value, "a priority is a whole number from 0 to 999");
+            0
+        })
+    }
+
+    fn decision(&mut self, value: &Value<'_>) -> Decision {
+        match value.get_ref().as_str() {
+            Some("allow") => Decision::Allow,
+            Some("ask_user") => Decision::AskUser,
+            Some("deny") => Decision::Deny,
+            _ => {
+                self.wrong(value, "a decision is \"allow\", \"deny\" or \"ask_user\"");
+                Decision::Deny
+            }
+        }
+    }
+
+    fn modes(&mut self, value: &Value<'_>) -> Vec<ApprovalMode> {
+        let mode = |value: &Value<'_>| {
+            Some(match value.get_ref().as_str()? {
+                "default" => ApprovalMode::Default,
+                "autoEdit" | "auto_edit" => ApprovalMode::AutoEdit,
+                "plan" => ApprovalMode::Plan,
+                "yolo" => ApprovalMode::Yolo,
+                _ => return None,
+            })
+        };
+        let modes = value.get_ref().as_array().and_then(|values| values.iter().map(mode).collect::<Option<Vec<_>>>());
+        if modes.is_none() {
+            self.wrong(value, "expected an array of modes: default, autoEdit, plan, yolo");
+        }
+        modes.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("p.toml");
+        std::fs::write(&file, text).unwrap();
+        let found = read(&file, Tier::Project);
+        let said: Vec<String> = found.diagnostics.iter().map(ToString::to_string).collect();
+        said.join("\n").replace(&file.display().to_string(), "p.toml")
+    }
+
+    #[test]
+    fn mistakes_have_a_place_and_a_way_out() {
+        let unknown = "[[rule]]\ntoolNam = \"x\"\ndecision = \"deny\"\n";
+        assert_eq!(
+            problems(unknown),
+            "p.toml:2:1: warning: unknown key `toolNam`; it is ignored (did you mean `toolName`?)"
+        );
+        for (text, expected) in [
+            ("rule = 7", "p.toml:1:8: error: `rule` is written as tables"),
+            ("[[rule]]\ndecision = \"maybe\"", "p.toml:2:12: error: a decision is"),
+            ("[[rule]]\n", "p.toml:1:1: error: this rule has no `decision`"),
+            ("[[rule]]\ndecision = \"deny\"\npriority = 1000", "p.toml:3:12: error: a priority"),
+            ("[[rule]]\ndecision = \"deny\"\ntoolName = 7", "p.toml:3:12: error: expected a text or"),
+            ("[[rule]]\ndecision = \"deny\"\ncommandPrefix = \"\"", "p.toml:3:17: error: expected a text or"),
+            ("[[rule]]\ndecision = \"deny\"\nargsPattern = \"(\"", "p.toml:3:15: error: this pattern"),
+            ("[[rule]]\ndecision = \"deny\"\nmodes = [\"all\"]", "p.toml:3:9: error: expected an array of modes"),
+            ("[[rule]]\ndecision = \"allow\"", "p.toml:1:1: warning: a project can only tighten"),
+            ("[[rule\n", "error: this is no TOML"),
+        ] {
+            assert!(problems(text).contains(expected), "{text}: {}", problems(text));
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! One rule: what it is about, and whether it fits a call or a part of a command. Which rule decides is `decide.rs`.
+
+use hookwright_hooks::Place;
+use hookwright_hooks::shell::{Fit, Naming, Part};
+use hookwright_settings::ApprovalMode;
+use hookwright_tools::canonical_name;
+use regress::Regex;
+use serde_json::{Map, Value};
+
+use super::decide::{PolicyCall, View};
+use crate::services::Interaction;
+
+/// Whose rule it is; the later outranks the earlier, whatever their priorities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// An active extension's.
+    Extension,
+    /// The trusted project's; it can only tighten.
+    Project,
+    /// The user's own, and the command line's.
+    User,
+    /// The administrator's.
+    Admin,
+}
+
+impl Tier {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Tier::Extension => "extension",
+            Tier::Project => "project",
+            Tier::User => "user",
+            Tier::Admin => "admin",
+        }
+    }
+}
+
+/// A rule's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It runs unasked.
+    Allow,
+    /// The user is asked.
+    AskUser,
+    /// It does not run.
+    Deny,
+}
+
+impl Decision {
+    /// As it is written in a file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Decision::Allow => "allow",
+            Decision::AskUser => "ask_user",
+            Decision::Deny => "deny",
+        }
+    }
+}
+
+/// One `[[rule]]`.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Tools, with `*`; none means any.
+    pub tools: Vec<String>,
+    /// The MCP server whose tools it is about.
+    pub server: Option<String>,
+    /// How a command begins; any of them.
+    pub prefixes: Vec<String>,
+    /// What it says.
+    pub decision: Decision,
+    /// What is said with a deny.
+    pub message: Option<String>,
+    /// Whose it is.
+    pub tier: Tier,
+    /// 0 to 999.
+    pub priority: u16,
+    /// Where it stands.
+    pub place: Place,
+    pub(super) args: Option<Regex>,
+    pub(super) command: Option<Regex>,
+    pub(super) modes: Vec<ApprovalMode>,
+    pub(super) interactive: Option<bool>,
+    pub(super) allows_redirection: bool,
+    /// It asks for what no call here has, such as a subagent.
+    pub(super) never: bool,
+}
+
+/// Longer texts are not searched: a pattern on them may take for ever.
+const LONGEST: usize = 64 * 1024;
+
+impl Rule {
+    /// Whether it is only about some commands or arguments of its tools.
+    fn is_conditional(&self) -> bool {
+        !self.prefixes.is_empty() || self.command.is_some() || self.args.is_some()
+    }
+
+    pub(super) fn fit(&self, call: &PolicyCall<'_>, view: View<'_>, interaction: Interaction) -> Fit {
+        let about = !self.never
+            && (self.modes.is_empty() || self.modes.contains(&call.mode))
+            && self.interactive.is_none_or(|wanted| wanted == (interaction == Interaction::Interactive))
+            && self.is_about(call.tool);
+        if !about {
+            return Fit::No;
+        }
+        match view {
+            View::Call if !self.prefixes.is_empty() || self.command.is_some() => Fit::No,
+            View::Call => self.fits_args(call.args, None),
+            View::Unknown if self.is_conditional() => Fit::Maybe,
+            View::Unknown => Fit::Yes,
+            View::Part(part) => self.fits_part(call.args, part),
+            // What begins like the whole begins like its first part, which has been looked at.
+            View::Whole(_) if !self.prefixes.is_empty() || self.decision == Decision::Allow => Fit::No,
+            View::Whole(_) if self.command.is_none() && self.args.is_none() => Fit::No,
+            View::Whole(text) => both(self.fits_command(text), self.fits_args(call.args, None)),
+        }
+    }
+
+    fn is_about(&self, tool: &str) -> bool {
+        if let Some(server) = &self.server {
+            let Some((of, simple)) = mcp_name(tool) else { return false };
+            let named = |name: &String| wild(name, simple) || wild(name, tool);
+            return wild(server, of) && (self.tools.is_empty() || self.tools.iter().any(named));
+        }
+        let shell_only = self.tools.is_empty() && (!self.prefixes.is_empty() || self.command.is_some());
+        if shell_only {
+            return tool == "run_shell_command";
+        }
+        let single = mcp_name(tool).map(|(server, simple)| format!("mcp_{server}_{simple}"));
+        let named = |name: &String| {
+            wild(name, tool)
+                || canonical_name(name) == tool
+                || single.as_deref().is_some_and(|single| wild(name, single))
+        };
+        self.tools.is_empty() || self.tools.iter().any(named)
+    }
+
+    fn fits_part(&self, args: &Map<String, Value>, part: &Part) -> Fit {
+        // A program elsewhere is another program: nobody allowed it. To deny, its name is enough.
+        let naming = if self.decision == Decision::Allow { Naming::Exact } else { Naming::AnyDirectory };
+        let prefix = match self.prefixes.as_slice() {
+            [] => Fit::Yes,
+            prefixes => prefixes.iter().map(|prefix| part.begins_with(prefix, naming)).fold(Fit::No, either),
+        };
+        both(prefix, both(self.fits_command(&part.text), self.fits_args(args, Some(&part.text))))
+    }
+
+    fn fits_command(&self, text: &str) -> Fit {
+        self.command.as_ref().map_or(Fit::Yes, |regex| search(regex, text, |start| start == 0))
+    }
+
+    /// Tests the arguments' JSON, with a part in the command's place.
+    fn fits_args(&self, args: &Map<String, Value>, command: Option<&str>) -> Fit {
+        let Some(regex) = &self.args else { return Fit::Yes };
+        let mut args = args.clone();
+        if let Some(command) = command {
+            args.insert("command".to_owned(), command.into());
+        }
+        search(regex, &stable_json(&Value::Object(args)), |_| true)
+    }
+}
+
+fn both(one: Fit, other: Fit) -> Fit {
+    match (one, other) {
+        (Fit::No, _) | (_, Fit::No) => Fit::No,
+        (Fit::Yes, Fit::Yes) => Fit::Yes,
+        _ => Fit::Maybe,
+    }
+}
+
+fn either(one: Fit, other: Fit) -> Fit {
+    match (one, other) {
+        (Fit::Yes, _) | (_, Fit::Yes) => Fit::Yes,
+        (Fit::No, Fit::No) => Fit::No,
+        _ => Fit::Maybe,
+    }
+}
+
+fn search(regex: &Regex, text: &str, counts: impl Fn(usize) -> bool) -> Fit {
+    if text.len() > LONGEST {
+        return Fit::Maybe;
+    }
+    if regex.find(text).is_some_and(|found| counts(found.start())) { Fit::Yes } else { Fit::No }
+}
+
+/// JSON without spaces whose keys are sorted, so that patterns can rely on it.
+fn stable_json(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            let entry =
+                |(key, value): (&String, &Value)| format!("{}:{}", Value::from(key.as_str()), stable_json(value));
+            format!("{{{}}}", entries.into_iter().map(entry).collect::<Vec<_>>().join(","))
+        }
+        Value::Array(values) => format!("[{}]", values.iter().map(stable_json).collect::<Vec<_>>().join(",")),
+        other => other.to_string(),
+    }
+}
+
+/// An MCP tool's server and its own name: `mcp__server__tool` or `mcp_server_tool`.
+fn mcp_name(tool: &str) -> Option<(&str, &str)> {
+    match tool.strip_prefix("mcp__") {
+        Some(rest) => rest.split_once("__"),
+        None => tool.strip_prefix("mcp_")?.split_once('_'),
+    }
+}
+
+/// Whether a name with `*` for any characters means this one.
+fn wild(pattern: &str, name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(first) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let last = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        let Some(at) = left.find(piece) else { return false };
+        left = &left[at + piece.len()..];
+    }
+    left.ends_with(last)
+}
