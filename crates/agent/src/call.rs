@@ -237,9 +237,27 @@ impl Call<'_> {
         Box::new(failure(ToolErrorKind::PolicyViolation, words))
     }
 
-    async fn ask(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<CallEnd>> {
+    /// Asks the user. What the user writes instead is judged like what the model wrote, and shown again if hooks change it.
+    async fn ask(&mut self, tool: &Arc<dyn Tool>, mut asked_by: Option<AskedBy>) -> Result<(), Box<CallEnd>> {
+        loop {
+            let request = self.approval_request(tool, asked_by.take()).await;
+            let reply = ask(self.services, request, self.scope).await;
+            tracing::debug!(by = "user", answer = reply.as_str(), "asked");
+            let ApprovalReply::Edited(args) = reply else { return self.take_reply(reply) };
+            self.edit(args.clone())?;
+            asked_by = self.before_tool().await?;
+            match self.services.approvals.decide(&self.name, tool.kind(), &self.args) {
+                Permission::Refused(reason) => return Err(self.refuse(format!("Tool execution blocked: {reason}"))),
+                Permission::Denied(words) => return Err(self.refuse(words)),
+                Permission::Granted | Permission::Ask if self.args == args => return Ok(()),
+                Permission::Granted | Permission::Ask => {}
+            }
+        }
+    }
+
+    async fn approval_request(&self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> ApprovalRequest {
         let args = Value::Object(self.args.clone());
-        let request = ApprovalRequest {
+        ApprovalRequest {
             call_id: self.id.clone(),
             name: self.name.clone(),
             title: tool.display_name().to_owned(),
@@ -249,10 +267,18 @@ impl Call<'_> {
             preview: tool.preview(&args, &self.services.tool_context).await,
             rewritten: self.rewritten.clone(),
             asked_by,
-        };
-        let reply = ask(self.services, request, self.scope).await;
-        tracing::debug!(by = "user", answer = reply.as_str(), "asked");
-        self.take_reply(reply)
+        }
+    }
+
+    /// Takes the user's arguments in place of the model's, if they fit the tool.
+    fn edit(&mut self, args: Map<String, Value>) -> Result<(), Box<CallEnd>> {
+        self.decision = Some(CallDecision::Modify);
+        self.rewritten.clear();
+        self.args = args;
+        match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
+            Ok(_) => Ok(()),
+            Err(problem) => Err(Box::new(CallEnd { result: problem.into(), ..nothing() })),
+        }
     }
 
     fn take_reply(&mut self, reply: ApprovalReply) -> Result<(), Box<CallEnd>> {
@@ -263,14 +289,7 @@ impl Call<'_> {
                 self.services.approvals.grant(&self.name, &self.args);
                 Ok(())
             }
-            ApprovalReply::Edited(args) => {
-                self.decision = Some(CallDecision::Modify);
-                self.args = args;
-                match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
-                    Ok(_) => Ok(()),
-                    Err(problem) => Err(Box::new(CallEnd { result: problem.into(), ..nothing() })),
-                }
-            }
+            ApprovalReply::Edited(args) => self.edit(args),
             ApprovalReply::Deny(word) => {
                 self.decision = Some(CallDecision::Reject);
                 let word = word.map(|word| format!(": {word}")).unwrap_or_default();

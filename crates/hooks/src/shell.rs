@@ -9,6 +9,7 @@ mod parse;
 mod parts;
 mod wrap;
 
+pub use expand::normalized;
 pub(crate) use expand::{Field, State, fields, join};
 pub use parts::{Fit, Naming, Part, Parts, parts};
 pub(crate) use wrap::{Language, Wrapped, unwrap};

@@ -210,3 +210,20 @@ async fn the_preview_shows_what_the_hook_made_of_the_call() {
     assert!(preview.contains("checked") && !preview.contains("unchecked"), "{preview}");
     assert_eq!(project.read("a.txt"), "checked\n");
 }
+
+#[tokio::test]
+async fn what_the_user_writes_instead_is_judged_by_hooks_too() {
+    let guard = "case $input in *forbidden*) echo no such thing >&2; exit 2 ;; *rough*) \
+                 echo '{\"hookSpecificOutput\": {\"tool_input\": {\"text\": \"smooth\"}}}' ;; esac";
+    let project = Project::new().hook("BeforeTool", "guard", guard);
+    let (mut stage, log) = acting(&project, &["fine", "fine"]);
+    let edited = |text: &str| ApprovalReply::Edited(object(json!({"text": text})));
+    stage.replies.push_back(edited("forbidden"));
+    stage.prompt("act").await;
+    assert!(log.lock().unwrap().is_empty(), "an edit went around the guard");
+    // What a hook makes of it is shown before it runs.
+    stage.replies.extend([edited("rough"), ApprovalReply::Once]);
+    stage.prompt("act").await;
+    assert_eq!(*log.lock().unwrap(), ["smooth"]);
+    assert!(stage.replies.is_empty());
+}

@@ -123,12 +123,12 @@ impl<'a> State<'a> {
             Some(Some(target)) if target != "-" => Some(target.clone()),
             Some(_) => None,
         };
-        self.cwd = target.and_then(|target| self.path(&target)).map(|path| normal(&path));
+        self.cwd = target.and_then(|target| self.path(&target)).map(|path| normalized(&path));
     }
 }
 
 /// The path without `.` and `..`, without looking at the disk.
-fn normal(path: &Path) -> PathBuf {
+pub fn normalized(path: &Path) -> PathBuf {
     use std::path::Component;
     path.components().fold(PathBuf::new(), |mut out, part| {
         match part {

@@ -5,10 +5,12 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{CommandFiles, Fingerprinted, Hook, Whereabouts};
 use sha2::{Digest, Sha256};
+
+use hookwright_hooks::shell::normalized;
 
 use crate::file::read_bytes;
 use crate::json::fill_variables;
@@ -160,20 +162,6 @@ fn line_hashes(bytes: &[u8]) -> Vec<u32> {
 /// FNV-1a: to count changed lines, not to guard anything.
 fn fnv(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
-}
-
-/// The path without `.` and `..`, without looking at the disk.
-pub(crate) fn normalized(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut out, part| {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-        out
-    })
 }
 
 /// The files of a directory, however deep; without the settings, whose hooks have fingerprints of their own, and

@@ -7,8 +7,9 @@ mod folders;
 mod hooks;
 mod record;
 
-pub(crate) use fingerprint::{normalized, variable};
+pub(crate) use fingerprint::variable;
 pub(crate) use folders::folder_trust;
 pub use folders::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
 pub use hooks::{Finding, Review, hold, trust_hooks};
 pub(crate) use hooks::{Reviewer, Scope};
+pub(crate) use hookwright_hooks::shell::normalized;
