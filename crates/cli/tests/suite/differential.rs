@@ -32,7 +32,7 @@ enum What {
     Preamble,
 }
 
-const DIFFERENCES: [Difference; 11] = [
+const DIFFERENCES: [Difference; 13] = [
     everywhere("PreCompress without compression", What::NotFired("PreCompress")),
     only_in("AfterAgent after a refused request", What::NotFired("AfterAgent"), &["denied request"]),
     everywhere("AfterModel's `content` and `full_content`", What::Added("AfterModel", "content")),
@@ -48,7 +48,11 @@ const DIFFERENCES: [Difference; 11] = [
     everywhere("words of tool results", What::Differs("AfterTool", "/tool_response/llmContent")),
     everywhere("words of tool results", What::Differs("AfterTool", "/tool_response/returnDisplay")),
     everywhere("session preamble", What::Preamble),
+    everywhere(IDS, What::Differs("*", "/turn_id")),
+    everywhere(IDS, What::Differs("*", "/tool_use_id")),
 ];
+
+const IDS: &str = "ids of turns, calls, events and runs";
 
 const THOUGHTS: &str = "thoughts and empty pieces";
 
@@ -162,6 +166,15 @@ fn hooks_are_told_what_gemini_cli_tells_them() {
 /// Attributes of telemetry records that only Gemini CLI has; the row is `telemetry records`.
 const NOT_RECORDED: [&str; 3] = ["auth_type", "installation.id", "metadata"];
 
+/// Attributes that only Hookwright has; the row is [`IDS`].
+const MORE_RECORDED: [(&str, &str); 5] = [
+    ("hook_call", "event_id"),
+    ("hook_call", "run_id"),
+    ("hook_call", "prompt_id"),
+    ("hook_call", "tool_use_id"),
+    ("tool_call", "tool_use_id"),
+];
+
 #[test]
 fn telemetry_has_what_gemini_cli_records() {
     let Some(gemini) = gemini("telemetry_has_what_gemini_cli_records") else { return };
@@ -174,7 +187,11 @@ fn telemetry_has_what_gemini_cli_records() {
         };
         let mut theirs = of(&theirs);
         theirs.retain(|attribute| !NOT_RECORDED.contains(&attribute.as_str()));
-        assert_eq!(of(&ours), theirs, "{name} (ours, theirs)");
+        let mut ours = of(&ours);
+        for (_, attribute) in MORE_RECORDED.iter().filter(|(record, _)| *record == name) {
+            assert!(ours.remove(*attribute), "{name} has no {attribute}");
+        }
+        assert_eq!(ours, theirs, "{name} (ours, theirs)");
     }
 }
 

@@ -7,10 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use hookwright_hooks::shell::normalized;
 use hookwright_hooks::{CommandFiles, Fingerprinted, Hook, Whereabouts};
 use sha2::{Digest, Sha256};
-
-use hookwright_hooks::shell::normalized;
 
 use crate::file::read_bytes;
 use crate::json::fill_variables;
