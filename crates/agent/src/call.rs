@@ -243,7 +243,7 @@ impl Call<'_> {
             let request = self.approval_request(tool, asked_by.take()).await;
             let reply = ask(self.services, request, self.scope).await;
             tracing::debug!(by = "user", answer = reply.as_str(), "asked");
-            let ApprovalReply::Edited(args) = reply else { return self.take_reply(reply) };
+            let Some(args) = self.take_reply(reply)? else { return Ok(()) };
             self.edit(args.clone())?;
             asked_by = self.before_tool().await?;
             match self.services.approvals.decide(&self.name, tool.kind(), &self.args) {
@@ -281,15 +281,16 @@ impl Call<'_> {
         }
     }
 
-    fn take_reply(&mut self, reply: ApprovalReply) -> Result<(), Box<CallEnd>> {
+    /// Whether the call may run; other arguments of the user's have yet to be judged.
+    fn take_reply(&mut self, reply: ApprovalReply) -> Result<Option<Map<String, Value>>, Box<CallEnd>> {
         self.decision = Some(CallDecision::Accept);
         match reply {
-            ApprovalReply::Once => Ok(()),
+            ApprovalReply::Once => Ok(None),
             ApprovalReply::Session => {
                 self.services.approvals.grant(&self.name, &self.args);
-                Ok(())
+                Ok(None)
             }
-            ApprovalReply::Edited(args) => self.edit(args),
+            ApprovalReply::Edited(args) => Ok(Some(args)),
             ApprovalReply::Deny(word) => {
                 self.decision = Some(CallDecision::Reject);
                 let word = word.map(|word| format!(": {word}")).unwrap_or_default();
