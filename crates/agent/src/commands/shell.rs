@@ -112,14 +112,22 @@ impl BlockRunner<'_> {
                 self.services.approvals.grant(TOOL, &block.args);
                 Ok(block.args.clone())
             }
-            ApprovalReply::Edited(args) => match self.services.tools.check(TOOL, &Value::Object(args.clone())) {
-                Ok(_) => Ok(args),
-                Err(problem) => Err(self.not_run(block, problem.message)),
-            },
+            ApprovalReply::Edited(args) => self.judge(block, args),
             ApprovalReply::Deny(word) => {
                 Err(CommandError::Denied { name: self.name.to_owned(), shell: block.shell.clone(), word })
             }
             ApprovalReply::Cancel => Err(CommandError::Cancelled),
+        }
+    }
+
+    /// What the user wrote instead: it must fit the tool, and no rule may forbid it.
+    fn judge(&self, block: &Block, args: Map<String, Value>) -> Result<Map<String, Value>, CommandError> {
+        if let Err(problem) = self.services.tools.check(TOOL, &Value::Object(args.clone())) {
+            return Err(self.not_run(block, problem.message));
+        }
+        match self.services.approvals.decide(TOOL, self.tool.kind(), &args) {
+            Permission::Refused(reason) | Permission::Denied(reason) => Err(refused(self.name, block, reason)),
+            Permission::Granted | Permission::Ask => Ok(args),
         }
     }
 

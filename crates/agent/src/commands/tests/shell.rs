@@ -158,6 +158,18 @@ async fn the_user_may_edit_the_command() {
 }
 
 #[tokio::test]
+async fn an_edit_goes_around_no_policy() {
+    let rule =
+        "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"touch\"\ndecision = \"deny\"\npriority = 10\n";
+    let case = interactive(&[edited("touch ran")]);
+    case.write("p.toml", rule.as_bytes());
+    let policy = Policy::new(crate::check_policy(&case.dir.path().join("p.toml")).rules);
+    let case = Case { policy, ..case };
+    assert!(matches!(case.run("!{echo fine > f}", "").await.error(), CommandError::Refused { .. }));
+    assert!(!case.dir.path().join("ran").exists());
+}
+
+#[tokio::test]
 async fn cancelling_is_no_answer() {
     let case = interactive(&[ApprovalReply::Cancel]);
     assert_eq!(case.run("!{touch ran}", "").await.error(), CommandError::Cancelled);
