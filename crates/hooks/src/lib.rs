@@ -91,7 +91,7 @@ pub use plan::{Plan, Planner};
 pub use ready::NotReady;
 pub use redact::{Redaction, looks_like_a_key};
 pub use registry::{
-    Action, CommandAction, FailureAction, Hook, HookFunction, HookState, OnError, Registry, Source, SwitchError,
+    Action, CommandAction, Duty, FailureAction, Hook, HookFunction, HookState, OnError, Registry, Source, SwitchError,
 };
 pub use run::Limits;
 pub use tool_names::{canonical_tool_name, known_tools};

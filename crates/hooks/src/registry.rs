@@ -115,6 +115,16 @@ impl Cause {
     }
 }
 
+/// What is expected of a hook.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Duty {
+    /// It says what it has to say.
+    #[default]
+    Ordinary,
+    /// It must be awake: every failure of it blocks, whatever `onError` says.
+    Guard,
+}
+
 /// One hook.
 #[derive(Clone, Debug)]
 pub struct Hook {
@@ -140,6 +150,8 @@ pub struct Hook {
     pub on_error: OnError,
     /// Whether no other layer may switch it off (system hooks only).
     pub locked: bool,
+    /// What is expected of it.
+    pub duty: Duty,
     /// Where it stands, for hooks from files.
     pub place: Option<Place>,
 }
@@ -166,8 +178,14 @@ impl Hook {
             timeout: Hook::DEFAULT_TIMEOUT,
             on_error: OnError::default(),
             locked: false,
+            duty: Duty::Ordinary,
             place: None,
         }
+    }
+
+    /// Whether it must be awake.
+    pub fn is_guard(&self) -> bool {
+        self.duty == Duty::Guard
     }
 
     /// The hook's identity: its name, else its command.
@@ -375,8 +393,11 @@ impl Registry {
         self.layers.iter().find_map(|layer| layer.notifications).unwrap_or(true)
     }
 
-    /// What counts when this hook fails: its own word, then the layers', then the cause's.
+    /// What counts when this hook fails: a guard's failure blocks; else its own word, then the layers', then the cause's.
     pub(crate) fn failure_action(&self, hook: &Hook, cause: Cause) -> FailureAction {
+        if hook.is_guard() {
+            return FailureAction::Block;
+        }
         // Nobody but the system layer may weaken a locked guard.
         let counts = |layer: &&LayerSwitches| !hook.locked || layer.source == Source::System;
         let outer =

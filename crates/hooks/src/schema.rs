@@ -46,6 +46,8 @@ struct HookSchema {
     on_error: Option<OnErrorSchema>,
     /// System settings only: no other layer can switch it off or shadow it.
     locked: Option<bool>,
+    /// Whether it must be awake: every failure of it blocks, whatever `onError` says.
+    guard: Option<bool>,
 }
 
 #[derive(JsonSchema)]

@@ -9,12 +9,12 @@ use super::node::NodeReader;
 use super::{Common, Layer};
 use crate::event::{EventKind, Power};
 use crate::jsonc::{kind_of, last};
-use crate::registry::{Action, CommandAction, FailureAction, Hook, OnError, Source};
+use crate::registry::{Action, CommandAction, Duty, FailureAction, Hook, OnError, Source};
 use crate::run::words::Invocation;
 
 /// The keys of a hook.
-pub(super) const HOOK_KEYS: [&str; 8] =
-    ["type", "command", "name", "description", "timeout", "env", "onError", "locked"];
+pub(super) const HOOK_KEYS: [&str; 9] =
+    ["type", "command", "name", "description", "timeout", "env", "onError", "locked", "guard"];
 
 /// Reads a hook, or says why there is none.
 pub(super) fn read(
@@ -50,6 +50,7 @@ pub(super) fn read(
         timeout: timeout(read, object),
         on_error,
         locked: locked(read, layer, object),
+        duty: duty(read, object),
         place: Some(read.source.place(object.range.start)),
     })
 }
@@ -166,6 +167,17 @@ fn locked(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> 
         return false;
     }
     locked
+}
+
+/// Whoever writes `guard` wants one: anything but a plain no is a yes.
+fn duty(read: &mut NodeReader<'_>, object: &Object<'_>) -> Duty {
+    match last(object, "guard") {
+        None => Duty::Ordinary,
+        Some(_) => match read.boolean(object, "guard") {
+            Some(false) => Duty::Ordinary,
+            Some(true) | None => Duty::Guard,
+        },
+    }
 }
 
 /// `onError`: one word, or a word by cause.

@@ -6,6 +6,7 @@ mod endings;
 mod faults;
 mod files;
 mod functions;
+mod guards;
 mod order;
 mod states;
 mod telling;
