@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use hookwright_model::{Chunk, Content, FunctionCall, Part, Request, ToolChoice};
+use hookwright_process::Shares;
 use hookwright_tools::ToolKind;
 use tracing::Instrument;
 
@@ -163,16 +164,34 @@ impl Agent {
         if let ([call], [id]) = (batch, ids.as_slice()) {
             return vec![call::run(&self.services, call, id, choice, scope).await];
         }
-        let mut tasks = tokio::task::JoinSet::new();
+        // Only so many at once. Each batch by itself: a call that itself makes calls never waits for a place of its own.
+        let most = Shares::of_process().jobs.size();
+        let (mut tasks, mut results) = (tokio::task::JoinSet::new(), Vec::with_capacity(batch.len()));
         for (at, (call, id)) in batch.iter().zip(ids).enumerate() {
+            if tasks.len() >= most {
+                results.extend(ended(tasks.join_next().await));
+            }
             let (services, call, choice) = (Arc::clone(&self.services), call.clone(), choice.cloned());
             let scope = scope.clone();
             let run = async move { (at, call::run(&services, &call, &id, choice.as_ref(), &scope).await) };
             tasks.spawn(run.in_current_span());
         }
-        let mut results = tasks.join_all().await;
+        while let Some(result) = tasks.join_next().await {
+            results.extend(ended(Some(result)));
+        }
         results.sort_by_key(|(at, _)| *at);
         results.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+/// A call's result; its panic goes on here.
+fn ended<T>(joined: Option<Result<T, tokio::task::JoinError>>) -> Option<T> {
+    match joined? {
+        Ok(result) => Some(result),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => None,
+        },
     }
 }
 

@@ -28,6 +28,7 @@ use hookwright_settings::World;
 use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
+    hookwright_process::raise_descriptor_limit();
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

@@ -7,6 +7,7 @@ mod hook;
 mod node;
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
@@ -73,6 +74,8 @@ pub struct HooksConfig {
     pub on_error: OnError,
     /// How often in a row AfterAgent may demand a retry.
     pub max_agent_retries: Option<u32>,
+    /// The most commands that run at once.
+    pub max_parallel: Option<NonZeroU32>,
     /// Whether running hooks are shown.
     pub notifications: Option<bool>,
 }
@@ -80,7 +83,7 @@ pub struct HooksConfig {
 /// The keys of `hooks` that are no events.
 const HOOKS_SWITCHES: [&str; 3] = ["enabled", "disabled", "notifications"];
 /// The keys of `hooksConfig`.
-const CONFIG_KEYS: [&str; 5] = ["enabled", "disabled", "notifications", "onError", "maxAgentRetries"];
+const CONFIG_KEYS: [&str; 6] = ["enabled", "disabled", "notifications", "onError", "maxAgentRetries", "maxParallel"];
 
 /// Reads a layer out of its text.
 pub fn declare(layer: &Layer<'_>) -> Declared {
@@ -323,6 +326,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
                 .map(|property| hook::on_error(&mut self.read, property))
                 .unwrap_or_default(),
             max_agent_retries: self.read.count(object, "maxAgentRetries"),
+            max_parallel: self.read.positive(object, "maxParallel"),
             notifications: self.read.boolean(object, "notifications"),
         }
     }
@@ -345,6 +349,7 @@ fn combine(switches: Vec<HooksConfig>) -> HooksConfig {
         sum.disabled.extend(next.disabled);
         sum.on_error = sum.on_error.or(next.on_error);
         sum.max_agent_retries = sum.max_agent_retries.or(next.max_agent_retries);
+        sum.max_parallel = sum.max_parallel.into_iter().chain(next.max_parallel).min();
         sum.notifications = sum.notifications.or(next.notifications);
         sum
     })

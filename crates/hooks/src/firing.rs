@@ -95,7 +95,10 @@ impl Firing {
         let start = RunStart { id, belongs, event: self.kind, hook: hook.id(), source: &hook.source, total };
         self.observers.iter().for_each(|observer| observer.started(&start));
         let (mut finished, input) = match input {
-            Ok(input) => (self.runner.run(hook, &input, &self.session, &self.cancel).await, input),
+            Ok(input) => {
+                let max_parallel = self.planner.registry().max_parallel();
+                (self.runner.run(hook, &input, &self.session, max_parallel, &self.cancel).await, input)
+            }
             Err(message) => (RunEnd::not_run(End::NotStarted { code: 126, message }), HookInput::default()),
         };
         let mut reading = match finished.answer.take() {

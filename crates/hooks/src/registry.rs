@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -306,6 +307,7 @@ struct LayerSwitches {
     disabled: HashSet<String>,
     on_error: OnError,
     max_agent_retries: Option<u32>,
+    max_parallel: Option<NonZeroU32>,
     notifications: Option<bool>,
 }
 
@@ -349,6 +351,7 @@ impl Registry {
                 disabled: layer.config.disabled.into_iter().collect(),
                 on_error: layer.config.on_error,
                 max_agent_retries: layer.config.max_agent_retries,
+                max_parallel: layer.config.max_parallel,
                 notifications: layer.config.notifications,
             });
         }
@@ -386,6 +389,11 @@ impl Registry {
     pub fn max_agent_retries(&self) -> u32 {
         const DEFAULT: u32 = 5;
         self.layers.iter().find_map(|layer| layer.max_agent_retries).unwrap_or(DEFAULT)
+    }
+
+    /// The most commands that run at once, if a layer says: the smallest of their numbers.
+    pub fn max_parallel(&self) -> Option<NonZeroU32> {
+        self.layers.iter().filter_map(|layer| layer.max_parallel).min()
     }
 
     /// Whether running hooks are shown to the user.

@@ -94,6 +94,8 @@ struct HooksConfigSchema {
     on_error: Option<OnErrorSchema>,
     /// How often in a row AfterAgent hooks may demand a retry; 5 if not set.
     max_agent_retries: Option<u32>,
+    /// The most command hooks that run at once; others wait their turn. As many as this machine has room for if not set.
+    max_parallel: Option<std::num::NonZeroU32>,
 }
 
 /// What every hook may answer.

@@ -8,6 +8,7 @@
 
 mod capture;
 mod lines;
+mod room;
 mod signal;
 #[cfg(unix)]
 #[path = "unix/mod.rs"]
@@ -18,7 +19,9 @@ mod system;
 
 pub use capture::{Capture, Keep};
 pub use lines::{Conversation, HearError};
+pub use room::{Place, Room, Shares};
 pub use signal::signal_name;
+pub use system::limits::raise_descriptor_limit;
 pub use system::{Groups, Process};
 
 use std::ffi::{OsStr, OsString};

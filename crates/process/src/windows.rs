@@ -302,3 +302,19 @@ impl Groups {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Limits, of which this system sets none that matter here.
+pub(crate) mod limits {
+    use crate::room::Use;
+
+    /// There is no such limit.
+    pub fn raise_descriptor_limit() {}
+
+    pub(crate) fn descriptors() -> Use {
+        Use { limit: usize::MAX, taken: 0 }
+    }
+
+    pub(crate) fn processes() -> Use {
+        Use { limit: usize::MAX, taken: 0 }
+    }
+}

@@ -170,6 +170,23 @@ impl Sandbox {
         command
     }
 
+    /// The same under limits, in the shell's words (`ulimit -n 64`).
+    pub fn limited(&self, limits: &str, args: &[&str]) -> Command {
+        let free = self.command(args);
+        let mut limited = Command::new("sh");
+        limited
+            .args(["-c", &format!("{limits} && exec \"$0\" \"$@\"")])
+            .arg(free.get_program())
+            .args(free.get_args())
+            .current_dir(self.project())
+            .env_clear()
+            .envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        limited
+    }
+
     /// Runs the program to its end.
     pub fn run(&self, args: &[&str]) -> Run {
         finish(self.command(args).spawn().expect("the program starts"))

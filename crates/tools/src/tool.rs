@@ -5,6 +5,7 @@ use crate::catalog::BuiltinInfo;
 use crate::context::ToolContext;
 use crate::failure::ToolFailure;
 use crate::result::{Display, ToolResult};
+use hookwright_process::Shares;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::future::Future;
@@ -165,8 +166,17 @@ pub(crate) async fn blocking<R: Send + 'static>(
     ctx: &ToolContext,
     work: impl FnOnce(&ToolContext) -> Result<R, ToolFailure> + Send + 'static,
 ) -> Result<R, ToolFailure> {
+    // Only so many threads; what they do waits for nothing but files.
+    let place = tokio::select! {
+        place = Shares::of_process().jobs.enter() => place,
+        () = ctx.cancel.cancelled() => return Err(ToolFailure::cancelled()),
+    };
     let ctx = ctx.clone();
-    match tokio::task::spawn_blocking(move || work(&ctx)).await {
+    let work = move || {
+        let _place = place;
+        work(&ctx)
+    };
+    match tokio::task::spawn_blocking(work).await {
         Ok(outcome) => outcome,
         Err(error) => Err(ToolFailure::new(
             crate::ToolErrorKind::UnhandledException,

@@ -12,6 +12,8 @@ mod demo;
 mod formats;
 mod guards;
 mod order;
+#[cfg(unix)]
+mod resources;
 mod sessions;
 mod signals;
 mod telemetry;

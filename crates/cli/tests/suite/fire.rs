@@ -61,12 +61,8 @@ fn a_guard_that_has_no_room_denies() {
         {"type": "command", "name": "g", "command": "exit 2", "timeout": 300}]}]}}));
     let mut no_room = 0;
     for descriptors in 9..24 {
-        let fire = sandbox.command(&["hooks", "fire", "BeforeTool", "--tool", "glob"]);
-        let script = format!("ulimit -n {descriptors}; exec \"$0\" \"$@\"");
-        let mut limited = std::process::Command::new("sh");
-        limited.args(["-c", &script]).arg(fire.get_program()).args(fire.get_args()).current_dir(sandbox.project());
-        limited.env_clear().envs(fire.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let output = limited.output().unwrap();
+        let limit = format!("ulimit -n {descriptors}");
+        let output = sandbox.limited(&limit, &["hooks", "fire", "BeforeTool", "--tool", "glob"]).output().unwrap();
         assert_ne!(output.status.code(), Some(0), "with {descriptors} descriptors: {output:?}");
         no_room += usize::from(String::from_utf8_lossy(&output.stdout).contains("for want of room"));
         no_room += usize::from(String::from_utf8_lossy(&output.stderr).contains("for want of room"));

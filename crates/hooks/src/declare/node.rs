@@ -1,5 +1,7 @@
 //! Reading typed values out of a commented-JSON tree, with a diagnostic for each that is not what it should be.
 
+use std::num::NonZeroU32;
+
 use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged};
 
@@ -82,6 +84,15 @@ impl NodeReader<'_> {
         let count = value.as_number_lit().and_then(|number| number.value.parse().ok());
         if count.is_none() {
             self.wrong_type(name, value, "a whole number, 0 or more");
+        }
+        count
+    }
+
+    pub(super) fn positive(&mut self, object: &Object<'_>, name: &str) -> Option<NonZeroU32> {
+        let value = &last(object, name)?.value;
+        let count = value.as_number_lit().and_then(|number| number.value.parse().ok());
+        if count.is_none() {
+            self.wrong_type(name, value, "a whole number, 1 or more");
         }
         count
     }

@@ -79,7 +79,7 @@ fn a_good_file_loads_without_a_word() {
         r#"{
   "$schema": "x", "theme": "dark",
   "tools": { "enableHooks": true, "sandbox": 1 },
-  "hooksConfig": { "enabled": true, "disabled": ["x"], "notifications": false, "onError": "ask", "maxAgentRetries": 2 },
+  "hooksConfig": { "enabled": true, "disabled": ["x"], "notifications": false, "onError": "ask", "maxAgentRetries": 2, "maxParallel": 8 },
   "hooks": {
     "enabled": true, "disabled": ["y"], "notifications": true,
     "BeforeTool": [
@@ -100,6 +100,7 @@ fn a_good_file_loads_without_a_word() {
         disabled: vec!["y".into(), "x".into()],
         on_error: OnError::all(FailureAction::Ask),
         max_agent_retries: Some(2),
+        max_parallel: std::num::NonZeroU32::new(8),
         notifications: Some(true),
     };
     assert_eq!(declared.config, config);
@@ -395,14 +396,15 @@ fn misspelt_keys() {
     ");
     assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "enable": false, "verbose": 1 } }"#)), @"
     settings.json:1:20: warning: hooksConfig has no `enable`; it is ignored (did you mean `enabled`?)
-    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, maxAgentRetries)
+    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, maxAgentRetries, maxParallel)
     ");
 }
 
 #[test]
 fn switches_of_the_wrong_type() {
     let text = r#"{
-  "hooksConfig": { "enabled": "no", "disabled": "x", "notifications": 1, "maxAgentRetries": -1 },
+  "hooksConfig": { "enabled": "no", "disabled": "x", "notifications": 1, "maxAgentRetries": -1,
+    "maxParallel": 0 },
   "hooks": { "disabled": [1, "y"], "enabled": null },
   "tools": { "enableHooks": "false" }
 }"#;
@@ -413,8 +415,9 @@ fn switches_of_the_wrong_type() {
     settings.json:2:49: error: `disabled` should be an array of names, not a string; expected ["…"]
     settings.json:2:71: error: `notifications` should be true or false, not a number; expected true or false
     settings.json:2:93: error: `maxAgentRetries` should be a whole number, 0 or more, not a number; expected a whole number, 0 or more
-    settings.json:3:27: error: `disabled` should be a list of strings, not a number; expected a list of strings
-    settings.json:4:29: error: `enableHooks` should be true or false, not a string; expected true or false
+    settings.json:3:20: error: `maxParallel` should be a whole number, 1 or more, not a number; expected a whole number, 1 or more
+    settings.json:4:27: error: `disabled` should be a list of strings, not a number; expected a list of strings
+    settings.json:5:29: error: `enableHooks` should be true or false, not a string; expected true or false
     "#);
 }
 

@@ -1,9 +1,11 @@
 //! Runs one hook to its end under one deadline and one cancel. What the end means is `answer.rs`.
 
 pub(crate) mod command;
+mod queue;
 pub(crate) mod words;
 
 use std::ffi::{OsStr, OsString};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,6 +17,7 @@ use crate::answer::{Answer, Captured, End};
 use crate::input::{HookInput, Session};
 use crate::ready::{self, NotReady, Places};
 use crate::registry::{Action, Hook, HookFunction};
+use queue::Queue;
 
 /// Bounds on every run.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,7 @@ pub(crate) struct Runner {
     direct_is_faithful: bool,
     limits: Limits,
     groups: Arc<Groups>,
+    queue: Arc<Queue>,
 }
 
 /// How a hook ended.
@@ -76,22 +80,31 @@ impl Runner {
         let direct_is_faithful =
             !env.iter().any(|(name, _)| name == "BASH_ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_"));
         let shell = shell.unwrap_or_else(|| PathBuf::from("/bin/sh"));
-        Runner { env, shell, direct_is_faithful, limits, groups: Arc::default() }
+        Runner { env, shell, direct_is_faithful, limits, groups: Arc::default(), queue: Arc::default() }
     }
 
     /// The same runner over another environment; what runs already is still its own.
     pub(crate) fn with_environment(&self, env: Vec<(OsString, OsString)>) -> Self {
-        Runner { groups: self.groups.clone(), ..Runner::new(env, self.limits) }
+        Runner { groups: self.groups.clone(), queue: self.queue.clone(), ..Runner::new(env, self.limits) }
     }
 
-    /// Runs a hook.
+    /// Runs a hook. A command waits for its turn first, and its time counts from then on; a hook in code, which may
+    /// itself fire events, never waits.
     pub(crate) async fn run(
         &self,
         hook: &Hook,
         input: &HookInput,
         session: &Session,
+        max_parallel: Option<NonZeroU32>,
         cancel: &CancellationToken,
     ) -> RunEnd {
+        let _turn = match &hook.action {
+            Action::Command(_) => match self.queue.turn(max_parallel, cancel).await {
+                Ok(turn) => Some(turn),
+                Err(end) => return RunEnd::not_run(end),
+            },
+            Action::Function(_) => None,
+        };
         let started = Instant::now();
         let mut finished = match &hook.action {
             Action::Command(action) => self.run_command(action, hook.timeout, input, session, cancel).await,

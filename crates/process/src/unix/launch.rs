@@ -8,6 +8,7 @@ use rustix::process::Pid;
 
 use super::groups::Groups;
 use super::leader::Leader;
+use super::limits;
 use crate::Program;
 
 /// Starts a program, in a session of its own where the system can do that at once, else in a group of its own.
@@ -20,7 +21,9 @@ pub(super) fn launch(
     let [stdin, stdout, stderr] = stdio.map(above_standard);
     let moved = [stdin?, stdout?, stderr?];
     let stdio = [0, 1, 2].map(|at| moved[at].as_ref().map_or(stdio[at], AsFd::as_fd));
-    let leader = Leader::new(start(program, stdio)?)?;
+    let id = start(program, stdio)?;
+    limits::hand_on(id);
+    let leader = Leader::new(id)?;
     groups.add(leader.group());
     tracing::trace!(pid = leader.group().id(), program = %program.path.display(), "started");
     Ok(leader)

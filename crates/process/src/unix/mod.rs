@@ -5,6 +5,7 @@ mod group;
 mod groups;
 mod launch;
 mod leader;
+pub(crate) mod limits;
 mod members;
 mod process;
 mod stream;

@@ -1,0 +1,104 @@
+//! However little the machine has left: a guard is awake, or nothing runs.
+
+use hookwright_testkit::replay::call;
+
+use super::*;
+
+/// A guard that says no to everything.
+const NEVER: (&str, &str, &str) = ("BeforeTool", "*", "exec 2>&1; echo never; exit 2");
+
+fn limited(sandbox: &Sandbox, limits: &str, replay: &Replay) -> Run {
+    let file = sandbox.replay(replay);
+    let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
+    hookwright_testkit::finish(sandbox.limited(limits, &args).spawn().unwrap())
+}
+
+/// How many calls were refused, and how many ran.
+fn refused_and_ran(sandbox: &Sandbox) -> (usize, usize) {
+    let calls = records(sandbox, "tool_call");
+    let ran = calls.iter().filter(|call| call["success"] == true || call["error_type"] != "policy_violation").count();
+    (calls.len() - ran, ran)
+}
+
+#[test]
+fn of_a_thousand_calls_at_once_none_slips_past_a_guard() {
+    for limits in ["ulimit -n 64", "ulimit -n 200"] {
+        let sandbox = project(&[NEVER]);
+        let calls: Vec<Value> = (0..1000)
+            .map(|at| call("list_directory", json!({"dir_path": format!(".{}", "/.".repeat(at % 2))})))
+            .collect();
+        let run = limited(&sandbox, limits, &Replay::new().parts(&calls).says("done")).exits(0);
+        assert_eq!(run.stdout.trim(), "done", "{run:#?}");
+        assert_eq!(refused_and_ran(&sandbox), (1000, 0), "{limits}");
+        // None of them was refused for want of room: all waited for one another.
+        lacks(&run.stderr, "for want of room");
+    }
+}
+
+/// Hooks that say when they start and end, of which two at once would be told.
+fn in_turn(settings: Value, timeout: u64) -> Sandbox {
+    let sandbox = crate::sandbox();
+    let command = sandbox
+        .script("turn.sh", "cd \"$GEMINI_PROJECT_DIR\"; mkdir busy || echo two >> log; echo x >> log; rmdir busy");
+    let hooks: Vec<Value> = (0..12)
+        .map(|at| json!({"type": "command", "name": format!("h{at}"), "command": command, "timeout": timeout}))
+        .collect();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}, "hooksConfig": settings}));
+    sandbox
+}
+
+const FIRE: [&str; 5] = ["hooks", "fire", "BeforeTool", "--tool", "glob"];
+
+#[test]
+fn max_parallel_is_the_most_at_once_and_the_smallest_layer_counts() {
+    for (project, user) in
+        [(json!({"maxParallel": 1}), json!({})), (json!({"maxParallel": 9}), json!({"maxParallel": 1}))]
+    {
+        let sandbox = in_turn(project, 60_000);
+        sandbox.user_settings(&json!({"hooksConfig": user}));
+        let run = sandbox.run(&FIRE).exits(0);
+        assert_eq!(sandbox.read("log"), "x\n".repeat(12), "{run:#?}");
+    }
+    let sandbox = in_turn(json!({"maxParallel": 0}), 60_000);
+    let run = sandbox.run(&["hooks", "validate"]).exits(1);
+    has(&(run.stdout + &run.stderr), "`maxParallel` should be a whole number, 1 or more");
+}
+
+/// The clock of a hook that waits its turn has not started.
+#[test]
+fn waiting_for_ones_turn_is_no_timeout() {
+    let sandbox = crate::sandbox();
+    let hook = |name: &str, command: &str, timeout: u64| json!({"type": "command", "name": name, "command": command, "timeout": timeout});
+    let hooks = [hook("slow", "sleep 3.5", 60_000), hook("guard", "exit 2", 3_000)];
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}, "hooksConfig": {"maxParallel": 1}}));
+    let run = sandbox.run(&FIRE).exits(2);
+    lacks(&(run.stdout + &run.stderr), "timed out");
+}
+
+#[test]
+fn of_many_hooks_on_one_event_all_run() {
+    let sandbox = crate::sandbox();
+    let note = sandbox.script("note.sh", "echo x >> \"$GEMINI_PROJECT_DIR/ran\"");
+    let hooks: Vec<Value> =
+        (0..500).map(|at| json!({"type": "command", "name": format!("h{at}"), "command": note})).collect();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}}));
+    let run = hookwright_testkit::finish(sandbox.limited("ulimit -n 64", &FIRE).spawn().unwrap());
+    assert_eq!(sandbox.read("ran").lines().count(), 500, "{run:#?}");
+    run.exits(0);
+}
+
+/// The program has all the descriptors it may have; what it starts has as many as the program was given.
+#[cfg(target_os = "linux")]
+#[test]
+fn hooks_have_the_limit_on_descriptors_that_was_there_before_it_was_raised() {
+    let script = r#"grep 'Max open files' /proc/$PPID/limits > ours
+        tries=0
+        while [ "$(ulimit -Sn)" != 100 ] && [ $tries -lt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
+        echo "$(ulimit -Sn) $(ulimit -Hn)" > theirs"#;
+    let sandbox = project(&[("BeforeTool", "*", script)]);
+    let fire = sandbox.limited("ulimit -Sn 100 && ulimit -Hn 500", &FIRE).spawn().unwrap();
+    hookwright_testkit::finish(fire).exits(0);
+    assert_eq!(sandbox.read("theirs").trim(), "100 500");
+    let ours: Vec<String> = sandbox.read("ours").split_whitespace().map(str::to_owned).collect();
+    assert_eq!(ours[3..5], ["500", "500"]);
+}
