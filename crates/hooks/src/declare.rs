@@ -327,8 +327,18 @@ impl<'a, 'l> Declarer<'a, 'l> {
                 .unwrap_or_default(),
             max_agent_retries: self.read.count(object, "maxAgentRetries"),
             max_parallel: self.read.positive(object, "maxParallel"),
-            notifications: self.read.boolean(object, "notifications"),
+            notifications: self.notifications(object),
         }
+    }
+
+    /// Whether running hooks are shown; a project does not hide what runs.
+    fn notifications(&mut self, object: &Object<'_>) -> Option<bool> {
+        let shown = self.read.boolean(object, "notifications")?;
+        let hidden = last(object, "notifications").filter(|_| !shown && self.layer.source == Source::Project);
+        let Some(property) = hidden else { return Some(shown) };
+        let wrong = self.read.warning(&property.value, "a project can't hide which hooks run; it is ignored");
+        self.read.report(wrong.help("set it in your own settings, ~/.gemini/settings.json"));
+        None
     }
 }
 

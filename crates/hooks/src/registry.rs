@@ -388,7 +388,9 @@ impl Registry {
     /// How often in a row AfterAgent may demand a retry.
     pub fn max_agent_retries(&self) -> u32 {
         const DEFAULT: u32 = 5;
-        self.layers.iter().find_map(|layer| layer.max_agent_retries).unwrap_or(DEFAULT)
+        // A project does not unsay what the user or the system says.
+        let (project, others): (Vec<_>, Vec<_>) = self.layers.iter().partition(|layer| layer.source == Source::Project);
+        others.iter().chain(&project).find_map(|layer| layer.max_agent_retries).unwrap_or(DEFAULT)
     }
 
     /// The most commands that run at once, if a layer says: the smallest of their numbers.
@@ -398,7 +400,9 @@ impl Registry {
 
     /// Whether running hooks are shown to the user.
     pub fn notifications(&self) -> bool {
-        self.layers.iter().find_map(|layer| layer.notifications).unwrap_or(true)
+        // A project does not hide what runs.
+        let counts = |layer: &&LayerSwitches| layer.source != Source::Project || layer.notifications == Some(true);
+        self.layers.iter().filter(counts).find_map(|layer| layer.notifications).unwrap_or(true)
     }
 
     /// What counts when this hook fails: a guard's failure blocks; else its own word, then the layers', then the cause's.

@@ -1,51 +1,102 @@
-//! The `.env` file that counts for a project, and its variables. Existing variables are never overridden.
+//! The `.env` files that count, the project's and the user's own, and their variables. Existing variables are never
+//! overridden; a project sets none that steer programs.
 
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::Diagnostic;
+use hookwright_hooks::{Diagnostic, Severity, Source};
 
 use crate::file::read_text;
 use crate::paths::{GEMINI_DIR, Paths};
+use crate::steering::steers;
 use crate::world::World;
 
-/// Variables that a project's own `.env` is not meant to set for this program.
+/// Variables that a `.env` made for other programs is not meant to set for this one.
 const EXCLUDED: [&str; 4] =
     ["DEBUG", "DEBUG_MODE", "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND", "GEMINI_CLI_IDE_SERVER_STDIO_ARGS"];
 
-/// Adds the variables of the first `.env` file found: the project's or one above it, where it is trusted, else the
-/// user's own.
+/// The world with the variables of `.env` files.
+pub(crate) struct Worlds {
+    /// With the user's own alone: what hooks of the user and the system see.
+    pub(crate) own: World,
+    /// With the project's too, which go over the user's.
+    pub(crate) session: World,
+}
+
+impl Worlds {
+    /// Without any `.env`.
+    pub(crate) fn without_files(world: &World) -> Self {
+        Worlds { own: world.clone(), session: world.clone() }
+    }
+
+    /// The one that a layer sees.
+    pub(crate) fn of(&self, layer: &Source) -> &World {
+        if is_own(layer) { &self.own } else { &self.session }
+    }
+}
+
+/// Whether a layer is the user's or the machine's, in which the project has no say.
+pub(crate) fn is_own(layer: &Source) -> bool {
+    matches!(layer, Source::User | Source::System)
+}
+
+/// Adds the variables of the project's `.env`, where it is trusted, and of the user's own.
 pub(crate) fn add_variables(
-    world: &mut World,
+    world: &World,
     project: Option<&Path>,
     paths: &Paths,
     excluded: &[String],
     diagnostics: &mut Vec<Diagnostic>,
-) {
-    let Some(file) = find(project, paths) else { return };
-    let text = match read_text(&file) {
+) -> Worlds {
+    let users = find(&paths.home).map(|file| (read(&file, excluded, diagnostics), file));
+    let mut own = world.clone();
+    let mut session = world.clone();
+    // In the home directory, the project's file is the user's.
+    let projects = project.and_then(find).filter(|file| users.as_ref().is_none_or(|(_, users)| users != file));
+    if let Some(file) = projects {
+        let (steering, plain): (Vec<_>, Vec<_>) =
+            read(&file, excluded, diagnostics).into_iter().partition(|(name, _)| steers(name));
+        diagnostics.extend(dropped(&file, &steering));
+        plain.iter().for_each(|(name, value)| session.add_missing(name, value));
+    }
+    for (name, value) in users.iter().flat_map(|(variables, _)| variables) {
+        own.add_missing(name, value);
+        session.add_missing(name, value);
+    }
+    Worlds { own, session }
+}
+
+/// What is said about variables that a project does not set.
+fn dropped(file: &Path, steering: &[(String, String)]) -> Option<Diagnostic> {
+    let names: Vec<&str> = steering.iter().map(|(name, _)| name.as_str()).collect();
+    let text = match names.as_slice() {
+        [] => return None,
+        [name] => format!("a project's `.env` can't set {name}; it is ignored"),
+        names => format!("a project's `.env` can't set {}; they are ignored", names.join(", ")),
+    };
+    let wrong = Diagnostic::about_file(Severity::Warning, file, text);
+    Some(wrong.help("it steers programs; set it in your shell or in ~/.gemini/.env"))
+}
+
+fn read(file: &Path, excluded: &[String], diagnostics: &mut Vec<Diagnostic>) -> Vec<(String, String)> {
+    let text = match read_text(file) {
         Ok(text) => text.unwrap_or_default(),
         Err(error) => {
             diagnostics.push(error.diagnostic());
-            return;
+            return Vec::new();
         }
     };
-    // A file in `.gemini` is meant for this program alone, and may set what it likes.
+    // A file in `.gemini` is meant for this program alone.
     let general = file.parent().is_none_or(|parent| !parent.ends_with(GEMINI_DIR));
     let skipped =
         |name: &str| general && (EXCLUDED.contains(&name) || excluded.iter().any(|excluded| excluded == name));
-    for (name, value) in parse(&text) {
-        if !skipped(&name) && !value.contains('\0') {
-            world.add_missing(&name, &value);
-        }
-    }
+    let mut variables = parse(&text);
+    variables.retain(|(name, value)| !skipped(name) && !value.contains('\0'));
+    variables
 }
 
-fn find(project: Option<&Path>, paths: &Paths) -> Option<PathBuf> {
-    let upwards = project.into_iter().flat_map(Path::ancestors);
-    let directories = upwards.chain([paths.home.as_path()]);
-    directories
-        .flat_map(|directory| [directory.join(GEMINI_DIR).join(".env"), directory.join(".env")])
-        .find(|file| file.is_file())
+/// The file of one directory, never of those above it.
+fn find(directory: &Path) -> Option<PathBuf> {
+    [directory.join(GEMINI_DIR).join(".env"), directory.join(".env")].into_iter().find(|file| file.is_file())
 }
 
 /// `NAME=value` lines: comments, `export`, quotes, and several lines between quotes.

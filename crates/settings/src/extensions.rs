@@ -10,9 +10,10 @@ use jsonc_parser::common::Ranged;
 use serde_json::{Map, Value};
 
 use crate::env_file;
-use crate::file::read_text;
+use crate::file::{leads_inside, read_text};
 use crate::json::{fill_variables, kind_of, last, parse_map, parse_object, plain};
 use crate::paths::Paths;
+use crate::steering::steers;
 use crate::world::World;
 
 /// Which extensions are active.
@@ -223,7 +224,8 @@ fn own_settings(root: &Object<'_>, directory: &Path, around: &Surroundings<'_>) 
     let variables =
         |file: PathBuf| read_text(&file).ok().flatten().map(|text| env_file::parse(&text)).unwrap_or_default();
     let user = variables(directory.join(".env"));
-    let project = if around.trusted { variables(around.project.join(".env")) } else { Vec::new() };
+    let mut project = if around.trusted { variables(around.project.join(".env")) } else { Vec::new() };
+    project.retain(|(name, _)| !steers(name));
     let value =
         |name: &str| project.iter().chain(&user).find(|(known, _)| known == name).map(|(_, value)| value.clone());
     names.filter_map(|name| Some((name.value.clone().into_owned(), value(&name.value)?))).collect()
@@ -232,8 +234,7 @@ fn own_settings(root: &Object<'_>, directory: &Path, around: &Surroundings<'_>) 
 /// Context files that are there; they may not lead out of the extension.
 fn context_files(names: Option<Vec<String>>, path: &Path) -> Vec<PathBuf> {
     let names = names.unwrap_or_else(|| vec!["GEMINI.md".to_owned()]);
-    let inside =
-        |name: &&String| !name.trim().is_empty() && !name.contains("..") && !Path::new(name.as_str()).is_absolute();
+    let inside = |name: &&String| !name.trim().is_empty() && leads_inside(path, Path::new(name.as_str()));
     names.iter().filter(inside).map(|name| path.join(name)).filter(|file| file.is_file()).collect()
 }
 

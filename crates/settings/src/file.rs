@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 pub(crate) use hookwright_disk::Privacy;
 use hookwright_disk::ReadError;
@@ -11,6 +11,18 @@ use hookwright_hooks::{Diagnostic, Severity};
 
 /// No settings file is larger; a larger one is a mistake, and reading it would only cost memory.
 const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// Whether a path that starts in a directory ends in it too, with every link followed; it need not exist.
+pub(crate) fn leads_inside(directory: &Path, path: &Path) -> bool {
+    let Ok(root) = directory.canonicalize() else { return false };
+    let asked = root.join(path);
+    let missing = |path: &&Path| path.symlink_metadata().is_err();
+    // What is not there yet can't lead anywhere; a link that leads to nothing can.
+    let Some(there) = asked.ancestors().find(|path| !missing(path)) else { return false };
+    let inside = there.canonicalize().is_ok_and(|real| real.starts_with(&root));
+    let rest = asked.strip_prefix(there).unwrap_or(&asked);
+    inside && rest.components().all(|part| matches!(part, Component::Normal(_)))
+}
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]

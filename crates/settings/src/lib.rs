@@ -15,6 +15,7 @@ mod load;
 mod notice;
 mod paths;
 mod settings;
+mod steering;
 pub mod trust;
 mod world;
 

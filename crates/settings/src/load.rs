@@ -13,13 +13,13 @@ use hookwright_hooks::{
 };
 use serde_json::Map;
 
-use crate::env_file;
+use crate::env_file::{self, Worlds};
 use crate::extensions::{self, Extension, ExtensionChoice, Surroundings};
-use crate::file::read_text;
+use crate::file::{leads_inside, read_text};
 use crate::json::fill_variables;
 use crate::notice::{Notice, SwitchedOff};
 use crate::paths::{GEMINI_DIR, Paths};
-use crate::settings::{Findings, Layered, Settings, lay_over, read_layer};
+use crate::settings::{self, Findings, Layered, Outer, Settings, lay_over, read_layer};
 use crate::trust::{self, FolderTrust, Review, Reviewer, Scope};
 use crate::world::World;
 
@@ -98,8 +98,16 @@ pub struct Loaded {
     pub paths: Paths,
     /// The settings files, highest precedence first.
     pub files: Vec<SettingsFile>,
-    /// The world as the session should see it: with the variables of the `.env` file that counts.
+    /// The world as the session should see it: with the variables of the `.env` files that count.
     pub world: World,
+    own: Own,
+}
+
+/// What hooks of the user and the system see, in which the project has no say.
+#[derive(Clone, Debug)]
+struct Own {
+    world: World,
+    redaction: Option<Redaction>,
 }
 
 impl Loaded {
@@ -111,26 +119,30 @@ impl Loaded {
         own.map_or(&self.paths.user_settings, |file| &file.path)
     }
 
-    /// What hooks see of the environment.
+    /// What hooks of the project and of extensions see of the environment.
     pub fn hook_environment(&self) -> Vec<(OsString, OsString)> {
-        let env = self.world.env.clone();
-        match &self.redaction {
-            Some(redaction) => redaction.apply(env),
-            None => env,
-        }
+        redacted(&self.world, self.redaction.as_ref())
+    }
+
+    /// What hooks of the user and the system see of it: nothing of the project's `.env`, and nothing is kept from them
+    /// because the project says so.
+    pub fn own_hook_environment(&self) -> Vec<(OsString, OsString)> {
+        redacted(&self.own.world, self.own.redaction.as_ref())
     }
 
     /// A session's plans: where the settings say, if that is inside the project.
     pub fn plans_dir(&self, session_id: &str) -> PathBuf {
         let root = &self.project.root;
-        let own = self.settings.general.plan_directory.as_ref().map(|plans| trust::normalized(&root.join(plans)));
-        own.filter(|plans| plans.starts_with(root)).unwrap_or_else(|| self.paths.plans_dir(root, session_id))
+        let own = self.settings.general.plan_directory.as_ref().map(PathBuf::from);
+        let own = own.filter(|plans| leads_inside(root, plans)).map(|plans| trust::normalized(&root.join(plans)));
+        own.unwrap_or_else(|| self.paths.plans_dir(root, session_id))
     }
 
     /// The files that a command hook names, run in the project.
     pub fn files_of(&self, hook: &Hook) -> CommandFiles {
         let root = &self.project.root;
-        let variable = |name: &str| trust::variable(hook, &self.world, root, name);
+        let world = if env_file::is_own(&hook.source) { &self.own.world } else { &self.world };
+        let variable = |name: &str| trust::variable(hook, world, root, name);
         match hook.action.fingerprinted(&Whereabouts { cwd: root, variable: &variable }) {
             Fingerprinted::Declared { files, .. } => files,
             Fingerprinted::InCode => CommandFiles { files: Vec::new(), certain: true },
@@ -143,30 +155,32 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let started = Instant::now();
     let paths = Paths::new(world);
     let root = trust::normalized(&world.cwd.join(&options.project));
-    let mut world = world.clone();
     let mut problems = Vec::new();
 
     let system = LayerFile::read(Source::System, &paths.system_settings);
     let user = LayerFile::read(Source::User, &paths.user_settings);
     let mut trees = vec![system.tree(), user.tree()];
-    let outer = merged(&trees, &world, &mut Findings::default());
-    let gate = Layered(&outer).flag("security.folderTrust.enabled", true);
-    let trust = trust::folder_trust(&world, &paths, &root, options.trust, gate, &mut problems);
+    let gates = merged(&trees, &Worlds::without_files(world), &root, &mut Findings::default());
+    let gate = Layered(&gates).flag("security.folderTrust.enabled", true);
+    let trust = trust::folder_trust(world, &paths, &root, options.trust, gate, &mut problems);
     // In the home directory, the project's settings are the user's.
     let own = (root.join(GEMINI_DIR) != paths.user_dir)
         .then(|| LayerFile::of_project(&paths.project_settings(&root), &trust));
     trees.extend(own.as_ref().map(LayerFile::tree));
 
-    let excluded = Layered(&outer).strings("advanced.excludedEnvVars");
-    env_file::add_variables(&mut world, trust.is_trusted().then_some(&root), &paths, &excluded, &mut problems);
+    let excluded = Layered(&gates).strings("advanced.excludedEnvVars");
+    let trusted_root = trust.is_trusted().then_some(root.as_path());
+    let worlds = env_file::add_variables(world, trusted_root, &paths, &excluded, &mut problems);
 
     let mut found = Findings::default();
-    let raw = merged(&trees, &world, &mut found);
+    let raw = merged(&trees, &worlds, &root, &mut found);
     let Findings { diagnostics: mut setting_problems, without_effect } = found;
-    let settings = Settings { without_effect, ..Settings::new(raw, &world, &mut setting_problems) };
+    let settings = Settings { without_effect, ..Settings::new(raw, &worlds.session, &mut setting_problems) };
+    let outer = merged(&trees[..2], &worlds, &root, &mut Findings::default());
+    let outer_redaction = settings::redaction(&Layered(&outer));
     let disabled = Layered(&settings.raw).strings("extensions.disabled");
     let around = Surroundings {
-        world: &world,
+        world: &worlds.session,
         paths: &paths,
         project: &root,
         trusted: trust.is_trusted(),
@@ -176,13 +190,16 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let extensions = extensions::installed(&around, &mut problems);
 
     let files = trees.iter().rev().map(Tree::state).collect();
-    let hooks = Hooks { paths: &paths, root: &root, world: &world, settings: &settings };
+    let hooks = Hooks { paths: &paths, root: &root, worlds: &worlds, settings: &settings };
     let (mut registry, reviews) = hooks.gather(&trees, setting_problems, &extensions, problems);
     let project = Project { root, trust };
     let notices = notices(&project, &paths, &registry, &reviews);
     trust::hold(&mut registry, &reviews);
     let redaction = settings.security.redaction.clone();
-    let loaded = Loaded { settings, registry, project, extensions, notices, reviews, redaction, paths, files, world };
+    let Worlds { own: own_world, session: world } = worlds;
+    let own = Own { world: own_world, redaction: outer_redaction };
+    let loaded =
+        Loaded { settings, registry, project, extensions, notices, reviews, redaction, paths, files, world, own };
     log(&loaded, started.elapsed());
     loaded
 }
@@ -271,23 +288,33 @@ impl Tree<'_> {
     }
 }
 
+fn redacted(world: &World, redaction: Option<&Redaction>) -> Vec<(OsString, OsString)> {
+    let env = world.env.clone();
+    match redaction {
+        Some(redaction) => redaction.apply(env),
+        None => env,
+    }
+}
+
 /// The settings of all layers, lowest first, laid over each other.
-fn merged(trees: &[Tree<'_>], world: &World, found: &mut Findings) -> Map<String, serde_json::Value> {
-    let mut settings = Map::new();
+fn merged(trees: &[Tree<'_>], worlds: &Worlds, root: &Path, found: &mut Findings) -> Map<String, serde_json::Value> {
+    let mut all = Map::new();
     for tree in trees {
-        if let Ok(Some(root)) = &tree.document.root {
-            let source = &tree.document.source;
-            lay_over(&mut settings, read_layer(root, &tree.file.source, source, world, found));
+        if let Ok(Some(object)) = &tree.document.root {
+            let layer = &tree.file.source;
+            let outer = Outer { settings: &all, root };
+            let values = read_layer(object, layer, &tree.document.source, worlds.of(layer), &outer, found);
+            lay_over(&mut all, values);
         }
     }
-    settings
+    all
 }
 
 /// What is needed to gather hooks.
 struct Hooks<'a> {
     paths: &'a Paths,
     root: &'a Path,
-    world: &'a World,
+    worlds: &'a Worlds,
     settings: &'a Settings,
 }
 
@@ -300,7 +327,7 @@ impl Hooks<'_> {
         extensions: &[Extension],
         problems: Vec<Diagnostic>,
     ) -> (Registry, Vec<Review>) {
-        let mut reviewer = Reviewer::new(self.paths, self.root, self.world);
+        let mut reviewer = Reviewer::new(self.paths, self.root, &self.worlds.session);
         let mut problems = problems;
         let review = self.settings.security.hook_review;
         let mut all = Vec::new();
@@ -325,7 +352,7 @@ impl Hooks<'_> {
             all.push(declared);
         }
         all.push(Declared::empty(Source::User, problems));
-        all.iter_mut().for_each(|declared| fill_hook_variables(declared, self.world));
+        all.iter_mut().for_each(|declared| fill_hook_variables(declared, self.worlds));
         (Registry::new(all), reviewer.finish())
     }
 }
@@ -340,7 +367,8 @@ fn declare_extension(extension: &Extension) -> Declared {
 }
 
 /// `$NAME` in a hook's own variables. In its command the shell does that.
-fn fill_hook_variables(declared: &mut Declared, world: &World) {
+fn fill_hook_variables(declared: &mut Declared, worlds: &Worlds) {
+    let world = worlds.of(&declared.source);
     for hook in &mut declared.hooks {
         if let Action::Command(command) = &mut hook.action {
             for (_, value) in &mut command.env {

@@ -10,6 +10,7 @@ mod log;
 mod manage;
 mod migrate;
 mod policy;
+mod tighten;
 mod tui;
 mod validate;
 mod workspace;

@@ -79,7 +79,7 @@ fn a_good_file_loads_without_a_word() {
         r#"{
   "$schema": "x", "theme": "dark",
   "tools": { "enableHooks": true, "sandbox": 1 },
-  "hooksConfig": { "enabled": true, "disabled": ["x"], "notifications": false, "onError": "ask", "maxAgentRetries": 2, "maxParallel": 8 },
+  "hooksConfig": { "enabled": true, "disabled": ["x"], "notifications": true, "onError": "ask", "maxAgentRetries": 2, "maxParallel": 8 },
   "hooks": {
     "enabled": true, "disabled": ["y"], "notifications": true,
     "BeforeTool": [

@@ -10,6 +10,7 @@ use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
 use jsonc_parser::common::{Range, Ranged};
 use serde_json::{Map, Value};
 
+use super::by_project::{ByProject, Outer, Than};
 use crate::json::{fill_variables, kind_of, last, plain};
 use crate::world::World;
 
@@ -43,15 +44,6 @@ pub(super) enum Combine {
     Strictest,
 }
 
-/// What a project may say about a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Project {
-    Anything,
-    /// It may tighten its own gate, not open it.
-    OnlyTrue,
-    Nothing,
-}
-
 /// Whether a setting does anything here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
@@ -64,88 +56,110 @@ struct Known {
     key: &'static str,
     kind: Kind,
     combine: Combine,
-    project: Project,
+    by_project: ByProject,
     effect: Effect,
 }
 
-const fn setting(key: &'static str, kind: Kind) -> Known {
-    guarded(key, kind, Combine::Highest, Project::Anything)
+const fn setting(key: &'static str, kind: Kind, by_project: ByProject) -> Known {
+    combined(key, kind, Combine::Highest, by_project)
 }
 
-const fn combined(key: &'static str, kind: Kind, combine: Combine) -> Known {
-    guarded(key, kind, combine, Project::Anything)
+const fn combined(key: &'static str, kind: Kind, combine: Combine, by_project: ByProject) -> Known {
+    Known { key, kind, combine, by_project, effect: Effect::Honoured }
 }
 
-const fn guarded(key: &'static str, kind: Kind, combine: Combine, project: Project) -> Known {
-    Known { key, kind, combine, project, effect: Effect::Honoured }
+/// A group of settings; what a project may do with those in it that this table does not know.
+const fn section(key: &'static str, others: ByProject) -> Known {
+    setting(key, Kind::Section, others)
 }
 
 /// A setting of Gemini CLI's that is read and changes nothing here.
-const fn without_effect(key: &'static str, kind: Kind, because: &'static str) -> Known {
-    Known { key, kind, combine: Combine::Highest, project: Project::Anything, effect: Effect::None(because) }
+const fn without_effect(key: &'static str, kind: Kind, by_project: ByProject, because: &'static str) -> Known {
+    Known { key, kind, combine: Combine::Highest, by_project, effect: Effect::None(because) }
 }
 
 pub(super) const REVIEW_WORDS: &[&str] = &["announce", "ask", "block"];
+const APPROVAL_WORDS: &[&str] = &["default", "auto_edit", "plan"];
 
-const KNOWN: &[Known] = &[
-    combined("mcpServers", Kind::Section, Combine::Entries),
-    setting("general", Kind::Section),
-    setting("general.defaultApprovalMode", Kind::OneOf(&["default", "auto_edit", "plan"])),
-    without_effect("general.preferredEditor", Kind::Text, "$VISUAL and $EDITOR name the editor"),
-    without_effect("general.vimMode", Kind::Flag, "the composer has one set of keys"),
-    setting("general.checkpointing", Kind::Section),
-    without_effect("general.checkpointing.enabled", Kind::Flag, "files are not saved before tools change them"),
-    setting("general.plan", Kind::Section),
-    setting("general.plan.directory", Kind::Text),
-    setting("general.maxAttempts", Kind::Whole),
-    setting("ui", Kind::Section),
-    without_effect("ui.theme", Kind::Text, "the terminal's own colours are used"),
-    setting("ui.hideBanner", Kind::Flag),
-    setting("ui.hideTips", Kind::Flag),
-    setting("ui.hideFooter", Kind::Flag),
-    setting("ui.accessibility", Kind::Section),
-    setting("ui.accessibility.screenReader", Kind::Flag),
-    setting("model", Kind::Section),
-    setting("model.name", Kind::Text),
-    setting("model.maxSessionTurns", Kind::Whole),
-    setting("model.compressionThreshold", Kind::Share),
-    setting("model.disableLoopDetection", Kind::Flag),
-    setting("context", Kind::Section),
-    setting("context.fileName", Kind::TextOrTexts),
-    combined("context.includeDirectories", Kind::Texts, Combine::Union),
-    setting("context.fileFiltering", Kind::Section),
-    setting("context.fileFiltering.respectGitIgnore", Kind::Flag),
-    setting("context.fileFiltering.respectGeminiIgnore", Kind::Flag),
-    setting("tools", Kind::Section),
-    setting("tools.core", Kind::Texts),
-    setting("tools.allowed", Kind::Texts),
-    combined("tools.exclude", Kind::Texts, Combine::Union),
-    setting("tools.approvalMode", Kind::OneOf(&["default", "auto_edit", "plan"])),
-    without_effect("tools.discoveryCommand", Kind::Text, "tools are built in, not discovered by a command"),
-    without_effect("tools.callCommand", Kind::Text, "tools are built in, not called by a command"),
-    setting("telemetry", Kind::Section),
-    setting("telemetry.enabled", Kind::Flag),
-    setting("telemetry.target", Kind::OneOf(&["local", "gcp"])),
-    setting("telemetry.otlpEndpoint", Kind::Text),
-    setting("telemetry.otlpProtocol", Kind::OneOf(&["grpc", "http"])),
-    setting("telemetry.outfile", Kind::Text),
-    setting("telemetry.logPrompts", Kind::Flag),
-    without_effect("telemetry.traces", Kind::Flag, "traces go to a collector whenever there is one"),
-    setting("security", Kind::Section),
-    setting("security.folderTrust", Kind::Section),
-    guarded("security.folderTrust.enabled", Kind::Flag, Combine::AnyTrue, Project::OnlyTrue),
-    setting("security.hooks", Kind::Section),
-    combined("security.hooks.review", Kind::OneOf(REVIEW_WORDS), Combine::Strictest),
-    combined("security.disableYoloMode", Kind::Flag, Combine::AnyTrue),
-    setting("security.environmentVariableRedaction", Kind::Section),
-    guarded("security.environmentVariableRedaction.enabled", Kind::Flag, Combine::AnyTrue, Project::OnlyTrue),
-    guarded("security.environmentVariableRedaction.allowed", Kind::Texts, Combine::Union, Project::Nothing),
-    combined("security.environmentVariableRedaction.blocked", Kind::Texts, Combine::Union),
-    setting("advanced", Kind::Section),
-    combined("advanced.excludedEnvVars", Kind::Texts, Combine::Union),
-    setting("extensions", Kind::Section),
-    combined("extensions.disabled", Kind::Texts, Combine::Union),
-];
+const ONLY_TRUE: ByProject = ByProject::Stricter(Than::True);
+const ONLY_FALSE: ByProject = ByProject::Stricter(Than::False);
+const STRICTER_MODE: ByProject =
+    ByProject::Stricter(Than::Words { words: &["auto_edit", "default", "plan"], default: "default" });
+const STRICTER_REVIEW: ByProject = ByProject::Stricter(Than::Words { words: REVIEW_WORDS, default: "announce" });
+
+/// The last column but one is the project's: a setting that opens, hides, sends or runs something is not its own to say.
+const KNOWN: &[Known] = {
+    use ByProject::{Anything, Inside, Listed, ListedStricter, Nothing, Stricter};
+    use Kind::{Flag, OneOf, Share, Text, TextOrTexts, Texts, Whole};
+    &[
+        combined("mcpServers", Kind::Section, Combine::Entries, ListedStricter(Than::Entries)),
+        section("general", Anything),
+        setting("general.defaultApprovalMode", OneOf(APPROVAL_WORDS), STRICTER_MODE),
+        without_effect("general.preferredEditor", Text, Nothing, "$VISUAL and $EDITOR name the editor"),
+        without_effect("general.vimMode", Flag, Anything, "the composer has one set of keys"),
+        section("general.checkpointing", Anything),
+        without_effect(
+            "general.checkpointing.enabled",
+            Flag,
+            ONLY_TRUE,
+            "files are not saved before tools change them",
+        ),
+        section("general.plan", Anything),
+        setting("general.plan.directory", Text, Inside),
+        setting("general.maxAttempts", Whole, Anything),
+        section("ui", Anything),
+        without_effect("ui.theme", Text, Anything, "the terminal's own colours are used"),
+        setting("ui.hideBanner", Flag, Anything),
+        setting("ui.hideTips", Flag, Anything),
+        // The footer says whether guards are awake.
+        setting("ui.hideFooter", Flag, ONLY_FALSE),
+        section("ui.accessibility", Anything),
+        setting("ui.accessibility.screenReader", Flag, Anything),
+        section("model", Anything),
+        setting("model.name", Text, Anything),
+        setting("model.maxSessionTurns", Whole, Stricter(Than::Number)),
+        setting("model.compressionThreshold", Share, Anything),
+        setting("model.disableLoopDetection", Flag, ONLY_FALSE),
+        section("context", Anything),
+        setting("context.fileName", TextOrTexts, Inside),
+        combined("context.includeDirectories", Texts, Combine::Union, Inside),
+        section("context.fileFiltering", Anything),
+        setting("context.fileFiltering.respectGitIgnore", Flag, ONLY_TRUE),
+        setting("context.fileFiltering.respectGeminiIgnore", Flag, ONLY_TRUE),
+        section("tools", Anything),
+        setting("tools.core", Texts, ListedStricter(Than::Tools)),
+        setting("tools.allowed", Texts, Listed),
+        combined("tools.exclude", Texts, Combine::Union, Listed),
+        // An older name of `general.defaultApprovalMode`.
+        setting("tools.approvalMode", OneOf(APPROVAL_WORDS), STRICTER_MODE),
+        without_effect("tools.discoveryCommand", Text, Nothing, "tools are built in, not discovered by a command"),
+        without_effect("tools.callCommand", Text, Nothing, "tools are built in, not called by a command"),
+        section("telemetry", Nothing),
+        setting("telemetry.enabled", Flag, Nothing),
+        setting("telemetry.target", OneOf(&["local", "gcp"]), Nothing),
+        setting("telemetry.otlpEndpoint", Text, Nothing),
+        setting("telemetry.otlpProtocol", OneOf(&["grpc", "http"]), Nothing),
+        setting("telemetry.outfile", Text, Nothing),
+        setting("telemetry.logPrompts", Flag, Nothing),
+        without_effect("telemetry.traces", Flag, Nothing, "traces go to a collector whenever there is one"),
+        section("security", Nothing),
+        section("security.folderTrust", Nothing),
+        combined("security.folderTrust.enabled", Flag, Combine::AnyTrue, ONLY_TRUE),
+        section("security.hooks", Nothing),
+        combined("security.hooks.review", OneOf(REVIEW_WORDS), Combine::Strictest, STRICTER_REVIEW),
+        combined("security.disableYoloMode", Flag, Combine::AnyTrue, ONLY_TRUE),
+        section("security.environmentVariableRedaction", Nothing),
+        combined("security.environmentVariableRedaction.enabled", Flag, Combine::AnyTrue, ONLY_TRUE),
+        combined("security.environmentVariableRedaction.allowed", Texts, Combine::Union, Nothing),
+        combined("security.environmentVariableRedaction.blocked", Texts, Combine::Union, Anything),
+        section("advanced", Nothing),
+        // What a project's `.env` may not set is the user's to say.
+        combined("advanced.excludedEnvVars", Texts, Combine::Union, Nothing),
+        section("extensions", Nothing),
+        // An extension may bring guards.
+        combined("extensions.disabled", Texts, Combine::Union, Nothing),
+    ]
+};
 
 /// Sections that the hook engine reads itself.
 const ENGINE_SECTIONS: [&str; 2] = ["hooks", "hooksConfig"];
@@ -165,9 +179,22 @@ pub(crate) fn read_layer(
     layer: &Source,
     source: &SourceText<'_>,
     world: &World,
+    outer: &Outer<'_>,
     found: &mut Findings,
 ) -> Map<String, Value> {
-    LayerReader { layer, source, world, found }.section(root, "")
+    let mut values = LayerReader { layer, source, world, outer, found }.section(root, "");
+    rename_older(&mut values);
+    values
+}
+
+/// `tools.approvalMode` is an older name; under its newer one, layers combine as they should.
+fn rename_older(values: &mut Map<String, Value>) {
+    let older = values.get_mut("tools").and_then(Value::as_object_mut).and_then(|tools| tools.remove("approvalMode"));
+    let Some(mode) = older else { return };
+    let general = values.entry("general").or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(general) = general {
+        general.entry("defaultApprovalMode").or_insert(mode);
+    }
 }
 
 /// What reading settings brings to light.
@@ -194,6 +221,7 @@ struct LayerReader<'a> {
     layer: &'a Source,
     source: &'a SourceText<'a>,
     world: &'a World,
+    outer: &'a Outer<'a>,
     found: &'a mut Findings,
 }
 
@@ -210,7 +238,9 @@ impl LayerReader<'_> {
             let key = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
             let Some(known) = known(&key) else {
                 self.check_spelling(property, prefix);
-                values.insert(name.to_owned(), self.plain(&property.value));
+                if let Some(value) = self.unknown(&key, prefix, &property.value) {
+                    values.insert(name.to_owned(), value);
+                }
                 continue;
             };
             if let Some(value) = self.value(known, &property.value) {
@@ -224,9 +254,10 @@ impl LayerReader<'_> {
         if matches!(node, Node::NullKeyword(_)) {
             return None;
         }
-        if let (Kind::Section, Node::Object(object)) = (known.kind, node) {
-            let whole = known.combine == Combine::Entries;
-            return Some(if whole { self.plain(node) } else { Value::Object(self.section(object, known.key)) });
+        if let (Kind::Section, Node::Object(object)) = (known.kind, node)
+            && known.combine != Combine::Entries
+        {
+            return Some(Value::Object(self.section(object, known.key)));
         }
         let value = self.plain(node);
         if !fits(known.kind, &value) {
@@ -242,7 +273,13 @@ impl LayerReader<'_> {
             return None;
         }
         self.say_if_without_effect(known, &value, node);
-        self.allowed_here(known, &value, node).then_some(value)
+        self.judged(known.key, known.by_project, value, node)
+    }
+
+    /// A setting that the table does not know falls under its group's word.
+    fn unknown(&mut self, key: &str, prefix: &str, node: &Node<'_>) -> Option<Value> {
+        let by_project = known(prefix).map_or(ByProject::Anything, |group| group.by_project);
+        self.judged(key, by_project, self.plain(node), node)
     }
 
     fn say_if_without_effect(&mut self, known: &Known, value: &Value, node: &Node<'_>) {
@@ -254,22 +291,19 @@ impl LayerReader<'_> {
         self.found.without_effect.push(WithoutEffect { key: known.key, because, diagnostic });
     }
 
-    /// A project does not open its own gates.
-    fn allowed_here(&mut self, known: &Known, value: &Value, node: &Node<'_>) -> bool {
-        let refused = *self.layer == Source::Project
-            && match known.project {
-                Project::Anything => false,
-                Project::OnlyTrue => *value != Value::Bool(true),
-                Project::Nothing => true,
-            };
-        if refused {
-            let text = format!("a project can't set `{}` for itself; it is ignored", known.key);
+    /// What counts of a value. A project does not open its own gates.
+    fn judged(&mut self, key: &str, by_project: ByProject, value: Value, node: &Node<'_>) -> Option<Value> {
+        if *self.layer != Source::Project {
+            return Some(value);
+        }
+        let judged = by_project.judge(key, value, self.outer);
+        if let Some(text) = judged.refused {
             self.report(Severity::Warning, node.range(), text, None);
             if let Some(wrong) = self.found.diagnostics.last_mut() {
                 wrong.help = Some("set it in your own settings, ~/.gemini/settings.json".to_owned());
             }
         }
-        !refused
+        judged.value
     }
 
     fn plain(&self, node: &Node<'_>) -> Value {
@@ -333,3 +367,6 @@ fn expected(kind: Kind) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,9 @@
 //! The settings that the program reads, merged from all layers, typed and with their defaults.
 //!
-//! Hooks are not among them: those go to the engine's registry. What a file may say is `known.rs`; how layers are laid
-//! over each other is `merge.rs`.
+//! Hooks are not among them: those go to the engine's registry. What a file may say is `known.rs`; what a project may of it,
+//! `by_project.rs`; how layers are laid over each other, `merge.rs`.
 
+mod by_project;
 mod known;
 mod merge;
 
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use hookwright_hooks::{Diagnostic, Redaction, Severity};
 use serde_json::{Map, Value};
 
+pub(crate) use by_project::Outer;
 pub use known::WithoutEffect;
 pub(crate) use known::{Findings, read_layer};
 pub(crate) use merge::lay_over;
@@ -250,7 +252,7 @@ impl Settings {
         let get = Layered(&raw);
         Settings {
             general: General {
-                approval_mode: match get.text("general.defaultApprovalMode").or(get.text("tools.approvalMode")) {
+                approval_mode: match get.text("general.defaultApprovalMode") {
                     Some("auto_edit") => ApprovalMode::AutoEdit,
                     Some("plan") => ApprovalMode::Plan,
                     _ => ApprovalMode::Default,
@@ -313,10 +315,6 @@ fn context(get: &Layered<'_>) -> Context {
 }
 
 fn security(get: &Layered<'_>) -> Security {
-    let redaction = get.flag("security.environmentVariableRedaction.enabled", false).then(|| Redaction {
-        allowed: get.strings("security.environmentVariableRedaction.allowed"),
-        blocked: get.strings("security.environmentVariableRedaction.blocked"),
-    });
     Security {
         folder_trust: get.flag("security.folderTrust.enabled", true),
         hook_review: match get.text("security.hooks.review") {
@@ -324,9 +322,17 @@ fn security(get: &Layered<'_>) -> Security {
             Some("ask") => HookReview::Ask,
             _ => HookReview::Announce,
         },
-        redaction,
+        redaction: redaction(get),
         disable_yolo_mode: get.flag("security.disableYoloMode", false),
     }
+}
+
+/// What is kept from hooks.
+pub(crate) fn redaction(get: &Layered<'_>) -> Option<Redaction> {
+    get.flag("security.environmentVariableRedaction.enabled", false).then(|| Redaction {
+        allowed: get.strings("security.environmentVariableRedaction.allowed"),
+        blocked: get.strings("security.environmentVariableRedaction.blocked"),
+    })
 }
 
 /// The environment's word goes over the files'.

@@ -13,7 +13,8 @@ fn merged(layers: &[(Source, &str)], world: &World) -> (Settings, Vec<Diagnostic
     for (source, text) in layers {
         let place = SourceText::new(Path::new("settings.json"), text);
         let root = parse_object(text, &place).unwrap().unwrap();
-        lay_over(&mut raw, read_layer(&root, source, &place, world, &mut found));
+        let outer = Outer { settings: &raw.clone(), root: Path::new("/") };
+        lay_over(&mut raw, read_layer(&root, source, &place, world, &outer, &mut found));
     }
     let Findings { mut diagnostics, without_effect } = found;
     let settings = Settings { without_effect, ..Settings::new(raw, world, &mut diagnostics) };
@@ -83,8 +84,8 @@ fn a_project_cannot_open_its_own_gates() {
     assert_eq!(settings.security.hook_review, HookReview::Block);
     assert!(settings.security.folder_trust);
     assert_eq!(settings.security.redaction, Some(Redaction { allowed: vec![], blocked: vec!["X".into()] }));
-    assert_eq!(diagnostics.len(), 3, "{diagnostics:?}");
-    assert!(diagnostics.iter().all(|wrong| wrong.message.starts_with("a project can't set")));
+    assert_eq!(diagnostics.len(), 4, "{diagnostics:?}");
+    assert!(diagnostics.iter().all(|wrong| wrong.message.starts_with("a project can't ")));
 }
 
 #[test]

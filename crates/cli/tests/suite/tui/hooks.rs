@@ -32,7 +32,11 @@ fn a_slow_hook_is_seen_and_a_quiet_one_leaves_no_line() {
 fn notifications_can_be_switched_off() {
     let sandbox = sandbox();
     let command = sandbox.script("slow.sh", "touch \"$GEMINI_PROJECT_DIR/begun\"; while [ ! -e \"$GEMINI_PROJECT_DIR/go\" ]; do sleep 0.05; done; echo '{\"systemMessage\": \"all clean\"}'");
-    sandbox.settings(&json!({"hooksConfig": {"notifications": false}, "hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "scan", "command": command}]}]}}));
+    // The user says so: a project does not hide what runs.
+    sandbox.user_settings(&json!({"hooksConfig": {"notifications": false}}));
+    sandbox.settings(
+        &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "scan", "command": command}]}]}}),
+    );
     let mut terminal = Terminal::start(&sandbox, &[]);
     terminal.ready().keys("say done\r");
     terminal.sees("Working 1.");

@@ -1,0 +1,106 @@
+use super::*;
+use crate::json::parse_object;
+use serde_json::json;
+use std::path::Path;
+
+/// What the user says, and what a project that wants to loosen it would say.
+fn loosening(known: &Known) -> Option<(Option<Value>, Value)> {
+    let any = || match known.kind {
+        Kind::Section => json!({"x": {}}),
+        Kind::Flag => json!(true),
+        Kind::Text => json!("x"),
+        Kind::Whole => json!(1),
+        Kind::Share => json!(0.5),
+        Kind::Texts | Kind::TextOrTexts => json!(["x"]),
+        Kind::OneOf(words) => json!(words[0]),
+    };
+    Some(match known.by_project {
+        ByProject::Anything | ByProject::Listed => return None,
+        ByProject::Nothing => (None, any()),
+        ByProject::Inside if known.kind == Kind::Text => (None, json!("../x")),
+        ByProject::Inside => (None, json!(["../x"])),
+        ByProject::Stricter(than) | ByProject::ListedStricter(than) => match than {
+            Than::True => (None, json!(false)),
+            Than::False => (None, json!(true)),
+            Than::Words { words, .. } => (Some(json!(words[words.len() - 1])), json!(words[0])),
+            Than::Number => (Some(json!(3)), json!(-1)),
+            Than::Tools => (Some(json!(["a"])), json!(["b"])),
+            Than::Entries => (Some(json!({"a": {}})), json!({"a": {"x": 1}})),
+        },
+    })
+}
+
+fn nested(key: &str, value: &Value) -> Value {
+    key.rsplit('.').fold(value.clone(), |value, name| json!({ name: value }))
+}
+
+fn read(layer: &Source, value: &Value, outer: &Map<String, Value>) -> (Map<String, Value>, Findings) {
+    let text = value.to_string();
+    let place = SourceText::new(Path::new("settings.json"), &text);
+    let root = parse_object(&text, &place).unwrap().unwrap();
+    let mut found = Findings::default();
+    let outer = Outer { settings: outer, root: Path::new("/usr") };
+    let values = read_layer(&root, layer, &place, &World::default(), &outer, &mut found);
+    (values, found)
+}
+
+#[test]
+fn no_setting_is_loosened_by_a_project_without_a_word() {
+    let mut refused = 0;
+    for known in KNOWN.iter().filter(|known| known.kind != Kind::Section || known.combine == Combine::Entries) {
+        let Some((user, project)) = loosening(known) else { continue };
+        let user = user.map(|value| read(&Source::User, &nested(known.key, &value), &Map::new()).0);
+        let user = user.unwrap_or_default();
+        let (values, found) = read(&Source::Project, &nested(known.key, &project), &user);
+        let [wrong] = found.diagnostics.as_slice() else { panic!("{}: {:?}", known.key, found.diagnostics) };
+        assert!(wrong.message.starts_with("a project can't "), "{wrong}");
+        assert!(wrong.message.contains(&format!("`{}`", known.key)) && wrong.span.is_some(), "{wrong}");
+        let mut all = user.clone();
+        super::super::lay_over(&mut all, values);
+        let at = |map| super::super::Layered(map).at(known.key).filter(|value| **value != json!([])).cloned();
+        // An intersection with nothing in common is empty, and stays.
+        let kept = at(&all) == at(&user) || matches!(known.by_project, ByProject::ListedStricter(Than::Tools));
+        assert!(kept, "{}: {all:?}", known.key);
+        refused += 1;
+    }
+    assert!(refused >= 25, "only {refused} settings are guarded");
+}
+
+#[test]
+fn what_the_table_does_not_know_falls_under_its_groups_word() {
+    let text = json!({"security": {"auth": {"selectedType": "x"}}, "telemetry": {"useCollector": true},
+        "advanced": {"dnsResolutionOrder": "x"}, "ui": {"other": 1}, "mine": 1});
+    let (values, found) = read(&Source::Project, &text, &Map::new());
+    let said: Vec<_> = found.diagnostics.iter().map(|wrong| wrong.message.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "a project can't set `security.auth`; it is ignored",
+            "a project can't set `telemetry.useCollector`; it is ignored",
+            "a project can't set `advanced.dnsResolutionOrder`; it is ignored",
+        ]
+    );
+    assert_eq!(values["ui"], json!({"other": 1}));
+    assert_eq!(values["mine"], json!(1));
+    let (values, found) = read(&Source::User, &text, &Map::new());
+    assert!(found.diagnostics.is_empty());
+    assert_eq!(Value::Object(values), text);
+}
+
+#[test]
+fn plan_mode_is_not_left_under_any_name() {
+    let names = ["general.defaultApprovalMode", "tools.approvalMode"];
+    for (theirs, own) in names.iter().flat_map(|theirs| names.iter().map(move |own| (theirs, own))) {
+        let mode = |user: &str, project: &str| {
+            let (mut all, _) = read(&Source::User, &nested(theirs, &json!(user)), &Map::new());
+            let (values, found) = read(&Source::Project, &nested(own, &json!(project)), &all);
+            super::super::lay_over(&mut all, values);
+            (all["general"]["defaultApprovalMode"].as_str().unwrap().to_owned(), found.diagnostics.len())
+        };
+        assert_eq!(mode("plan", "default"), ("plan".to_owned(), 1));
+        assert_eq!(mode("plan", "auto_edit"), ("plan".to_owned(), 1));
+        assert_eq!(mode("default", "auto_edit"), ("default".to_owned(), 1));
+        assert_eq!(mode("auto_edit", "default"), ("default".to_owned(), 0));
+        assert_eq!(mode("default", "plan"), ("plan".to_owned(), 0));
+    }
+}
