@@ -1,40 +1,44 @@
 //! The signals that end the program. The first is for the front end, which ends what runs; one that comes before the front
 //! end has dealt with the first ends the program at once, whatever is stuck.
 
-use std::sync::Arc;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Signals, one at a time.
+type LastAct = Arc<Mutex<Box<dyn Fn() + Send>>>;
+
+/// Signals, one at a time. There is one listener for the whole run: a second one would hear the same signals.
 pub(crate) struct Signals {
     codes: UnboundedReceiver<u8>,
     open: Arc<AtomicBool>,
+    last_act: LastAct,
 }
 
 impl Signals {
-    /// Listens on a thread of its own: neither a blocked write nor a busy runtime can keep a signal from counting.
-    /// `last_act` runs before the program ends by a second signal; it must not block.
-    pub(crate) fn listen(last_act: impl Fn() + Send + 'static) -> Signals {
+    /// Listens on a thread of its own: neither a blocked write nor a busy runtime can keep a signal from counting. From
+    /// here on no signal ends the program behind our back; listen before there is anything to give back or to end.
+    pub(crate) fn listen() -> io::Result<Signals> {
         let (sender, codes) = unbounded_channel();
         let open = Arc::new(AtomicBool::new(false));
-        let unanswered = open.clone();
-        std::thread::spawn(move || {
+        let last_act: LastAct = Arc::new(Mutex::new(Box::new(|| {})));
+        let (ready, listening) = mpsc::channel();
+        let (unanswered, act) = (open.clone(), last_act.clone());
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let Ok(runtime) = runtime else { return };
-            runtime.block_on(async {
-                let mut ended = Ended::new();
-                loop {
-                    let code = ended.next().await;
-                    tracing::warn!(code, "a signal");
-                    if unanswered.swap(true, Ordering::SeqCst) || sender.send(code).is_err() {
-                        last_act();
-                        std::process::exit(i32::from(code));
-                    }
-                }
-            });
-        });
-        Signals { codes, open }
+            match runtime {
+                Ok(runtime) => runtime.block_on(hear(&sender, &unanswered, &act, &ready)),
+                Err(error) => drop(ready.send(Err(error))),
+            }
+        })?;
+        listening.recv().unwrap_or_else(|_| Err(io::Error::other("the listener has ended")))?;
+        Ok(Signals { codes, open, last_act })
+    }
+
+    /// What is done before the program ends by a second signal; it must not block.
+    pub(crate) fn at_last(&self, act: impl Fn() + Send + 'static) {
+        *self.last_act.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(act);
     }
 
     /// Waits until somebody wants the program to end; the exit code that says so.
@@ -48,6 +52,25 @@ impl Signals {
     /// What the signal asked for is done, and the program goes on: the next one is a first one again.
     pub(crate) fn answered(&self) {
         self.open.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Passes signals on; one that nobody has dealt with when the next one comes ends the program.
+async fn hear(
+    sender: &UnboundedSender<u8>,
+    unanswered: &AtomicBool,
+    last_act: &LastAct,
+    ready: &mpsc::Sender<io::Result<()>>,
+) {
+    let mut ended = Ended::new();
+    let _ = ready.send(Ok(()));
+    loop {
+        let code = ended.next().await;
+        tracing::warn!(code, "a signal");
+        if unanswered.swap(true, Ordering::SeqCst) || sender.send(code).is_err() {
+            last_act.lock().unwrap_or_else(PoisonError::into_inner)();
+            std::process::exit(i32::from(code));
+        }
     }
 }
 

@@ -91,8 +91,9 @@ async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Res
     troubles.iter().try_for_each(out::warn)?;
     // The front end must be the last to hold on to the services, or events would never end.
     drop(view);
+    let mut signals = Signals::listen()?;
     let (session, events, ended) = opened.start();
-    let mut signals = Signals::listen({
+    signals.at_last({
         let session = session.clone();
         move || session.kill_everything()
     });

@@ -25,10 +25,11 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
     let engine = toolbox.engine(toolbox.session(&id, transcript.path().to_owned()));
     let plan = engine.plan(fire.event, subject.as_deref());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let mut signals = Signals::listen()?;
     let (outcome, ended) = runtime.block_on(async {
         let cancel = CancellationToken::new();
         let stop = cancel.clone();
-        let mut signals = Signals::listen({
+        signals.at_last({
             let engine = engine.clone();
             move || engine.kill_now()
         });

@@ -21,8 +21,9 @@ pub(crate) async fn converse(args: &AgentArgs, opened: Opened) -> anyhow::Result
     let view = opened.view();
     let (telemetry, problems) = Telemetry::start(&view.loaded.settings.telemetry, &session::facts(&view, args));
     problems.iter().try_for_each(out::warn)?;
+    let mut signals = Signals::listen()?;
     let (session, mut events, ended) = opened.start();
-    let mut signals = Signals::listen({
+    signals.at_last({
         let session = session.clone();
         move || session.kill_everything()
     });

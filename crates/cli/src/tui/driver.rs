@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyEventKind};
 use hookwright_agent::session::{Opened, Order, SessionHandle, SessionView, Typed, When};
-use hookwright_agent::{AgentEvent, EndReason, EventStream};
+use hookwright_agent::{Activity, AgentEvent, EndReason, EventStream};
 use hookwright_settings::World;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
@@ -23,7 +23,7 @@ use super::place::{branch, place};
 use super::screen::Screen;
 use super::terminal::{self, Guard};
 use super::text::{BAD, BOLD, DIM, Line, WARN};
-use super::{files, view};
+use super::{Hands, files, view};
 use crate::args::AgentArgs;
 use crate::exit;
 use crate::signals::Signals;
@@ -68,23 +68,25 @@ pub(crate) async fn converse(
     args: &AgentArgs,
     world: &World,
     opened: Opened,
-    guard: Guard,
-    input: Input,
+    hands: Hands,
 ) -> anyhow::Result<u8> {
-    let mut driver = Driver::new(args, world, opened, guard, input);
+    let mut driver = Driver::new(args, world, opened, hands);
     let result = driver.run().await;
     driver.part().await;
     result
 }
 
 impl<'a> Driver<'a> {
-    fn new(args: &'a AgentArgs, world: &'a World, opened: Opened, guard: Guard, input: Input) -> Self {
+    fn new(args: &'a AgentArgs, world: &'a World, opened: Opened, hands: Hands) -> Self {
+        let Hands { guard, input, signals } = hands;
         let view = opened.view();
-        let app = App::new(History::open(view.loaded.paths.user_dir.join("hookwright_history")), status(&view));
+        let mut app = App::new(History::open(view.loaded.paths.user_dir.join("hookwright_history")), status(&view));
+        // The session says so too, but not before the first frame: until then it would look ready.
+        app.begin(Activity::Starting.as_str(), Instant::now());
         let facts = crate::session::facts(&view, args);
         let (telemetry, problems) = Telemetry::start(&view.loaded.settings.telemetry, &facts);
         let (session, events, ended) = opened.start();
-        let signals = Signals::listen({
+        signals.at_last({
             let session = session.clone();
             move || {
                 terminal::abandon();
@@ -223,6 +225,10 @@ impl<'a> Driver<'a> {
             // What takes turns is echoed when its turn comes.
             Typed::Order(order) if order.takes_turns() => {
                 self.session.order(order);
+                // From here on Ctrl-C means this, and not the next draft.
+                if self.app.busy.is_none() {
+                    self.app.begin(Activity::Working.as_str(), Instant::now());
+                }
                 return Ok(());
             }
             Typed::Order(order) => {

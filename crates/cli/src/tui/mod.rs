@@ -37,6 +37,7 @@ use hookwright_settings::World;
 
 use crate::args::{AgentArgs, OutputFormat};
 use crate::session;
+use crate::signals::Signals;
 use input::Input;
 use terminal::Guard;
 
@@ -44,6 +45,22 @@ use terminal::Guard;
 pub(crate) fn wanted(args: &AgentArgs) -> bool {
     let text = args.output_format == OutputFormat::Text;
     args.prompt.is_none() && text && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// The terminal in our hands: its modes, its keys, and the signals that would take it away.
+pub(crate) struct Hands {
+    guard: Guard,
+    input: Input,
+    signals: Signals,
+}
+
+impl Hands {
+    fn on_terminal() -> anyhow::Result<Hands> {
+        // First the signals: from the guard on, one that ended the program at once would leave the terminal raw.
+        let signals = Signals::listen()?;
+        signals.at_last(terminal::abandon);
+        Ok(Hands { guard: Guard::new()?, input: Input::start(), signals })
+    }
 }
 
 /// Runs an interactive session.
@@ -59,25 +76,25 @@ async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
     let mut options = session::options(args, Interaction::Interactive);
     let mut loaded = options.load(world)?;
     let plain = args.screen_reader || loaded.settings.ui.screen_reader || world.var("TERM") == Some("dumb");
-    let mut terminal = match plain {
+    let mut hands = match plain {
         true => None,
-        false => Some((Guard::new()?, Input::start())),
+        false => Some(Hands::on_terminal()?),
     };
-    match trust::ask(&loaded, terminal.as_mut().map(|(_, input)| input)).await? {
+    match trust::ask(&loaded, hands.as_mut()).await? {
         trust::Asked::NotNeeded => {}
         trust::Asked::Answered => loaded = options.load(world)?,
         trust::Asked::Left => return Ok(crate::exit::OK),
     }
     crate::log::learn_secrets(&loaded);
     if let Some(file) = broken_settings(&loaded).filter(|_| options.broken == BrokenSettings::Refuse) {
-        if !trust::ask_about_broken(&loaded, file, terminal.as_mut().map(|(_, input)| input)).await? {
+        if !trust::ask_about_broken(&loaded, file, hands.as_mut()).await? {
             return Ok(crate::exit::UNGUARDED);
         }
         options.broken = BrokenSettings::GoOn;
     }
     let opened = Opened::new(options, world.clone(), loaded)?;
-    match terminal {
-        Some((guard, input)) => driver::converse(args, world, opened, guard, input).await,
+    match hands {
+        Some(hands) => driver::converse(args, world, opened, hands).await,
         None => crate::plain::converse(args, opened).await,
     }
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 use hookwright_settings::World;
 
+use super::Hands;
 use super::input::Input;
 use super::screen::{Frame, Screen};
 use super::terminal;
 use super::text::{Line, NOTE, PLAIN};
-use crate::signals::Signals;
 
 /// What is asked.
 pub(crate) struct Question {
@@ -22,15 +22,15 @@ pub(crate) struct Question {
 
 impl Question {
     /// The number of the answer, from 0; none if the user left.
-    pub(crate) async fn ask(&self, world: &World, input: Option<&mut Input>) -> anyhow::Result<Option<usize>> {
-        match input {
-            Some(input) => self.ask_with_keys(world, input).await,
+    pub(crate) async fn ask(&self, world: &World, hands: Option<&mut Hands>) -> anyhow::Result<Option<usize>> {
+        match hands {
+            Some(hands) => self.ask_with_keys(world, hands).await,
             None => self.ask_in_lines(),
         }
     }
 
-    async fn ask_with_keys(&self, world: &World, input: &mut Input) -> anyhow::Result<Option<usize>> {
-        let mut signals = Signals::listen(terminal::abandon);
+    async fn ask_with_keys(&self, world: &World, hands: &mut Hands) -> anyhow::Result<Option<usize>> {
+        let Hands { input, signals, .. } = hands;
         let mut screen = Screen::new(io::stdout(), world.var("NO_COLOR").is_none_or(str::is_empty));
         let count = self.answers.len();
         let mut selected = 0;

@@ -5,7 +5,7 @@ use std::path::Path;
 use hookwright_settings::trust::{FolderRule, set_folder_trust};
 use hookwright_settings::{FolderTrust, Loaded, Notice};
 
-use super::input::Input;
+use super::Hands;
 use super::question::Question;
 use super::text::{BOLD, DIM, Line, NOTE, WARN};
 
@@ -22,12 +22,12 @@ pub(crate) enum Asked {
 const RULES: [FolderRule; 3] = [FolderRule::TrustFolder, FolderRule::TrustParent, FolderRule::DoNotTrust];
 
 /// Asks about the folder, if nobody has said anything about it yet.
-pub(crate) async fn ask(loaded: &Loaded, input: Option<&mut Input>) -> anyhow::Result<Asked> {
+pub(crate) async fn ask(loaded: &Loaded, hands: Option<&mut Hands>) -> anyhow::Result<Asked> {
     if loaded.project.trust != FolderTrust::Unknown || loaded.project.root == loaded.paths.home {
         return Ok(Asked::NotNeeded);
     }
     let question = Question { lines: question(loaded), answers: answers(loaded).into(), no: 2 };
-    let Some(chosen) = question.ask(&loaded.world, input).await? else { return Ok(Asked::Left) };
+    let Some(chosen) = question.ask(&loaded.world, hands).await? else { return Ok(Asked::Left) };
     let rule = RULES[chosen];
     if let Err(error) = set_folder_trust(&loaded.paths, &loaded.project.root, rule) {
         crate::out::warn(format!("your answer could not be kept: {error}"))?;
@@ -59,7 +59,7 @@ fn answers(loaded: &Loaded) -> [String; 3] {
 }
 
 /// Asks whether to go on without a settings file that can't be read; whether the user wants to.
-pub(crate) async fn ask_about_broken(loaded: &Loaded, file: &Path, input: Option<&mut Input>) -> anyhow::Result<bool> {
+pub(crate) async fn ask_about_broken(loaded: &Loaded, file: &Path, hands: Option<&mut Hands>) -> anyhow::Result<bool> {
     let mut lines = vec![
         Line::of(BOLD, "Go on without these settings?"),
         Line::of(WARN, format!("  {} can't be read, so guards in it are off.", file.display())).hanging(2),
@@ -69,6 +69,6 @@ pub(crate) async fn ask_about_broken(loaded: &Loaded, file: &Path, input: Option
         lines.push(Line::of(DIM, format!("  {diagnostic}")).hanging(2));
     }
     let answers = vec!["Leave, and correct them first".to_owned(), "Go on without them".to_owned()];
-    let chosen = Question { lines, answers, no: 0 }.ask(&loaded.world, input).await?;
+    let chosen = Question { lines, answers, no: 0 }.ask(&loaded.world, hands).await?;
     Ok(chosen == Some(1))
 }
