@@ -64,12 +64,7 @@ pub(crate) struct Driver<'a> {
 }
 
 /// Runs a session until the user leaves.
-pub(crate) async fn converse(
-    args: &AgentArgs,
-    world: &World,
-    opened: Opened,
-    hands: Hands,
-) -> anyhow::Result<u8> {
+pub(crate) async fn converse(args: &AgentArgs, world: &World, opened: Opened, hands: Hands) -> anyhow::Result<u8> {
     let mut driver = Driver::new(args, world, opened, hands);
     let result = driver.run().await;
     driver.part().await;
