@@ -62,10 +62,8 @@ impl CommandAction {
 /// What a hook's action is made of, for those who ask whether it is still what the user trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fingerprinted<'a> {
-    /// What is declared, and what that leads to.
+    /// What is declared leads to files; the rest is [`declaration`](crate::Hook::declaration).
     Declared {
-        /// What runs, as written.
-        text: &'a str,
         /// Variables of its own.
         env: &'a [(String, String)],
         /// The files that it names.
@@ -79,9 +77,7 @@ impl Action {
     /// What the action is made of. Every kind of action must say: there is no other way past the review of hooks.
     pub fn fingerprinted(&self, place: &Whereabouts<'_>) -> Fingerprinted<'_> {
         match self {
-            Action::Command(command) => {
-                Fingerprinted::Declared { text: &command.command, env: &command.env, files: command.files(place) }
-            }
+            Action::Command(command) => Fingerprinted::Declared { env: &command.env, files: command.files(place) },
             Action::Function(_) => Fingerprinted::InCode,
         }
     }

@@ -42,6 +42,7 @@
 #![warn(missing_docs)]
 
 mod answer;
+mod declaration;
 pub mod declare;
 mod diagnostic;
 mod difference;
@@ -70,6 +71,7 @@ pub mod shell;
 mod tool_names;
 
 pub use answer::{Answer, Captured, Cause, Decision, End, Reading, Trouble, read};
+pub use declaration::DeclaredField;
 pub use declare::{Declared, HooksConfig, Layer, declare, declare_document};
 pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
 pub use difference::{Change, Difference};

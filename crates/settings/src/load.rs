@@ -138,6 +138,12 @@ impl Loaded {
         own.unwrap_or_else(|| self.paths.plans_dir(root, session_id))
     }
 
+    /// The reviews of one source's hooks: what a user who installs or updates an extension is shown, and consents to
+    /// with [`trust_hooks`](crate::trust::trust_hooks).
+    pub fn reviews_of<'s>(&'s self, source: &'s Source) -> impl Iterator<Item = &'s Review> {
+        self.reviews.iter().filter(move |review| review.hook.source == *source)
+    }
+
     /// The files that a command hook names, run in the project.
     pub fn files_of(&self, hook: &Hook) -> CommandFiles {
         let root = &self.project.root;
@@ -338,7 +344,7 @@ impl Hooks<'_> {
                 .extend(setting_problems.iter().filter(|problem| problem.file == tree.file.path).cloned());
             if declared.source == Source::Project {
                 let real = std::fs::canonicalize(self.root).unwrap_or_else(|_| self.root.to_owned());
-                let scope = Scope::Project(real.to_string_lossy().into_owned());
+                let scope = Scope::of_project(&real);
                 reviewer.look_at(&scope, self.root, &declared.hooks, review, &mut problems);
             }
             all.push(declared);

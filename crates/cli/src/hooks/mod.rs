@@ -53,6 +53,11 @@ impl Place {
         anyhow::ensure!(path.is_dir(), "{} is not a directory", given.display());
         Ok(path)
     }
+
+    /// Whether the folder's trust is asked for.
+    pub(crate) fn trust(&self) -> TrustOverride {
+        if self.skip_trust { TrustOverride::Skip } else { TrustOverride::None }
+    }
 }
 
 /// A project with its configuration loaded.
@@ -63,8 +68,7 @@ pub(crate) struct Toolbox {
 impl Toolbox {
     pub(crate) fn open(place: &Place, world: &World) -> anyhow::Result<Toolbox> {
         let project = place.directory(world)?;
-        let trust = if place.skip_trust { TrustOverride::Skip } else { TrustOverride::None };
-        let loaded = load(world, &LoadOptions { project, trust, ..LoadOptions::default() });
+        let loaded = load(world, &LoadOptions { project, trust: place.trust(), ..LoadOptions::default() });
         crate::log::learn_secrets(&loaded);
         Ok(Toolbox { loaded })
     }

@@ -1,11 +1,12 @@
 //! `hooks test`: runs hook tests and prints them the way a good test runner does.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::bail;
-use hookwright_settings::World;
+use hookwright_settings::{LoadOptions, World, load};
 use serde_json::{Value, json};
 use similar::TextDiff;
 
@@ -23,6 +24,9 @@ pub(crate) fn run(
 ) -> anyhow::Result<u8> {
     let project = place.directory(world)?;
     let files = files(world, paths, &project)?;
+    if let Some(folder) = untrusted(place, world, &project, &files) {
+        return refuse(&folder, as_json);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let results = runtime.block_on(run_all(&files, &project, world, filter));
     let failed = results.iter().any(|result| match result {
@@ -35,6 +39,27 @@ pub(crate) fn run(
         print(&results)?;
     }
     Ok(if failed { exit::ERROR } else { exit::OK })
+}
+
+/// A test runs what a project declares: where the folder of the project or of a test is not trusted, nothing runs.
+fn untrusted(place: &Place, world: &World, project: &Path, files: &[PathBuf]) -> Option<PathBuf> {
+    let outside = files.iter().filter(|file| !file.starts_with(project)).filter_map(|file| file.parent());
+    let folders: BTreeSet<PathBuf> = outside.chain([project]).map(Path::to_owned).collect();
+    folders.into_iter().find(|folder| {
+        let options = LoadOptions { project: folder.clone(), trust: place.trust(), ..LoadOptions::default() };
+        !load(world, &options).project.trust.is_trusted()
+    })
+}
+
+fn refuse(folder: &Path, as_json: bool) -> anyhow::Result<u8> {
+    let why = format!("{} is not trusted, so nothing in it is run", folder.display());
+    if as_json {
+        out::json(&json!({"ok": false, "error": why, "files": []}))?;
+    } else {
+        out::warn(why)?;
+    }
+    out::hint("look at it, then run `hookwright hooks trust --folder` there, or add `--skip-trust`")?;
+    Ok(exit::ERROR)
 }
 
 fn files(world: &World, paths: &[PathBuf], project: &Path) -> anyhow::Result<Vec<PathBuf>> {

@@ -13,9 +13,6 @@ use crate::out::{self, BOLD, paint};
 pub(crate) fn run(toolbox: &Toolbox, name: Option<&str>, all: bool, folder: bool) -> anyhow::Result<u8> {
     let root = &toolbox.loaded.project.root;
     if folder {
-        if root.to_str().is_none() {
-            bail!("{} can't be remembered: its name is not UTF-8", root.display());
-        }
         set_folder_trust(&toolbox.loaded.paths, root, FolderRule::TrustFolder)?;
         out::note(format!("{} is trusted now; its settings and hooks are loaded", root.display()))?;
         return Ok(exit::OK);

@@ -105,3 +105,30 @@ file_contains = { "written.txt" = "x" }
     assert_eq!(run.code, Some(0), "{}", run.stdout);
     assert!(!sandbox.has("written.txt"));
 }
+
+#[test]
+fn nothing_is_tested_in_an_untrusted_folder() {
+    let sandbox = project();
+    let mark = sandbox.beside("mark");
+    sandbox.script("guard.sh", &format!("touch '{}'; exit 2", mark.display()));
+    sandbox.write(".gemini/guard.hooktest.toml", GOOD);
+    let sandbox = sandbox.untrusted();
+    let run = sandbox.run(&["hooks", "test"]).exits(1);
+    assert!(run.stderr.contains("is not trusted, so nothing in it is run") && run.stderr.contains("hint: "), "{run:?}");
+    let json = sandbox.run(&["hooks", "test", "--json"]).exits(1).json();
+    assert_eq!((&json["ok"], &json["files"]), (&json!(false), &json!([])));
+    // Neither the files by name, nor from a folder that is trusted.
+    let file = sandbox.project().join(".gemini/guard.hooktest.toml").display().to_string();
+    sandbox.run(&["hooks", "test", &file]).exits(1);
+    let elsewhere = sandbox.beside("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    let elsewhere = elsewhere.display().to_string();
+    sandbox.run(&["hooks", "trust", "--folder", "--project", &elsewhere]).exits(0);
+    sandbox.run(&["hooks", "test", "--project", &elsewhere, &file]).exits(1);
+    // Firing runs no hook of the project either, and says so.
+    let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", "{}"]).exits(0);
+    assert!(run.stderr.contains("this folder is not trusted"), "{run:?}");
+    assert!(!mark.exists());
+    sandbox.run(&["hooks", "test", "--skip-trust"]);
+    assert!(mark.exists());
+}

@@ -7,7 +7,7 @@ mod change;
 mod insert;
 mod remove;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{Diagnostic, EventKind};
 use serde_json::{Map, Value};
@@ -28,6 +28,9 @@ pub enum EditError {
     /// It cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// A folder's name has no place in it: another text would be another folder.
+    #[error("{} can't be remembered: its name is not UTF-8", .0.display())]
+    NotUtf8(PathBuf),
 }
 
 impl EditError {
@@ -37,6 +40,7 @@ impl EditError {
             EditError::Broken(_) => Some("correct the file by hand first".to_owned()),
             EditError::Read(error) => error.diagnostic().help,
             EditError::Write(error) => Some(error.hint()),
+            EditError::NotUtf8(_) => Some("rename the folder, or trust it for one run with `--skip-trust`".to_owned()),
         }
     }
 
@@ -45,7 +49,7 @@ impl EditError {
         match self {
             EditError::Broken(diagnostic) => Some((**diagnostic).clone()),
             EditError::Read(error) => Some(error.diagnostic()),
-            EditError::Write(_) => None,
+            EditError::Write(_) | EditError::NotUtf8(_) => None,
         }
     }
 }

@@ -2,9 +2,10 @@
 //! command names; where that cannot be told, of every file that it is likely to run. What those load in turn is not
 //! followed.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::shell::normalized;
@@ -23,13 +24,16 @@ const MOST_LINES: usize = 2000;
 /// How many files are looked at where nobody can tell which of them run.
 const MOST_FILES: usize = 1000;
 
+/// Which fingerprints these are. What an older form did not look at, nobody has trusted.
+pub(crate) const FORM: u32 = 2;
+
 /// What a hook is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
-    pub(crate) name: Option<String>,
-    pub(crate) command: String,
-    /// A hash of its own variables; empty if it has none.
-    pub(crate) env: String,
+    /// Its declaration, by key; what is not set is not there.
+    pub(crate) declared: BTreeMap<String, String>,
+    /// A hash of each of its own variables.
+    pub(crate) variables: BTreeMap<String, String>,
     /// By path inside the root, with forward slashes.
     pub(crate) scripts: BTreeMap<String, Script>,
     /// Whether these are all that it runs.
@@ -47,21 +51,45 @@ pub(crate) struct Script {
 impl Fingerprint {
     /// One hash over everything.
     pub(crate) fn digest(&self) -> String {
+        let Fingerprint { declared, variables, scripts, certain } = self;
         let mut hash = Sha256::new();
         let mut add = |text: &str| {
             hash.update((text.len() as u64).to_le_bytes());
             hash.update(text);
         };
-        add(if self.name.is_some() { "named" } else { "unnamed" });
-        add(self.name.as_deref().unwrap_or_default());
-        add(&self.command);
-        add(&self.env);
-        for (path, script) in &self.scripts {
-            add(path);
-            add(&script.sha256);
+        add(&format!("form {FORM}, certain {certain}"));
+        let contents: BTreeMap<_, _> = scripts.iter().map(|(path, script)| (path, &script.sha256)).collect();
+        for (label, map) in
+            [("declared", declared.iter().collect()), ("variables", variables.iter().collect()), ("files", contents)]
+        {
+            add(label);
+            add(&map.len().to_string());
+            map.into_iter().for_each(|(key, value)| {
+                add(key);
+                add(value);
+            });
         }
         hex(&hash.finalize())
     }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.declared.get("name").map(String::as_str)
+    }
+
+    pub(crate) fn command(&self) -> &str {
+        self.declared.get("command").map(String::as_str).unwrap_or_default()
+    }
+}
+
+/// A hook's declaration, without what is not set.
+fn declared(hook: &Hook) -> BTreeMap<String, String> {
+    let set = hook.declaration().into_iter().filter(|(_, value)| !value.is_empty());
+    set.map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// Hashes, because the values may be secrets.
+fn variables(env: &[(String, String)]) -> BTreeMap<String, String> {
+    env.iter().map(|(name, value)| (name.clone(), hex(&Sha256::digest(value))[..16].to_owned())).collect()
 }
 
 /// The variables of a hook that runs in a project.
@@ -95,16 +123,12 @@ impl<'a> Taker<'a> {
         let place = Whereabouts { cwd: self.project, variable: &variable };
         match hook.action.fingerprinted(&place) {
             Fingerprinted::InCode => None,
-            Fingerprinted::Declared { text, env, files } => {
-                let env = if env.is_empty() {
-                    String::new()
-                } else {
-                    hex(&Sha256::digest(format!("{env:?}")))[..16].to_owned()
-                };
-                let scripts = self.contents(&files);
-                let command = text.to_owned();
-                Some(Fingerprint { name: hook.name.clone(), command, env, scripts, certain: files.certain })
-            }
+            Fingerprinted::Declared { env, files } => Some(Fingerprint {
+                declared: declared(hook),
+                variables: variables(env),
+                scripts: self.contents(&files),
+                certain: files.certain,
+            }),
         }
     }
 
@@ -123,7 +147,7 @@ impl<'a> Taker<'a> {
     fn inside(&self, path: &Path) -> Option<(String, PathBuf)> {
         let path = normalized(path);
         let inner = path.strip_prefix(self.root).ok()?;
-        let parts: Vec<_> = inner.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+        let parts: Vec<_> = inner.components().map(|part| exact_name(part.as_os_str())).collect();
         let name = parts.join("/");
         (!name.is_empty()).then_some((name, path))
     }
@@ -137,6 +161,14 @@ impl<'a> Taker<'a> {
         script
     }
 }
+
+/// A name of which no two files share one: what is not UTF-8 is spelt out.
+pub(crate) fn exact_name(name: &OsStr) -> Cow<'_, str> {
+    let bytes = || Cow::Owned(format!("{BYTES}{}", hex(name.as_encoded_bytes())));
+    name.to_str().filter(|name| !name.starts_with(BYTES)).map_or_else(bytes, Cow::Borrowed)
+}
+
+const BYTES: &str = "bytes:";
 
 fn read_script(path: &Path) -> Option<Script> {
     match read_bytes(path, LARGEST_SCRIPT) {

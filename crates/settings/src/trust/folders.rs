@@ -1,6 +1,5 @@
 //! Folder trust: whether a project's own files count at all.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{Diagnostic, Severity, SourceText};
@@ -129,42 +128,76 @@ fn rules(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<(PathBuf, Folder
             diagnostics.push(wrong.expected("expected \"TRUST_FOLDER\", \"TRUST_PARENT\" or \"DO_NOT_TRUST\""));
             FolderRule::DoNotTrust
         });
-        rules.push((PathBuf::from(property.name.as_str()), rule));
+        let path = PathBuf::from(property.name.as_str());
+        if path.is_relative() {
+            let range = property.name.range();
+            let text = format!("\"{}\" is no absolute path; this rule matches nothing", path.display());
+            let wrong = source.diagnose(Severity::Error, range.start, range.end, text);
+            diagnostics.push(wrong.expected("expected the whole path of a folder"));
+            continue;
+        }
+        rules.push((path, rule));
     }
     rules
 }
 
-/// The nearest rule wins: the one whose folder is deepest, and of equal ones the more explicit.
+/// The nearest rule wins: the one whose folder is deepest, and of equal ones the stricter. It is the real path that
+/// counts; the path as given, and links that rules name, can take trust away, and grant it only where no rule forbids.
 fn nearest(rules: &[(PathBuf, FolderRule)], project: &Path) -> FolderTrust {
     let real = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
-    let places = [folded(&real), folded(project)];
-    let deciding = rules.iter().filter_map(|(path, rule)| {
-        let folder = if *rule == FolderRule::TrustParent { path.parent().unwrap_or(path) } else { path };
-        let depth = depth_above(folder, &places)?;
-        let unambiguous = *rule == FolderRule::DoNotTrust;
-        Some(((depth, path.components().count(), unambiguous), (path, rule)))
-    });
-    match deciding.max_by_key(|(rank, _)| *rank) {
-        Some((_, (path, FolderRule::DoNotTrust))) => FolderTrust::Distrusted(TrustSource::Rule(path.clone())),
-        Some((_, (path, _))) => FolderTrust::Trusted(TrustSource::Rule(path.clone())),
+    let (real, given) = (folded(&real), folded(project));
+    match (verdict(rules, &real), verdict(rules, &given)) {
+        (no @ FolderTrust::Distrusted(_), _) | (_, no @ FolderTrust::Distrusted(_)) => no,
+        (by_real, _) => match verdict(&followed(rules, &real), &real) {
+            no @ FolderTrust::Distrusted(_) => no,
+            yes if by_real == FolderTrust::Unknown && !forbids(rules, &[&real, &given]) => yes,
+            _ => by_real,
+        },
+    }
+}
+
+/// What the rules say about a place, by their names alone.
+fn verdict(rules: &[(PathBuf, FolderRule)], place: &Path) -> FolderTrust {
+    let deciding = rules.iter().filter(|(path, rule)| place.starts_with(folded(about(path, *rule))));
+    let rank = |(path, rule): &&(PathBuf, FolderRule)| {
+        (about(path, *rule).components().count(), *rule == FolderRule::DoNotTrust, path.components().count())
+    };
+    match deciding.max_by_key(rank) {
+        Some((path, FolderRule::DoNotTrust)) => FolderTrust::Distrusted(TrustSource::Rule(path.clone())),
+        Some((path, _)) => FolderTrust::Trusted(TrustSource::Rule(path.clone())),
         None => FolderTrust::Unknown,
     }
 }
 
-/// How deep a folder lies, if it holds one of these places.
-fn depth_above(folder: &Path, places: &[PathBuf; 2]) -> Option<usize> {
-    let holds =
-        |folder: &Path| places.iter().any(|place| place.starts_with(folder)).then(|| folder.components().count());
-    // A rule may name a link; most do not, and resolving them all would take longer than everything else here.
-    holds(&folded(folder)).or_else(|| holds(&folded(&std::fs::canonicalize(folder).ok()?)))
+/// The folder that a rule is about.
+fn about(path: &Path, rule: FolderRule) -> &Path {
+    if rule == FolderRule::TrustParent { path.parent().unwrap_or(path) } else { path }
+}
+
+/// The rules that name links, by where those lead. Rules that speak of the place by name are not among them: most do, and
+/// resolving them all would take longer than everything else here.
+fn followed(rules: &[(PathBuf, FolderRule)], real: &Path) -> Vec<(PathBuf, FolderRule)> {
+    let elsewhere = rules.iter().filter(|(path, rule)| !real.starts_with(folded(about(path, *rule))));
+    let resolved = elsewhere.filter_map(|(path, rule)| {
+        let folder = std::fs::canonicalize(about(path, *rule)).ok()?;
+        let rule = if *rule == FolderRule::TrustParent { FolderRule::TrustFolder } else { *rule };
+        Some((folded(&folder), rule))
+    });
+    resolved.collect()
+}
+
+/// Whether any rule, however far above, distrusts one of these places.
+fn forbids(rules: &[(PathBuf, FolderRule)], places: &[&Path]) -> bool {
+    let forbidden = |path: &Path| places.iter().any(|place| place.starts_with(folded(path)));
+    rules.iter().any(|(path, rule)| *rule == FolderRule::DoNotTrust && forbidden(path))
 }
 
 /// The path as it is compared: without regard to case where the system has none.
 fn folded(path: &Path) -> PathBuf {
-    if cfg!(any(target_os = "macos", windows)) {
-        PathBuf::from(OsString::from(path.to_string_lossy().to_lowercase()))
-    } else {
-        path.to_owned()
+    match path.to_str() {
+        Some(text) if cfg!(any(target_os = "macos", windows)) => PathBuf::from(text.to_lowercase()),
+        // Names that are not UTF-8 are only equal to themselves.
+        _ => path.to_owned(),
     }
 }
 
@@ -174,7 +207,7 @@ fn folded(path: &Path) -> PathBuf {
 /// If the file does not parse, or cannot be read or written; it is as it was then.
 pub fn set_folder_trust(paths: &Paths, folder: &Path, rule: FolderRule) -> Result<(), EditError> {
     let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let name = folded(&real).to_string_lossy().into_owned();
+    let name = folded(&real).into_os_string().into_string().map_err(|name| EditError::NotUtf8(name.into()))?;
     let change = Change::Set(vec![name], Value::String(rule.word().to_owned()));
     let file = &paths.trusted_folders;
     edit::rewrite_private(file, |text| edited_text(file, text, &change)).map(|_| ())

@@ -1,13 +1,13 @@
 //! Hook trust: which hooks of a project or an extension are new or have changed since the user saw them, and how.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use hookwright_hooks::{Diagnostic, Hook, Registry, Source};
+use hookwright_hooks::{DeclaredField as Field, Diagnostic, Hook, Registry, Source};
 use similar::{Algorithm, ChangeTag};
 
-use super::fingerprint::{Fingerprint, Script, Taker};
+use super::fingerprint::{FORM, Fingerprint, Script, Taker};
 pub(crate) use super::record::Scope;
 use super::record::{self, Entry, Record, Seen, SeenScript};
 use crate::edit::EditError;
@@ -49,7 +49,7 @@ pub struct Review {
     pub certain: bool,
     scope: Scope,
     fingerprint: Fingerprint,
-    /// The command that it had when the user saw it.
+    /// The fingerprint of what it was when the user saw it.
     replaces: Option<String>,
 }
 
@@ -82,30 +82,32 @@ impl<'a> Reviewer<'a> {
         let record = self.record.get_or_insert_with(|| Record::read(&self.paths.trusted_hooks, diagnostics));
         let seen = record.seen(scope);
         let held = match scope {
-            Scope::Project(_) => review != HookReview::Announce,
-            // Installing an extension was the user's consent to the hooks it had then; what came later was not.
+            _ if review != HookReview::Announce => true,
+            Scope::Project(_) => false,
+            // What an extension brings when it is first seen is announced; what came later waits in any case.
             Scope::Extension(_) => seen.is_some(),
         };
-        let known = Known::new(seen.unwrap_or_default(), hooks);
         let taker = Taker::new(root, self.project, self.world);
-        let mut looked_at = HashSet::new();
-        for hook in hooks {
-            let Some(fingerprint) = taker.take(hook) else { continue };
-            let digest = fingerprint.digest();
-            if !looked_at.insert(digest.clone()) || known.is_unchanged(&digest) {
+        let taken = hooks.iter().filter_map(|hook| {
+            let fingerprint = taker.take(hook)?;
+            Some((hook, fingerprint.digest(), fingerprint))
+        });
+        let taken: Vec<_> = taken.collect();
+        let mut known = Known::new(seen.unwrap_or_default(), taken.iter().map(|(_, digest, _)| digest.as_str()));
+        for (hook, digest, fingerprint) in &taken {
+            if !known.is_news(digest) {
                 continue;
             }
-            let old = known.before(&fingerprint);
-            let finding = old.map_or(Finding::New, |old| Finding::Changed { what: differences(old, &fingerprint) });
-            let replaces = old.map(|old| old.command.clone());
+            let old = known.before(fingerprint);
+            let finding = old.map_or(Finding::New, |old| Finding::Changed { what: differences(old, fingerprint) });
             self.reviews.push(Review {
-                hook: Arc::new(hook.clone()),
+                hook: Arc::new((*hook).clone()),
                 finding,
                 held,
                 certain: fingerprint.certain,
                 scope: scope.clone(),
-                fingerprint,
-                replaces,
+                fingerprint: fingerprint.clone(),
+                replaces: old.map(|old| old.fingerprint.clone()),
             });
         }
     }
@@ -117,53 +119,110 @@ impl<'a> Reviewer<'a> {
 
 /// What the user has seen, ready for look-up.
 struct Known<'s> {
-    seen: &'s [Seen],
     digests: HashSet<&'s str>,
-    declared: HashSet<&'s str>,
+    looked_at: HashSet<String>,
+    /// What was seen and is there no more, by name and by command; each is what one hook was before, at most.
+    gone: Vec<&'s Seen>,
+    by_name: HashMap<&'s str, Vec<usize>>,
+    by_command: HashMap<&'s str, Vec<usize>>,
+    taken: HashSet<usize>,
 }
 
 impl<'s> Known<'s> {
-    fn new(seen: &'s [Seen], hooks: &'s [Hook]) -> Self {
-        let digests = seen.iter().map(|seen| seen.fingerprint.as_str()).collect();
-        Known { seen, digests, declared: hooks.iter().filter_map(Hook::command).collect() }
+    fn new<'d>(seen: &'s [Seen], now: impl Iterator<Item = &'d str>) -> Self {
+        let now: HashSet<&str> = now.collect();
+        let is_form = |seen: &&Seen| seen.form == FORM;
+        let gone: Vec<_> = seen.iter().filter(|seen| !now.contains(seen.fingerprint.as_str())).collect();
+        let (mut by_name, mut by_command) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
+        for (at, seen) in gone.iter().enumerate() {
+            seen.name.iter().for_each(|name| by_name.entry(name.as_str()).or_default().push(at));
+            by_command.entry(seen.command.as_str()).or_default().push(at);
+        }
+        let digests = seen.iter().filter(is_form).map(|seen| seen.fingerprint.as_str()).collect();
+        Known { digests, looked_at: HashSet::new(), gone, by_name, by_command, taken: HashSet::new() }
     }
 
-    fn is_unchanged(&self, digest: &str) -> bool {
-        self.digests.contains(digest)
+    /// Whether the user has not seen this, and it was not looked at either.
+    fn is_news(&mut self, digest: &str) -> bool {
+        !self.digests.contains(digest) && self.looked_at.insert(digest.to_owned())
     }
 
-    /// What this hook was: the same name and command, else the same name with a command that no hook has any more.
-    fn before(&self, hook: &Fingerprint) -> Option<&'s Seen> {
-        let same_name = || self.seen.iter().filter(|seen| seen.name == hook.name);
-        let renamed = || same_name().find(|seen| seen.name.is_some() && !self.declared.contains(seen.command.as_str()));
-        same_name().find(|seen| seen.command == hook.command).or_else(renamed)
+    /// What this hook was: of those with its name or its command the one that is most like it.
+    fn before(&mut self, hook: &Fingerprint) -> Option<&'s Seen> {
+        let likeness = |seen: &Seen| {
+            let same = |key: &str| seen.declared.get(key) == hook.declared.get(key);
+            let name = seen.name.as_deref() == hook.name();
+            (name, seen.command == hook.command(), same("event"), same("matcher"))
+        };
+        let named = hook.name().and_then(|name| self.by_name.get(name));
+        let alike = named.into_iter().chain(self.by_command.get(hook.command())).flatten().copied();
+        let free = alike.filter(|at| !self.taken.contains(at));
+        // Of equals, the one that was seen first.
+        let at = free.max_by_key(|at| (likeness(self.gone[*at]), std::cmp::Reverse(*at)))?;
+        self.taken.insert(at);
+        Some(self.gone[at])
     }
 }
 
 /// What is different, in words.
 fn differences(old: &Seen, new: &Fingerprint) -> Vec<String> {
     let mut what = Vec::new();
-    if old.command != new.command {
-        what.push(format!("its command was `{}`", old.command));
+    let comparable = old.form == FORM;
+    if comparable {
+        declared_differences(old, new, &mut what);
+    } else {
+        what.push("it was trusted by an older version, which looked at less of it".to_owned());
+        if old.command != new.command() {
+            what.push(format!("its command was `{}`", old.command));
+        }
     }
-    if old.env != new.env {
-        what.push("its environment variables".to_owned());
-    }
+    let same_command = old.command == new.command();
     for (path, script) in &new.scripts {
         match old.scripts.get(path) {
             Some(before) if before.sha256 == script.sha256 => {}
             Some(before) => what.push(format!("{path} changed{}", line_counts(before, script))),
-            None if old.command == new.command => what.push(format!("{path} is new")),
+            None if same_command && comparable => what.push(format!("{path} is a new file")),
             None => {}
         }
     }
     for path in old.scripts.keys().filter(|path| !new.scripts.contains_key(*path)) {
-        if old.command == new.command {
+        if same_command {
             what.push(format!("{path} is gone"));
         }
     }
+    if comparable && old.certain != new.certain {
+        let word = if new.certain { "can be told now" } else { "can't be told any more" };
+        what.push(format!("which files it runs {word}"));
+    }
+    if what.len() > MOST_WORDS {
+        let more = what.len() - MOST_WORDS;
+        what.truncate(MOST_WORDS);
+        what.push(format!("and {more} more"));
+    }
     what
 }
+
+fn declared_differences(old: &Seen, new: &Fingerprint, what: &mut Vec<String>) {
+    let keys: BTreeSet<_> = old.declared.keys().chain(new.declared.keys()).collect();
+    for key in keys.into_iter().filter(|key| old.declared.get(*key) != new.declared.get(*key)) {
+        what.push(match old.declared.get(key) {
+            Some(before) => format!("its {key} was `{before}`"),
+            None => format!("it had no {key}"),
+        });
+    }
+    let names: BTreeSet<_> = old.variables.keys().chain(new.variables.keys()).collect();
+    for name in names.into_iter().filter(|name| old.variables.get(*name) != new.variables.get(*name)) {
+        let word = match (old.variables.contains_key(name), new.variables.contains_key(name)) {
+            (true, true) => "changed",
+            (true, false) => "is gone",
+            (false, _) => "is new",
+        };
+        what.push(format!("its variable {name} {word}"));
+    }
+}
+
+/// More differences than these are only counted.
+const MOST_WORDS: usize = 12;
 
 /// ` (+3 -1 lines)`, where the old lines are known.
 fn line_counts(old: &SeenScript, new: &Script) -> String {
@@ -202,17 +261,15 @@ pub fn trust_hooks<'r>(paths: &Paths, reviews: impl IntoIterator<Item = &'r Revi
 
 /// Holds back the hooks that wait for trust, and lets go of all others.
 pub fn hold(registry: &mut Registry, reviews: &[Review]) {
-    type Key<'k> = (&'k Source, Option<&'k str>, &'k str);
-    fn key(hook: &Hook) -> Option<Key<'_>> {
-        Some((&hook.source, hook.name.as_deref(), hook.command()?))
+    // Its variables may have been filled in since; hooks that differ in nothing else wait together.
+    type Key<'k> = (&'k Source, Vec<Field>);
+    fn key(hook: &Hook) -> Key<'_> {
+        (&hook.source, hook.declaration())
     }
-    let waiting: HashMap<Key<'_>, &Finding> = reviews
-        .iter()
-        .filter(|review| review.held)
-        .filter_map(|review| Some((key(&review.hook)?, &review.finding)))
-        .collect();
+    let held = reviews.iter().filter(|review| review.held);
+    let waiting: HashMap<Key<'_>, &Finding> = held.map(|review| (key(&review.hook), &review.finding)).collect();
     registry.hold(|hook| {
-        let finding = waiting.get(&key(hook)?)?;
+        let finding = if waiting.is_empty() { None } else { waiting.get(&key(hook)) }?;
         Some(format!("{finding}; not trusted yet"))
     });
 }

@@ -10,7 +10,7 @@ use hookwright_hooks::{Diagnostic, Severity};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::fingerprint::{Fingerprint, Script};
+use super::fingerprint::{FORM, Fingerprint, Script, exact_name};
 use crate::edit::{self, EditError};
 use crate::file::read_text;
 use crate::json::parse_map;
@@ -25,6 +25,12 @@ pub(crate) enum Scope {
     Project(String),
     /// An extension's, by its name.
     Extension(String),
+}
+
+impl Scope {
+    pub(crate) fn of_project(real: &Path) -> Self {
+        Scope::Project(exact_name(real.as_os_str()).into_owned())
+    }
 }
 
 /// All hooks the user has seen.
@@ -43,8 +49,16 @@ pub(super) struct Seen {
     pub(super) name: Option<String>,
     pub(super) command: String,
     pub(super) fingerprint: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(super) env: String,
+    /// Which form of fingerprint this is.
+    #[serde(default)]
+    pub(super) form: u32,
+    /// Whether all files that it ran were known.
+    #[serde(default)]
+    pub(super) certain: bool,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) declared: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) variables: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) scripts: BTreeMap<String, SeenScript>,
 }
@@ -72,10 +86,13 @@ impl Seen {
             lines: script.lines.iter().map(|line| format!("{line:08x}")).collect(),
         };
         Seen {
-            name: fingerprint.name.clone(),
-            command: fingerprint.command.clone(),
+            name: fingerprint.name().map(str::to_owned),
+            command: fingerprint.command().to_owned(),
             fingerprint: fingerprint.digest(),
-            env: fingerprint.env.clone(),
+            form: FORM,
+            certain: fingerprint.certain,
+            declared: fingerprint.declared.clone(),
+            variables: fingerprint.variables.clone(),
             scripts: fingerprint.scripts.iter().map(|(path, content)| (path.clone(), script(content))).collect(),
         }
     }
@@ -117,7 +134,7 @@ impl Record {
     }
 }
 
-/// A hook to record, and the older one it takes the place of.
+/// A hook to record, and the fingerprint of what it was before.
 pub(super) struct Entry<'a> {
     pub(super) scope: &'a Scope,
     pub(super) fingerprint: &'a Fingerprint,
@@ -148,15 +165,17 @@ fn add_one(record: &mut Record, whole: &mut Map<String, Value>, entry: &Entry<'_
         }
         Scope::Extension(name) => record.extensions.entry(name.clone()).or_default(),
     };
-    list.retain(|seen| {
-        seen.name != new.name || (seen.command != new.command && Some(seen.command.as_str()) != entry.replaces)
-    });
+    list.retain(|seen| seen.fingerprint != new.fingerprint && Some(seen.fingerprint.as_str()) != entry.replaces);
     list.push(new);
 }
 
 /// Keeps Gemini CLI's own list true as well, so that it does not announce what the user has seen here.
 fn add_to_gemini_list(whole: &mut Map<String, Value>, root: &str, seen: &Seen) {
     let key = Value::String(format!("{}:{}", seen.name.as_deref().unwrap_or_default(), seen.command));
+    // Gemini CLI knows a folder by its path as text; another text would be another folder.
+    if Path::new(root).is_relative() {
+        return;
+    }
     if let Value::Array(list) = whole.entry(root).or_insert_with(|| Value::Array(Vec::new()))
         && !list.contains(&key)
     {

@@ -64,6 +64,40 @@ fn hooks_that_an_update_adds_or_changes_wait_for_consent() {
 }
 
 #[test]
+fn an_extensions_hooks_wait_under_ask_and_block_however_they_came() {
+    for word in ["ask", "block"] {
+        let held = |place: &Place| {
+            let loaded = place.load();
+            let states = loaded.registry.entries().map(|(_, state)| matches!(state, HookState::Held { .. }));
+            (states.collect::<Vec<_>>(), loaded)
+        };
+        // Copied by hand.
+        let place = Place::new();
+        place.user(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
+        linter(&place);
+        let (states, loaded) = held(&place);
+        assert_eq!(states, [true]);
+        assert!(loaded.notices.iter().any(|notice| notice.to_string().starts_with("new extension linter hook `lint`")));
+        trust_hooks(&loaded.paths, &loaded.reviews).unwrap();
+        assert_eq!(held(&place).0, [false]);
+        // Renamed: other consent is needed for another extension.
+        install(&place, "linter", &json!({"name": "formatter", "version": "1"}));
+        assert_eq!(held(&place).0, [true]);
+        // An update that adds the first hook.
+        let place = Place::new();
+        place.user(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
+        install(&place, "quiet", &json!({"name": "quiet", "version": "1"}));
+        assert_eq!(held(&place).0, [false; 0]);
+        place.write(".gemini/extensions/quiet/hooks/hooks.json", one_hook("first", "x"));
+        assert_eq!(held(&place).0, [true]);
+        // The user's word at install covers what was there then.
+        let (_, loaded) = held(&place);
+        trust_hooks(&loaded.paths, loaded.reviews_of(&Source::Extension("quiet".into()))).unwrap();
+        assert_eq!(held(&place).0, [false]);
+    }
+}
+
+#[test]
 fn what_the_user_disabled_here_brings_nothing() {
     let place = Place::new();
     linter(&place);

@@ -9,6 +9,11 @@ use serde_json::Value;
 
 use super::place::{Place, one_hook, problems};
 
+/// Settings with one definition on one event.
+fn definition(event: &str, definition: &Value) -> String {
+    serde_json::json!({"hooks": {event: [definition]}}).to_string()
+}
+
 #[test]
 fn what_the_user_says_about_a_folder_is_kept() {
     let place = Place::new();
@@ -230,4 +235,171 @@ fn what_a_hook_writes_is_not_part_of_it() {
     trust_all(&place.load());
     place.write("project/log.txt", "one\ntwo\n");
     assert_eq!(findings(&place.load()), [""; 0]);
+}
+
+#[test]
+fn every_field_of_a_declaration_counts() {
+    let hook = |extra: Value| {
+        let mut hook = serde_json::json!({"type": "command", "name": "g", "command": "./g.sh"});
+        hook.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        hook
+    };
+    let plain = serde_json::json!({"matcher": "write_file", "hooks": [hook(serde_json::json!({}))]});
+    let with = |extra: Value| serde_json::json!({"matcher": "write_file", "hooks": [hook(extra)]});
+    let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let cases = [
+        ("AfterTool", plain.clone(), "its event was `BeforeTool`"),
+        ("BeforeTool", serde_json::json!({"matcher": "none", "hooks": plain["hooks"]}), "its matcher was `write_file`"),
+        ("BeforeTool", serde_json::json!({"hooks": plain["hooks"]}), "its matcher was `write_file`"),
+        (
+            "BeforeTool",
+            serde_json::json!({"matcher": "write_file", "sequential": true, "hooks": plain["hooks"]}),
+            "it had no sequential",
+        ),
+        ("BeforeTool", with(json(r#"{"timeout": 1}"#)), "its timeout was `60000 ms`"),
+        ("BeforeTool", with(json(r#"{"onError": {"exit": "allow"}}"#)), "it had no onError"),
+        ("BeforeTool", with(json(r#"{"guard": true}"#)), "it had no guard"),
+        ("BeforeTool", with(json(r#"{"description": "harmless"}"#)), "it had no description"),
+        ("BeforeTool", with(json(r#"{"env": {"MODE": "off"}}"#)), "its variable MODE is new"),
+        ("BeforeTool", with(json(r#"{"command": "./other.sh"}"#)), "its command was `./g.sh`"),
+        ("BeforeTool", with(json(r#"{"name": "h"}"#)), "its name was `g`"),
+    ];
+    for (event, changed, what) in cases {
+        let place = Place::trusted();
+        place.user(r#"{"security": {"hooks": {"review": "block"}}}"#);
+        place.own(&definition("BeforeTool", &plain));
+        trust_all(&place.load());
+        assert_eq!(findings(&place.load()), [""; 0]);
+        place.own(&definition(event, &changed));
+        let loaded = place.load();
+        let found = findings(&loaded);
+        assert!(found.len() == 1 && found[0].ends_with(&format!(": changed: {what}")), "{what}: {found:?}");
+        assert!(matches!(loaded.registry.entries().next().unwrap().1, HookState::Held { .. }), "{what}");
+    }
+}
+
+#[test]
+fn twins_on_two_events_are_told_apart_and_one_cannot_put_the_other_to_sleep() {
+    let twins = |after: &str| {
+        let hook = r#"{"type": "command", "name": "g", "command": "./g.sh"}"#;
+        format!(
+            r#"{{"hooks": {{"BeforeTool": [{{"hooks": [{hook}]}}], "AfterTool": [{{"matcher": "{after}", "hooks": [{hook}]}}]}}}}"#
+        )
+    };
+    let place = Place::trusted();
+    place.user(r#"{"security": {"hooks": {"review": "block"}}}"#);
+    place.own(&twins("a"));
+    let loaded = place.load();
+    assert_eq!(findings(&loaded), ["g: new", "g: new"]);
+    trust_all(&loaded);
+    assert_eq!(findings(&place.load()), [""; 0]);
+    place.own(&twins("b"));
+    let loaded = place.load();
+    assert_eq!(findings(&loaded), ["g: changed: its matcher was `a`"]);
+    let armed: Vec<_> = loaded.registry.entries().map(|(_, state)| *state == HookState::Enabled).collect();
+    assert_eq!(armed, [true, false]);
+}
+
+#[test]
+fn trust_in_an_older_form_is_announced_once_and_says_why() {
+    let place = Place::trusted();
+    place.user(r#"{"security": {"hooks": {"review": "block"}}}"#);
+    place.own(&one_hook("g", "./g.sh"));
+    let old = serde_json::json!({"hookwright": {"projects": {place.project().to_str().unwrap(): [
+        {"name": "g", "command": "./g.sh", "fingerprint": "00", "env": "0123456789abcdef"}]}}});
+    place.write(".gemini/trusted_hooks.json", old.to_string());
+    let loaded = place.load();
+    assert_eq!(findings(&loaded), ["g: changed: it was trusted by an older version, which looked at less of it"]);
+    assert!(loaded.reviews[0].held);
+    trust_all(&loaded);
+    assert_eq!(findings(&place.load()), [""; 0]);
+    let text = fs::read_to_string(place.paths().trusted_hooks).unwrap();
+    assert!(!text.contains("\"00\""), "{text}");
+}
+
+#[test]
+fn a_rule_that_is_empty_or_relative_matches_nothing_and_is_reported() {
+    for path in ["", ".", "..", "project", "~", "./"] {
+        let place = Place::new();
+        place.write(".gemini/trustedFolders.json", serde_json::json!({path: "TRUST_FOLDER"}).to_string());
+        let loaded = place.load();
+        assert_eq!(loaded.project.trust, FolderTrust::Unknown, "{path}");
+        assert!(problems(&loaded, &place.home())[0].contains("this rule matches nothing"), "{path}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_never_outranks_distrust() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    let (bad, deep) = (place.home().join("bad"), place.home().join("bad/in/deep"));
+    fs::create_dir_all(&deep).unwrap();
+    fs::create_dir_all(place.home().join("good/very/long/way/down")).unwrap();
+    let long = place.home().join("good/very/long/way/down/link");
+    symlink(&deep, &long).unwrap();
+    symlink(&deep, place.home().join("short")).unwrap();
+    let trust = |project: &std::path::Path, rules: Value| {
+        place.write(".gemini/trustedFolders.json", rules.to_string());
+        let options = hookwright_settings::LoadOptions { project: project.to_owned(), ..Default::default() };
+        hookwright_settings::load(&place.world(), &options).project.trust
+    };
+    let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let distrusted = |trust: &FolderTrust| matches!(trust, FolderTrust::Distrusted(_));
+    for link in [long.clone(), place.home().join("short")] {
+        for project in [link.clone(), deep.clone()] {
+            for no in [&bad, &deep] {
+                let rules = serde_json::json!({text(no): "DO_NOT_TRUST", text(&link): "TRUST_FOLDER"});
+                assert!(distrusted(&trust(&project, rules.clone())), "{} {rules}", project.display());
+            }
+            // And the other way round: the link is distrusted, the real folder is not.
+            let rules = serde_json::json!({text(&link): "DO_NOT_TRUST", text(&bad): "TRUST_FOLDER"});
+            assert!(distrusted(&trust(&project, rules)), "{}", project.display());
+            // Without a word against it, a rule may name a link.
+            let rules = serde_json::json!({text(&link): "TRUST_FOLDER"});
+            assert!(trust(&project, rules).is_trusted(), "{}", project.display());
+        }
+    }
+    // A link inside a trusted folder leads to whatever it leads to, not to trust.
+    let rules = serde_json::json!({text(&place.home().join("good")): "TRUST_FOLDER"});
+    assert_eq!(trust(&long, rules), FolderTrust::Unknown);
+    // A real folder that is trusted stays so inside of one that is not.
+    let rules = serde_json::json!({text(&bad): "DO_NOT_TRUST", text(&deep): "TRUST_FOLDER"});
+    assert!(trust(&deep, rules).is_trusted());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_not_utf8_are_told_apart() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::trusted();
+    place.user(r#"{"security": {"hooks": {"review": "block"}}}"#);
+    let folder = |byte: u8| place.home().join(OsStr::from_bytes(&[b'p', byte]));
+    let reviews = |byte: u8| {
+        fs::create_dir_all(folder(byte).join(".gemini")).unwrap();
+        fs::write(folder(byte).join(".gemini/settings.json"), one_hook("g", "true")).unwrap();
+        let options = hookwright_settings::LoadOptions { project: folder(byte), ..Default::default() };
+        hookwright_settings::load(&place.world(), &options)
+    };
+    trust_all(&reviews(0xfe));
+    assert_eq!(findings(&reviews(0xfe)), [""; 0]);
+    assert_eq!(findings(&reviews(0xff)), ["g: new"]);
+    // No rule can say such a name; one that almost does is refused.
+    let refused = set_folder_trust(&place.paths(), &folder(0xfe), FolderRule::TrustFolder).unwrap_err();
+    assert!(refused.to_string().contains("its name is not UTF-8"), "{refused}");
+    // Two scripts whose names differ in such a byte are two scripts.
+    let place = Place::trusted();
+    place.write("project/.gemini/x", "");
+    place.own(&one_hook("g", "sh -c \"$(cat which)\""));
+    let script = |byte: u8, text: &str| {
+        fs::write(place.project().join(".gemini").join(OsStr::from_bytes(&[byte])), text).unwrap();
+    };
+    (0xfe..=0xff).for_each(|byte| script(byte, "one"));
+    trust_all(&place.load());
+    script(0xfe, "two");
+    assert_eq!(findings(&place.load()), ["g: changed: .gemini/bytes:fe changed (+1 -1 lines)"]);
+    script(0xfe, "one");
+    script(0xff, "two");
+    assert_eq!(findings(&place.load()), ["g: changed: .gemini/bytes:ff changed (+1 -1 lines)"]);
 }

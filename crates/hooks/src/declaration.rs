@@ -1,0 +1,71 @@
+//! A hook's declaration, field by field, for whoever must tell whether it is still what a person agreed to. What its
+//! command leads to is `files.rs`.
+
+use crate::registry::{Action, Duty, FailureAction, Hook, OnError};
+
+/// One field of a declaration: its key in the settings, and its value in words.
+pub type DeclaredField = (&'static str, String);
+
+impl Hook {
+    /// Everything about the hook that decides what runs, when, and what its end means; its variables are
+    /// [`env`](Hook::env). The hook is taken apart here: a new field does not compile until somebody has decided.
+    pub fn declaration(&self) -> Vec<DeclaredField> {
+        let Hook {
+            event,
+            // Whose hook it is says the record that it is kept in.
+            source: _,
+            name,
+            description,
+            // What `matcher_text` means.
+            matcher: _,
+            matcher_text,
+            sequential,
+            action,
+            timeout,
+            on_error,
+            locked,
+            duty,
+            // Moves whenever something above it is edited.
+            place: _,
+        } = self;
+        let command = match action {
+            Action::Command(command) => command.command.clone(),
+            Action::Function(_) => String::new(),
+        };
+        vec![
+            ("name", name.clone().unwrap_or_default()),
+            ("command", command),
+            ("event", event.to_string()),
+            ("matcher", matcher_text.clone().unwrap_or_default()),
+            ("description", description.clone().unwrap_or_default()),
+            ("sequential", flag(*sequential)),
+            ("timeout", format!("{} ms", timeout.as_millis())),
+            ("onError", failures(on_error)),
+            ("locked", flag(*locked)),
+            ("guard", flag(*duty == Duty::Guard)),
+        ]
+    }
+}
+
+fn flag(set: bool) -> String {
+    if set { "true".to_owned() } else { String::new() }
+}
+
+fn failures(on_error: &OnError) -> String {
+    let OnError { timeout, exit, spawn, output, resource, truncated } = *on_error;
+    let causes = [
+        ("timeout", timeout),
+        ("exit", exit),
+        ("spawn", spawn),
+        ("output", output),
+        ("resource", resource),
+        ("truncated", truncated),
+    ];
+    let word = |action| match action {
+        FailureAction::Allow => "allow",
+        FailureAction::Block => "block",
+        FailureAction::Ask => "ask",
+    };
+    let set = causes.iter().filter_map(|(cause, action)| Some(format!("{cause}: {}", word((*action)?))));
+    set.collect::<Vec<_>>().join(", ")
+}
