@@ -3,7 +3,7 @@
 //! Decides only; asking the user is `call.rs`, and hooks have had their say before this.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hookwright_hooks::shell::{Fit, Naming, Parts, parts, sole_command, sole_program};
 use hookwright_settings::ApprovalMode;
@@ -11,6 +11,7 @@ use hookwright_tools::{ToolKind, canonical_name};
 use serde_json::{Map, Value};
 
 use crate::policy::{Decision, Policy, PolicyCall, Verdict};
+use crate::protect::Protected;
 
 /// What is to happen with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub enum Permission {
     Granted,
     /// The user is asked.
     Ask,
+    /// The user is asked, whatever the mode: this file is protected, and the call would change it.
+    Protected(String),
     /// The mode does not let it run; why.
     Refused(String),
     /// A policy or a list of the settings denies it; the words for the model and the user.
@@ -53,6 +56,7 @@ pub struct Approvals {
     allowed: RwLock<Vec<String>>,
     limits: RwLock<ToolLimits>,
     policy: Policy,
+    protected: RwLock<Arc<Protected>>,
     /// What the user allowed for the session.
     granted: Mutex<HashSet<String>>,
 }
@@ -66,6 +70,7 @@ impl Approvals {
             allowed: RwLock::new(allowed),
             limits: RwLock::default(),
             policy,
+            protected: RwLock::default(),
             granted: Mutex::default(),
         }
     }
@@ -101,6 +106,11 @@ impl Approvals {
         *self.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
+    /// Other files that no tool changes unasked, from the next call on.
+    pub fn set_protected(&self, protected: Protected) {
+        *self.protected.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(protected);
+    }
+
     /// Lets calls like this one run unasked from now on.
     pub(crate) fn grant(&self, tool: &str, args: &Map<String, Value>) {
         self.granted.lock().unwrap_or_else(PoisonError::into_inner).insert(grant_key(tool, args));
@@ -111,8 +121,25 @@ impl Approvals {
         self.judge(tool, kind, args).permission
     }
 
-    /// The rules' word on a call, and which of them it is: any deny, then any ask, then what allows.
+    /// The rules' word on a call, and which of them it is: any deny, then any ask, then what allows. No rule, mode or grant
+    /// lets a guard be changed unasked.
     pub fn judge(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Judgement {
+        let judgement = self.by_rules(tool, kind, args);
+        if matches!(judgement.permission, Permission::Refused(_) | Permission::Denied(_)) {
+            return judgement;
+        }
+        let protected = self.protected.read().unwrap_or_else(PoisonError::into_inner).clone();
+        match protected.touched(tool, kind, args) {
+            None => judgement,
+            Some(path) => {
+                let path = protected.shorten(&path);
+                let by = format!("the protected path {path}");
+                Judgement { permission: Permission::Protected(path), by }
+            }
+        }
+    }
+
+    fn by_rules(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Judgement {
         let limited = self.limits.read().unwrap_or_else(PoisonError::into_inner).judge(tool, args);
         if let Some(refused) = limited.clone().filter(|one| matches!(one.permission, Permission::Denied(_))) {
             return refused;

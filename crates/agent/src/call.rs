@@ -212,6 +212,10 @@ impl Call<'_> {
             other => other,
         };
         match permission {
+            Permission::Protected(path) if services.interaction == Interaction::Headless => {
+                Err(self.refuse(format!("Tool execution blocked: {}", nobody_to_ask_about(&path))))
+            }
+            Permission::Protected(path) => self.ask(tool, asked_by, Some(path)).await,
             Permission::Granted => {
                 tracing::debug!(by = "rules", mode = services.approvals.mode().as_str(), "may run");
                 self.decision = self.decision.or(Some(CallDecision::AutoAccept));
@@ -227,7 +231,7 @@ impl Call<'_> {
                     nobody_to_ask(&self.name, tool.kind(), asked_by.as_ref()),
                 )))
             }
-            Permission::Ask => self.ask(tool, asked_by).await,
+            Permission::Ask => self.ask(tool, asked_by, None).await,
         }
     }
 
@@ -238,19 +242,30 @@ impl Call<'_> {
     }
 
     /// Asks the user. What the user writes instead is judged like what the model wrote, and shown again if hooks change it.
-    async fn ask(&mut self, tool: &Arc<dyn Tool>, mut asked_by: Option<AskedBy>) -> Result<(), Box<CallEnd>> {
+    async fn ask(
+        &mut self,
+        tool: &Arc<dyn Tool>,
+        mut asked_by: Option<AskedBy>,
+        mut protected: Option<String>,
+    ) -> Result<(), Box<CallEnd>> {
         loop {
-            let request = self.approval_request(tool, asked_by.take()).await;
+            let request =
+                ApprovalRequest { protected: protected.clone(), ..self.approval_request(tool, asked_by.take()).await };
             let reply = ask(self.services, request, self.scope).await;
             tracing::debug!(by = "user", answer = reply.as_str(), "asked");
+            // What is asked about every time is granted for no session.
+            let reply =
+                if protected.is_some() && reply == ApprovalReply::Session { ApprovalReply::Once } else { reply };
             let Some(args) = self.take_reply(reply)? else { return Ok(()) };
             self.edit(args.clone())?;
             asked_by = self.before_tool().await?;
-            match self.services.approvals.decide(&self.name, tool.kind(), &self.args) {
+            let permission = self.services.approvals.decide(&self.name, tool.kind(), &self.args);
+            protected = if let Permission::Protected(path) = &permission { Some(path.clone()) } else { None };
+            match permission {
                 Permission::Refused(reason) => return Err(self.refuse(format!("Tool execution blocked: {reason}"))),
                 Permission::Denied(words) => return Err(self.refuse(words)),
-                Permission::Granted | Permission::Ask if self.args == args => return Ok(()),
-                Permission::Granted | Permission::Ask => {}
+                _ if self.args == args => return Ok(()),
+                Permission::Granted | Permission::Ask | Permission::Protected(_) => {}
             }
         }
     }
@@ -267,6 +282,7 @@ impl Call<'_> {
             preview: tool.preview(&args, &self.services.tool_context).await,
             rewritten: self.rewritten.clone(),
             asked_by,
+            protected: None,
         }
     }
 
@@ -409,6 +425,13 @@ impl Call<'_> {
         }
         CallResult { parts, after }
     }
+}
+
+fn nobody_to_ask_about(path: &str) -> String {
+    format!(
+        "{path} is protected, because guards are made of it, and nobody is there to ask; \
+         \"!{path}\" in `security.protectedPaths` of your own settings lets tools change it"
+    )
 }
 
 fn nobody_to_ask(tool: &str, kind: ToolKind, asked_by: Option<&AskedBy>) -> String {

@@ -320,6 +320,8 @@ pub struct ApprovalRequest {
     pub rewritten: Vec<String>,
     /// The hooks that want the user asked, and why.
     pub asked_by: Option<AskedBy>,
+    /// The file that guards are made of and that the call would change; such a call is asked about every time.
+    pub protected: Option<String>,
 }
 
 /// Who wants the user asked.

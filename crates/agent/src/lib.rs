@@ -18,6 +18,7 @@ mod events;
 mod loop_guard;
 mod panics;
 mod policy;
+mod protect;
 mod scope;
 mod services;
 pub mod session;
@@ -36,4 +37,5 @@ pub use event::{
 pub use events::{EventStream, Events};
 pub use hookwright_settings::ApprovalMode;
 pub use policy::{Decision, Policy, PolicyError, PolicyFiles, Rule, Tier, check_policy, load_policies};
+pub use protect::Protected;
 pub use services::{HookEvents, Interaction, Services};

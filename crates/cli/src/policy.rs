@@ -6,7 +6,7 @@ use std::io::Write;
 use anstyle::Style;
 use anyhow::Context;
 use hookwright_agent::session::tool_limits;
-use hookwright_agent::{Approvals, Interaction, Permission, Policy, Rule, check_policy, load_policies};
+use hookwright_agent::{Approvals, Interaction, Permission, Policy, Protected, Rule, check_policy, load_policies};
 use hookwright_hooks::{Diagnostic, canonical_tool_name};
 use hookwright_settings::World;
 use hookwright_tools::ToolKind;
@@ -101,10 +101,18 @@ fn explain(toolbox: &Toolbox, explain: &Explain) -> anyhow::Result<u8> {
     let mode = explain.mode.map_or(loaded.settings.general.approval_mode, Into::into);
     let approvals = Approvals::new(mode, loaded.settings.tools.allowed.clone(), policy);
     approvals.set_limits(tool_limits(loaded));
+    approvals.set_protected(Protected::new(loaded, &[]));
     let judgement = approvals.judge(tool, kind, &args);
     let (code, word, words) = match judgement.permission {
         Permission::Granted => (exit::OK, "allow", None),
         Permission::Ask => (exit::ASK, "ask_user", None),
+        Permission::Protected(path) => {
+            let words = format!(
+                "no mode, rule or list lets a tool change it unasked; \"!{path}\" in `security.protectedPaths` of your own \
+                 settings does"
+            );
+            (exit::ASK, "ask_user", Some(words))
+        }
         Permission::Refused(words) | Permission::Denied(words) => (exit::DENIED, "deny", Some(words)),
     };
     if explain.json {

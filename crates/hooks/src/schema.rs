@@ -134,6 +134,12 @@ pub fn settings() -> Value {
             "hooks": {"type": "object", "properties": hooks, "additionalProperties": false},
             "hooksConfig": config,
             "tools": {"type": "object", "properties": {"enableHooks": {"type": "boolean"}}},
+            "security": {"type": "object", "properties": {"protectedPaths": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Globs of paths that no tool changes unasked; behind a `!`, of those that tools may \
+                    change although guards are made of them. In user and system settings only.",
+            }}},
         },
         "$defs": generator.take_definitions(true),
     })

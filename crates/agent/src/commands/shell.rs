@@ -82,10 +82,10 @@ impl BlockRunner<'_> {
                 Permission::Refused(reason) | Permission::Denied(reason) => {
                     return Err(refused(self.name, block, reason));
                 }
-                Permission::Ask if self.services.interaction == Interaction::Headless => {
+                Permission::Ask | Permission::Protected(_) if self.services.interaction == Interaction::Headless => {
                     return Err(CommandError::NobodyToAsk { name: self.name.to_owned(), shell: block.shell.clone() });
                 }
-                Permission::Ask | Permission::Granted => {}
+                Permission::Ask | Permission::Protected(_) | Permission::Granted => {}
             }
         }
         let mut answered: Vec<(String, Map<String, Value>)> = Vec::new();
@@ -127,7 +127,7 @@ impl BlockRunner<'_> {
         }
         match self.services.approvals.decide(TOOL, self.tool.kind(), &args) {
             Permission::Refused(reason) | Permission::Denied(reason) => Err(refused(self.name, block, reason)),
-            Permission::Granted | Permission::Ask => Ok(args),
+            Permission::Granted | Permission::Protected(_) | Permission::Ask => Ok(args),
         }
     }
 
@@ -143,6 +143,7 @@ impl BlockRunner<'_> {
             preview: self.tool.preview(&args, &self.services.tool_context).await,
             rewritten: Vec::new(),
             asked_by: None,
+            protected: None,
         }
     }
 

@@ -17,6 +17,7 @@ use super::order::HooksOrder;
 use super::reply::{Reply, Tone};
 use super::watch::Watch;
 use crate::event::AgentEvent;
+use crate::protect::Protected;
 use crate::services::Interaction;
 
 impl Conductor {
@@ -118,6 +119,7 @@ impl Conductor {
         before.services.hooks.set_environment(loaded.hook_environment());
         before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
         before.services.approvals.set_limits(open::limits(&loaded));
+        before.services.approvals.set_protected(Protected::new(&loaded, &self.options.policies));
         self.shared.change(|view| view.loaded = Arc::new(loaded));
         if !names.is_empty() {
             let what = if news.is_empty() { "no hook was added or removed".to_owned() } else { news.join("; ") };

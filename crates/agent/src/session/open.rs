@@ -15,6 +15,7 @@ use crate::approval::{Approvals, ToolLimits};
 use crate::context::{Memory, MemoryOptions, load_memory};
 use crate::events::Events;
 use crate::policy::load_policies;
+use crate::protect::Protected;
 use crate::services::{HookEvents, Interaction, Services};
 use crate::system::{Facts, system_prompt};
 use crate::transcript::{self, Header, LoadedTranscript, Transcript};
@@ -56,6 +57,7 @@ pub(super) fn make(options: &SessionOptions, loaded: &Loaded, events: Events) ->
     }
     let approvals = Approvals::new(mode, allowed_tools(options, loaded), policy).with_modes(modes);
     approvals.set_limits(limits(loaded));
+    approvals.set_protected(Protected::new(loaded, &options.policies));
     let services = Services {
         tools: tools(loaded, &model),
         tool_context,

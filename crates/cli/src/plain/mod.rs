@@ -162,6 +162,9 @@ fn lines() -> UnboundedReceiver<String> {
 
 fn ask(request: &ApprovalRequest) -> io::Result<()> {
     say(&format!("Allow {}? {}", request.title, request.description))?;
+    if let Some(path) = &request.protected {
+        say(&format!("{path} is protected: guards are made of it"))?;
+    }
     if let Some(asked) = &request.asked_by {
         say(&format!("hook {} wants you to decide: {}", asked.hooks.join(", "), asked.reason))?;
     }
@@ -172,9 +175,11 @@ fn ask(request: &ApprovalRequest) -> io::Result<()> {
             serde_json::Value::Object(request.args.clone())
         ))?;
     }
-    say(
-        "1 or y: allow once. 2: allow for this session. 3 or n, with a word to the model if you like: deny. 4: cancel the turn.",
-    )
+    // A guard is asked about every time.
+    let session = if request.protected.is_some() { "" } else { " 2: allow for this session." };
+    say(&format!(
+        "1 or y: allow once.{session} 3 or n, with a word to the model if you like: deny. 4: cancel the turn."
+    ))
 }
 
 fn reply_of(line: &str) -> ApprovalReply {

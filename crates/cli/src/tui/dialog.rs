@@ -44,7 +44,19 @@ pub(crate) enum Reaction {
     Given,
 }
 
-const CHOICES: usize = 5;
+/// What the user can choose.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Once,
+    Session,
+    Edit,
+    Deny,
+    Cancel,
+}
+
+impl Choice {
+    const ALL: [Choice; 5] = [Choice::Once, Choice::Session, Choice::Edit, Choice::Deny, Choice::Cancel];
+}
 
 impl Dialog {
     pub(crate) fn new(request: Box<ApprovalRequest>, reply: oneshot::Sender<ApprovalReply>) -> Self {
@@ -56,20 +68,25 @@ impl Dialog {
         self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
-    fn choices(&self) -> [String; CHOICES] {
-        // What shell syntax holds together is allowed as a whole or not at all.
-        let session = match self.command().map(hookwright_agent::session_grant) {
-            Some(Some(words)) => format!("Allow `{words}` for this session"),
-            Some(None) => "Allow exactly this for this session".to_owned(),
-            None => format!("Allow {} for this session", self.request.title),
-        };
-        [
-            "Allow once".to_owned(),
-            session,
-            "Edit before it runs".to_owned(),
-            "Deny, and say why".to_owned(),
-            "Cancel the turn (esc)".to_owned(),
-        ]
+    /// What can be chosen; a guard is asked about every time.
+    fn choices(&self) -> Vec<Choice> {
+        let offered = |choice: &Choice| *choice != Choice::Session || self.request.protected.is_none();
+        Choice::ALL.into_iter().filter(offered).collect()
+    }
+
+    fn words(&self, choice: Choice) -> String {
+        match choice {
+            Choice::Once => "Allow once".to_owned(),
+            // What shell syntax holds together is allowed as a whole or not at all.
+            Choice::Session => match self.command().map(hookwright_agent::session_grant) {
+                Some(Some(words)) => format!("Allow `{words}` for this session"),
+                Some(None) => "Allow exactly this for this session".to_owned(),
+                None => format!("Allow {} for this session", self.request.title),
+            },
+            Choice::Edit => "Edit before it runs".to_owned(),
+            Choice::Deny => "Deny, and say why".to_owned(),
+            Choice::Cancel => "Cancel the turn (esc)".to_owned(),
+        }
     }
 
     fn command(&self) -> Option<&str> {
@@ -93,14 +110,14 @@ impl Dialog {
             return self.write(key);
         }
         match key.code {
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => self.choose(CHOICES - 1),
-            KeyCode::Esc => self.choose(CHOICES - 1),
-            KeyCode::Enter => self.choose(self.selected),
-            KeyCode::Char('y') => self.choose(0),
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => self.choose(Choice::Cancel),
+            KeyCode::Esc => self.choose(Choice::Cancel),
+            KeyCode::Enter => self.choose_number(self.selected),
+            KeyCode::Char('y') => self.choose(Choice::Once),
             KeyCode::Char('n') => self.answer(ApprovalReply::Deny(None)),
-            KeyCode::Char('e') => self.choose(2),
-            KeyCode::Char(digit @ '1'..='5') => self.choose(digit as usize - '1' as usize),
-            KeyCode::Up | KeyCode::Char('k') => self.select(self.selected + CHOICES - 1),
+            KeyCode::Char('e') => self.choose(Choice::Edit),
+            KeyCode::Char(digit @ '1'..='5') => self.choose_number(digit as usize - '1' as usize),
+            KeyCode::Up | KeyCode::Char('k') => self.select(self.selected + self.choices().len() - 1),
             KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab => self.select(self.selected + 1),
             KeyCode::PageDown => self.scroll_by(10),
             KeyCode::PageUp => self.scroll_by(-10),
@@ -109,7 +126,7 @@ impl Dialog {
     }
 
     fn select(&mut self, choice: usize) -> Reaction {
-        self.selected = choice % CHOICES;
+        self.selected = choice % self.choices().len();
         Reaction::Open
     }
 
@@ -118,19 +135,24 @@ impl Dialog {
         Reaction::Open
     }
 
-    fn choose(&mut self, choice: usize) -> Reaction {
-        self.selected = choice;
+    fn choose_number(&mut self, at: usize) -> Reaction {
+        let Some(choice) = self.choices().get(at).copied() else { return Reaction::Open };
+        self.selected = at;
+        self.choose(choice)
+    }
+
+    fn choose(&mut self, choice: Choice) -> Reaction {
         match choice {
-            0 => self.answer(ApprovalReply::Once),
-            1 => self.answer(ApprovalReply::Session),
-            2 => {
+            Choice::Once => self.answer(ApprovalReply::Once),
+            Choice::Session => self.answer(ApprovalReply::Session),
+            Choice::Edit => {
                 let text = self
                     .command()
                     .map_or_else(|| format!("{:#}", Value::Object(self.request.args.clone())), str::to_owned);
                 self.begin(Written::Arguments, &text)
             }
-            3 => self.begin(Written::Word, ""),
-            _ => self.answer(ApprovalReply::Cancel),
+            Choice::Deny => self.begin(Written::Word, ""),
+            Choice::Cancel => self.answer(ApprovalReply::Cancel),
         }
     }
 
@@ -213,6 +235,9 @@ impl Dialog {
                 .with(BOLD, format!("Allow {}?", request.title))
                 .with(DIM, format!("  {}", request.name)),
         ];
+        if let Some(path) = &request.protected {
+            head.push(Line::of(WARN, format!("  {path} is protected: guards are made of it")).hanging(4));
+        }
         if let Some(asked) = &request.asked_by {
             let who =
                 if asked.hooks.is_empty() { "a hook".to_owned() } else { format!("hook {}", asked.hooks.join(", ")) };
@@ -242,11 +267,11 @@ impl Dialog {
 
     fn foot(&self, columns: usize) -> (Vec<Line>, Option<(usize, usize)>) {
         let Some(writing) = &self.writing else {
-            let draw = |(at, text): (usize, &String)| {
+            let draw = |(at, choice): (usize, Choice)| {
                 let (mark, style) = if at == self.selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
-                Line::of(style, format!("{mark}{}. {text}", at + 1)).clip(columns)
+                Line::of(style, format!("{mark}{}. {}", at + 1, self.words(choice))).clip(columns)
             };
-            return (self.choices().iter().enumerate().map(draw).collect(), None);
+            return (self.choices().into_iter().enumerate().map(draw).collect(), None);
         };
         let what = match writing.what {
             Written::Word => "A word to the model, then Enter (Esc goes back):",

@@ -12,6 +12,7 @@ mod demo;
 mod formats;
 mod guards;
 mod order;
+mod protected;
 #[cfg(unix)]
 mod resources;
 mod sessions;

@@ -26,6 +26,8 @@ enum Kind {
     Share,
     Texts,
     TextOrTexts,
+    /// A list of globs of paths, each perhaps behind a `!`.
+    Globs,
     OneOf(&'static [&'static str]),
 }
 
@@ -148,6 +150,7 @@ const KNOWN: &[Known] = {
         section("security.hooks", Nothing),
         combined("security.hooks.review", OneOf(REVIEW_WORDS), Combine::Strictest, STRICTER_REVIEW),
         combined("security.disableYoloMode", Flag, Combine::AnyTrue, ONLY_TRUE),
+        combined("security.protectedPaths", Kind::Globs, Combine::Union, Nothing),
         section("security.environmentVariableRedaction", Nothing),
         combined("security.environmentVariableRedaction.enabled", Flag, Combine::AnyTrue, ONLY_TRUE),
         combined("security.environmentVariableRedaction.allowed", Texts, Combine::Union, Nothing),
@@ -272,6 +275,7 @@ impl LayerReader<'_> {
             self.report(Severity::Error, node.range(), text, Some(format!("expected {expected}")));
             return None;
         }
+        let value = if known.kind == Kind::Globs { self.only_globs(known, node, value) } else { value };
         self.say_if_without_effect(known, &value, node);
         self.judged(known.key, known.by_project, value, node)
     }
@@ -280,6 +284,32 @@ impl LayerReader<'_> {
     fn unknown(&mut self, key: &str, prefix: &str, node: &Node<'_>) -> Option<Value> {
         let by_project = known(prefix).map_or(ByProject::Anything, |group| group.by_project);
         self.judged(key, by_project, self.plain(node), node)
+    }
+
+    /// The entries that are globs; each of the others is reported where it stands.
+    fn only_globs(&mut self, known: &Known, node: &Node<'_>, value: Value) -> Value {
+        let (Node::Array(nodes), Value::Array(values)) = (node, value) else { return Value::Null };
+        let mut globs = Vec::new();
+        for (node, value) in nodes.elements.iter().zip(values) {
+            let text = value.as_str().unwrap_or_default();
+            let pattern = text.strip_prefix('!').unwrap_or(text);
+            let problem = match globset::Glob::new(pattern) {
+                _ if pattern.is_empty() => "it is empty".to_owned(),
+                Ok(_) => {
+                    globs.push(value);
+                    continue;
+                }
+                Err(error) => error.kind().to_string(),
+            };
+            let text = format!("\"{text}\" in `{}` is no glob: {problem}; it is ignored", known.key);
+            self.report(
+                Severity::Error,
+                node.range(),
+                text,
+                Some("expected a path such as \".gemini/hooks/**\"".into()),
+            );
+        }
+        Value::Array(globs)
     }
 
     fn say_if_without_effect(&mut self, known: &Known, value: &Value, node: &Node<'_>) {
@@ -346,7 +376,7 @@ fn fits(kind: Kind, value: &Value) -> bool {
         Kind::Text => value.is_string(),
         Kind::Whole => value.as_i64().is_some(),
         Kind::Share => value.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)),
-        Kind::Texts => texts(value),
+        Kind::Texts | Kind::Globs => texts(value),
         Kind::TextOrTexts => value.is_string() || texts(value),
         Kind::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
     }
@@ -359,7 +389,7 @@ fn expected(kind: Kind) -> String {
         Kind::Text => "a string".to_owned(),
         Kind::Whole => "a whole number".to_owned(),
         Kind::Share => "a number from 0 to 1".to_owned(),
-        Kind::Texts => "a list of strings".to_owned(),
+        Kind::Texts | Kind::Globs => "a list of strings".to_owned(),
         Kind::TextOrTexts => "a string or a list of strings".to_owned(),
         Kind::OneOf(words) => {
             let quoted: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();

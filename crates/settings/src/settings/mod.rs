@@ -173,11 +173,19 @@ pub struct Security {
     pub redaction: Option<Redaction>,
     /// Whether running everything unasked is forbidden.
     pub disable_yolo_mode: bool,
+    /// Globs of paths that no tool changes unasked; behind a `!`, of those that one may.
+    pub protected_paths: Vec<String>,
 }
 
 impl Default for Security {
     fn default() -> Self {
-        Security { folder_trust: true, hook_review: HookReview::Announce, redaction: None, disable_yolo_mode: false }
+        Security {
+            folder_trust: true,
+            hook_review: HookReview::Announce,
+            redaction: None,
+            disable_yolo_mode: false,
+            protected_paths: Vec::new(),
+        }
     }
 }
 
@@ -324,6 +332,7 @@ fn security(get: &Layered<'_>) -> Security {
         },
         redaction: redaction(get),
         disable_yolo_mode: get.flag("security.disableYoloMode", false),
+        protected_paths: get.strings("security.protectedPaths"),
     }
 }
 

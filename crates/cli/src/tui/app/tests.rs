@@ -122,6 +122,7 @@ fn question() -> (AgentEvent, tokio::sync::oneshot::Receiver<hookwright_agent::A
         preview: None,
         rewritten: Vec::new(),
         asked_by: None,
+        protected: None,
     };
     let (sender, receiver) = tokio::sync::oneshot::channel();
     (AgentEvent::Approval(Box::new(request), sender), receiver)

@@ -135,3 +135,18 @@ fn settings_that_cannot_be_read_are_asked_about() {
     assert!(said.contains("so the approval mode is default, not yolo"), "{said}");
     terminal.sees("· asks first ·");
 }
+
+#[test]
+fn a_guard_is_asked_about_every_time_in_yolo_too() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["-y"]);
+    for content in ["one", "two"] {
+        let call = format!("call write_file {{\"file_path\": \".gemini/hooks/a.sh\", \"content\": \"{content}\"}}\r");
+        terminal.ready().keys(&call).sees("is protected: guards are made of it");
+        let screen = terminal.screen();
+        assert!(!screen.contains("for this session") && screen.contains("4. Cancel"), "{screen}");
+        terminal.keys("y");
+        terminal.ready();
+        assert_eq!(sandbox.read(".gemini/hooks/a.sh"), content);
+    }
+}

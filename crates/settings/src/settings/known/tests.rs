@@ -11,7 +11,7 @@ fn loosening(known: &Known) -> Option<(Option<Value>, Value)> {
         Kind::Text => json!("x"),
         Kind::Whole => json!(1),
         Kind::Share => json!(0.5),
-        Kind::Texts | Kind::TextOrTexts => json!(["x"]),
+        Kind::Texts | Kind::TextOrTexts | Kind::Globs => json!(["x"]),
         Kind::OneOf(words) => json!(words[0]),
     };
     Some(match known.by_project {

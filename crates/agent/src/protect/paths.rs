@@ -1,0 +1,342 @@
+//! Which files the guards are made of: settings, hooks and what they run, rules, records of trust, what steers git. A tool
+//! that would change one of them is asked about, whatever the mode.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+use hookwright_settings::Loaded;
+use hookwright_tools::{PathError, ToolKind, Workspace};
+use serde_json::{Map, Value};
+
+use super::globs::Globs;
+
+/// Folders whose content counts wherever they are: a session may be started there one day.
+const FOLDERS: [&str; 2] = [".gemini", ".hookwright"];
+
+/// The paths that no tool changes unasked.
+#[derive(Debug, Default)]
+pub struct Protected {
+    /// Relative paths start here.
+    workspace: Option<Workspace>,
+    /// Single files, as they are named and as they really are.
+    files: HashSet<PathBuf>,
+    /// Folders with everything in them.
+    folders: Vec<PathBuf>,
+    /// Where git keeps what it knows of the project, if that is not in `.git`.
+    git: Vec<PathBuf>,
+    /// Names of files that only tell the model something.
+    memory: Vec<String>,
+    /// The file that `save_memory` adds to.
+    memory_file: PathBuf,
+    globs: Globs,
+}
+
+impl Protected {
+    /// What is protected in a configuration; `policies` are the rules that the command line names.
+    pub fn new(loaded: &Loaded, policies: &[PathBuf]) -> Self {
+        let (root, paths) = (&loaded.project.root, &loaded.paths);
+        let mut files: Vec<PathBuf> = loaded.files.iter().map(|file| file.path.clone()).collect();
+        files.extend([&paths.system_settings, &paths.trusted_folders, &paths.trusted_hooks].map(Clone::clone));
+        let named = loaded.registry.hooks().iter().flat_map(|hook| loaded.files_of(hook).files);
+        // A hook that names the project, or a folder in it, does not protect all of that.
+        files.extend(named.map(|file| file.path).filter(|path| !path.is_dir()));
+        let mut folders = vec![paths.user_dir.clone(), paths.home.join(FOLDERS[1]), paths.system_policies()];
+        folders.extend(FOLDERS.map(|name| root.join(name)));
+        folders.extend(policies.iter().map(|path| loaded.world.cwd.join(path)));
+        // An extension may be linked from anywhere.
+        folders.extend(loaded.extensions.iter().map(|extension| extension.path.clone()));
+        Protected {
+            workspace: Workspace::new(root, []).ok(),
+            files: files.into_iter().flat_map(both).collect(),
+            folders: folders.into_iter().flat_map(both).collect(),
+            git: git_folders(root),
+            memory: loaded.settings.context.file_names.clone(),
+            memory_file: paths.user_dir.join("GEMINI.md"),
+            globs: Globs::new(loaded),
+        }
+    }
+
+    /// The protected file that a call would change, as far as its arguments tell.
+    pub(crate) fn touched(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Option<PathBuf> {
+        // What others change is noticed afterwards.
+        if kind != ToolKind::Edit && tool != "save_memory" {
+            return None;
+        }
+        let workspace = self.workspace.as_ref()?;
+        let named = |key: &str| args.get(key).and_then(Value::as_str).into_iter().collect::<Vec<_>>();
+        let asked = match tool {
+            "save_memory" => vec![self.memory_file.to_str()?],
+            "write_file" | "replace" => named("file_path"),
+            // Nobody knows which of its arguments names the file.
+            _ => args.values().filter_map(Value::as_str).collect(),
+        };
+        asked.into_iter().find_map(|asked| {
+            let real = match workspace.resolve(asked) {
+                Ok(real) | Err(PathError::Outside { real, .. }) => real,
+                Err(_) => return None,
+            };
+            let written = hookwright_hooks::shell::normalized(&workspace.directory().join(asked));
+            [real, written].into_iter().find(|path| self.covers(path))
+        })
+    }
+
+    /// Whether a path is protected.
+    pub(crate) fn covers(&self, path: &Path) -> bool {
+        self.globs.adds(path) || (self.is_guard(path) && !self.globs.removes(path))
+    }
+
+    /// How a path is told to people: from the project on.
+    pub(crate) fn shorten(&self, path: &Path) -> String {
+        self.workspace.as_ref().map_or_else(|| path.display().to_string(), |workspace| workspace.shorten(path))
+    }
+
+    fn is_guard(&self, path: &Path) -> bool {
+        let path = &folded(path);
+        if self.files.contains(path) || self.is_other_name(path) {
+            return true;
+        }
+        let below = self.folders.iter().filter_map(|folder| path.strip_prefix(folder).ok());
+        if below.into_iter().any(|rest| !self.is_harmless(rest)) {
+            return true;
+        }
+        let parts: Vec<&OsStr> = self.parts(path);
+        let at_folder = parts.iter().position(|part| FOLDERS.iter().any(|name| part == name));
+        if at_folder.is_some_and(|at| !self.is_harmless(&parts[at + 1..].iter().collect::<PathBuf>())) {
+            return true;
+        }
+        let of_git = parts.iter().position(|part| *part == ".git").map(|at| parts[at + 1..].iter().collect());
+        let of_git = of_git.or_else(|| self.git.iter().find_map(|git| Some(path.strip_prefix(git).ok()?.to_owned())));
+        parts.last().is_some_and(|name| *name == ".env") || of_git.is_some_and(|rest: PathBuf| steers_git(&rest))
+    }
+
+    /// The names that count: those below the project, or all of a path elsewhere.
+    fn parts<'p>(&self, path: &'p Path) -> Vec<&'p OsStr> {
+        let root = self.workspace.as_ref().map(|workspace| folded(workspace.directory()));
+        let path = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+        let names = path.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name),
+            _ => None,
+        });
+        names.collect()
+    }
+
+    /// Whether something in one of the folders only tells the model something, or is scratch paper.
+    fn is_harmless(&self, rest: &Path) -> bool {
+        let name = rest.file_name().and_then(OsStr::to_str);
+        let is_memory = name.is_some_and(|name| self.memory.iter().any(|memory| folded_name(memory) == name));
+        is_memory || rest.starts_with("tmp") && rest.components().count() > 1
+    }
+
+    /// Whether it is a further name of a file that counts.
+    fn is_other_name(&self, path: &Path) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let Some(found) = path.metadata().ok().filter(|found| found.nlink() > 1 && found.is_file()) else {
+                return false;
+            };
+            let same = |other: &PathBuf| {
+                other.metadata().is_ok_and(|other| (other.dev(), other.ino()) == (found.dev(), found.ino()))
+            };
+            self.files.iter().any(same)
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = path;
+            false
+        }
+    }
+}
+
+/// A path as it is named and as it really is, ready for comparing.
+fn both(path: PathBuf) -> Vec<PathBuf> {
+    let real = path.canonicalize().ok().filter(|real| *real != path);
+    let written = hookwright_hooks::shell::normalized(&path);
+    [Some(written), real].into_iter().flatten().map(|path| folded(&path)).collect()
+}
+
+/// Where git keeps what it knows of a project whose `.git` is a file: a worktree's own folder and the one it shares.
+fn git_folders(root: &Path) -> Vec<PathBuf> {
+    let first_line = |file: PathBuf| {
+        let bytes = hookwright_disk::read(&file, 4096).ok()?;
+        Some(String::from_utf8_lossy(&bytes).lines().next()?.trim().to_owned())
+    };
+    let Some(own) =
+        first_line(root.join(".git")).and_then(|line| Some(line.strip_prefix("gitdir:")?.trim().to_owned()))
+    else {
+        return Vec::new();
+    };
+    let own = root.join(own);
+    let shared = first_line(own.join("commondir")).map(|shared| own.join(shared));
+    [Some(own), shared].into_iter().flatten().flat_map(both).collect()
+}
+
+/// Whether a file in git's own folder makes git run something: its settings and its hooks, also those of submodules and
+/// worktrees. The folder's own place counts: a file there leads git elsewhere.
+fn steers_git(rest: &Path) -> bool {
+    let name = rest.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    rest.as_os_str().is_empty()
+        || matches!(name, "config" | "config.worktree" | "commondir" | "gitdir")
+        || rest.components().any(|part| part.as_os_str() == "hooks")
+}
+
+/// A path without regard to case where the system has none.
+fn folded(path: &Path) -> PathBuf {
+    if cfg!(any(target_os = "macos", windows)) { folded_name(&path.to_string_lossy()).into() } else { path.to_owned() }
+}
+
+fn folded_name(name: &str) -> String {
+    if cfg!(any(target_os = "macos", windows)) { name.to_lowercase() } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hookwright_settings::{LoadOptions, World, load};
+    use serde_json::json;
+
+    struct Place {
+        _folder: tempfile::TempDir,
+        root: PathBuf,
+        home: PathBuf,
+    }
+
+    fn place() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let (root, home) = (top.join("project"), top.join("home"));
+        std::fs::create_dir_all(root.join(".gemini/hooks")).unwrap();
+        std::fs::create_dir_all(home.join(".gemini")).unwrap();
+        let hooks = json!([{"hooks": [{"type": "command", "command": "sh tools/guard.sh $GEMINI_PROJECT_DIR"}]}]);
+        std::fs::write(root.join(".gemini/settings.json"), json!({"hooks": {"BeforeTool": hooks}}).to_string())
+            .unwrap();
+        Place { _folder: folder, root, home }
+    }
+
+    fn protected(place: &Place, globs: &serde_json::Value) -> Protected {
+        let settings = json!({"security": {"protectedPaths": globs}}).to_string();
+        std::fs::write(place.home.join(".gemini/settings.json"), settings).unwrap();
+        let env = vec![
+            ("HOME".into(), place.home.clone().into_os_string()),
+            ("GEMINI_CLI_TRUST_WORKSPACE".into(), "true".into()),
+        ];
+        let world = World::new(env, place.root.clone());
+        let loaded = load(&world, &LoadOptions { project: place.root.clone(), ..LoadOptions::default() });
+        Protected::new(&loaded, &[])
+    }
+
+    fn touches(protected: &Protected, path: &str) -> bool {
+        let args = json!({"file_path": path}).as_object().unwrap().clone();
+        protected.touched("write_file", ToolKind::Edit, &args).is_some()
+    }
+
+    #[test]
+    fn guards_are_protected_and_nothing_else_is() {
+        let place = place();
+        let protected = protected(&place, &json!([]));
+        let home = place.home.display();
+        for path in [
+            ".gemini/settings.json",
+            ".gemini/new/anything",
+            "./a/../.gemini/settings.json",
+            "packages/a/.gemini/settings.json",
+            ".hookwright/hooks.json",
+            "tools/guard.sh",
+            ".env",
+            "packages/a/.env",
+            ".git",
+            ".git/config",
+            ".git/hooks/pre-commit",
+            ".git/modules/sub/config",
+            "sub/.git/hooks/post-checkout",
+            &format!("{home}/.gemini/settings.json"),
+            &format!("{home}/.gemini/trusted_hooks.json"),
+            &format!("{home}/.gemini/policies/a.toml"),
+            &format!("{home}/.hookwright/hooks.json"),
+        ] {
+            assert!(touches(&protected, path), "{path}");
+        }
+        for path in [
+            "src/main.rs",
+            "tools/other.sh",
+            ".gemini/GEMINI.md",
+            "GEMINI.md",
+            ".gitignore",
+            ".git/info/exclude",
+            "config",
+            "hooks/x",
+            ".env.example",
+            ".gemini/tmp/notes",
+            &format!("{home}/.gemini/tmp/plan.md"),
+            &format!("{home}/.gemini/GEMINI.md"),
+        ] {
+            assert!(!touches(&protected, path), "{path}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_lead_nowhere_else() {
+        let place = place();
+        let at = |name: &str| place.root.join(name);
+        std::fs::write(at("guard-copy"), "").unwrap();
+        std::fs::create_dir(at("tools")).unwrap();
+        std::fs::hard_link(at("guard-copy"), at("tools/guard.sh")).unwrap();
+        std::os::unix::fs::symlink(".gemini", at("conf")).unwrap();
+        std::os::unix::fs::symlink(".gemini/not-yet.json", at("dangling")).unwrap();
+        std::os::unix::fs::symlink("../home/.gemini/settings.json", at("user")).unwrap();
+        let protected = protected(&place, &json!([]));
+        for path in ["guard-copy", "conf/settings.json", "dangling", "user"] {
+            assert!(touches(&protected, path), "{path}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn linked_settings_count_under_both_names() {
+        let place = place();
+        std::fs::rename(place.root.join(".gemini"), place.root.join("dotfiles")).unwrap();
+        std::os::unix::fs::symlink("dotfiles", place.root.join(".gemini")).unwrap();
+        let protected = protected(&place, &json!([]));
+        assert!(touches(&protected, "dotfiles/settings.json") && touches(&protected, ".gemini/settings.json"));
+        assert!(touches(&protected, "dotfiles/hooks/new.sh"));
+    }
+
+    #[test]
+    fn the_user_adds_and_removes() {
+        let place = place();
+        let globs = json!(["deploy/**", "~/notes", "!.gemini/commands/**", "!.env", "secret/", "!secret/a"]);
+        let protected = protected(&place, &globs);
+        let notes = place.home.join("notes/a.md");
+        for path in ["deploy/a/b.sh", notes.to_str().unwrap(), "secret/a", ".gemini/settings.json", "a/.env"] {
+            assert!(touches(&protected, path), "{path}");
+        }
+        for path in [".gemini/commands/x.toml", ".env", "other"] {
+            assert!(!touches(&protected, path), "{path}");
+        }
+    }
+
+    #[test]
+    fn other_tools_that_edit_are_known_by_any_argument() {
+        let place = place();
+        let protected = protected(&place, &json!([]));
+        let args = json!({"target": ".env", "text": "x"}).as_object().unwrap().clone();
+        assert!(protected.touched("mcp_edit", ToolKind::Edit, &args).is_some());
+        assert!(protected.touched("read_file", ToolKind::Read, &args).is_none());
+        assert!(protected.touched("save_memory", ToolKind::Other, &args).is_none());
+    }
+
+    #[test]
+    fn a_worktrees_git_folder_counts() {
+        let place = place();
+        let shared = place.home.join("repo.bare");
+        std::fs::create_dir_all(shared.join("worktrees/w")).unwrap();
+        std::fs::write(place.root.join(".git"), format!("gitdir: {}\n", shared.join("worktrees/w").display())).unwrap();
+        std::fs::write(shared.join("worktrees/w/commondir"), "../..\n").unwrap();
+        let protected = protected(&place, &json!([]));
+        for path in ["config", "hooks/pre-push", "worktrees/w/config.worktree"] {
+            assert!(touches(&protected, shared.join(path).to_str().unwrap()), "{path}");
+        }
+    }
+}
