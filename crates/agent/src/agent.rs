@@ -179,7 +179,7 @@ impl Agent {
 
     /// Answers a prompt, retries demanded by AfterAgent hooks included. Files that it mentions go along.
     pub async fn prompt(&mut self, prompt: &str, cancel: &CancellationToken) -> TurnEnd {
-        let Some(expanded) = context::expand_prompt(prompt, &self.services.tool_context, cancel).await else {
+        let Some(expanded) = context::expand_prompt(prompt, &self.services.context(), cancel).await else {
             self.services.events.send(AgentEvent::TurnFinished(TurnEnd::Cancelled));
             return TurnEnd::Cancelled;
         };

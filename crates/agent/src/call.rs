@@ -279,7 +279,7 @@ impl Call<'_> {
             kind: tool.kind(),
             args: self.args.clone(),
             description: tool.describe(&args),
-            preview: tool.preview(&args, &self.services.tool_context).await,
+            preview: tool.preview(&args, &self.services.context()).await,
             rewritten: self.rewritten.clone(),
             asked_by,
             protected: None,
@@ -331,7 +331,7 @@ impl Call<'_> {
             description: tool.describe(&args),
             rewritten: self.rewritten.clone(),
         }));
-        let mut context = self.services.tool_context.clone();
+        let mut context = self.services.context();
         context.cancel = self.scope.cancel.clone();
         let (events, call_id) = (self.services.events.clone(), self.id.clone());
         context.output = OutputSink::new(move |text| {

@@ -77,6 +77,15 @@ impl Services {
         }
     }
 
+    /// What one call may use: in the working directory, wherever that is by now.
+    pub(crate) fn context(&self) -> ToolContext {
+        let mut context = self.tool_context.clone();
+        if let Some(moved) = context.workspace.moved() {
+            context.workspace = Arc::new(moved);
+        }
+        context
+    }
+
     /// The tools as the model is told of them.
     pub(crate) fn declarations(&self) -> Arc<[ToolDeclaration]> {
         let declare = |tool: &Arc<hookwright_tools::Declaration>| ToolDeclaration {

@@ -19,6 +19,7 @@ use crate::plan::{Plan, Planner};
 use crate::ready::NotReady;
 use crate::registry::{Hook, Registry, SwitchError};
 use crate::run::{Limits, Runner};
+use crate::spot::{Home, Spot};
 
 /// The hook engine of one session. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -28,7 +29,7 @@ pub struct HookEngine {
 
 struct Shared {
     planner: RwLock<Arc<Planner>>,
-    session: RwLock<Arc<Session>>,
+    home: RwLock<Arc<Home>>,
     runner: RwLock<Arc<Runner>>,
     observers: Arc<[Arc<dyn Observer>]>,
     /// How many events have had hooks to run.
@@ -91,7 +92,7 @@ impl Builder {
         HookEngine {
             shared: Arc::new(Shared {
                 planner: RwLock::new(Arc::new(Planner::new(self.registry))),
-                session: RwLock::new(Arc::new(self.session)),
+                home: RwLock::new(Arc::new(Home::new(self.session))),
                 runner: RwLock::new(Arc::new(Runner::new(self.env, self.limits))),
                 observers: self.observers.into(),
                 fired: AtomicU64::new(0),
@@ -145,7 +146,7 @@ impl HookEngine {
             offered: event.tools_on_offer().into(),
             plan,
             planner,
-            session: self.session(),
+            session: Arc::new(self.spot()),
             runner: self.runner(),
             observers: self.shared.observers.clone(),
             cancel: cancel.clone(),
@@ -216,14 +217,20 @@ impl HookEngine {
         self.update(|registry| registry.set_enabled(name, enabled))
     }
 
-    /// The session that events belong to.
+    /// The session that events belong to; its paths are those of now, should its directory have been moved.
     pub fn session(&self) -> Arc<Session> {
-        self.shared.session.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.spot().session().clone()
+    }
+
+    /// What has become of the session's directory, in words, if it is not where it was.
+    pub fn displaced(&self) -> Option<String> {
+        self.spot().complaint()
     }
 
     /// Moves to another session, as `/clear` does.
     pub fn set_session(&self, session: Session) {
-        *self.shared.session.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(session);
+        let mut home = self.shared.home.write().unwrap_or_else(PoisonError::into_inner);
+        *home = Arc::new(home.moved_into(session));
     }
 
     /// Whether a hook's command could really start, without running it.
@@ -231,7 +238,7 @@ impl HookEngine {
     /// # Errors
     /// If it could not, with the reason.
     pub fn check(&self, hook: &Hook) -> Result<(), NotReady> {
-        self.runner().check(hook, &self.session())
+        self.runner().check(hook, &self.spot())
     }
 
     /// Ends everything that hooks left running. Call it before the program ends; dropping the engine is the rough way.
@@ -252,6 +259,11 @@ impl HookEngine {
 
     fn runner(&self) -> Arc<Runner> {
         self.shared.runner()
+    }
+
+    fn spot(&self) -> Spot {
+        let home = self.shared.home.read().unwrap_or_else(PoisonError::into_inner).clone();
+        home.spot()
     }
 
     fn planner(&self) -> Arc<Planner> {

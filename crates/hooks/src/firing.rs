@@ -8,11 +8,12 @@ use tracing::Instrument;
 
 use crate::answer::{self, Decision, End, Reading, Trouble};
 use crate::event::{EventKind, Power};
-use crate::input::{Event, HookInput, Session};
+use crate::input::{Event, HookInput};
 use crate::observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
 use crate::plan::{Plan, Planner};
 use crate::registry::{FailureAction, Hook, Registry};
 use crate::run::{RunEnd, Runner};
+use crate::spot::Spot;
 
 /// Everything that the runs of one event share. Cheap to clone: every run takes one along.
 #[derive(Clone)]
@@ -24,7 +25,7 @@ pub(crate) struct Firing {
     pub(crate) offered: Arc<[String]>,
     pub(crate) plan: Arc<Plan>,
     pub(crate) planner: Arc<Planner>,
-    pub(crate) session: Arc<Session>,
+    pub(crate) session: Arc<Spot>,
     pub(crate) runner: Arc<Runner>,
     pub(crate) observers: Arc<[Arc<dyn Observer>]>,
     pub(crate) cancel: CancellationToken,

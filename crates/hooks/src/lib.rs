@@ -68,6 +68,7 @@ mod run;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod shell;
+mod spot;
 mod tool_names;
 
 pub use answer::{Answer, Captured, Cause, Decision, End, Reading, Trouble, read};

@@ -22,6 +22,9 @@ pub enum NotReady {
     /// The file is a directory.
     #[error("{0}: is a directory")]
     Directory(String),
+    /// The working directory is gone.
+    #[error("the working directory {0} does not exist")]
+    NoDirectory(String),
     /// The file may not be executed.
     #[error("{0}: not executable")]
     NotExecutable(String),
@@ -40,7 +43,7 @@ impl NotReady {
     pub fn exit_code(&self) -> i32 {
         match self {
             NotReady::NotFound(_) | NotReady::Missing(_) | NotReady::NoInterpreter { .. } => 127,
-            NotReady::Directory(_) | NotReady::NotExecutable(_) => 126,
+            NotReady::Directory(_) | NotReady::NotExecutable(_) | NotReady::NoDirectory(_) => 126,
         }
     }
 
@@ -50,6 +53,7 @@ impl NotReady {
             NotReady::NotFound(name) => format!("install `{name}`, or give its full path in the hook's command"),
             NotReady::Missing(path) => format!("create {path}, or correct the path in the hook's command"),
             NotReady::Directory(path) => format!("name a file inside {path}"),
+            NotReady::NoDirectory(path) => format!("put {path} back, or start again in a directory that is there"),
             NotReady::NotExecutable(path) => format!("run: chmod +x '{}'", path.replace('\'', r"'\''")),
             NotReady::NoInterpreter { interpreter, script } => {
                 format!("install {interpreter}, or change the first line of {script}")

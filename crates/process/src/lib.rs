@@ -22,10 +22,10 @@ pub use lines::{Conversation, HearError};
 pub use room::{Place, Room, Shares};
 pub use signal::signal_name;
 pub use system::limits::raise_descriptor_limit;
-pub use system::{Groups, Process};
+pub use system::{Directory, Groups, Process};
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
@@ -37,10 +37,23 @@ pub struct Program<'a> {
     pub name: &'a OsStr,
     /// What it is given.
     pub args: &'a [OsString],
-    /// Where it runs.
+    /// Where it runs: the path as it is now.
     pub cwd: &'a Path,
+    /// The same directory held open, if it is: it counts, whatever the path leads to by then.
+    pub directory: Option<&'a Directory>,
     /// The whole environment; of a name that comes twice the last counts.
     pub env: &'a mut dyn Iterator<Item = (&'a OsStr, &'a OsStr)>,
+}
+
+/// Where a directory is that was opened earlier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Where it was.
+    InPlace,
+    /// Here.
+    Moved(PathBuf),
+    /// Nowhere, or nowhere that this program can reach.
+    Gone,
 }
 
 /// What a process can read.

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, PipeReader, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-use crate::{Capture, Exit, Finished, Input, Keep, Live, Output, Program, Step, Until};
+use crate::{Capture, Exit, Finished, Input, Keep, Live, Output, Program, Standing, Step, Until};
 
 /// How long an ended process's pipes may stay quiet before they count as read: the threads run beside us.
 const SETTLE: Duration = Duration::from_millis(10);
@@ -300,6 +301,27 @@ impl Groups {
 
     fn lock(&self) -> MutexGuard<'_, HashSet<u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A directory by its path: one that a program works in cannot be moved here.
+#[derive(Clone, Debug)]
+pub struct Directory(PathBuf);
+
+impl Directory {
+    /// A directory to come back to.
+    pub fn open(path: impl Into<PathBuf>) -> Self {
+        Directory(path.into())
+    }
+
+    /// Where it was.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where it is now.
+    pub fn standing(&self) -> Standing {
+        if self.0.is_dir() { Standing::InPlace } else { Standing::Gone }
     }
 }
 

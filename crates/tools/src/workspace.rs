@@ -1,15 +1,18 @@
 //! Where tools may go: the workspace's roots, and how a path the model wrote becomes a real one inside them.
 //! Resolves and refuses; opens nothing.
 
+use hookwright_process::{Directory, Standing};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// The directories tools may touch. All paths are real ones: symlinks resolved, `..` gone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Workspace {
     directory: PathBuf,
+    /// The same, held open.
+    home: Directory,
     roots: Vec<PathBuf>,
 }
 
@@ -75,7 +78,16 @@ impl Workspace {
                 roots.push(root);
             }
         }
-        Ok(Self { directory, roots })
+        let home = Directory::open(&directory);
+        Ok(Self { directory, home, roots })
+    }
+
+    /// The workspace as it is now, if its directory has been moved.
+    pub fn moved(&self) -> Option<Self> {
+        let Standing::Moved(directory) = self.home.standing() else { return None };
+        let others = self.roots.iter().skip(1).cloned();
+        let roots = std::iter::once(directory.clone()).chain(others).collect();
+        Some(Self { directory, home: self.home.clone(), roots })
     }
 
     /// The working directory: relative paths start here.

@@ -86,7 +86,7 @@ async fn inject(
     args: &str,
     cancel: &CancellationToken,
 ) -> Result<Vec<Part>, CommandError> {
-    let mut context = services.tool_context.clone();
+    let mut context = services.context();
     context.cancel = cancel.clone();
     let read = file::read(path, &context).await;
     if cancel.is_cancelled() {

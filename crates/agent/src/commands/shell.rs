@@ -140,7 +140,7 @@ impl BlockRunner<'_> {
             kind: self.tool.kind(),
             args: block.args.clone(),
             description: self.tool.describe(&args),
-            preview: self.tool.preview(&args, &self.services.tool_context).await,
+            preview: self.tool.preview(&args, &self.services.context()).await,
             rewritten: Vec::new(),
             asked_by: None,
             protected: None,
@@ -151,7 +151,7 @@ impl BlockRunner<'_> {
         let args = Value::Object(block.args.clone());
         let told = format!("/{} runs {}", self.name, self.tool.describe(&args));
         self.services.events.send(AgentEvent::Note(told));
-        let mut context = self.services.tool_context.clone();
+        let mut context = self.services.context();
         context.cancel = self.scope.cancel.clone();
         let result = self.tool.run(&args, &context).await;
         if self.scope.is_cancelled() {

@@ -95,6 +95,10 @@ impl Conductor {
 
     /// Reads the configuration again. A broken one changes nothing.
     fn reload(&mut self, changed: &[PathBuf]) {
+        // Whatever stands in the directory's place now is another project, and may hold fewer guards.
+        if let Some(moved) = self.services().hooks.displaced() {
+            return self.reply(Reply::error(format!("{moved}; the hooks stay as they were")));
+        }
         let loaded = match self.options.load(&self.world) {
             Ok(loaded) => loaded,
             Err(error) => return self.reply(Reply::error(error)),

@@ -29,7 +29,7 @@ pub(super) async fn run(agent: &mut Agent, command: String, cancel: Cancellation
         description: command.clone(),
         rewritten: Vec::new(),
     }));
-    let mut context = services.tool_context.clone();
+    let mut context = services.context();
     context.cancel = cancel;
     let (events, id) = (services.events.clone(), call_id.clone());
     context.output =

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, Until};
+use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, Standing, Until};
 use tokio_util::sync::CancellationToken;
 
 use super::words::{Invocation, SESSION_VARIABLES};
@@ -14,6 +14,7 @@ use crate::files::Whereabouts;
 use crate::input::{HookInput, Session};
 use crate::ready::{self, NotReady, Places};
 use crate::registry::CommandAction;
+use crate::spot::Spot;
 
 /// Where programs are looked for if the environment does not say.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -25,13 +26,16 @@ impl Runner {
         action: &CommandAction,
         timeout: Duration,
         input: &HookInput,
-        session: &Session,
+        session: &Spot,
         cancel: &CancellationToken,
     ) -> RunEnd {
         // The clock runs from before the start, so that nothing a hook does to its start can stop it.
         let deadline = tokio::time::Instant::now() + timeout;
         if cancel.is_cancelled() {
             return RunEnd::not_run(End::Cancelled);
+        }
+        if let Err(end) = self.has_its_place(action, session) {
+            return RunEnd::not_run(end);
         }
         let mut process = match self.start_when_free(action, input, session, deadline, cancel).await {
             Ok(started) => started,
@@ -55,7 +59,10 @@ impl Runner {
         if matches!(end, End::Exited(126 | 127))
             && let Err(reason) = self.check_command(action, session)
         {
-            end = not_started(reason);
+            end = match session.complaint() {
+                Some(complaint) => End::NoRoom(format!("{complaint}, and {reason}")),
+                None => not_started(reason),
+            };
         }
         RunEnd {
             end,
@@ -67,6 +74,21 @@ impl Runner {
         }
     }
 
+    /// A hook whose directory is gone, or that looks for something where the directory was, fails by no fault of its own.
+    fn has_its_place(&self, action: &CommandAction, session: &Spot) -> Result<(), End> {
+        let Some(complaint) = session.complaint() else { return Ok(()) };
+        // Looked at again: it may have been a while since the event.
+        if session.directory.standing() == Standing::Gone {
+            return Err(End::NoRoom(complaint));
+        }
+        let before = session.directory.path().to_string_lossy();
+        let mut named = std::iter::once(&action.command).chain(action.env.iter().map(|(_, value)| value));
+        if named.any(|text| text.contains(&*before)) {
+            return Err(End::NoRoom(format!("{complaint}, and it names the old path")));
+        }
+        self.check_command(action, session).map_err(|reason| End::NoRoom(format!("{complaint}, and {reason}")))
+    }
+
     /// Starts the command. A program that somebody is still writing cannot be executed for that moment, and neither can
     /// one that has just been written while another thread starts a process; both pass quickly. Where this machine has
     /// no room for one more process, it may have some before the hook's time is over.
@@ -74,7 +96,7 @@ impl Runner {
         &self,
         action: &CommandAction,
         input: &HookInput,
-        session: &Session,
+        session: &Spot,
         deadline: tokio::time::Instant,
         cancel: &CancellationToken,
     ) -> Result<Process, End> {
@@ -91,11 +113,9 @@ impl Runner {
                 NotStarted::NoRoom(_) if in_time => pause = pause.min(LONGEST / 4),
                 NotStarted::NoRoom(error) => return Err(End::NoRoom(error.to_string())),
                 // The system blames the program even if it is the working directory that is gone.
-                NotStarted::Busy(_) | NotStarted::Failed(_) if !session.cwd.is_dir() => {
-                    let message = format!("the working directory {} does not exist", session.cwd.display());
-                    return Err(End::NoRoom(message));
+                NotStarted::Busy(end) | NotStarted::Failed(end) => {
+                    return Err(session.complaint().map_or(end, End::NoRoom));
                 }
-                NotStarted::Busy(end) | NotStarted::Failed(end) => return Err(end),
             }
             tokio::select! {
                 () = cancel.cancelled() => return Err(End::Cancelled),
@@ -105,7 +125,7 @@ impl Runner {
     }
 
     /// Starts the command, without a shell in between where it needs none.
-    fn start(&self, action: &CommandAction, input: &HookInput, session: &Session) -> Result<Process, NotStarted> {
+    fn start(&self, action: &CommandAction, input: &HookInput, session: &Spot) -> Result<Process, NotStarted> {
         if let Invocation::Direct { words, .. } = &action.invocation
             && self.direct_is_faithful
         {
@@ -130,7 +150,7 @@ impl Runner {
         words: &[OsString],
         action: &CommandAction,
         input: &HookInput,
-        session: &Session,
+        session: &Spot,
     ) -> Result<Option<Process>, NotStarted> {
         let [name, args @ ..] = words else { return Ok(None) };
         let program = ready::find_program(name, &self.places(action, session))
@@ -158,7 +178,7 @@ impl Runner {
         args: &[OsString],
         action: &CommandAction,
         input: &HookInput,
-        session: &Session,
+        session: &Spot,
     ) -> std::io::Result<Process> {
         let session_env = session_environment(session);
         let base = self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
@@ -167,13 +187,14 @@ impl Runner {
         let place = session.cwd.is_absolute().then_some((OsStr::new("PWD"), session.cwd.as_os_str()));
         let of_session = session_env.iter().map(|(name, value)| (OsStr::new(*name), *value));
         let mut env = base.chain(place).chain(of_session).chain(own);
-        let mut program = Program { path, name, args, cwd: &session.cwd, env: &mut env };
+        let directory = Some(&session.directory);
+        let mut program = Program { path, name, args, cwd: &session.cwd, directory, env: &mut env };
         let (input, output) = (Input::Pieces(input.pieces().to_vec()), Output::Apart(Keep::Head(self.limits.output)));
         Process::spawn(&mut program, input, output, &self.groups)
     }
 
     /// A variable as the hook's process will see it.
-    pub(super) fn variable(&self, name: &str, action: &CommandAction, session: &Session) -> Option<OsString> {
+    pub(super) fn variable(&self, name: &str, action: &CommandAction, session: &Spot) -> Option<OsString> {
         let own = action.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| OsString::from(value));
         let of_session = || {
             let env = session_environment(session);
@@ -183,13 +204,16 @@ impl Runner {
     }
 
     /// Whether the command could start.
-    pub(super) fn check_command(&self, action: &CommandAction, session: &Session) -> Result<(), NotReady> {
+    pub(super) fn check_command(&self, action: &CommandAction, session: &Spot) -> Result<(), NotReady> {
+        if session.standing == Standing::Gone {
+            return Err(NotReady::NoDirectory(session.directory.path().display().to_string()));
+        }
         let variable = |name: &str| self.variable(name, action, session);
         ready::check(action, &Whereabouts { cwd: &session.cwd, variable: &variable })
     }
 
     /// Where its program is looked for; a hook may bring its own search path.
-    fn places<'a>(&'a self, action: &'a CommandAction, session: &'a Session) -> Places<'a> {
+    fn places<'a>(&'a self, action: &'a CommandAction, session: &'a Spot) -> Places<'a> {
         let own = action.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| OsStr::new(path));
         let path = own.or_else(|| lookup(&self.env, "PATH")).unwrap_or(OsStr::new(DEFAULT_PATH));
         Places { path, cwd: &session.cwd }

@@ -14,9 +14,10 @@ use hookwright_process::Groups;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, Captured, End};
-use crate::input::{HookInput, Session};
+use crate::input::HookInput;
 use crate::ready::{self, NotReady, Places};
 use crate::registry::{Action, Hook, HookFunction};
+use crate::spot::Spot;
 use queue::Queue;
 
 /// Bounds on every run.
@@ -94,7 +95,7 @@ impl Runner {
         &self,
         hook: &Hook,
         input: &HookInput,
-        session: &Session,
+        session: &Spot,
         max_parallel: Option<NonZeroU32>,
         cancel: &CancellationToken,
     ) -> RunEnd {
@@ -115,7 +116,7 @@ impl Runner {
     }
 
     /// Whether a hook's command could start.
-    pub(crate) fn check(&self, hook: &Hook, session: &Session) -> Result<(), NotReady> {
+    pub(crate) fn check(&self, hook: &Hook, session: &Spot) -> Result<(), NotReady> {
         match &hook.action {
             Action::Function(_) => Ok(()),
             Action::Command(action) => self.check_command(action, session),

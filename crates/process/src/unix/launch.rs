@@ -38,20 +38,25 @@ fn above_standard(fd: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
 
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 fn start(program: &mut Program<'_>, stdio: [BorrowedFd<'_>; 3]) -> io::Result<Pid> {
-    use super::sys::{self, Strings};
+    use super::directory::Directory;
+    use super::sys::{self, Cwd, Strings};
     use std::collections::BTreeMap;
     use std::ffi::OsStr;
 
     // There a relative program is looked for now here, now in the new directory, depending on the system's version.
     let absolute = cfg!(target_vendor = "apple").then(|| program.cwd.join(program.path));
     let path = absolute.as_deref().unwrap_or(program.path);
+    let cwd = match program.directory.and_then(Directory::handle) {
+        Some(handle) => Cwd::Open(handle),
+        None => Cwd::At(program.cwd.as_os_str()),
+    };
     let mut args = Strings::default();
     args.push(&[program.name])?;
     program.args.iter().try_for_each(|arg| args.push(&[arg]))?;
     let by_name: BTreeMap<&OsStr, &OsStr> = (&mut *program.env).collect();
     let mut env = Strings::default();
     by_name.into_iter().try_for_each(|(name, value)| env.push(&[name, OsStr::new("="), value]))?;
-    sys::spawn(path.as_os_str(), &args, &env, program.cwd.as_os_str(), stdio)
+    sys::spawn(path.as_os_str(), &args, &env, cwd, stdio)
 }
 
 /// The standard library's way: a group, but no session.

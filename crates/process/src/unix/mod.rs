@@ -1,5 +1,6 @@
 //! Processes on Unix: real pipes, a session and a group of their own, signals to the whole group.
 
+mod directory;
 mod feed;
 mod group;
 mod groups;
@@ -12,6 +13,7 @@ mod stream;
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 mod sys;
 
+pub use directory::Directory;
 pub use groups::Groups;
 pub use process::Process;
 pub(crate) use process::{Hearing, Speaking, converse};

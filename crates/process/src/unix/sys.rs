@@ -2,7 +2,7 @@
 //! processes, which Linux has, a signal to the group behind one and the wait for its process's end.
 #![expect(unsafe_code, reason = "calls of the C library; each block says why it is sound")]
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_short};
+use std::ffi::{CString, OsStr, c_char, c_int, c_short};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -51,6 +51,14 @@ impl Strings {
     }
 }
 
+/// Where a program starts.
+#[derive(Clone, Copy)]
+pub(super) enum Cwd<'a> {
+    At(&'a OsStr),
+    /// In the directory with this descriptor, which is above the three standard ones too.
+    Open(BorrowedFd<'a>),
+}
+
 /// Starts a program as the leader of a new session, and so of a new group, without a controlling terminal. No page
 /// tables are copied, and errors of the program's start come back as the system's own.
 ///
@@ -59,11 +67,11 @@ pub(super) fn spawn(
     path: &OsStr,
     args: &Strings,
     env: &Strings,
-    cwd: &OsStr,
+    cwd: Cwd<'_>,
     stdio: [BorrowedFd<'_>; 3],
 ) -> io::Result<Pid> {
-    let (path, cwd) = (CString::new(path.as_bytes())?, CString::new(cwd.as_bytes())?);
-    let actions = Actions::new(&cwd, stdio)?;
+    let path = CString::new(path.as_bytes())?;
+    let actions = Actions::new(cwd, stdio)?;
     let attributes = Attributes::new()?;
     let (args, env) = (args.pointers(), env.pointers());
     let mut pid: libc::pid_t = 0;
@@ -79,7 +87,7 @@ pub(super) fn spawn(
 struct Actions(libc::posix_spawn_file_actions_t);
 
 impl Actions {
-    fn new(cwd: &CStr, stdio: [BorrowedFd<'_>; 3]) -> io::Result<Self> {
+    fn new(cwd: Cwd<'_>, stdio: [BorrowedFd<'_>; 3]) -> io::Result<Self> {
         let mut raw = MaybeUninit::uninit();
         // SAFETY: the call initialises what it is pointed to, or says that it has not.
         check(unsafe { libc::posix_spawn_file_actions_init(raw.as_mut_ptr()) })?;
@@ -89,8 +97,17 @@ impl Actions {
             // SAFETY: the object is initialised; descriptors are plain numbers to this call.
             check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut actions.0, fd.as_raw_fd(), number) })?;
         }
-        // SAFETY: the object is initialised, and the call copies the string.
-        check(unsafe { libc::posix_spawn_file_actions_addchdir_np(&mut actions.0, cwd.as_ptr()) })?;
+        match cwd {
+            Cwd::At(path) => {
+                let path = CString::new(path.as_bytes())?;
+                // SAFETY: the object is initialised, and the call copies the string.
+                check(unsafe { libc::posix_spawn_file_actions_addchdir_np(&mut actions.0, path.as_ptr()) })?;
+            }
+            // SAFETY: the object is initialised; descriptors are plain numbers to this call.
+            Cwd::Open(handle) => {
+                check(unsafe { libc::posix_spawn_file_actions_addfchdir_np(&mut actions.0, handle.as_raw_fd()) })?
+            }
+        }
         Ok(actions)
     }
 }

@@ -53,7 +53,7 @@ impl Place {
         let pairs = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("TWICE", "first"), ("TWICE", "second")];
         let mut env = pairs.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
         let name = OsStr::new(name);
-        work(&mut Program { path, name, args: &args, cwd: self.dir.path(), env: &mut env })
+        work(&mut Program { path, name, args: &args, cwd: self.dir.path(), directory: None, env: &mut env })
     }
 
     pub(crate) fn shell(&self, script: &str) -> Process {

@@ -65,6 +65,7 @@ pub(crate) fn start(command: &str, directory: &Path, ctx: &ToolContext) -> io::R
         name: shell.file_name().unwrap_or(OsStr::new("sh")),
         args: &[OsString::from("-c"), OsString::from(command)],
         cwd: directory,
+        directory: None,
         env: &mut env,
     };
     let (sink, mut decoder) = (ctx.output.clone(), Utf8Stream::default());

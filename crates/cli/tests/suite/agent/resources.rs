@@ -102,3 +102,76 @@ fn hooks_have_the_limit_on_descriptors_that_was_there_before_it_was_raised() {
     let ours: Vec<String> = sandbox.read("ours").split_whitespace().map(str::to_owned).collect();
     assert_eq!(ours[3..5], ["500", "500"]);
 }
+
+/// A project of its own, whose guard says no to writing and notes where it is.
+fn guarded(command: &str) -> Sandbox {
+    let sandbox = crate::sandbox();
+    sandbox.script("guard.sh", "pwd >> ran; echo \"$GEMINI_PROJECT_DIR\" >> ran; echo never >&2; exit 2");
+    let command = command.replace("@PROJECT@", sandbox.project().to_str().unwrap());
+    let hook = json!({"type": "command", "name": "guard", "command": command});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "write_file", "hooks": [hook]}]}}));
+    sandbox
+}
+
+/// The model runs a command, then writes a file.
+fn command_then_write(sandbox: &Sandbox, command: &str) -> Run {
+    let replay = Replay::new()
+        .calls("run_shell_command", json!({"command": command}))
+        .calls("write_file", json!({"file_path": "denied.txt", "content": "x"}))
+        .calls("run_shell_command", json!({"command": "pwd > shell"}))
+        .says("done");
+    prompt(sandbox, "go", &replay, &[]).exits(0)
+}
+
+#[test]
+fn a_directory_that_is_moved_away_takes_its_guards_along() {
+    for (command, replaced) in [
+        (".gemini/hooks/guard.sh", "true"),
+        ("sh .gemini/hooks/guard.sh", "true"),
+        ("$GEMINI_PROJECT_DIR/.gemini/hooks/guard.sh", "true"),
+        // Another project in its place, without guards: the session goes on in its own.
+        (
+            "\"$GEMINI_PROJECT_DIR\"/.gemini/hooks/guard.sh || exit 2",
+            "mkdir -p ../project/.gemini && echo {} > ../project/.gemini/settings.json",
+        ),
+    ] {
+        let sandbox = guarded(command);
+        let moved = sandbox.beside("moved");
+        // Long enough for a changed configuration to be noticed.
+        let run = command_then_write(&sandbox, &format!("mv ../project ../moved && {replaced} && sleep 1.5"));
+        has(&run.stderr, "never");
+        assert!(!sandbox.has("denied.txt") && !moved.join("denied.txt").exists(), "{command}");
+        let moved = moved.to_str().unwrap();
+        let ran = std::fs::read_to_string(format!("{moved}/ran")).unwrap();
+        assert_eq!(ran.lines().collect::<Vec<_>>(), [moved, moved], "{command}: {run:#?}");
+        assert_eq!(std::fs::read_to_string(format!("{moved}/shell")).unwrap().trim(), moved, "tools are there too");
+    }
+}
+
+#[test]
+fn a_guard_that_was_left_behind_by_a_move_blocks() {
+    for command in [
+        "@PROJECT@/.gemini/hooks/guard.sh",
+        "sh @PROJECT@/.gemini/hooks/guard.sh",
+        "cat && @PROJECT@/.gemini/hooks/guard.sh; exit 0",
+    ] {
+        let sandbox = guarded(command);
+        let run = command_then_write(&sandbox, "mv ../project ../moved");
+        has(&run.stderr, "for want of room: the working directory");
+        has(&run.stderr, "was moved to");
+        let moved = sandbox.beside("moved/denied.txt");
+        assert!(!sandbox.has("denied.txt") && !moved.exists(), "{command}: {run:#?}");
+    }
+}
+
+#[test]
+fn where_the_directory_is_gone_nothing_runs_unguarded() {
+    for (command, replaced) in [("exit 0", "true"), ("/bin/true", "mkdir ../project"), ("cat", "ln -s /tmp ../project")]
+    {
+        let sandbox = guarded(command);
+        let run = command_then_write(&sandbox, &format!("rm -rf ../project && {replaced}"));
+        has(&run.stderr, "for want of room: the working directory");
+        has(&run.stderr, "does not exist");
+        assert!(!sandbox.has("denied.txt"), "{command}: {run:#?}");
+    }
+}

@@ -1,0 +1,131 @@
+//! A directory that is held open, so that it is still the same one when somebody has moved it.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags, Stat};
+
+use crate::Standing;
+
+/// A directory by its path, and itself. Cheap to clone. Where it could not be opened, it is only a path.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    path: PathBuf,
+    open: Option<Open>,
+}
+
+#[derive(Clone, Debug)]
+struct Open {
+    handle: Arc<OwnedFd>,
+    identity: Identity,
+}
+
+/// What tells a directory from all others for as long as it is open: its device and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity(u64, u64);
+
+impl From<Stat> for Identity {
+    #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, reason = "the types differ from system to system")]
+    fn from(of: Stat) -> Self {
+        Identity(of.st_dev as u64, of.st_ino as u64)
+    }
+}
+
+#[cfg(target_os = "linux")]
+const HOW: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const HOW: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+impl Directory {
+    /// Opens a directory, to know it again wherever it is moved.
+    pub fn open(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let open = || {
+            let handle = rustix::fs::open(&path, HOW, Mode::empty())?;
+            // The three standard numbers are given to programs before they change their directory.
+            let handle = if handle.as_raw_fd() > 2 { handle } else { rustix::io::fcntl_dupfd_cloexec(&handle, 3)? };
+            let identity = Identity::from(rustix::fs::fstat(&handle)?);
+            rustix::io::Result::Ok(Open { handle: Arc::new(handle), identity })
+        };
+        let open = open().ok();
+        Directory { path, open }
+    }
+
+    /// Where it was.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where it is now. One look at the path, as long as it has not been moved.
+    pub fn standing(&self) -> Standing {
+        let Some(open) = &self.open else {
+            return if self.path.is_dir() { Standing::InPlace } else { Standing::Gone };
+        };
+        let leads_there = |path: &Path| rustix::fs::stat(path).is_ok_and(|of| Identity::from(of) == open.identity);
+        if leads_there(&self.path) {
+            return Standing::InPlace;
+        }
+        match path_of(open.handle.as_fd()) {
+            Some(path) if leads_there(&path) => Standing::Moved(path),
+            _ => Standing::Gone,
+        }
+    }
+
+    pub(super) fn handle(&self) -> Option<BorrowedFd<'_>> {
+        self.open.as_ref().map(|open| open.handle.as_fd())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn path_of(handle: BorrowedFd<'_>) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd())).ok()
+}
+
+#[cfg(target_vendor = "apple")]
+fn path_of(handle: BorrowedFd<'_>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let path = rustix::fs::getpath(handle).ok()?;
+    Some(std::ffi::OsString::from_vec(path.into_bytes()).into())
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn path_of(_: BorrowedFd<'_>) -> Option<PathBuf> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_known_again_wherever_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (here, there) = (root.join("here"), root.join("there (deleted)"));
+        std::fs::create_dir(&here).unwrap();
+        let directory = Directory::open(&here);
+        assert_eq!(directory.standing(), Standing::InPlace);
+        std::fs::rename(&here, &there).unwrap();
+        assert_eq!(directory.standing(), Standing::Moved(there.clone()));
+        // Another one in its place is another one, and a link to it leads there again.
+        std::fs::create_dir(&here).unwrap();
+        assert_eq!(directory.standing(), Standing::Moved(there.clone()));
+        std::fs::remove_dir(&here).unwrap();
+        std::os::unix::fs::symlink(&there, &here).unwrap();
+        assert_eq!(directory.standing(), Standing::InPlace);
+        std::fs::remove_dir(&there).unwrap();
+        assert_eq!(directory.standing(), Standing::Gone);
+        std::fs::create_dir(&there).unwrap();
+        assert_eq!(directory.standing(), Standing::Gone);
+    }
+
+    #[test]
+    fn one_that_was_never_there_is_a_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Directory::open(folder.path().join("later"));
+        assert_eq!(directory.standing(), Standing::Gone);
+        std::fs::create_dir(directory.path()).unwrap();
+        assert_eq!(directory.standing(), Standing::InPlace);
+    }
+}
