@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::{Event, HookEngine, HookInput, Observer, Outcome, RunReport, RunStart, Said};
+use hookwright_hooks::{Event, EventKind, HookEngine, HookInput, Observer, Outcome, RunReport, RunStart, Said};
 use hookwright_model::{AnyModel, GenerationConfig, ToolDeclaration};
 use hookwright_tools::{ToolContext, ToolSet};
 use tokio::sync::Mutex;
@@ -69,12 +69,7 @@ impl Services {
 
     /// Passes on words of and about hooks.
     pub(crate) fn pass_on<E: Event>(&self, messages: &[Said], warnings: &[Said]) {
-        for Said { hook, source, text } in messages.iter().cloned() {
-            self.events.send(AgentEvent::HookMessage { event: E::KIND, hook, source, text });
-        }
-        for Said { hook, source, text } in warnings.iter().cloned() {
-            self.events.send(AgentEvent::HookWarning { event: E::KIND, hook, source, text });
-        }
+        HookEvents(self.events.clone()).later(E::KIND, messages, warnings);
     }
 
     /// What one call may use: in the working directory, wherever that is by now.
@@ -109,6 +104,15 @@ impl Observer for HookEvents {
             source: run.source.clone(),
             total: run.total,
         });
+    }
+
+    fn later(&self, event: EventKind, messages: &[Said], warnings: &[Said]) {
+        for Said { hook, source, text } in messages.iter().cloned() {
+            self.0.send(AgentEvent::HookMessage { event, hook, source, text });
+        }
+        for Said { hook, source, text } in warnings.iter().cloned() {
+            self.0.send(AgentEvent::HookWarning { event, hook, source, text });
+        }
     }
 
     fn finished(&self, run: &RunReport, input: &HookInput) {

@@ -87,6 +87,11 @@ impl Answer {
         Answer { additional_context: Some(text.into()), ..Answer::default() }
     }
 
+    /// Whether it changes what later hooks of a plan would see.
+    pub(crate) fn rewrites(&self) -> bool {
+        self.tool_input.is_some() || self.llm_request.is_some() || self.additional_context.is_some()
+    }
+
     /// Whether it denies or stops: the two things that end a sequential plan.
     pub fn ends_plan(&self) -> bool {
         self.stop || self.decision == Some(Decision::Deny)
@@ -217,6 +222,12 @@ fn read_success(kind: EventKind, stdout: &Captured) -> Reading {
     if text.is_empty() {
         return Reading::default();
     }
+    if let Some(problem) = no_text(text) {
+        let text: String = text.chars().filter(|char| !matches!(*char, '\0' | char::REPLACEMENT_CHARACTER)).collect();
+        let mut reading = message(text.trim());
+        reading.troubles.push(Trouble { cause: Some(Cause::Output), text: format!("its output {problem}") });
+        return reading;
+    }
     let problem = match Fields::parse(text) {
         Ok(Some(fields)) => return fields.read(kind),
         Ok(None) if !fields::holds_an_answer(text) => return read_text(kind, text),
@@ -229,6 +240,45 @@ fn read_success(kind: EventKind, stdout: &Captured) -> Reading {
     let mut reading = message(text);
     reading.troubles.push(Trouble { cause: Some(Cause::Output), text: format!("its output {problem}") });
     reading
+}
+
+/// Why a program's output is nothing to be read: a no in it would not be heard.
+fn no_text(text: &str) -> Option<&'static str> {
+    // What decoding makes of a UTF-16 byte order mark.
+    if text.starts_with("\u{fffd}\u{fffd}") {
+        return Some("is UTF-16, which is not read; answers are UTF-8");
+    }
+    text.contains('\0').then_some("holds NUL bytes, as UTF-16 does; answers are UTF-8")
+}
+
+/// A guard's no must be heard: an answer that seems to say something which does not count is a failure.
+pub(crate) fn hear_guard(reading: &mut Reading, end: &End, stdout: &Captured) {
+    if *end != End::Exited(0) || reading.answer.ends_plan() {
+        return;
+    }
+    let Ok(Some(fields)) = Fields::parse(trim(&stdout.text)) else { return };
+    if let Some(text) = fields.unheard() {
+        reading.troubles.push(Trouble { cause: Some(Cause::Output), text });
+    }
+}
+
+/// What is left of the answer of a hook that nobody waits for: its words.
+pub(crate) fn without_a_say(reading: &mut Reading) {
+    let answer = std::mem::take(&mut reading.answer);
+    let decides = answer.ends_plan() || answer.decision == Some(Decision::Ask);
+    let changes = answer.rewrites()
+        || answer.llm_response.is_some()
+        || answer.tool_config.is_some()
+        || answer.tail_call.is_some()
+        || answer.clear_context;
+    if decides || changes {
+        let why = answer.reason.or(answer.stop_reason).map(|reason| format!(": {reason}")).unwrap_or_default();
+        let what = if decides { "decided" } else { "changed" };
+        let text = format!("runs beside its event (`async`), so what it {what} does not count{why}");
+        reading.troubles.push(Trouble { cause: None, text });
+    }
+    let (system_message, suppress_output) = (answer.system_message, answer.suppress_output);
+    reading.answer = Answer { system_message, suppress_output, ..Answer::default() };
 }
 
 /// A JSON answer without its end: what it had decided counts, if nothing that it wanted changed is lost.

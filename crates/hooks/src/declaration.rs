@@ -25,6 +25,9 @@ impl Hook {
             on_error,
             locked,
             duty,
+            // What other settings say of it.
+            required: _,
+            enabled,
             // Moves whenever something above it is edited.
             place: _,
         } = self;
@@ -43,6 +46,8 @@ impl Hook {
             ("onError", failures(on_error)),
             ("locked", flag(*locked)),
             ("guard", flag(*duty == Duty::Guard)),
+            ("async", flag(*duty == Duty::Beside)),
+            ("enabled", if *enabled { String::new() } else { "false".to_owned() }),
         ]
     }
 }

@@ -15,6 +15,7 @@ use jsonc_parser::common::Ranged;
 
 use crate::diagnostic::{Diagnostic, SourceText};
 use crate::event::{EVENTS, EventKind, Subject};
+use crate::guard::{self, Lost, Required};
 use crate::jsonc::{Document, last, lowercase_first};
 use crate::matcher::{Matcher, matches_everything, words};
 use crate::registry::{Hook, OnError, Source};
@@ -54,12 +55,14 @@ pub struct Declared {
     pub config: HooksConfig,
     /// What is wrong with it, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
+    /// What was written as a guard and is none.
+    pub lost: Vec<Lost>,
 }
 
 impl Declared {
     /// A layer without hooks: one whose file is missing, or could not be read.
     pub fn empty(source: Source, diagnostics: Vec<Diagnostic>) -> Self {
-        Declared { source, hooks: Vec::new(), config: HooksConfig::default(), diagnostics }
+        Declared { source, hooks: Vec::new(), config: HooksConfig::default(), diagnostics, lost: Vec::new() }
     }
 }
 
@@ -72,6 +75,8 @@ pub struct HooksConfig {
     pub disabled: Vec<String>,
     /// What counts when a hook fails.
     pub on_error: OnError,
+    /// Hooks that must be there, and awake.
+    pub required: Vec<Required>,
     /// How often in a row AfterAgent may demand a retry.
     pub max_agent_retries: Option<u32>,
     /// The most commands that run at once.
@@ -83,7 +88,8 @@ pub struct HooksConfig {
 /// The keys of `hooks` that are no events.
 const HOOKS_SWITCHES: [&str; 3] = ["enabled", "disabled", "notifications"];
 /// The keys of `hooksConfig`.
-const CONFIG_KEYS: [&str; 6] = ["enabled", "disabled", "notifications", "onError", "maxAgentRetries", "maxParallel"];
+const CONFIG_KEYS: [&str; 7] =
+    ["enabled", "disabled", "notifications", "onError", "required", "maxAgentRetries", "maxParallel"];
 
 /// Reads a layer out of its text.
 pub fn declare(layer: &Layer<'_>) -> Declared {
@@ -131,6 +137,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
             switches.push(HooksConfig { enabled: self.read.boolean(tools, "enableHooks"), ..HooksConfig::default() });
         }
         self.declared.config = combine(switches);
+        self.declared.lost = guard::lost(root, &self.declared.hooks, self.read.source, &self.read.diagnostics);
         self.read.diagnostics.sort_by_key(|diagnostic| diagnostic.span.as_ref().map(|span| (span.line, span.column)));
         self.declared.diagnostics.append(&mut self.read.diagnostics);
     }
@@ -205,7 +212,20 @@ impl<'a, 'l> Declarer<'a, 'l> {
         let Some(list) = self.read.array(&property.value, "`hooks` should be an array", "an array of hooks") else {
             return;
         };
+        let first = self.declared.hooks.len();
         self.hooks(kind, list, &Common { matcher, matcher_text, sequential });
+        if let Some(property) = last(object, "matcher") {
+            self.check_guards(first, property);
+        }
+    }
+
+    /// A guard that can never run is worse than none.
+    fn check_guards(&mut self, first: usize, matcher: &ObjectProp<'_>) {
+        let asleep = self.declared.hooks[first..].iter().find(|hook| hook.is_guard() && !hook.can_match());
+        let Some(name) = asleep.map(|hook| hook.id().to_owned()) else { return };
+        let text = format!("guard `{name}` can never run: this matcher matches nothing that is known");
+        let wrong = self.read.error(&matcher.value, text);
+        self.read.report(wrong);
     }
 
     fn matcher(&mut self, kind: EventKind, object: &Object<'_>, text: Option<&str>) -> Matcher {
@@ -318,6 +338,25 @@ impl<'a, 'l> Declarer<'a, 'l> {
         }
     }
 
+    /// `required`: names, each with its place.
+    fn required(&mut self, object: &Object<'_>) -> Vec<Required> {
+        let Some(property) = last(object, "required") else { return Vec::new() };
+        let what = "`required` should be an array of names";
+        let Some(array) = self.read.array(&property.value, what, "[\"…\"]") else { return Vec::new() };
+        let mut required = Vec::new();
+        for element in &array.elements {
+            match element {
+                Value::StringLit(text) if !text.value.trim().is_empty() => required.push(Required {
+                    name: text.value.clone().into_owned(),
+                    by: self.layer.source.clone(),
+                    place: self.read.source.place(element.range().start),
+                }),
+                other => self.read.wrong_type("required", other, "a list of hooks' names"),
+            }
+        }
+        required
+    }
+
     fn config(&mut self, object: &Object<'_>) -> HooksConfig {
         HooksConfig {
             enabled: self.read.boolean(object, "enabled"),
@@ -325,6 +364,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
             on_error: last(object, "onError")
                 .map(|property| hook::on_error(&mut self.read, property))
                 .unwrap_or_default(),
+            required: self.required(object),
             max_agent_retries: self.read.count(object, "maxAgentRetries"),
             max_parallel: self.read.positive(object, "maxParallel"),
             notifications: self.notifications(object),
@@ -358,6 +398,7 @@ fn combine(switches: Vec<HooksConfig>) -> HooksConfig {
         };
         sum.disabled.extend(next.disabled);
         sum.on_error = sum.on_error.or(next.on_error);
+        sum.required.extend(next.required);
         sum.max_agent_retries = sum.max_agent_retries.or(next.max_agent_retries);
         sum.max_parallel = sum.max_parallel.into_iter().chain(next.max_parallel).min();
         sum.notifications = sum.notifications.or(next.notifications);

@@ -72,6 +72,12 @@ impl Diagnostic {
         Diagnostic { severity, message, file: file.to_owned(), span: None, expected: None, help: None }
     }
 
+    /// About a place in a file whose text is not at hand.
+    pub(crate) fn about_place(severity: Severity, place: &Place, message: impl Into<String>) -> Self {
+        let span = Span { line: place.line, column: place.column, length: 1, text: String::new(), skipped: 0 };
+        Diagnostic { span: Some(span), ..Diagnostic::about_file(severity, &place.file, message) }
+    }
+
     /// Says what was expected.
     #[must_use]
     pub fn expected(mut self, text: impl Into<String>) -> Self {

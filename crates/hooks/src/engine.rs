@@ -10,10 +10,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::event::EventKind;
-use crate::firing::{Firing, Ran};
+use crate::firing::{Beside, Firing, Ran};
+use crate::guard::Unarmed;
 use crate::input::{AnyEvent, Event, Session, with_event};
 use crate::merge::merge;
-use crate::observe::{Belongs, EventId, Observer, RunReport};
+use crate::observe::{Belongs, EventId, Observer};
 use crate::outcome::{Outcome, Said};
 use crate::plan::{Plan, Planner};
 use crate::ready::NotReady;
@@ -34,6 +35,7 @@ struct Shared {
     observers: Arc<[Arc<dyn Observer>]>,
     /// How many events have had hooks to run.
     fired: AtomicU64,
+    beside: Beside,
 }
 
 impl Shared {
@@ -96,6 +98,7 @@ impl Builder {
                 runner: RwLock::new(Arc::new(Runner::new(self.env, self.limits))),
                 observers: self.observers.into(),
                 fired: AtomicU64::new(0),
+                beside: Beside::default(),
             }),
         }
     }
@@ -150,6 +153,7 @@ impl HookEngine {
             runner: self.runner(),
             observers: self.shared.observers.clone(),
             cancel: cancel.clone(),
+            beside: self.shared.beside.clone(),
         };
         let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
         conclude::<E>(firing.run(event).instrument(span).await)
@@ -212,7 +216,7 @@ impl HookEngine {
     /// Enables or disables every hook of that name, at once.
     ///
     /// # Errors
-    /// If no hook has that name, or a locked one should be disabled.
+    /// If no hook has that name, or a locked one or a guard should be disabled.
     pub fn set_enabled(&self, name: &str, enabled: bool) -> Result<(), SwitchError> {
         self.update(|registry| registry.set_enabled(name, enabled))
     }
@@ -241,8 +245,15 @@ impl HookEngine {
         self.runner().check(hook, &self.spot())
     }
 
-    /// Ends everything that hooks left running. Call it before the program ends; dropping the engine is the rough way.
+    /// The guards that would not do their work: whoever runs unattended should not start with any.
+    pub fn unarmed(&self) -> Vec<Unarmed> {
+        self.planner().registry().unarmed(|hook| self.check(hook))
+    }
+
+    /// Ends everything that hooks left running and those that run beside their events. Call it before the program ends;
+    /// dropping the engine is the rough way.
     pub async fn shutdown(&self) {
+        self.shared.beside.end().await;
         self.runner().end_all().await;
     }
 
@@ -274,18 +285,19 @@ impl HookEngine {
 /// Merges what ran into the event's outcome.
 fn conclude<E: Event>(ran: Vec<Ran>) -> Outcome<E::Verdict> {
     let (merged, conflicts) = merge(ran.iter().map(|one| (one.report.hook.as_str(), &one.report.answer)));
-    let said = |report: &RunReport, text: &str| Said {
-        hook: report.hook.clone(),
-        source: report.source.clone(),
-        text: text.to_owned(),
-    };
-    let messages =
-        ran.iter().filter_map(|one| Some(said(&one.report, one.report.answer.system_message.as_deref()?))).collect();
-    let mut warnings: Vec<Said> =
-        ran.iter().flat_map(|one| one.troubles.iter().map(|trouble| said(&one.report, &trouble.text))).collect();
+    let (mut messages, mut warnings) = (Vec::new(), Vec::new());
+    for one in &ran {
+        let (says, about) = one.words();
+        messages.extend(says);
+        warnings.extend(about);
+    }
     for conflict in conflicts {
         let owner = ran.iter().find(|one| one.report.hook == conflict.later);
-        warnings.extend(owner.map(|one| said(&one.report, &conflict.to_string())));
+        warnings.extend(owner.map(|one| Said {
+            hook: one.report.hook.clone(),
+            source: one.report.source.clone(),
+            text: conflict.to_string(),
+        }));
     }
     Outcome {
         verdict: E::Verdict::from(&merged),

@@ -1,6 +1,7 @@
 //! The hooks of one event: run in turn or at once, each answer read and put under the failure policy.
 
-use std::sync::Arc;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -10,6 +11,7 @@ use crate::answer::{self, Decision, End, Reading, Trouble};
 use crate::event::{EventKind, Power};
 use crate::input::{Event, HookInput};
 use crate::observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
+use crate::outcome::Said;
 use crate::plan::{Plan, Planner};
 use crate::registry::{FailureAction, Hook, Registry};
 use crate::run::{RunEnd, Runner};
@@ -29,12 +31,40 @@ pub(crate) struct Firing {
     pub(crate) runner: Arc<Runner>,
     pub(crate) observers: Arc<[Arc<dyn Observer>]>,
     pub(crate) cancel: CancellationToken,
+    pub(crate) beside: Beside,
 }
 
 /// One hook's run: the report for everybody, and its troubles for the user.
 pub(crate) struct Ran {
     pub(crate) report: RunReport,
     pub(crate) troubles: Vec<Trouble>,
+    /// Its hook's place in the plan.
+    at: usize,
+    /// How many of the answers before it its input took in.
+    saw: usize,
+}
+
+/// Hooks that run beside their events, until the session ends.
+#[derive(Clone, Default)]
+pub(crate) struct Beside {
+    /// Ends them.
+    end: CancellationToken,
+    running: Arc<Mutex<JoinSet<()>>>,
+}
+
+impl Beside {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        while running.try_join_next().is_some() {}
+        running.spawn(task);
+    }
+
+    /// Ends them all and waits until they have ended.
+    pub(crate) async fn end(&self) {
+        self.end.cancel();
+        let mut running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        while running.join_next().await.is_some() {}
+    }
 }
 
 impl Firing {
@@ -42,26 +72,34 @@ impl Firing {
     pub(crate) async fn run<E: Event>(self, event: &E) -> Vec<Ran> {
         let (hooks, sequential) = (self.plan.hooks.len(), self.plan.sequential);
         tracing::debug!(subject = event.subject(), hooks, sequential, "fires");
-        if self.plan.sequential && self.plan.hooks.len() > 1 {
+        let mut ran = if self.plan.sequential && self.plan.hooks.len() > 1 {
             self.run_in_turn(event).await
         } else {
             self.run_at_once(event).await
+        };
+        if ran.iter().any(|one| one.report.answer.rewrites()) {
+            self.ask_guards_again(event, &mut ran).await;
         }
+        ran
     }
 
     /// One after another: each sees the input as changed by those before it, and a no ends the row.
-    async fn run_in_turn<E: Event>(self, event: &E) -> Vec<Ran> {
+    async fn run_in_turn<E: Event>(&self, event: &E) -> Vec<Ran> {
         let mut event = event.clone();
         let mut ran: Vec<Ran> = Vec::with_capacity(self.plan.hooks.len());
         for at in 0..self.plan.hooks.len() {
+            let input = HookInput::encode(&event, &self.session, &self.belongs);
+            if self.plan.hooks[at].runs_beside() {
+                self.start_beside(at, input);
+                continue;
+            }
             let mut task = JoinSet::new();
-            self.start(&mut task, at, HookInput::encode(&event, &self.session, &self.belongs));
+            self.start(&mut task, (at, at + 1), ran.len(), input);
             for one in task.join_all().await {
                 event.advance(&one.report.answer);
                 ran.push(one);
             }
-            let over = ran.last().is_some_and(|one| one.report.answer.ends_plan());
-            if over || self.cancel.is_cancelled() {
+            if self.is_over(&ran) {
                 break;
             }
         }
@@ -69,33 +107,109 @@ impl Firing {
     }
 
     /// All at once, on the same input.
-    async fn run_at_once<E: Event>(self, event: &E) -> Vec<Ran> {
+    async fn run_at_once<E: Event>(&self, event: &E) -> Vec<Ran> {
         let input = HookInput::encode(event, &self.session, &self.belongs);
         let mut tasks = JoinSet::new();
         for at in 0..self.plan.hooks.len() {
-            self.start(&mut tasks, at, input.clone());
+            match self.plan.hooks[at].runs_beside() {
+                true => self.start_beside(at, input.clone()),
+                false => self.start(&mut tasks, (at, at + 1), 0, input.clone()),
+            }
         }
         let mut ran = tasks.join_all().await;
         ran.sort_by_key(|one| one.report.id);
         ran
     }
 
-    /// Starts one run as a task of its own: the worker that hears of a hook's pipes then goes on with them itself,
-    /// which is much quicker than waking whoever waits for the outcome every time.
-    fn start(&self, tasks: &mut JoinSet<Ran>, at: usize, input: Result<HookInput, String>) {
-        let firing = self.clone();
-        let id = RunId { event: self.id, position: at + 1 };
-        let span = tracing::info_span!("run", %id, hook = self.plan.hooks[at].id());
-        tasks.spawn(async move { firing.run_one(id, at, input).await }.instrument(span));
+    fn is_over(&self, ran: &[Ran]) -> bool {
+        self.cancel.is_cancelled() || ran.iter().any(|one| one.report.answer.ends_plan())
     }
 
-    async fn run_one(&self, id: RunId, at: usize, input: Result<HookInput, String>) -> Ran {
+    /// Guards judge last: what another hook has changed since a guard looked at it, the guard sees once more.
+    async fn ask_guards_again<E: Event>(&self, event: &E, ran: &mut Vec<Ran>) {
+        /// Hooks that go on changing each other's changes after this come to no end.
+        const ROUNDS: usize = 3;
+        for _ in 0..ROUNDS {
+            let again = self.guards_to_ask(event, ran);
+            if again.is_empty() || self.is_over(ran) {
+                return;
+            }
+            let input = HookInput::encode(&advanced(event, ran.iter()), &self.session, &self.belongs);
+            let mut tasks = JoinSet::new();
+            for (nth, at) in again.into_iter().enumerate() {
+                self.start(&mut tasks, (at, self.plan.hooks.len().max(ran.len()) + nth + 1), ran.len(), input.clone());
+            }
+            let mut round = tasks.join_all().await;
+            round.sort_by_key(|one| one.report.id);
+            round.iter_mut().for_each(|one| forget_what_was_said(one, ran));
+            ran.extend(round);
+        }
+        if self.is_over(ran) {
+            return;
+        }
+        for at in self.guards_to_ask(event, ran) {
+            let Some(last) = ran.iter_mut().rfind(|one| one.at == at) else { continue };
+            let text = "could not judge what other hooks keep changing";
+            last.report.answer.decision = Some(Decision::Deny);
+            last.report.answer.reason = Some(format!("hook {} {text}", last.report.hook));
+            last.troubles.push(Trouble { cause: None, text: text.to_owned() });
+        }
+    }
+
+    /// The guards that have not seen the event as it would go on.
+    fn guards_to_ask<E: Event>(&self, event: &E, ran: &[Ran]) -> Vec<usize> {
+        let guards = (0..self.plan.hooks.len()).filter(|at| self.plan.hooks[*at].is_guard());
+        let unseen = |at: &usize| {
+            let Some(nth) = ran.iter().rposition(|one| one.at == *at) else { return false };
+            // Its own change is what it wants.
+            let known = ran.iter().enumerate().filter(|(other, _)| *other < ran[nth].saw || *other == nth);
+            !advanced(event, known.map(|(_, one)| one)).is_same(&advanced(event, ran.iter()))
+        };
+        guards.filter(unseen).collect()
+    }
+
+    /// Starts one run as a task of its own: the worker that hears of a hook's pipes then goes on with them itself,
+    /// which is much quicker than waking whoever waits for the outcome every time.
+    fn start(
+        &self,
+        tasks: &mut JoinSet<Ran>,
+        (at, position): (usize, usize),
+        saw: usize,
+        input: Result<HookInput, String>,
+    ) {
+        let firing = self.clone();
+        let id = RunId { event: self.id, position };
+        let span = tracing::info_span!("run", %id, hook = self.plan.hooks[at].id());
+        tasks.spawn(async move { firing.run_one(id, (at, saw), input).await }.instrument(span));
+    }
+
+    /// Starts a run that nobody waits for; what comes of it is told to the observers.
+    fn start_beside(&self, at: usize, input: Result<HookInput, String>) {
+        let firing = Firing { cancel: self.beside.end.child_token(), ..self.clone() };
+        let id = RunId { event: self.id, position: at + 1 };
+        let span = tracing::info_span!("run", %id, hook = self.plan.hooks[at].id(), beside = true);
+        let run = async move {
+            let ran = firing.run_one(id, (at, 0), input).await;
+            // That the session is over is why it was ended, and no news.
+            if !firing.cancel.is_cancelled() {
+                let words = ran.words();
+                firing.observers.iter().for_each(|observer| observer.later(firing.kind, &words.0, &words.1));
+            }
+        };
+        self.beside.spawn(run.instrument(span));
+    }
+
+    async fn run_one(&self, id: RunId, (at, saw): (usize, usize), input: Result<HookInput, String>) -> Ran {
         let hook = &self.plan.hooks[at];
         tracing::debug!(source = %hook.source, timeout = ?hook.timeout, "the hook starts");
-        let (belongs, total) = (&self.belongs, self.plan.hooks.len());
+        let (belongs, total) = (&self.belongs, self.plan.hooks.len().max(id.position));
         let start = RunStart { id, belongs, event: self.kind, hook: hook.id(), source: &hook.source, total };
         self.observers.iter().for_each(|observer| observer.started(&start));
         let (mut finished, input) = match input {
+            Ok(input) if let Some(why) = self.plan.closed.get(&at) => {
+                let message = format!("it waits for your trust ({why})");
+                (RunEnd::not_run(End::NotStarted { code: 126, message }), input)
+            }
             Ok(input) => {
                 let max_parallel = self.planner.registry().max_parallel();
                 (self.runner.run(hook, &input, &self.session, max_parallel, &self.cancel).await, input)
@@ -109,12 +223,18 @@ impl Firing {
         if self.kind.can(Power::SelectTools) {
             answer::keep_offered(&mut reading, &finished.stdout, &self.offered);
         }
-        apply_failure_policy(self.kind, hook, self.planner.registry(), &mut reading);
+        if hook.is_guard() {
+            answer::hear_guard(&mut reading, &finished.end, &finished.stdout);
+        }
+        match hook.runs_beside() {
+            true => answer::without_a_say(&mut reading),
+            false => apply_failure_policy(self.kind, hook, self.planner.registry(), &mut reading),
+        }
         note_dropped_output(&finished, &mut reading);
         let report = self.report(hook, id, input.len(), finished, &mut reading);
         log_end(&report);
         self.observers.iter().for_each(|observer| observer.finished(&report, &input));
-        Ran { report, troubles: reading.troubles }
+        Ran { report, troubles: reading.troubles, at, saw }
     }
 
     fn report(&self, hook: &Hook, id: RunId, input_bytes: usize, finished: RunEnd, reading: &mut Reading) -> RunReport {
@@ -130,7 +250,7 @@ impl Firing {
             event: self.kind,
             hook: hook.id().to_owned(),
             source: hook.source.clone(),
-            total: self.plan.hooks.len(),
+            total: self.plan.hooks.len().max(id.position),
             status: RunStatus::of(&finished.end),
             exit_code,
             signal,
@@ -142,6 +262,36 @@ impl Firing {
             error: reading.troubles.first().map(|trouble| trouble.text.clone()),
             left_behind: finished.left_behind,
         }
+    }
+}
+
+impl Ran {
+    /// What it says, and what is said about it.
+    pub(crate) fn words(&self) -> (Vec<Said>, Vec<Said>) {
+        let said = |text: &str| Said {
+            hook: self.report.hook.clone(),
+            source: self.report.source.clone(),
+            text: text.to_owned(),
+        };
+        let messages = self.report.answer.system_message.iter().map(|text| said(text)).collect();
+        (messages, self.troubles.iter().map(|trouble| said(&trouble.text)).collect())
+    }
+}
+
+/// The event as these answers change it.
+fn advanced<'r, E: Event>(event: &E, ran: impl Iterator<Item = &'r Ran>) -> E {
+    let mut event = event.clone();
+    ran.for_each(|one| event.advance(&one.report.answer));
+    event
+}
+
+/// What a guard has said already it does not say again.
+fn forget_what_was_said(again: &mut Ran, ran: &[Ran]) {
+    for before in ran.iter().filter(|one| one.at == again.at) {
+        let answer = &mut again.report.answer;
+        answer.system_message.take_if(|text| Some(&*text) == before.report.answer.system_message.as_ref());
+        answer.additional_context.take_if(|text| Some(&*text) == before.report.answer.additional_context.as_ref());
+        again.troubles.retain(|trouble| !before.troubles.contains(trouble));
     }
 }
 

@@ -50,6 +50,11 @@ pub trait Event: Serialize + Clone + Send + Sync {
 
     /// Applies one hook's answer to the input of the next one in a sequential plan.
     fn advance(&mut self, _answer: &Answer) {}
+
+    /// Whether nothing that `advance` can change is different.
+    fn is_same(&self, _other: &Self) -> bool {
+        true
+    }
 }
 
 /// The session that events belong to; its fields are the base of every hook's input and environment.
@@ -282,6 +287,9 @@ impl Event for BeforeAgent<'_> {
             prompt.push_str(context);
         }
     }
+    fn is_same(&self, other: &Self) -> bool {
+        self.prompt == other.prompt
+    }
 }
 
 impl Event for AfterAgent<'_> {
@@ -300,6 +308,9 @@ impl Event for BeforeModel {
             patch.apply(&mut request);
             self.llm_request = SharedJson::of(&request);
         }
+    }
+    fn is_same(&self, other: &Self) -> bool {
+        self.llm_request.parse() == other.llm_request.parse()
     }
 }
 
@@ -340,6 +351,9 @@ impl Event for BeforeTool<'_> {
         if let Some(changes) = &answer.tool_input {
             self.tool_input.to_mut().extend(changes.iter().map(|(key, value)| (key.clone(), value.clone())));
         }
+    }
+    fn is_same(&self, other: &Self) -> bool {
+        self.tool_input == other.tool_input
     }
 }
 

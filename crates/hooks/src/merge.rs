@@ -151,7 +151,7 @@ fn lay_over<'a>(
         let owner = owners.iter_mut().find(|(owned, _)| owned == key);
         match (target.insert(key.clone(), value.clone()), owner) {
             (Some(previous), Some((_, earlier))) => {
-                if previous != *value {
+                if previous != *value && *earlier != hook {
                     conflicts.push(conflict(key, earlier, hook));
                 }
                 *earlier = hook;

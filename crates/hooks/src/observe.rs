@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::answer::{Answer, Captured, Decision, End};
 use crate::event::EventKind;
 use crate::input::HookInput;
+use crate::outcome::Said;
 use crate::registry::Source;
 
 /// Hears of every hook run. Called on the engine's tasks: be quick, and never block.
@@ -14,6 +15,8 @@ pub trait Observer: Send + Sync {
     fn started(&self, _run: &RunStart<'_>) {}
     /// A hook has ended and its answer has been read.
     fn finished(&self, _run: &RunReport, _input: &HookInput) {}
+    /// A hook that ran beside its event has something to say: messages, and warnings about it.
+    fn later(&self, _event: EventKind, _messages: &[Said], _warnings: &[Said]) {}
 }
 
 /// Which firing of an event this is: counted through the life of an engine.

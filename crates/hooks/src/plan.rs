@@ -5,11 +5,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::event::EventKind;
+use crate::event::{EventKind, Power};
 use crate::matcher::Matcher;
 use crate::pattern::Pattern;
 use crate::prefilter::Prefilter;
-use crate::registry::{Hook, HookState, Registry};
+use crate::registry::{Hook, HookState, Registry, Source};
 use crate::tool_names::other_names;
 
 /// The hooks that one event runs.
@@ -19,6 +19,8 @@ pub struct Plan {
     pub hooks: Vec<Arc<Hook>>,
     /// Whether they run one after another.
     pub sequential: bool,
+    /// Guards among them that may not run, by their place, and why: they say no without running.
+    pub(crate) closed: HashMap<usize, Arc<str>>,
 }
 
 /// A registry prepared for planning.
@@ -32,6 +34,8 @@ pub struct Planner {
 struct EventIndex {
     /// Enabled hooks of this event, in plan order.
     hooks: Vec<Arc<Hook>>,
+    /// Those of them that may not run, and why.
+    closed: HashMap<usize, Arc<str>>,
     /// Those that match everything.
     always: Vec<usize>,
     /// Those that match a name.
@@ -52,10 +56,17 @@ impl Planner {
         let mut events: [EventIndex; EventKind::COUNT] = Default::default();
         let mut pattern_places: HashMap<(usize, String), usize> = HashMap::new();
         for (hook, state) in registry.entries() {
-            if *state == HookState::Enabled {
-                let at = hook.event.index();
-                events[at].add(hook.clone(), |text| (at, text.to_owned()), &mut pattern_places);
+            let at = hook.event.index();
+            match state {
+                HookState::Enabled => {}
+                // A guard that may not run yet is no yes.
+                HookState::Held { why } if hook.is_guard() && hook.event.can(Power::Deny) => {
+                    let place = events[at].hooks.len();
+                    events[at].closed.insert(place, why.as_str().into());
+                }
+                _ => continue,
             }
+            events[at].add(hook.clone(), |text| (at, text.to_owned()), &mut pattern_places);
         }
         Planner { registry, events }
     }
@@ -151,25 +162,63 @@ impl EventIndex {
         found
     }
 
-    /// Drops doubles: of hooks with one name and command the first stays, unless a later one is locked.
+    /// Drops doubles.
     fn make_plan(&self, places: impl IntoIterator<Item = usize>) -> Plan {
-        let places: Vec<usize> = places.into_iter().collect();
-        let locked: HashSet<_> =
-            places.iter().map(|at| &self.hooks[*at]).filter(|hook| hook.locked).filter_map(|hook| hook.key()).collect();
-        let mut seen = HashSet::new();
-        let mut hooks = Vec::with_capacity(places.len());
-        for hook in places.iter().map(|at| &self.hooks[*at]) {
-            let keep = match hook.key() {
-                Some(key) => (hook.locked || !locked.contains(&key)) && seen.insert(key),
-                None => true,
-            };
-            if keep {
-                hooks.push(hook.clone());
+        let mut places: Vec<usize> = places.into_iter().collect();
+        let mut doubles: HashMap<_, Vec<usize>> = HashMap::with_capacity(places.len());
+        for at in &places {
+            if let Some(key) = self.hooks[*at].key() {
+                doubles.entry(key).or_default().push(*at);
             }
         }
-        let sequential = hooks.iter().any(|hook| hook.sequential);
-        Plan { hooks, sequential }
+        let mut dropped = HashSet::new();
+        for group in doubles.values().filter(|group| group.len() > 1) {
+            dropped.extend(self.dropped(group));
+        }
+        places.retain(|at| !dropped.contains(at));
+        let hooks: Vec<_> = places.iter().map(|at| self.hooks[*at].clone()).collect();
+        let sequential = hooks.iter().any(|hook| hook.sequential && !hook.runs_beside());
+        let closed = places.iter().enumerate().filter_map(|(new, at)| Some((new, self.closed.get(at)?.clone())));
+        Plan { closed: closed.collect(), hooks, sequential }
     }
+
+    /// Which of some hooks with one name and command do not run. A guard or a locked hook always does, unless another is
+    /// the same in everything. Of the others one does, if nobody with more authority has it as a guard: whoever repeats
+    /// somebody's hook can't change how it runs.
+    fn dropped(&self, group: &[usize]) -> Vec<usize> {
+        let hook = |at: &usize| self.hooks[*at].as_ref();
+        let (protected, others): (Vec<usize>, Vec<usize>) = group.iter().partition(|at| hook(at).is_protected());
+        let best = others.iter().copied().min_by_key(|at| (authority(&hook(at).source), *at));
+        let outranked = |best: &usize| {
+            protected.iter().any(|at| hook(at).locked || authority(&hook(at).source) <= authority(&hook(best).source))
+        };
+        let best = best.filter(|best| !outranked(best));
+        let mut dropped: Vec<usize> = others.into_iter().filter(|at| Some(*at) != best).collect();
+        let again = |(nth, at): (usize, &usize)| protected[..nth].iter().any(|one| is_same(hook(one), hook(at)));
+        let repeated = protected.iter().enumerate().filter(|one| again(*one)).map(|(_, at)| *at);
+        dropped.extend(repeated);
+        dropped
+    }
+}
+
+/// Whose word counts where a hook is declared twice; the least stands for the most. A project may repeat the user's hooks
+/// and change nothing by it.
+fn authority(source: &Source) -> u8 {
+    match source {
+        Source::Runtime => 0,
+        Source::User => 1,
+        Source::System => 2,
+        Source::Extension(_) => 3,
+        Source::Project => 4,
+    }
+}
+
+/// Whether two hooks with one name and command run alike.
+fn is_same(one: &Hook, other: &Hook) -> bool {
+    one.env() == other.env()
+        && one.timeout == other.timeout
+        && one.locked == other.locked
+        && one.is_guard() == other.is_guard()
 }
 
 #[cfg(test)]
@@ -177,7 +226,6 @@ mod tests {
     use super::*;
     use crate::declare::{Layer, declare};
     use crate::diagnostic::Severity;
-    use crate::registry::Source;
     use std::path::Path;
 
     fn planner(layers: &[(Source, &str)]) -> Planner {
@@ -214,8 +262,8 @@ mod tests {
         let planner = planner(&[(Source::User, &user), (Source::Project, &project)]);
         let plan = planner.plan(EventKind::BeforeTool, Some("glob"));
         assert!(!plan.as_ref().unwrap().sequential);
-        assert_eq!(plan.as_ref().unwrap().hooks[0].source, Source::Project);
-        assert_eq!(ids(plan), ["a", "b"]);
+        assert!(plan.as_ref().unwrap().hooks.iter().all(|hook| hook.source == Source::User));
+        assert_eq!(ids(plan), ["b", "a"]);
     }
 
     #[test]
@@ -237,6 +285,36 @@ mod tests {
         let plan = planner.plan(EventKind::BeforeTool, Some("glob")).unwrap();
         assert_eq!(plan.hooks.len(), 1);
         assert_eq!(plan.hooks[0].source, Source::System);
+    }
+
+    #[test]
+    fn of_doubles_those_stand_that_have_the_right_to() {
+        let hook = |more: &str| {
+            format!(
+                r#"{{"hooks": {{"BeforeTool": [{{"hooks": [{{"type": "command", "name": "x", "command": "x"{more}}}]}}]}}}}"#
+            )
+        };
+        let (plain, other, guard) = (hook(""), hook(r#", "env": {"A": "1"}"#), hook(r#", "guard": true"#));
+        let other_guard = hook(r#", "guard": true, "timeout": 1000"#);
+        let extension = Source::Extension("e".to_owned());
+        for (layers, expected) in [
+            // A project's repetition changes nothing, in either direction.
+            (vec![(Source::User, &plain), (Source::Project, &other)], vec![Source::User]),
+            (vec![(Source::System, &plain), (Source::Project, &other)], vec![Source::System]),
+            (vec![(Source::User, &plain), (Source::System, &other)], vec![Source::User]),
+            (vec![(Source::Project, &plain), (extension.clone(), &other)], vec![extension.clone()]),
+            // A guard is not shadowed, and shadows only those with less of a say.
+            (vec![(Source::User, &other), (Source::Project, &guard)], vec![Source::Project, Source::User]),
+            (vec![(Source::User, &guard), (Source::Project, &other)], vec![Source::User]),
+            (vec![(extension.clone(), &guard), (Source::Project, &other)], vec![extension.clone()]),
+            (vec![(Source::User, &guard), (Source::Project, &other_guard)], vec![Source::Project, Source::User]),
+            (vec![(Source::User, &guard), (Source::Project, &guard)], vec![Source::Project]),
+        ] {
+            let texts: Vec<_> = layers.iter().map(|(source, text)| (source.clone(), text.as_str())).collect();
+            let plan = planner(&texts).plan(EventKind::BeforeTool, Some("glob")).unwrap();
+            let sources: Vec<_> = plan.hooks.iter().map(|hook| hook.source.clone()).collect();
+            assert_eq!(sources, expected, "{texts:?}");
+        }
     }
 
     #[test]

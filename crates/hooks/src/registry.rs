@@ -11,11 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Cause};
 use crate::declare::Declared;
-use crate::diagnostic::{Diagnostic, Place};
-use crate::event::EventKind;
+use crate::diagnostic::{Diagnostic, Place, Severity};
+use crate::event::{EventKind, Subject};
+use crate::guard::{Lost, Required};
 use crate::input::HookInput;
 use crate::matcher::Matcher;
 use crate::run::words::Invocation;
+use crate::tool_names::known_tools;
 
 /// Where a hook was declared, highest precedence first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,17 +46,17 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// What counts when a hook fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What counts when a hook fails, from the most lenient to the strictest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FailureAction {
     /// The event goes on, with a warning.
     Allow,
-    /// The event is denied.
-    Block,
     /// The user decides.
     Ask,
+    /// The event is denied.
+    Block,
 }
 
 /// What counts when a hook fails, by cause; what is not set here is decided further out.
@@ -122,6 +124,8 @@ pub enum Duty {
     /// It says what it has to say.
     #[default]
     Ordinary,
+    /// It runs beside its event and decides nothing.
+    Beside,
     /// It must be awake: every failure of it blocks, whatever `onError` says.
     Guard,
 }
@@ -151,8 +155,12 @@ pub struct Hook {
     pub on_error: OnError,
     /// Whether no other layer may switch it off (system hooks only).
     pub locked: bool,
-    /// What is expected of it.
+    /// What is expected of it, as declared.
     pub duty: Duty,
+    /// Whether a layer requires it by name, which makes it a guard; the registry sees to that.
+    pub required: bool,
+    /// Whether its own declaration leaves it on.
+    pub enabled: bool,
     /// Where it stands, for hooks from files.
     pub place: Option<Place>,
 }
@@ -180,13 +188,41 @@ impl Hook {
             on_error: OnError::default(),
             locked: false,
             duty: Duty::Ordinary,
+            required: false,
+            enabled: true,
             place: None,
         }
     }
 
     /// Whether it must be awake.
     pub fn is_guard(&self) -> bool {
-        self.duty == Duty::Guard
+        self.required || self.duty == Duty::Guard
+    }
+
+    /// Whether its event does not wait for it. A guard is always waited for.
+    pub fn runs_beside(&self) -> bool {
+        self.duty == Duty::Beside && !self.required
+    }
+
+    /// Whether no layer but its own has a say in it.
+    pub(crate) fn is_protected(&self) -> bool {
+        self.locked || self.is_guard()
+    }
+
+    fn heeds(&self, layer: &LayerSwitches) -> bool {
+        !self.is_protected() || layer.source == self.source
+    }
+
+    /// Whether its matcher can match anything that is known: the built-in tools, tools of MCP servers, the values that
+    /// the event's field can have.
+    pub fn can_match(&self) -> bool {
+        let text = self.matcher_text.as_deref().unwrap_or_default();
+        match self.event.info().subject {
+            _ if matches!(self.matcher, Matcher::All) => true,
+            Subject::Nothing => true,
+            Subject::Field { values, .. } => values.iter().any(|value| self.matcher.matches(value)),
+            Subject::ToolName => text.contains("mcp") || known_tools().any(|tool| self.matcher.matches(tool)),
+        }
     }
 
     /// The hook's identity: its name, else its command.
@@ -297,6 +333,7 @@ pub struct Registry {
     layers: Vec<LayerSwitches>,
     overrides: HashMap<String, bool>,
     held: HashMap<usize, String>,
+    lost: Vec<Lost>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -306,6 +343,7 @@ struct LayerSwitches {
     enabled: Option<bool>,
     disabled: HashSet<String>,
     on_error: OnError,
+    required: Vec<Required>,
     max_agent_retries: Option<u32>,
     max_parallel: Option<NonZeroU32>,
     notifications: Option<bool>,
@@ -320,13 +358,21 @@ pub enum SwitchError {
     /// The machine's administrator locked it.
     #[error("hook `{0}` is locked by the system settings and can't be switched off")]
     Locked(String),
+    /// It must be awake.
+    #[error("hook `{name}` is a guard of the {layer} settings and can't be switched off from anywhere else")]
+    Guard {
+        /// The hook's name.
+        name: String,
+        /// Whose settings it stands in.
+        layer: Source,
+    },
 }
 
 impl SwitchError {
     /// The hook's name.
     pub fn name(&self) -> &str {
         match self {
-            SwitchError::Unknown(name) | SwitchError::Locked(name) => name,
+            SwitchError::Unknown(name) | SwitchError::Locked(name) | SwitchError::Guard { name, .. } => name,
         }
     }
 }
@@ -345,18 +391,49 @@ impl Registry {
         for layer in layers {
             registry.hooks.extend(layer.hooks.into_iter().map(Arc::new));
             registry.diagnostics.extend(layer.diagnostics);
+            registry.lost.extend(layer.lost);
             registry.layers.push(LayerSwitches {
                 source: layer.source,
                 enabled: layer.config.enabled,
                 disabled: layer.config.disabled.into_iter().collect(),
                 on_error: layer.config.on_error,
+                required: layer.config.required,
                 max_agent_retries: layer.config.max_agent_retries,
                 max_parallel: layer.config.max_parallel,
                 notifications: layer.config.notifications,
             });
         }
+        registry.require();
         registry.refresh();
         registry
+    }
+
+    /// Makes guards of the hooks that a layer requires.
+    fn require(&mut self) {
+        let required = self.layers.iter().flat_map(|layer| &layer.required);
+        let names: HashSet<&str> = required.map(|required| required.name.as_str()).collect();
+        if names.is_empty() {
+            return;
+        }
+        let mut problems = Vec::new();
+        for hook in self.hooks.iter_mut().filter(|hook| !hook.required && names.contains(hook.id())) {
+            if let (Duty::Beside, Some(place)) = (hook.duty, &hook.place) {
+                let text = format!("`{}` is required, so that it can't run beside its event", hook.id());
+                problems.push(Diagnostic::about_place(Severity::Error, place, text).help("remove `async`"));
+            }
+            Arc::make_mut(hook).required = true;
+        }
+        self.diagnostics.extend(problems);
+    }
+
+    /// The hooks that must be there, whoever says so.
+    pub(crate) fn required(&self) -> impl Iterator<Item = &Required> {
+        self.layers.iter().flat_map(|layer| &layer.required)
+    }
+
+    /// What was declared as a guard and is none.
+    pub(crate) fn lost(&self) -> &[Lost] {
+        &self.lost
     }
 
     /// Adds a hook in code; it runs ahead of all layers.
@@ -367,6 +444,7 @@ impl Registry {
             .into_iter()
             .map(|(index, why)| (if index >= at { index + 1 } else { index }, why))
             .collect();
+        self.require();
         self.refresh();
     }
 
@@ -405,39 +483,50 @@ impl Registry {
         self.layers.iter().filter(counts).find_map(|layer| layer.notifications).unwrap_or(true)
     }
 
-    /// What counts when this hook fails: a guard's failure blocks; else its own word, then the layers', then the cause's.
+    /// What counts when this hook fails. A guard's failure blocks. Else its own word counts, or its layer's, or the
+    /// cause's own; what other layers say can only make that stricter.
     pub(crate) fn failure_action(&self, hook: &Hook, cause: Cause) -> FailureAction {
         if hook.is_guard() {
             return FailureAction::Block;
         }
-        // Nobody but the system layer may weaken a locked guard.
-        let counts = |layer: &&LayerSwitches| !hook.locked || layer.source == Source::System;
-        let outer =
-            self.layers.iter().filter(counts).fold(OnError::default(), |policy, layer| policy.or(layer.on_error));
-        hook.on_error.or(outer).get(cause).unwrap_or(cause.default_action())
+        let (own, others): (Vec<_>, Vec<_>) = self.layers.iter().partition(|layer| layer.source == hook.source);
+        let word = own.iter().fold(hook.on_error, |policy, layer| policy.or(layer.on_error)).get(cause);
+        let stricter = others.iter().filter_map(|layer| layer.on_error.get(cause)).max();
+        word.unwrap_or(cause.default_action()).max(stricter.unwrap_or(FailureAction::Allow))
     }
 
     /// Enables or disables every hook of that name, until the configuration is loaded again.
     ///
     /// # Errors
-    /// If no hook has that name, or a locked one should be disabled.
+    /// If no hook has that name, or a locked one or a guard should be disabled.
     pub fn set_enabled(&mut self, name: &str, enabled: bool) -> Result<(), SwitchError> {
         self.switch([name], enabled).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Enables or disables the hooks of many names at once; says which of them could not be.
+    /// Enables or disables the hooks of many names at once; says which of them could not be: locked ones and guards stay on,
+    /// whatever else has their name.
     pub fn switch<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, enabled: bool) -> Vec<SwitchError> {
-        let mut locked: HashMap<&str, bool> = HashMap::new();
+        let mut known: HashMap<&str, Option<&Hook>> = HashMap::new();
         for hook in &self.hooks {
-            *locked.entry(hook.id()).or_default() |= hook.locked;
+            let protected = hook.is_protected().then_some(hook.as_ref());
+            let one = known.entry(hook.id()).or_default();
+            *one = one.or(protected);
         }
         let mut refused = Vec::new();
         for name in names {
-            match locked.get(name) {
-                None => refused.push(SwitchError::Unknown(name.to_owned())),
-                Some(true) if !enabled => refused.push(SwitchError::Locked(name.to_owned())),
-                Some(_) => drop(self.overrides.insert(name.to_owned(), enabled)),
+            let owned = name.to_owned();
+            match known.get(name) {
+                None => {
+                    refused.push(SwitchError::Unknown(owned));
+                    continue;
+                }
+                Some(Some(hook)) if !enabled && hook.locked => refused.push(SwitchError::Locked(owned)),
+                Some(Some(hook)) if !enabled => {
+                    refused.push(SwitchError::Guard { name: owned, layer: hook.source.clone() });
+                }
+                Some(_) => {}
             }
+            self.overrides.insert(name.to_owned(), enabled);
         }
         self.refresh();
         refused
@@ -458,18 +547,20 @@ impl Registry {
         if let Some(why) = self.held.get(&at) {
             return HookState::Held { why: why.clone() };
         }
-        let counts = |layer: &&LayerSwitches| !hook.locked || layer.source == Source::System;
-        let decider = self.layers.iter().filter(counts).find(|layer| layer.enabled.is_some());
+        let heeded = || self.layers.iter().filter(|layer| hook.heeds(layer));
+        let decider = heeded().find(|layer| layer.enabled.is_some());
         if let Some(layer) = decider.filter(|layer| layer.enabled == Some(false)) {
             return HookState::SwitchedOff { by: layer.source.clone() };
         }
         match self.overrides.get(hook.id()) {
             Some(true) => return HookState::Enabled,
-            Some(false) => return HookState::Disabled { by: Vec::new() },
-            None => {}
+            Some(false) if !hook.is_protected() => return HookState::Disabled { by: Vec::new() },
+            Some(false) | None => {}
         }
-        let names_it = |layer: &&LayerSwitches| layer.disabled.contains(hook.id());
-        let by: Vec<_> = self.layers.iter().filter(counts).filter(names_it).map(|layer| layer.source.clone()).collect();
+        let itself = (!hook.enabled).then(|| hook.source.clone());
+        let lists = heeded().filter(|layer| layer.disabled.contains(hook.id())).map(|layer| layer.source.clone());
+        let mut by: Vec<_> = itself.into_iter().chain(lists).collect();
+        by.dedup();
         if by.is_empty() { HookState::Enabled } else { HookState::Disabled { by } }
     }
 }

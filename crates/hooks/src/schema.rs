@@ -46,8 +46,17 @@ struct HookSchema {
     on_error: Option<OnErrorSchema>,
     /// System settings only: no other layer can switch it off or shadow it.
     locked: Option<bool>,
-    /// Whether it must be awake: every failure of it blocks, whatever `onError` says.
+    /// Whether it must be awake: every failure of it blocks, no other layer can switch it off, and an unattended session
+    /// does not start without it.
     guard: Option<bool>,
+    /// false switches it off.
+    enabled: Option<bool>,
+    /// Whether it runs beside its event, which then does not wait for it: it can decide nothing. Not for guards.
+    r#async: Option<bool>,
+    /// Has no effect: commands run in bash, else in sh.
+    shell: Option<String>,
+    /// Has no effect.
+    status_message: Option<String>,
 }
 
 #[derive(JsonSchema)]
@@ -92,6 +101,8 @@ struct HooksConfigSchema {
     notifications: Option<bool>,
     /// What counts when a hook fails.
     on_error: Option<OnErrorSchema>,
+    /// Names of hooks that must be there and are guards; the lists of all layers are added up.
+    required: Option<Vec<String>>,
     /// How often in a row AfterAgent hooks may demand a retry; 5 if not set.
     max_agent_retries: Option<u32>,
     /// The most command hooks that run at once; others wait their turn. As many as this machine has room for if not set.

@@ -54,6 +54,43 @@ impl Fields {
         (Fields { top: start.read }, start.reading)
     }
 
+    /// What seems to be said here and does not count: a misspelt field, a decision in another agent's place for it, or
+    /// nothing that is known at all.
+    pub(super) fn unheard(&self) -> Option<String> {
+        const KNOWN: [&str; 12] = [
+            "decision",
+            "continue",
+            "hookSpecificOutput",
+            "reason",
+            "stopReason",
+            "systemMessage",
+            "suppressOutput",
+            "content",
+            "toolConfig",
+            "modifiedRequest",
+            "modifiedResponse",
+            "syntheticResponse",
+        ];
+        let unknown = || self.top.keys().filter(|key| !KNOWN.contains(&key.as_str()));
+        // Those that a no can stand in.
+        let near = |key: &&String| {
+            let plain = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
+            KNOWN[..3].iter().find(|known| strsim::damerau_levenshtein(&plain(key), &plain(known)) <= 2)
+        };
+        if let Some((key, known)) = unknown().find_map(|key| Some((key, near(&key)?))) {
+            return Some(format!("answered `{key}`, which means nothing; did it mean `{known}`?"));
+        }
+        let specific = self.top.get("hookSpecificOutput").and_then(|raw| serde_json::from_str::<Raw>(raw.get()).ok());
+        let foreign = ["permissionDecision", "decision", "continue"];
+        if let Some(key) = foreign.iter().find(|key| specific.as_ref().is_some_and(|raw| raw.contains_key(**key))) {
+            return Some(format!(
+                "answered `hookSpecificOutput.{key}`, which means nothing here; say `decision` at the top"
+            ));
+        }
+        let says_nothing = !self.top.is_empty() && unknown().count() == self.top.len();
+        says_nothing.then(|| "answered an object without any field that means something".to_owned())
+    }
+
     pub(super) fn read(self, kind: EventKind) -> Reading {
         let mut reader = FieldReader { kind, troubles: Vec::new() };
         let answer = reader.answer(&self.top);

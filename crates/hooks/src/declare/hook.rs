@@ -13,8 +13,21 @@ use crate::registry::{Action, CommandAction, Duty, FailureAction, Hook, OnError,
 use crate::run::words::Invocation;
 
 /// The keys of a hook.
-pub(super) const HOOK_KEYS: [&str; 9] =
-    ["type", "command", "name", "description", "timeout", "env", "onError", "locked", "guard"];
+pub(super) const HOOK_KEYS: [&str; 13] = [
+    "type",
+    "command",
+    "name",
+    "description",
+    "timeout",
+    "env",
+    "onError",
+    "locked",
+    "guard",
+    "enabled",
+    "async",
+    "shell",
+    "statusMessage",
+];
 
 /// Reads a hook, or says why there is none.
 pub(super) fn read(
@@ -26,6 +39,7 @@ pub(super) fn read(
 ) -> Option<Hook> {
     read.unknown_keys(object, &HOOK_KEYS, "a hook");
     check_type(read, object)?;
+    check_shell(read, object);
     let command = command(read, object)?;
     let name = read.string(object, "name").filter(|name| !name.is_empty());
     let mut env = layer.env.clone();
@@ -50,7 +64,9 @@ pub(super) fn read(
         timeout: timeout(read, object),
         on_error,
         locked: locked(read, layer, object),
-        duty: duty(read, object),
+        duty: duty(read, kind, object),
+        required: false,
+        enabled: read.boolean(object, "enabled").unwrap_or(true),
         place: Some(read.source.place(object.range.start)),
     })
 }
@@ -169,14 +185,33 @@ fn locked(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> 
     locked
 }
 
-/// Whoever writes `guard` wants one: anything but a plain no is a yes.
-fn duty(read: &mut NodeReader<'_>, object: &Object<'_>) -> Duty {
-    match last(object, "guard") {
-        None => Duty::Ordinary,
-        Some(_) => match read.boolean(object, "guard") {
-            Some(false) => Duty::Ordinary,
-            Some(true) | None => Duty::Guard,
-        },
+/// What is expected of a hook. Whoever writes `guard` wants one: anything but a plain no is a yes.
+fn duty(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> Duty {
+    let beside = read.boolean(object, "async").unwrap_or(false);
+    let guard = last(object, "guard").filter(|property| !matches!(property.value, Value::NullKeyword(_)));
+    let guard = guard.filter(|_| read.boolean(object, "guard") != Some(false));
+    let Some(guard) = guard else { return if beside { Duty::Beside } else { Duty::Ordinary } };
+    if beside && let Some(property) = last(object, "async") {
+        let wrong = read.error(&property.value, "a guard can't run beside its event; this one is waited for");
+        read.report(wrong.help("remove `async`"));
+    }
+    if !kind.can(Power::Deny) {
+        let text =
+            format!("{kind} can't be denied, so a guard can't block anything here; sessions only see that it is armed");
+        let wrong = read.warning(&guard.value, text);
+        read.report(wrong);
+    }
+    Duty::Guard
+}
+
+/// Keys of other programs that change nothing here, unless they ask for what there is not.
+fn check_shell(read: &mut NodeReader<'_>, object: &Object<'_>) {
+    read.string(object, "statusMessage");
+    if let (Some(shell), Some(property)) = (read.string(object, "shell"), last(object, "shell"))
+        && shell != "bash"
+    {
+        let wrong = read.warning(&property.value, format!("`shell` has no effect; this command is not run by {shell}"));
+        read.report(wrong.help("write the shell into the command, as in `zsh -c '…'`"));
     }
 }
 

@@ -1,9 +1,15 @@
-//! Hooks that must be awake: what a guard does when it fails, and what other layers can't do to it.
+//! Hooks that must be awake: what a guard does when it fails, what other layers can't do to it, and that it judges last.
+//! And their opposite: hooks that run beside their event.
 
-use hookwright_hooks::Source;
+use hookwright_hooks::{
+    Answer, BeforeAgent, BeforeAgentVerdict, BeforeToolVerdict, Duty, EventKind, Hook, HookState, Source, SwitchError,
+    WhyUnarmed,
+};
 use serde_json::{Value, json};
 
-use super::world::{World, denied, tool_call, within};
+use super::world::{
+    Notes, World, assert_proceeds, call_of, command, denied, eventually, gone, says, tool_call, warning, within,
+};
 
 /// Settings with one BeforeTool guard that runs this command.
 fn guard(command: &str, more: Value) -> Value {
@@ -29,4 +35,353 @@ async fn a_guard_that_fails_says_no_whatever_on_error_says() {
         assert!(!outcome.warnings.is_empty(), "{command}");
         denied(&outcome);
     }
+}
+
+#[tokio::test]
+async fn no_other_layer_switches_a_guard_off() {
+    let off = json!({"hooksConfig": {"enabled": false, "disabled": ["guard"]}, "hooks": {"enabled": false},
+        "tools": {"enableHooks": false}});
+    let others = [Source::Project, Source::System, Source::Extension("e".into())];
+    for other in others {
+        let world = World::new();
+        let engine = world.layers(&[(other, off.clone()), (Source::User, guard("exit 2", json!({})))]).build();
+        denied(&within(engine.fire(&tool_call())).await);
+        let refused = SwitchError::Guard { name: "guard".into(), layer: Source::User };
+        assert_eq!(engine.set_enabled("guard", false), Err(refused));
+        denied(&within(engine.fire(&tool_call())).await);
+        assert!(engine.unarmed().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_guards_own_layer_may_switch_it_off_and_then_it_is_not_armed() {
+    let mut by_list = guard("exit 2", json!({}));
+    by_list["hooksConfig"] = json!({"disabled": ["guard"]});
+    let mut by_switch = guard("exit 2", json!({}));
+    by_switch["hooksConfig"] = json!({"enabled": false});
+    for settings in [guard("exit 2", json!({"enabled": false})), by_list, by_switch] {
+        let world = World::new();
+        let engine = world.settings(settings.clone()).build();
+        assert_proceeds(&within(engine.fire(&tool_call())).await);
+        let why: Vec<_> = engine.unarmed().into_iter().map(|one| one.why).collect();
+        assert_eq!(why, [WhyUnarmed::Disabled(Source::Project)], "{settings}");
+    }
+}
+
+#[tokio::test]
+async fn an_ordinary_hook_with_a_guards_name_can_be_switched_off() {
+    let world = World::new();
+    let ordinary = json!({"hooks": {"BeforeTool": [{"hooks": [command("guard", "touch ran")]}]}});
+    let engine = world.layers(&[(Source::Project, ordinary), (Source::User, guard("exit 2", json!({})))]).build();
+    engine.set_enabled("guard", false).unwrap_err();
+    let outcome = within(engine.fire(&tool_call())).await;
+    denied(&outcome);
+    assert_eq!(outcome.runs.len(), 1);
+    assert!(!world.path("ran").exists());
+}
+
+#[tokio::test]
+async fn a_guard_that_waits_for_trust_says_no() {
+    let world = World::new();
+    let engine = world.settings(guard("touch ran", json!({}))).build();
+    engine.update(|registry| registry.hold(|_| Some("new".to_owned())));
+    assert!(matches!(engine.registry().entries().next().unwrap().1, HookState::Held { .. }));
+    let outcome = within(engine.fire(&tool_call())).await;
+    assert_eq!(denied(&outcome), "hook guard could not start: it waits for your trust (new)");
+    assert!(!world.path("ran").exists());
+    assert_eq!(engine.unarmed()[0].why, WhyUnarmed::Held("new".into()));
+    // An ordinary one is only left out.
+    let engine = world.settings(json!({"hooks": {"BeforeTool": [{"hooks": [command("h", "touch ran")]}]}})).build();
+    engine.update(|registry| registry.hold(|_| Some("new".to_owned())));
+    assert_proceeds(&within(engine.fire(&tool_call())).await);
+    assert!(!world.path("ran").exists());
+}
+
+#[tokio::test]
+async fn every_way_of_not_being_armed_is_told_apart() {
+    let hook = |name: &str, command: &str| json!({"type": "command", "name": name, "command": command, "guard": true});
+    let settings = json!({
+        "hooks": {
+            "BeforeTool": [
+                {"hooks": [hook("fine", "true"), hook("inert", "./nowhere.sh")]},
+                {"matcher": "write_file", "hooks": [hook("also-fine", "true")]},
+            ],
+            "SessionStart": [{"hooks": [hook("start", "./nowhere.sh")]}],
+        },
+        "hooksConfig": {"required": ["fine", "absent"]},
+    });
+    let world = World::new();
+    let unarmed = world.settings(settings).build().unarmed();
+    let words: Vec<_> = unarmed.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        words,
+        [
+            "guard inert (settings.json:1) is not armed: ./nowhere.sh: no such file",
+            "guard start (settings.json:1) is not armed: ./nowhere.sh: no such file",
+            "guard absent (settings.json:1) is not armed: the project settings require it, and there is no such hook",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_required_hook_is_a_guard() {
+    let world = World::new();
+    let user = json!({"hooks": {"BeforeTool": [{"hooks": [command("check", "exit 1")]}]}});
+    let system = json!({"hooksConfig": {"required": ["check"]}});
+    let project = json!({"hooksConfig": {"disabled": ["check"]}});
+    let layers = [(Source::Project, project), (Source::User, user), (Source::System, system)];
+    let engine = world.layers(&layers).build();
+    denied(&within(engine.fire(&tool_call())).await);
+    assert!(engine.set_enabled("check", false).is_err());
+    // One that comes later too.
+    let engine = world.layers(&[(Source::System, json!({"hooksConfig": {"required": ["late"]}}))]).build();
+    assert_eq!(engine.unarmed()[0].why, WhyUnarmed::Missing(Source::System));
+    let late = Hook::in_code(EventKind::BeforeTool, "late", |_| async { Err("broken".to_owned()) });
+    engine.update(|registry| registry.add(late));
+    assert!(engine.unarmed().is_empty());
+    denied(&within(engine.fire(&tool_call())).await);
+}
+
+#[tokio::test]
+async fn a_guard_in_code_is_one_too() {
+    let world = World::new();
+    let engine =
+        world.settings(json!({"hooksConfig": {"enabled": false, "disabled": ["code"], "onError": "allow"}})).build();
+    let hook = Hook::in_code(EventKind::BeforeTool, "code", |_| async { Err::<Answer, _>("broken".to_owned()) });
+    engine.update(|registry| registry.add(Hook { duty: Duty::Guard, ..hook }));
+    assert_eq!(
+        engine.set_enabled("code", false),
+        Err(SwitchError::Guard { name: "code".into(), layer: Source::Runtime })
+    );
+    denied(&within(engine.fire(&tool_call())).await);
+}
+
+#[tokio::test]
+async fn no_layer_makes_anothers_hook_more_lenient() {
+    let failing = |more: Value| {
+        let mut hook = command("h", "exit 1");
+        hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    };
+    let all = |word: &str| json!({"hooksConfig": {"onError": word}});
+    let both = |hook: Value, word: &str| {
+        let mut settings = hook;
+        settings["hooksConfig"] = json!({"onError": word});
+        settings
+    };
+    let plain = || failing(json!({}));
+    for (layers, expected) in [
+        // A project can't loosen what the user says of the user's hooks, nor below the user's word for its own.
+        (vec![(Source::Project, all("allow")), (Source::User, both(plain(), "block"))], "deny"),
+        (vec![(Source::Project, all("allow")), (Source::User, failing(json!({"onError": "block"})))], "deny"),
+        (vec![(Source::Project, failing(json!({"onError": "allow"}))), (Source::User, all("block"))], "deny"),
+        (vec![(Source::Project, both(plain(), "allow")), (Source::System, all("ask"))], "ask"),
+        // It can tighten.
+        (vec![(Source::Project, all("block")), (Source::User, failing(json!({"onError": "allow"})))], "deny"),
+        (vec![(Source::Project, all("ask")), (Source::User, plain())], "ask"),
+        (
+            vec![(Source::Project, json!({"hooksConfig": {"onError": {"timeout": "block"}}})), (Source::User, plain())],
+            "go on",
+        ),
+        // Within a layer, the hook's own word is the exception to the rule.
+        (vec![(Source::User, both(failing(json!({"onError": "allow"})), "block"))], "go on"),
+    ] {
+        let world = World::new();
+        let engine = world.layers(&layers).build();
+        let verdict = match within(engine.fire(&tool_call())).await.verdict {
+            BeforeToolVerdict::Deny { .. } => "deny",
+            BeforeToolVerdict::Ask { .. } => "ask",
+            _ => "go on",
+        };
+        assert_eq!(verdict, expected, "{layers:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_projects_repetition_of_a_users_hook_changes_nothing() {
+    let world = World::new();
+    let hook = |more: Value| {
+        let mut hook = command("check", "[ -z \"$LENIENT\" ] || exit 0; exit 2");
+        hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    };
+    for sabotage in
+        [json!({"env": {"LENIENT": "1"}}), json!({"timeout": 1}), json!({"guard": true, "env": {"LENIENT": "1"}})]
+    {
+        let layers = [(Source::Project, hook(sabotage.clone())), (Source::User, hook(json!({})))];
+        let outcome = within(world.layers(&layers).build().fire(&tool_call())).await;
+        assert!(outcome.runs.iter().any(|run| run.source == Source::User), "{sabotage}");
+        denied(&outcome);
+    }
+}
+
+/// A guard that denies what holds the word `evil`.
+fn no_evil() -> Value {
+    json!({"type": "command", "name": "no-evil", "guard": true,
+        "command": "case $(cat) in *evil*) echo 'no evil' >&2; exit 2;; esac"})
+}
+
+fn rewrites(command: &str) -> String {
+    says(json!({"hookSpecificOutput": {"tool_input": {"command": command}}}))
+}
+
+#[tokio::test]
+async fn a_rewritten_call_is_judged_by_the_guards() {
+    for sequential in [false, true] {
+        let world = World::new();
+        let hooks = json!([no_evil(), command("rewriter", &rewrites("evil"))]);
+        let engine =
+            world.settings(json!({"hooks": {"BeforeTool": [{"sequential": sequential, "hooks": hooks}]}})).build();
+        let outcome = within(engine.fire(&tool_call())).await;
+        assert_eq!(denied(&outcome), "no evil", "sequential: {sequential}");
+        let order: Vec<_> = outcome.runs.iter().map(|run| (run.hook.as_str(), run.id.position)).collect();
+        assert_eq!(order, [("no-evil", 1), ("rewriter", 2), ("no-evil", 3)]);
+    }
+}
+
+#[tokio::test]
+async fn a_guard_is_asked_again_only_about_what_it_has_not_seen() {
+    let world = World::new();
+    let counting = |name: &str, more: &str| json!({"type": "command", "name": name, "guard": true, "command": format!("cat >/dev/null; echo x >> {name}; {more}")});
+    let count = |name: &str| world.read(name).lines().count();
+    // Nothing changes; the same is written again; only it changes something itself.
+    for (rewriter, expected) in [("true".to_owned(), 1), (rewrites("ls"), 2), (rewrites("ls -l"), 4)] {
+        let hooks = json!([counting("guard", "true"), command("rewriter", &rewriter)]);
+        let engine = world.hooks(EventKind::BeforeTool, hooks).build();
+        within(engine.fire(&tool_call())).await;
+        assert_eq!(count("guard"), expected, "{rewriter}");
+    }
+    let engine = world.hooks(EventKind::BeforeTool, json!([counting("own", &rewrites("ls -l"))])).build();
+    let outcome = within(engine.fire(&tool_call())).await;
+    assert_eq!(count("own"), 1);
+    assert!(matches!(outcome.verdict, BeforeToolVerdict::Proceed { changes: Some(_) }));
+}
+
+#[tokio::test]
+async fn guards_that_keep_changing_each_others_calls_come_to_an_end_and_it_is_no() {
+    let world = World::new();
+    let grows = |name: &str| {
+        let answer = "printf '{\"hookSpecificOutput\": {\"tool_input\": {\"command\": \"%s\"}}}' $(date +%N)$$";
+        json!({"type": "command", "name": name, "guard": true, "command": answer})
+    };
+    let engine = world.hooks(EventKind::BeforeTool, json!([grows("one"), grows("two")])).build();
+    let outcome = within(engine.fire(&tool_call())).await;
+    assert!(denied(&outcome).contains("could not judge what other hooks keep changing"), "{:?}", outcome.verdict);
+}
+
+#[tokio::test]
+async fn what_hooks_add_to_a_prompt_is_judged_too() {
+    let world = World::new();
+    let adds = says(json!({"hookSpecificOutput": {"additionalContext": "evil"}}));
+    let engine = world.hooks(EventKind::BeforeAgent, json!([no_evil(), command("adder", &adds)])).build();
+    let event = BeforeAgent { prompt: "hello".into() };
+    let outcome = within(engine.fire(&event)).await;
+    assert_eq!(outcome.verdict, BeforeAgentVerdict::Deny { reason: "no evil".into() });
+}
+
+#[tokio::test]
+async fn a_guards_second_look_repeats_no_words() {
+    let world = World::new();
+    let speaks = json!({"type": "command", "name": "speaks", "guard": true,
+        "command": says(json!({"systemMessage": "looked at it"}))});
+    let hooks = json!([speaks, command("rewriter", &rewrites("ls -l"))]);
+    let outcome = within(world.hooks(EventKind::BeforeTool, hooks).build().fire(&tool_call())).await;
+    assert_eq!((outcome.runs.len(), outcome.messages.len()), (3, 1));
+}
+
+#[tokio::test]
+async fn a_guards_no_is_heard_or_missed_aloud() {
+    let world = World::new();
+    for (answer, expected) in [
+        (json!({"decison": "deny"}), "did it mean `decision`?"),
+        (json!({"Decision": "deny"}), "did it mean `decision`?"),
+        (json!({"contine": false}), "did it mean `continue`?"),
+        (json!({"hook_specific_output": {}}), "did it mean `hookSpecificOutput`?"),
+        (json!({"hookSpecificOutput": {"permissionDecision": "deny"}}), "hookSpecificOutput.permissionDecision"),
+        (json!({"allow": false}), "without any field that means something"),
+    ] {
+        let engine = world.settings(guard(&says(answer.clone()), json!({}))).build();
+        let outcome = within(engine.fire(&tool_call())).await;
+        assert!(denied(&outcome).contains(expected), "{answer}: {:?}", outcome.verdict);
+        // For other hooks, fields that are not known are ignored.
+        assert_proceeds(&world.run(&says(answer)).await);
+    }
+    for fine in [json!({}), json!({"decision": "allow", "note": 1}), json!({"systemMessage": "m"})] {
+        let engine = world.settings(guard(&says(fine.clone()), json!({}))).build();
+        assert_proceeds(&within(engine.fire(&tool_call())).await);
+    }
+}
+
+#[tokio::test]
+async fn output_that_is_no_text_is_a_failure_of_every_hook() {
+    let world = World::new();
+    let deny = r#"{"decision": "deny"}"#;
+    let little: Vec<u8> = deny.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let with_mark = [&[0xff, 0xfe][..], &little].concat();
+    let big: Vec<u8> = [0xfeff_u16].into_iter().chain(deny.encode_utf16()).flat_map(u16::to_be_bytes).collect();
+    let far: Vec<u8> = "\u{feff}拒否".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for bytes in [little, with_mark, big, far, b"{\"decision\": \"deny\"}\0".to_vec()] {
+        let outcome = world.print(&bytes).await;
+        assert!(warning(&outcome).contains("UTF-16"), "{bytes:?}");
+        assert_proceeds(&outcome);
+        let outcome = within(world.settings(guard("cat printed", json!({}))).build().fire(&tool_call())).await;
+        denied(&outcome);
+    }
+}
+
+#[tokio::test]
+async fn a_hook_beside_its_event_is_not_waited_for_and_decides_nothing() {
+    let world = World::new();
+    let notes = Notes::new();
+    let waits = "while [ ! -e go ]; do sleep 0.02; done; echo '{\"decision\": \"deny\", \"reason\": \"late\", \"systemMessage\": \"done\"}'";
+    let hook = json!({"type": "command", "name": "beside", "command": waits, "async": true, "onError": "block"});
+    for sequential in [false, true] {
+        let settings =
+            json!({"hooks": {"BeforeTool": [{"sequential": sequential, "hooks": [hook, command("other", "true")]}]}});
+        let engine = world.settings(settings).observer(notes.clone()).build();
+        let outcome = within(engine.fire(&call_of("glob", json!({})))).await;
+        assert_proceeds(&outcome);
+        assert_eq!(outcome.runs.len(), 1);
+        world.write("go", "");
+        let mut heard = Vec::new();
+        eventually("the hook says something", || {
+            heard.extend(notes.take());
+            heard.iter().any(|line| line.starts_with("later"))
+        })
+        .await;
+        let later: Vec<_> = heard.iter().filter(|line| line.starts_with("later")).collect();
+        assert_eq!(
+            later,
+            [
+                "later BeforeTool beside: done",
+                "later BeforeTool beside: runs beside its event (`async`), so what it decided does not count: late"
+            ]
+        );
+        std::fs::remove_file(world.path("go")).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_hook_beside_its_event_is_ended_with_the_session() {
+    let world = World::new();
+    let hook = json!({"type": "command", "name": "beside", "command": "echo $$ > pid; exec sleep 60", "async": true});
+    let engine = world.hooks(EventKind::BeforeTool, json!([hook])).build();
+    assert_proceeds(&within(engine.fire(&tool_call())).await);
+    let pid = world.pid("pid").await;
+    within(engine.shutdown()).await;
+    gone(pid).await;
+}
+
+#[tokio::test]
+async fn cancelling_a_turn_does_not_end_a_hook_beside_it() {
+    let world = World::new();
+    let hook = json!({"type": "command", "name": "beside", "async": true,
+        "command": "echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done; touch done"});
+    let engine = world.hooks(EventKind::BeforeTool, json!([hook])).build();
+    let cancel = tokio_util::sync::CancellationToken::new();
+    within(engine.fire_until(&tool_call(), &cancel)).await;
+    world.pid("pid").await;
+    cancel.cancel();
+    world.write("go", "");
+    eventually("it finishes", || world.path("done").exists()).await;
 }

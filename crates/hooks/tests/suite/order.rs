@@ -190,7 +190,7 @@ async fn two_values_for_one_argument_are_reported() {
 }
 
 #[tokio::test]
-async fn the_same_hook_in_two_layers_runs_once_from_the_higher_one() {
+async fn the_same_hook_in_two_layers_runs_once_and_a_project_changes_nothing_by_repeating_it() {
     let world = World::new();
     let hook = |name: Option<&str>| match name {
         Some(name) => command(name, "echo ran >>log"),
@@ -207,7 +207,7 @@ async fn the_same_hook_in_two_layers_runs_once_from_the_higher_one() {
     let outcome = within(engine.fire(&tool_call())).await;
     let ran: Vec<_> = outcome.runs.iter().map(|run| (run.hook.as_str(), run.source.to_string())).collect();
     let unnamed = "echo ran >>log";
-    assert_eq!(ran, [("a", "project".into()), (unnamed, "user".into()), ("b", "system".into())]);
+    assert_eq!(ran, [("a", "user".into()), (unnamed, "user".into()), ("b", "system".into())]);
     assert_eq!(world.read("log").lines().count(), 3);
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hookwright_hooks::{
     BeforeTool, BeforeToolVerdict, Builder, EventKind, HookEngine, HookInput, Layer, Limits, Observer, Outcome,
-    Registry, RunReport, RunStart, Session, Severity, Source, declare,
+    Registry, RunReport, RunStart, Said, Session, Severity, Source, declare,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -245,6 +245,12 @@ impl Notes {
 impl Observer for Notes {
     fn started(&self, run: &RunStart<'_>) {
         self.note(format!("start {} {} {} {}/{}", run.event, run.hook, run.source, run.id.position, run.total));
+    }
+
+    fn later(&self, event: EventKind, messages: &[Said], warnings: &[Said]) {
+        for said in messages.iter().chain(warnings) {
+            self.note(format!("later {event} {}: {}", said.hook, said.text));
+        }
     }
 
     fn finished(&self, run: &RunReport, input: &HookInput) {

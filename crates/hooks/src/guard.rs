@@ -1,0 +1,230 @@
+//! Hooks that must be awake: which of them are not armed, and why. What follows from that is the caller's work.
+
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::ast::{Object, Value};
+
+use crate::diagnostic::{Diagnostic, Place, Severity, SourceText};
+use crate::ready::NotReady;
+use crate::registry::{Hook, HookState, Registry, Source};
+
+/// A hook that must be there: an entry of `hooksConfig.required`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Required {
+    /// Its name.
+    pub name: String,
+    /// Whose settings say so.
+    pub by: Source,
+    /// Where they do.
+    pub place: Place,
+}
+
+/// Something that was written as a guard and is none, because its declaration is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Its name, as far as that can be told.
+    pub name: String,
+    /// Where it stands.
+    pub place: Place,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// A guard that would not do its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unarmed {
+    /// Its name.
+    pub name: String,
+    /// The file that it stands in, or stood in.
+    pub file: Option<PathBuf>,
+    /// The line.
+    pub line: Option<usize>,
+    /// Why it would not.
+    pub why: WhyUnarmed,
+}
+
+/// Why a guard is not armed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WhyUnarmed {
+    /// It would fail to start.
+    #[error("{0}")]
+    Inert(NotReady),
+    /// It waits for the user's trust.
+    #[error("{0}")]
+    Held(String),
+    /// Its own layer's settings switch it off.
+    #[error("the {0} settings switch it off")]
+    Disabled(Source),
+    /// It is for tools, or for an occasion, that there are not.
+    #[error("its matcher `{0}` matches nothing that is known")]
+    NeverMatches(String),
+    /// Its declaration is wrong.
+    #[error("its declaration is broken: {0}")]
+    Broken(String),
+    /// A layer requires it and no layer has it.
+    #[error("the {0} settings require it, and there is no such hook")]
+    Missing(Source),
+    /// The file that held it when it was last read can't be read now. Known to whoever reads files.
+    #[error("the settings that held it can't be read")]
+    FileBroken,
+    /// It stands in a folder that is not trusted. Known to whoever knows of trust.
+    #[error("this folder is not trusted")]
+    FolderUntrusted,
+}
+
+impl WhyUnarmed {
+    /// A word for it, for machines.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            WhyUnarmed::Inert(_) => "inert",
+            WhyUnarmed::Held(_) => "held",
+            WhyUnarmed::Disabled(_) => "disabled",
+            WhyUnarmed::NeverMatches(_) => "never_matches",
+            WhyUnarmed::Broken(_) => "broken",
+            WhyUnarmed::Missing(_) => "missing",
+            WhyUnarmed::FileBroken => "file_broken",
+            WhyUnarmed::FolderUntrusted => "folder_untrusted",
+        }
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> String {
+        match self {
+            WhyUnarmed::Inert(problem) => problem.advice(),
+            WhyUnarmed::Held(_) => "look at it, then run: hookwright hooks trust NAME".to_owned(),
+            WhyUnarmed::Disabled(_) => "run: hookwright hooks enable NAME; or take it out of the settings".to_owned(),
+            WhyUnarmed::NeverMatches(_) => "correct its matcher; hookwright hooks validate says more".to_owned(),
+            WhyUnarmed::Broken(_) => "correct its declaration; hookwright hooks validate says more".to_owned(),
+            WhyUnarmed::Missing(_) => "add the hook, or take its name out of `hooksConfig.required`".to_owned(),
+            WhyUnarmed::FileBroken => "correct the file; hookwright hooks validate says where it is wrong".to_owned(),
+            WhyUnarmed::FolderUntrusted => {
+                "trust the folder (hookwright hooks trust --folder), or for once give --skip-trust".to_owned()
+            }
+        }
+    }
+}
+
+/// `guard NAME (FILE:LINE) is not armed: WHY`.
+impl std::fmt::Display for Unarmed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "guard {}", self.name)?;
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, " ({}:{line})", file.display())?,
+            (Some(file), None) => write!(f, " ({})", file.display())?,
+            (None, _) => {}
+        }
+        write!(f, " is not armed: {}", self.why)
+    }
+}
+
+impl Unarmed {
+    /// A guard at a place.
+    pub fn new(name: &str, place: Option<&Place>, why: WhyUnarmed) -> Self {
+        let file = place.map(|place| place.file.to_path_buf());
+        Unarmed { name: name.to_owned(), file, line: place.map(|place| place.line), why }
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> String {
+        self.why.advice().replace("NAME", &self.name)
+    }
+}
+
+impl Registry {
+    /// Whether any hook must be awake, there or not. Costs nothing to speak of.
+    pub fn has_guards(&self) -> bool {
+        self.hooks().iter().any(|hook| hook.is_guard()) || self.required().next().is_some() || !self.lost().is_empty()
+    }
+
+    /// The guards that would not do their work; `check` says whether a hook could start.
+    pub(crate) fn unarmed(&self, check: impl Fn(&Hook) -> Result<(), NotReady>) -> Vec<Unarmed> {
+        let guards = self.entries().filter(|(hook, _)| hook.is_guard());
+        let mut found: Vec<Unarmed> = guards
+            .filter_map(|(hook, state)| {
+                let why = why_unarmed(hook, state).or_else(|| check(hook).err().map(WhyUnarmed::Inert))?;
+                Some(Unarmed::new(hook.id(), hook.place.as_ref(), why))
+            })
+            .collect();
+        let broken =
+            |lost: &Lost| Unarmed::new(&lost.name, Some(&lost.place), WhyUnarmed::Broken(lost.problem.clone()));
+        found.extend(self.lost().iter().map(broken));
+        for required in self.required().filter(|required| self.hooks().iter().all(|hook| hook.id() != required.name)) {
+            let why = WhyUnarmed::Missing(required.by.clone());
+            found.push(Unarmed::new(&required.name, Some(&required.place), why));
+        }
+        found
+    }
+}
+
+/// Why a guard in this state does not run, whatever its program is.
+fn why_unarmed(hook: &Hook, state: &HookState) -> Option<WhyUnarmed> {
+    match state {
+        HookState::Held { why } => Some(WhyUnarmed::Held(why.clone())),
+        HookState::Disabled { .. } => Some(WhyUnarmed::Disabled(hook.source.clone())),
+        HookState::SwitchedOff { by } => Some(WhyUnarmed::Disabled(by.clone())),
+        HookState::Enabled if !hook.can_match() => {
+            Some(WhyUnarmed::NeverMatches(hook.matcher_text.clone().unwrap_or_default()))
+        }
+        HookState::Enabled => None,
+    }
+}
+
+/// What stands in the `hooks` of a file as a guard and did not become one: a hook without a command, one under an event
+/// that there is not, a misspelt `guard`, a definition that calls itself one.
+pub(crate) fn lost(root: &Object<'_>, hooks: &[Hook], source: &SourceText<'_>, wrong: &[Diagnostic]) -> Vec<Lost> {
+    let mut written = Vec::new();
+    for property in root.properties.iter().filter(|property| property.name.as_str() == "hooks") {
+        written_guards(&property.value, &mut written);
+    }
+    let armed = |place: &Place| hooks.iter().any(|hook| hook.is_guard() && hook.place.as_ref() == Some(place));
+    let lost = written.into_iter().filter_map(|(object, key)| {
+        let place = source.place(object.range.start);
+        let last = source.place(object.range.end).line;
+        if armed(&place) {
+            return None;
+        }
+        let here = |one: &&Diagnostic| one.span.as_ref().is_some_and(|span| (place.line..=last).contains(&span.line));
+        let errors = wrong.iter().filter(here);
+        let problem = errors.max_by_key(|one| one.severity == Severity::Error).map(|one| one.message.clone());
+        let problem = problem.unwrap_or_else(|| format!("`{key}` stands where it has no effect"));
+        let text = |name: &str| object.get_string(name).map(|text| text.value.clone().into_owned());
+        Some(Lost {
+            name: text("name").or_else(|| text("command")).unwrap_or_else(|| "without a name".to_owned()),
+            place,
+            problem,
+        })
+    });
+    lost.collect()
+}
+
+/// The objects below a value that have a `guard`, however spelt; not what a hook gives to its program.
+fn written_guards<'v, 't>(value: &'v Value<'t>, found: &mut Vec<(&'v Object<'t>, &'v str)>) {
+    match value {
+        Value::Array(array) => array.elements.iter().for_each(|element| written_guards(element, found)),
+        Value::Object(object) => {
+            let says_no = |value: &Value<'_>| match value {
+                Value::BooleanLit(boolean) => !boolean.value,
+                value => matches!(value, Value::NullKeyword(_)),
+            };
+            let mut keys = object.properties.iter().filter(|property| !says_no(&property.value));
+            if let Some(key) = keys.find(|property| is_guard_key(property.name.as_str())) {
+                found.push((object, key.name.as_str()));
+            }
+            let is_hook = object.properties.iter().any(|property| matches!(property.name.as_str(), "command" | "type"));
+            if !is_hook {
+                object.properties.iter().for_each(|property| written_guards(&property.value, found));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_guard_key(name: &str) -> bool {
+    strsim::damerau_levenshtein(&name.to_lowercase(), "guard") <= 1
+}
+
+/// Where a file's guards stand, for whoever remembers them.
+pub fn guards_in<'r>(registry: &'r Registry, file: &'r Path) -> impl Iterator<Item = &'r Hook> {
+    let here = move |hook: &&Hook| hook.is_guard() && hook.place.as_ref().is_some_and(|place| *place.file == *file);
+    registry.hooks().iter().map(AsRef::as_ref).filter(here)
+}
