@@ -7,7 +7,37 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A directory that is held on to; one made for the moment goes with its last holder.
+pub type HeldDirectory = Arc<dyn AsRef<Path> + Send + Sync>;
+
+/// An empty directory that nobody can write into by accident, and nobody else at all: this one, made if need be, or
+/// where something stands in its way a new one for the moment.
+///
+/// # Errors
+/// If neither can be made.
+pub fn empty_directory(path: &Path) -> io::Result<HeldDirectory> {
+    match made_empty(path) {
+        Ok(path) => Ok(Arc::new(path)),
+        Err(_) => Ok(Arc::new(tempfile::Builder::new().prefix("hookwright").tempdir()?)),
+    }
+}
+
+fn made_empty(path: &Path) -> io::Result<PathBuf> {
+    fs::create_dir_all(path)?;
+    // A link there would be somebody's trick.
+    let found = path.symlink_metadata()?;
+    let is_empty = found.is_dir() && fs::read_dir(path)?.next().is_none();
+    #[cfg(unix)]
+    let is_empty = {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        fs::set_permissions(path, fs::Permissions::from_mode(0o500))?;
+        is_empty && found.uid() == rustix::process::geteuid().as_raw()
+    };
+    if is_empty { Ok(path.to_owned()) } else { Err(ErrorKind::AlreadyExists.into()) }
+}
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]

@@ -19,7 +19,7 @@ use crate::outcome::{Outcome, Said};
 use crate::plan::{Plan, Planner};
 use crate::ready::NotReady;
 use crate::registry::{Hook, Registry, SwitchError};
-use crate::run::{Limits, Runner};
+use crate::run::{Limits, Places, Runners, Surroundings};
 use crate::spot::{Home, Spot};
 
 /// The hook engine of one session. Cheap to clone; clones share everything.
@@ -31,7 +31,7 @@ pub struct HookEngine {
 struct Shared {
     planner: RwLock<Arc<Planner>>,
     home: RwLock<Arc<Home>>,
-    runner: RwLock<Arc<Runner>>,
+    runners: RwLock<Arc<Runners>>,
     observers: Arc<[Arc<dyn Observer>]>,
     /// How many events have had hooks to run.
     fired: AtomicU64,
@@ -39,15 +39,15 @@ struct Shared {
 }
 
 impl Shared {
-    fn runner(&self) -> Arc<Runner> {
-        self.runner.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn runners(&self) -> Arc<Runners> {
+        self.runners.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Drop for Shared {
     /// Nobody can ask for a proper end any more.
     fn drop(&mut self) {
-        self.runner().kill_now();
+        self.runners().kill_now();
     }
 }
 
@@ -55,7 +55,7 @@ impl Drop for Shared {
 pub struct Builder {
     registry: Registry,
     session: Session,
-    env: Vec<(OsString, OsString)>,
+    places: Places,
     limits: Limits,
     observers: Vec<Arc<dyn Observer>>,
 }
@@ -70,8 +70,15 @@ impl Builder {
 
     /// The environment that commands start from, `PATH` included. Empty unless given.
     #[must_use]
-    pub fn environment(mut self, env: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        self.env = env.into_iter().collect();
+    pub fn environment(self, env: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let env = env.into_iter().collect();
+        self.places(Places::everywhere(Surroundings { env, directory: None }))
+    }
+
+    /// What commands run with, where that depends on whose hooks they are.
+    #[must_use]
+    pub fn places(mut self, places: Places) -> Self {
+        self.places = places;
         self
     }
 
@@ -95,7 +102,7 @@ impl Builder {
             shared: Arc::new(Shared {
                 planner: RwLock::new(Arc::new(Planner::new(self.registry))),
                 home: RwLock::new(Arc::new(Home::new(self.session))),
-                runner: RwLock::new(Arc::new(Runner::new(self.env, self.limits))),
+                runners: RwLock::new(Arc::new(Runners::new(self.places, self.limits))),
                 observers: self.observers.into(),
                 fired: AtomicU64::new(0),
                 beside: Beside::default(),
@@ -110,7 +117,7 @@ impl HookEngine {
         Builder {
             registry,
             session: Session::default(),
-            env: Vec::new(),
+            places: Places::default(),
             limits: Limits::default(),
             observers: Vec::new(),
         }
@@ -150,7 +157,7 @@ impl HookEngine {
             plan,
             planner,
             session: Arc::new(self.spot()),
-            runner: self.runner(),
+            runners: self.runners(),
             observers: self.shared.observers.clone(),
             cancel: cancel.clone(),
             beside: self.shared.beside.clone(),
@@ -242,7 +249,7 @@ impl HookEngine {
     /// # Errors
     /// If it could not, with the reason.
     pub fn check(&self, hook: &Hook) -> Result<(), NotReady> {
-        self.runner().check(hook, &self.spot())
+        self.runners().of(&hook.source).check(hook, &self.spot())
     }
 
     /// The guards that would not do their work: whoever runs unattended should not start with any.
@@ -254,22 +261,22 @@ impl HookEngine {
     /// dropping the engine is the rough way.
     pub async fn shutdown(&self) {
         self.shared.beside.end().await;
-        self.runner().end_all().await;
+        self.runners().end_all().await;
     }
 
     /// Ends at once, without asking, every hook that runs and everything that hooks left running.
     pub fn kill_now(&self) {
-        self.runner().kill_now();
+        self.runners().kill_now();
     }
 
-    /// Another environment for commands, from the next event on.
-    pub fn set_environment(&self, env: impl IntoIterator<Item = (OsString, OsString)>) {
-        let mut runner = self.shared.runner.write().unwrap_or_else(PoisonError::into_inner);
-        *runner = Arc::new(runner.with_environment(env.into_iter().collect()));
+    /// Other surroundings for commands, from the next event on.
+    pub fn set_places(&self, places: Places) {
+        let mut runners = self.shared.runners.write().unwrap_or_else(PoisonError::into_inner);
+        *runners = Arc::new(runners.moved(places));
     }
 
-    fn runner(&self) -> Arc<Runner> {
-        self.shared.runner()
+    fn runners(&self) -> Arc<Runners> {
+        self.shared.runners()
     }
 
     fn spot(&self) -> Spot {

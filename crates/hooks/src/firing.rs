@@ -14,7 +14,7 @@ use crate::observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, Run
 use crate::outcome::Said;
 use crate::plan::{Plan, Planner};
 use crate::registry::{FailureAction, Hook, Registry};
-use crate::run::{RunEnd, Runner};
+use crate::run::{RunEnd, Runners};
 use crate::spot::Spot;
 
 /// Everything that the runs of one event share. Cheap to clone: every run takes one along.
@@ -28,7 +28,7 @@ pub(crate) struct Firing {
     pub(crate) plan: Arc<Plan>,
     pub(crate) planner: Arc<Planner>,
     pub(crate) session: Arc<Spot>,
-    pub(crate) runner: Arc<Runner>,
+    pub(crate) runners: Arc<Runners>,
     pub(crate) observers: Arc<[Arc<dyn Observer>]>,
     pub(crate) cancel: CancellationToken,
     pub(crate) beside: Beside,
@@ -212,7 +212,10 @@ impl Firing {
             }
             Ok(input) => {
                 let max_parallel = self.planner.registry().max_parallel();
-                (self.runner.run(hook, &input, &self.session, max_parallel, &self.cancel).await, input)
+                (
+                    self.runners.of(&hook.source).run(hook, &input, &self.session, max_parallel, &self.cancel).await,
+                    input,
+                )
             }
             Err(message) => (RunEnd::not_run(End::NotStarted { code: 126, message }), HookInput::default()),
         };

@@ -98,5 +98,5 @@ pub use redact::{Redaction, looks_like_a_key};
 pub use registry::{
     Action, CommandAction, Duty, FailureAction, Hook, HookFunction, HookState, OnError, Registry, Source, SwitchError,
 };
-pub use run::Limits;
+pub use run::{Limits, Places, Surroundings};
 pub use tool_names::{canonical_tool_name, known_tools};

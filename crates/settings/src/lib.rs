@@ -14,6 +14,7 @@ mod json;
 mod load;
 mod notice;
 mod paths;
+mod seclusion;
 mod settings;
 mod steering;
 pub mod trust;

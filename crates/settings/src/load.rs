@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 
 use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
-    Action, CommandFiles, Declared, Diagnostic, Fingerprinted, Hook, HookState, Layer, Redaction, Registry, Source,
-    Whereabouts, declare, declare_document,
+    Action, CommandFiles, Declared, Diagnostic, Fingerprinted, Hook, HookState, Layer, Places, Redaction, Registry,
+    Source, Surroundings, Whereabouts, declare, declare_document,
 };
 use serde_json::Map;
 
 use crate::env_file::{self, Worlds};
-use crate::extensions::{self, Extension, ExtensionChoice, Surroundings};
+use crate::extensions::{self, Extension, ExtensionChoice};
 use crate::file::{leads_inside, read_text};
 use crate::json::fill_variables;
 use crate::notice::{Notice, SwitchedOff};
 use crate::paths::{GEMINI_DIR, Paths};
+use crate::seclusion;
 use crate::settings::{self, Findings, Layered, Outer, Settings, lay_over, read_layer};
 use crate::trust::{self, FolderTrust, Review, Reviewer, Scope};
 use crate::world::World;
@@ -119,15 +120,16 @@ impl Loaded {
         own.map_or(&self.paths.user_settings, |file| &file.path)
     }
 
-    /// What hooks of the project and of extensions see of the environment.
-    pub fn hook_environment(&self) -> Vec<(OsString, OsString)> {
-        redacted(&self.world, self.redaction.as_ref())
-    }
-
-    /// What hooks of the user and the system see of it: nothing of the project's `.env`, and nothing is kept from them
-    /// because the project says so.
-    pub fn own_hook_environment(&self) -> Vec<(OsString, OsString)> {
-        redacted(&self.own.world, self.own.redaction.as_ref())
+    /// What hooks run with. Those of the user and the system see nothing of the project's `.env`, and nothing is kept
+    /// from them because the project says so. Where the folder is not trusted, no hook runs in it.
+    pub fn hook_places(&self) -> Places {
+        let own = redacted(&self.own.world, self.own.redaction.as_ref());
+        let project = Surroundings { env: redacted(&self.world, self.redaction.as_ref()), directory: None };
+        if self.project.trust.is_trusted() || self.project.root == self.paths.home {
+            return Places { extensions: project.clone(), project, own: Surroundings { env: own, directory: None } };
+        }
+        let secluded = seclusion::secluded(own, &self.project.root, &self.paths);
+        Places { project, extensions: secluded.clone(), own: secluded }
     }
 
     /// A session's plans: where the settings say, if that is inside the project.
@@ -185,7 +187,7 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let outer = merged(&trees[..2], &worlds, &root, &mut Findings::default());
     let outer_redaction = settings::redaction(&Layered(&outer));
     let disabled = Layered(&settings.raw).strings("extensions.disabled");
-    let around = Surroundings {
+    let around = extensions::Surroundings {
         world: &worlds.session,
         paths: &paths,
         project: &root,

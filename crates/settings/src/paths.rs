@@ -32,6 +32,8 @@ pub struct Paths {
     pub user_commands: PathBuf,
     /// What the program did, if the user wants that on record.
     pub log: PathBuf,
+    /// An empty directory, for hooks to run in that have no business in the folder.
+    pub neutral: PathBuf,
 }
 
 impl Paths {
@@ -52,6 +54,7 @@ impl Paths {
             extensions: user_dir.join("extensions"),
             user_commands: user_dir.join("commands"),
             log: user_dir.join("hookwright").join("logs").join("hookwright.log"),
+            neutral: user_dir.join("hookwright").join("neutral"),
             user_dir,
             home,
         }

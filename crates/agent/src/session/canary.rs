@@ -21,7 +21,7 @@ impl Conductor {
         alone.add(Hook { matcher: Matcher::All, ..hook.clone() });
         let engine = HookEngine::builder(alone)
             .session((*view.services.hooks.session()).clone())
-            .environment(view.loaded.hook_environment())
+            .places(view.loaded.hook_places())
             .observer(Arc::new(HookEvents(view.services.events.clone())))
             .build();
         self.reply(Reply::warning(format!("canary: {} was fired alone on a harmless {}", hook.id(), hook.event)));

@@ -120,7 +120,7 @@ impl Conductor {
         tracing::debug!(files = ?names, ?news, "the configuration has changed");
         self.watch = Watch::new(&loaded);
         before.services.hooks.reload(registry);
-        before.services.hooks.set_environment(loaded.hook_environment());
+        before.services.hooks.set_places(loaded.hook_places());
         before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
         before.services.approvals.set_limits(open::limits(&loaded));
         before.services.approvals.set_protected(Protected::new(&loaded, &self.options.policies));

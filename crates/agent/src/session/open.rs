@@ -128,7 +128,7 @@ fn engine(
 ) -> HookEngine {
     let registry = registry(options, loaded);
     let observer = Arc::new(HookEvents(events.clone()));
-    HookEngine::builder(registry).session(session).environment(loaded.hook_environment()).observer(observer).build()
+    HookEngine::builder(registry).session(session).places(loaded.hook_places()).observer(observer).build()
 }
 
 /// The hooks that run. Switching all of them off leaves those that nobody may switch off.

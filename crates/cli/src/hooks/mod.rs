@@ -75,8 +75,8 @@ impl Toolbox {
 
     /// An engine for this project, as a session would have it.
     pub(crate) fn engine(&self, session: Session) -> HookEngine {
-        let env = self.loaded.hook_environment();
-        HookEngine::builder(self.loaded.registry.clone()).session(session).environment(env).build()
+        let places = self.loaded.hook_places();
+        HookEngine::builder(self.loaded.registry.clone()).session(session).places(places).build()
     }
 
     /// Every hook of the project with its honest state.

@@ -10,6 +10,7 @@ mod log;
 mod manage;
 mod migrate;
 mod policy;
+mod seclusion;
 mod tighten;
 mod tui;
 mod validate;

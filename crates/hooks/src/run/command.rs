@@ -114,7 +114,7 @@ impl Runner {
                 NotStarted::NoRoom(error) => return Err(End::NoRoom(error.to_string())),
                 // The system blames the program even if it is the working directory that is gone.
                 NotStarted::Busy(end) | NotStarted::Failed(end) => {
-                    return Err(session.complaint().map_or(end, End::NoRoom));
+                    return Err(self.complaint(session).map_or(end, End::NoRoom));
                 }
             }
             tokio::select! {
@@ -122,6 +122,13 @@ impl Runner {
                 () = tokio::time::sleep(pause) => pause *= 2,
             }
         }
+    }
+
+    /// What is wrong with the directory that its hooks run in.
+    fn complaint(&self, session: &Spot) -> Option<String> {
+        let own = self.directory(session);
+        let gone = self.directory.is_some() && !own.is_dir();
+        gone.then(|| format!("the working directory {} does not exist", own.display())).or_else(|| session.complaint())
     }
 
     /// Starts the command, without a shell in between where it needs none.
@@ -184,11 +191,12 @@ impl Runner {
         let base = self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let own = action.env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
         // A shell would say where it is.
-        let place = session.cwd.is_absolute().then_some((OsStr::new("PWD"), session.cwd.as_os_str()));
+        let cwd = self.directory(session);
+        let place = cwd.is_absolute().then_some((OsStr::new("PWD"), cwd.as_os_str()));
         let of_session = session_env.iter().map(|(name, value)| (OsStr::new(*name), *value));
         let mut env = base.chain(place).chain(of_session).chain(own);
-        let directory = Some(&session.directory);
-        let mut program = Program { path, name, args, cwd: &session.cwd, directory, env: &mut env };
+        let directory = self.directory.is_none().then_some(&session.directory);
+        let mut program = Program { path, name, args, cwd, directory, env: &mut env };
         let (input, output) = (Input::Pieces(input.pieces().to_vec()), Output::Apart(Keep::Head(self.limits.output)));
         Process::spawn(&mut program, input, output, &self.groups)
     }
@@ -209,14 +217,14 @@ impl Runner {
             return Err(NotReady::NoDirectory(session.directory.path().display().to_string()));
         }
         let variable = |name: &str| self.variable(name, action, session);
-        ready::check(action, &Whereabouts { cwd: &session.cwd, variable: &variable })
+        ready::check(action, &Whereabouts { cwd: self.directory(session), variable: &variable })
     }
 
     /// Where its program is looked for; a hook may bring its own search path.
     fn places<'a>(&'a self, action: &'a CommandAction, session: &'a Spot) -> Places<'a> {
         let own = action.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| OsStr::new(path));
         let path = own.or_else(|| lookup(&self.env, "PATH")).unwrap_or(OsStr::new(DEFAULT_PATH));
-        Places { path, cwd: &session.cwd }
+        Places { path, cwd: self.directory(session) }
     }
 }
 

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, Captured, End};
 use crate::input::HookInput;
-use crate::ready::{self, NotReady, Places};
-use crate::registry::{Action, Hook, HookFunction};
+use crate::ready::{self, NotReady};
+use crate::registry::{Action, Hook, HookFunction, Source};
 use crate::spot::Spot;
 use queue::Queue;
 
@@ -35,11 +35,80 @@ impl Default for Limits {
     }
 }
 
+/// What the commands of some hooks run with.
+#[derive(Clone, Default)]
+pub struct Surroundings {
+    /// The environment, `PATH` included, without the session's own variables.
+    pub env: Vec<(OsString, OsString)>,
+    /// The directory that they run in, if it is not the session's; held on to while it is used.
+    pub directory: Option<Arc<dyn AsRef<Path> + Send + Sync>>,
+}
+
+/// What commands run with, by whose hooks they are.
+#[derive(Clone, Default)]
+pub struct Places {
+    /// Of the project, and hooks in code.
+    pub project: Surroundings,
+    /// Of extensions.
+    pub extensions: Surroundings,
+    /// Of the user and the system.
+    pub own: Surroundings,
+}
+
+impl Places {
+    /// The same for everybody.
+    pub fn everywhere(surroundings: Surroundings) -> Self {
+        Places { project: surroundings.clone(), extensions: surroundings.clone(), own: surroundings }
+    }
+}
+
+/// Runners by whose hooks they run. They share what runs, and who waits.
+pub(crate) struct Runners {
+    project: Runner,
+    extensions: Runner,
+    own: Runner,
+}
+
+impl Runners {
+    pub(crate) fn new(places: Places, limits: Limits) -> Self {
+        Runners::sharing(places, limits, &Arc::default(), &Arc::default())
+    }
+
+    /// The same runners in other surroundings; what runs already is still theirs.
+    pub(crate) fn moved(&self, places: Places) -> Self {
+        Runners::sharing(places, self.project.limits, &self.project.groups, &self.project.queue)
+    }
+
+    fn sharing(places: Places, limits: Limits, groups: &Arc<Groups>, queue: &Arc<Queue>) -> Self {
+        let runner = |surroundings| Runner::new(surroundings, limits, groups.clone(), queue.clone());
+        let Places { project, extensions, own } = places;
+        Runners { project: runner(project), extensions: runner(extensions), own: runner(own) }
+    }
+
+    /// The one for a layer's hooks.
+    pub(crate) fn of(&self, source: &Source) -> &Runner {
+        match source {
+            Source::Project | Source::Runtime => &self.project,
+            Source::Extension(_) => &self.extensions,
+            Source::User | Source::System => &self.own,
+        }
+    }
+
+    /// Ends everything that hooks left running.
+    pub(crate) async fn end_all(&self) {
+        self.project.end_all().await;
+    }
+
+    /// The same at once, without asking.
+    pub(crate) fn kill_now(&self) {
+        self.project.groups.kill_now();
+    }
+}
+
 /// What commands run with.
-#[derive(Debug)]
 pub(crate) struct Runner {
-    /// The environment without the session's own variables.
     env: Vec<(OsString, OsString)>,
+    directory: Option<Arc<dyn AsRef<Path> + Send + Sync>>,
     shell: PathBuf,
     /// Whether the environment holds nothing that only a shell would heed.
     direct_is_faithful: bool,
@@ -74,19 +143,20 @@ impl RunEnd {
 }
 
 impl Runner {
-    pub(crate) fn new(env: Vec<(OsString, OsString)>, limits: Limits) -> Self {
+    fn new(surroundings: Surroundings, limits: Limits, groups: Arc<Groups>, queue: Arc<Queue>) -> Self {
+        let Surroundings { env, directory } = surroundings;
         let path = lookup(&env, "PATH").unwrap_or(OsStr::new(command::DEFAULT_PATH));
-        let places = Places { path, cwd: Path::new("/") };
+        let places = ready::Places { path, cwd: Path::new("/") };
         let shell = ["bash", "sh"].iter().find_map(|name| ready::find_program(OsStr::new(name), &places).ok());
         let direct_is_faithful =
             !env.iter().any(|(name, _)| name == "BASH_ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_"));
         let shell = shell.unwrap_or_else(|| PathBuf::from("/bin/sh"));
-        Runner { env, shell, direct_is_faithful, limits, groups: Arc::default(), queue: Arc::default() }
+        Runner { env, directory, shell, direct_is_faithful, limits, groups, queue }
     }
 
-    /// The same runner over another environment; what runs already is still its own.
-    pub(crate) fn with_environment(&self, env: Vec<(OsString, OsString)>) -> Self {
-        Runner { groups: self.groups.clone(), queue: self.queue.clone(), ..Runner::new(env, self.limits) }
+    /// Where commands run.
+    fn directory<'a>(&'a self, session: &'a Spot) -> &'a Path {
+        self.directory.as_ref().map_or(session.cwd.as_path(), |directory| (**directory).as_ref())
     }
 
     /// Runs a hook. A command waits for its turn first, and its time counts from then on; a hook in code, which may
@@ -123,14 +193,8 @@ impl Runner {
         }
     }
 
-    /// Ends everything that hooks left running.
-    pub(crate) async fn end_all(&self) {
+    async fn end_all(&self) {
         self.groups.end_all(self.limits.grace.min(Duration::from_millis(500))).await;
-    }
-
-    /// The same at once, without asking.
-    pub(crate) fn kill_now(&self) {
-        self.groups.kill_now();
     }
 }
 

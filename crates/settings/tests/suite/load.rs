@@ -177,7 +177,9 @@ fn hooks_of_the_user_see_nothing_of_the_projects_env_file() {
     let has = |env: &[(std::ffi::OsString, std::ffi::OsString)], pair: (&str, &str)| {
         env.iter().any(|(name, value)| name == pair.0 && value == pair.1)
     };
-    let (own, others) = (loaded.own_hook_environment(), loaded.hook_environment());
+    let hookwright_hooks::Places { own, project, extensions } = loaded.hook_places();
+    assert_eq!(project.env, extensions.env);
+    let (own, others) = (own.env, project.env);
     assert!(has(&own, ("MINE", "1")) && has(&own, ("BOTH", "user")) && has(&own, ("SHELL_TOKEN", "t")));
     assert!(!has(&own, ("THEIRS", "1")));
     assert!(has(&others, ("THEIRS", "1")) && has(&others, ("BOTH", "project")));

@@ -1,0 +1,106 @@
+//! How hooks that are not the project's run in a folder that nobody trusts: in an empty directory, with a git that starts no
+//! programs of the repository's. Looks at the repository's configuration; runs nothing.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::Surroundings;
+
+use crate::paths::Paths;
+
+/// Settings of git that name programs, and those that keep it from running them, with values that start none. What the
+/// environment says goes over every file.
+const WITHOUT_PROGRAMS: &[(&str, &str)] = &[
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.pager", "cat"),
+    ("core.editor", "false"),
+    ("sequence.editor", "false"),
+    ("core.askPass", ""),
+    ("core.sshCommand", "ssh"),
+    ("core.gitProxy", ""),
+    ("core.alternateRefsCommand", "true"),
+    ("credential.helper", ""),
+    ("gpg.program", "gpg"),
+    ("gpg.openpgp.program", "gpg"),
+    ("gpg.x509.program", "gpgsm"),
+    ("gpg.ssh.program", "ssh-keygen"),
+    ("log.showSignature", "false"),
+    ("interactive.diffFilter", "cat"),
+    ("protocol.ext.allow", "never"),
+    ("uploadpack.packObjectsHook", ""),
+    ("submodule.recurse", "false"),
+    ("safe.bareRepository", "explicit"),
+    // Which files go through which programs is said by attributes; of an empty tree there are none.
+    ("attr.tree", "4b825dc642cb6eb9a060e54bf8d69288fbee4904"),
+];
+
+/// Words in a repository's configuration behind which there may be programs that nothing above switches off.
+const SUSPECT: &[&str] = &["[include", "[filter", "[alias", "[merge", "[diff", "external", "textconv", "[trailer"];
+
+/// What hooks run with where the folder is not trusted.
+pub(crate) fn secluded(mut env: Vec<(OsString, OsString)>, root: &Path, paths: &Paths) -> Surroundings {
+    tame_git(&mut env, root);
+    // Where there is no such directory, no hook starts, and that counts as a failure of this machine.
+    let nowhere = || std::sync::Arc::new(PathBuf::from("/nonexistent"));
+    let directory = hookwright_disk::empty_directory(&paths.neutral).unwrap_or_else(|_| nowhere());
+    Surroundings { env, directory: Some(directory) }
+}
+
+fn tame_git(env: &mut Vec<(OsString, OsString)>, root: &Path) {
+    let before = env.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT").and_then(|(_, count)| count.to_str());
+    let before: usize = before.and_then(|count| count.parse().ok()).unwrap_or(0);
+    let mut set = |name: String, value: &str| {
+        env.retain(|(known, _)| *known != *name);
+        env.push((name.into(), value.into()));
+    };
+    for (at, (key, value)) in WITHOUT_PROGRAMS.iter().enumerate() {
+        set(format!("GIT_CONFIG_KEY_{}", before + at), key);
+        set(format!("GIT_CONFIG_VALUE_{}", before + at), value);
+    }
+    set("GIT_CONFIG_COUNT".to_owned(), &(before + WITHOUT_PROGRAMS.len()).to_string());
+    set("GIT_OPTIONAL_LOCKS".to_owned(), "0");
+    set("GIT_PAGER".to_owned(), "cat");
+    if !is_plain(root) {
+        // Git could start programs that no setting switches off: it finds no repository at all.
+        set("GIT_DIR".to_owned(), "/nonexistent/git-is-off-in-this-untrusted-folder");
+    }
+}
+
+/// Whether nothing in the repository's own configuration names programs that the settings above leave on.
+fn is_plain(root: &Path) -> bool {
+    root.ancestors().map(|folder| folder.join(".git")).filter(|git| git.symlink_metadata().is_ok()).all(|git| {
+        let places = places(&git);
+        places
+            .iter()
+            .flat_map(|place| [place.join("config"), place.join("config.worktree")])
+            .all(|file| has_none(&file))
+            && places.iter().all(|place| !place.join("info/attributes").exists())
+    })
+}
+
+/// Where a repository's configuration may lie: `.git`, what it points to, and what that shares with others.
+fn places(git: &Path) -> Vec<PathBuf> {
+    let pointed = |file: &Path, word: &str| {
+        let text = fs::read_to_string(file).ok()?;
+        let target = text.trim().strip_prefix(word)?.trim().to_owned();
+        Some(file.parent()?.join(target))
+    };
+    let own = if git.is_dir() { Some(git.to_owned()) } else { pointed(git, "gitdir:") };
+    let Some(own) = own else { return vec![git.to_owned()] };
+    let shared = pointed(&own.join("commondir"), "");
+    [Some(own), shared].into_iter().flatten().collect()
+}
+
+fn has_none(file: &Path) -> bool {
+    const LARGEST: u64 = 1024 * 1024;
+    match hookwright_disk::read(file, LARGEST) {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+            !SUSPECT.iter().any(|word| text.contains(word))
+        }
+        // That there is none is fine; one that can't be read can hold anything.
+        Err(_) => file.symlink_metadata().is_err(),
+    }
+}
