@@ -1,11 +1,18 @@
-//! Writing to the terminal: styles that vanish in pipes and under NO_COLOR, and tables.
+//! Writing to the terminal: styles that vanish in pipes and under NO_COLOR, words that can't steer it, and tables.
 //!
-//! Data goes to stdout, everything about it to stderr. Colour never carries meaning of its own.
+//! Data goes to stdout, everything about it to stderr. Colour never carries meaning of its own. Nothing else in the program
+//! opens these two; what stands between is `out/door.rs`.
+
+mod door;
+mod safe;
 
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use door::Door;
+pub(crate) use door::{paint, unpainted};
 use hookwright_agent::session::Armed;
+pub(crate) use safe::{safe, steers};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub(crate) const PLAIN: Style = Style::new();
@@ -17,23 +24,15 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default();
 
 /// Where data goes.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stdout() -> impl Write {
-    anstream::stdout().lock()
+    Door::new(io::stdout().lock())
 }
 
 /// Where words about it go.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stderr() -> impl Write {
-    anstream::stderr().lock()
-}
-
-/// Text in a style.
-pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
-    format!("{style}{text}{style:#}")
-}
-
-/// Somebody's words without what would steer a terminal.
-pub(crate) fn safe(text: &str) -> String {
-    anstream::adapter::strip_str(text).to_string()
+    Door::new(io::stderr().lock())
 }
 
 /// One JSON document on stdout.
@@ -142,7 +141,7 @@ mod tests {
         table.row(vec![(PLAIN, "abcde".into()), (PLAIN, "yy\n".into()), (PLAIN, String::new())]);
         let mut text = Vec::new();
         table.print(&mut text).unwrap();
-        let text = anstream::adapter::strip_str(&String::from_utf8(text).unwrap()).to_string();
+        let text = unpainted(&String::from_utf8(text).unwrap());
         assert_eq!(text, "A      B    C\n日本   x    end\nabcde  yy\n");
     }
 

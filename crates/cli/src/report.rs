@@ -79,7 +79,7 @@ mod tests {
     fn drawn(text: &str) -> String {
         let declared = declare(&Layer::new(Source::Project, "settings.json".as_ref(), text));
         let drawn: Vec<_> = declared.diagnostics.iter().map(draw).collect();
-        anstream::adapter::strip_str(&drawn.join("\n")).to_string()
+        crate::out::unpainted(&drawn.join("\n"))
     }
 
     #[test]

@@ -229,6 +229,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Says that a test, or a part of it, is left out, and why. Not through a macro, whose words a passing test keeps to
 /// itself.
+#[expect(clippy::disallowed_methods, reason = "tests print for whoever runs them")]
 pub fn skipped(test: &str, why: &str) {
     // In one write, so that tests that run at the same time do not talk into it.
     let line = format!("skipped: {test}: {why}\n");

@@ -37,8 +37,6 @@ impl Printer for Text {
     fn event(&mut self, event: &AgentEvent) -> io::Result<()> {
         match event {
             AgentEvent::Text(text) => {
-                // A model's words must not be able to steer the terminal.
-                let text = out::safe(text);
                 self.line_open = !text.ends_with('\n');
                 let mut stdout = out::stdout();
                 write!(stdout, "{text}")?;
@@ -86,7 +84,7 @@ impl Printer for Text {
     }
 
     fn answer(&mut self, text: &str) -> io::Result<()> {
-        writeln!(out::stdout(), "{}", out::safe(text))
+        writeln!(out::stdout(), "{text}")
     }
 
     fn finish(&mut self, end: Option<&TurnEnd>, _: &Stats) -> io::Result<()> {

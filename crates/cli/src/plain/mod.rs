@@ -139,7 +139,7 @@ impl Front {
                 SLASH_COMMANDS.iter().try_for_each(|row| say(&format!("/{}: {}", row.usage(), row.about)))
             }
             View::HooksPanel => self.session.view().hooks().iter().try_for_each(|entry| say(&replies::hook(entry))),
-            View::HooksTrace => self.log.timeline().iter().try_for_each(|line| say(&out::safe(line))),
+            View::HooksTrace => self.log.timeline().iter().try_for_each(|line| say(&out::unpainted(line))),
             View::Stats => {
                 stats::lines(&self.stats).iter().try_for_each(|(name, text)| say(&format!("{name}: {text}")))
             }
@@ -195,7 +195,7 @@ fn reply_of(line: &str) -> ApprovalReply {
 fn tell(event: &AgentEvent) -> io::Result<()> {
     match event {
         AgentEvent::Text(text) => {
-            let mut stdout = io::stdout().lock();
+            let mut stdout = out::stdout();
             for (at, line) in text.split('\n').enumerate() {
                 write!(stdout, "{}{}", if at == 0 { "" } else { "\n" }, clean(line))?;
             }
@@ -244,12 +244,12 @@ fn reply_lines(reply: &hookwright_agent::session::Reply) -> io::Result<()> {
         (None, Reply::Text(Tone::Error, text)) => say(&format!("error: {text}")),
         (None, Reply::Text(_, text)) => say(text),
         (None, Reply::Notice(notice)) => say(&notice.to_string()),
-        (None, Reply::Diagnostic(diagnostic)) => say(&out::safe(&report::draw(diagnostic))),
+        (None, Reply::Diagnostic(diagnostic)) => say(&out::unpainted(&report::draw(diagnostic))),
         (None, Reply::Rows(_) | Reply::Hooks(_) | Reply::Sessions(_)) => Ok(()),
     }
 }
 
 fn say(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
+    let mut stdout = out::stdout();
     text.split('\n').try_for_each(|line| writeln!(stdout, "{}", clean(line)))
 }

@@ -95,7 +95,7 @@ impl<'a> Driver<'a> {
             app,
             session,
             panel: None,
-            screen: Screen::new(std::io::stdout(), colour),
+            screen: Screen::new(terminal::raw(), colour),
             guard,
             input,
             events,

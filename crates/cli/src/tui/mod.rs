@@ -44,7 +44,7 @@ use terminal::Guard;
 /// Whether the command line asks for an interactive session.
 pub(crate) fn wanted(args: &AgentArgs) -> bool {
     let text = args.output_format == OutputFormat::Text;
-    args.prompt.is_none() && text && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+    args.prompt.is_none() && text && std::io::stdin().is_terminal() && terminal::raw().is_terminal()
 }
 
 /// The terminal in our hands: its modes, its keys, and the signals that would take it away.

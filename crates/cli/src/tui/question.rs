@@ -31,7 +31,7 @@ impl Question {
 
     async fn ask_with_keys(&self, world: &World, hands: &mut Hands) -> anyhow::Result<Option<usize>> {
         let Hands { input, signals, .. } = hands;
-        let mut screen = Screen::new(io::stdout(), world.var("NO_COLOR").is_none_or(str::is_empty));
+        let mut screen = Screen::new(terminal::raw(), world.var("NO_COLOR").is_none_or(str::is_empty));
         let count = self.answers.len();
         let mut selected = 0;
         let mut typed_at = None;
@@ -93,7 +93,7 @@ impl Question {
     }
 
     fn ask_in_lines(&self) -> anyhow::Result<Option<usize>> {
-        let mut stdout = io::stdout();
+        let mut stdout = crate::out::stdout();
         for line in &self.lines {
             writeln!(stdout, "{}", line.encode(false))?;
         }

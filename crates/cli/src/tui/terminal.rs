@@ -82,8 +82,14 @@ pub(crate) fn abandon() {
     }
 }
 
+/// The terminal for whoever draws on it; words are made safe when they become part of a line (`text.rs`).
+#[expect(clippy::disallowed_methods, reason = "a screen is made of sequences")]
+pub(crate) fn raw() -> io::Stdout {
+    io::stdout()
+}
+
 fn write(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
+    let mut stdout = raw().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }

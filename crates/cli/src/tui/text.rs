@@ -2,6 +2,8 @@
 //! model, a tool or a hook says can steer the terminal.
 
 use anstyle::{AnsiColor, Style};
+
+use crate::out::{safe, steers};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -170,27 +172,12 @@ fn breaks_well(cells: &[Cell<'_>], start: usize, space: usize, room: usize) -> b
     cells[start..space].iter().any(|cell| cell.text != " ") && word.map(|cell| cell.width).sum::<usize>() <= room
 }
 
-/// Text that only shows: no escape sequences, no control characters, tabs as spaces.
+/// Text for one line that only shows: tabs and line ends are spaces.
 pub(crate) fn clean(text: &str) -> String {
-    if !text.contains(|char: char| char.is_control() || is_direction(char)) {
+    if !text.contains(|char: char| char.is_control() || steers(char)) {
         return text.to_owned();
     }
-    let text = anstream::adapter::strip_str(text).to_string();
-    let mut clean = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '\t' => clean.push_str("    "),
-            '\n' => clean.push(' '),
-            char if char.is_control() || is_direction(char) => {}
-            char => clean.push(char),
-        }
-    }
-    clean
-}
-
-/// Marks that reorder text can make a command look like another one.
-fn is_direction(char: char) -> bool {
-    matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+    safe(text).replace('\t', "    ").replace('\n', " ")
 }
 
 /// Text of several lines in one style.

@@ -1,4 +1,5 @@
 mod agent;
+mod channels;
 mod compatibility;
 mod dependencies;
 mod differential;

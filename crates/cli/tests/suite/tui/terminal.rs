@@ -17,6 +17,7 @@ pub(crate) struct Terminal {
     writer: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
     seen: Arc<Mutex<Seen>>,
+    reader: std::thread::JoinHandle<()>,
 }
 
 struct Seen {
@@ -47,7 +48,7 @@ impl Terminal {
         let seen = Arc::new(Mutex::new(Seen { screen: vt100::Parser::new(rows, columns, 1000), raw: Vec::new() }));
         let mut reader = pair.master.try_clone_reader().expect("a reader");
         let sink = seen.clone();
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
                 let mut seen = sink.lock().expect("nobody panicked");
@@ -56,7 +57,7 @@ impl Terminal {
             }
         });
         let writer = pair.master.take_writer().expect("a writer");
-        Terminal { master: pair.master, writer, child, seen }
+        Terminal { master: pair.master, writer, child, seen, reader }
     }
 
     /// Types something; `\r` is Enter, `\x1b` is Esc.
@@ -87,6 +88,16 @@ impl Terminal {
 
     pub(crate) fn raw(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().expect("nobody panicked").raw).into_owned()
+    }
+
+    /// Everything that was written by a program that has ended.
+    pub(crate) fn raw_to_the_end(&mut self) -> String {
+        // The reader sees the end when nobody has the terminal open any more.
+        let deadline = Instant::now() + PATIENCE;
+        while !self.reader.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.raw()
     }
 
     #[track_caller]
