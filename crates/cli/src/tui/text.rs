@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn nothing_steers_the_terminal() {
-        assert_eq!(clean("a\u{1b}[31mb\u{1b}]0;title\u{7}c\rd\te\u{202e}f"), "abcd    ef");
+        assert_eq!(clean("a\u{1b}[31mb\u{1b}]0;title\u{7}c\rd\te\u{202e}f"), "abc d    ef");
         assert_eq!(Line::of(BAD, "x").encode(false), "x");
     }
 }

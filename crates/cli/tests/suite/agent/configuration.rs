@@ -57,7 +57,7 @@ fn a_new_project_hook_is_announced_once() {
 #[test]
 fn a_project_that_switches_off_a_users_hook_is_announced() {
     let sandbox = project_with(&[], json!({"hooks": {"disabled": ["mine"]}}));
-    let hook = json!({"type": "command", "name": "mine", "command": "touch mine-ran"});
+    let hook = json!({"type": "command", "name": "mine", "command": "touch \"$GEMINI_PROJECT_DIR/mine-ran\""});
     sandbox.user_settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}}));
     let run = run(&sandbox, &hello(), &[]).exits(0);
     has(&run.stderr, "this project's settings disable `mine` (user)");
@@ -200,7 +200,7 @@ fn debugging_shows_every_hook_run() {
 #[test]
 fn a_users_own_hooks_run_in_any_folder() {
     let sandbox = project(&[("BeforeAgent", "", MARK)]).untrusted();
-    let hook = json!({"type": "command", "name": "mine", "command": "touch mine-ran"});
+    let hook = json!({"type": "command", "name": "mine", "command": "touch \"$GEMINI_PROJECT_DIR/mine-ran\""});
     sandbox.user_settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}}));
     run(&sandbox, &hello(), &[]).exits(0);
     assert!(sandbox.has("mine-ran") && !sandbox.has("ran"));
