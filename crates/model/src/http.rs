@@ -25,8 +25,10 @@ const MAX_ERROR_BYTES: usize = 256 * 1024;
 pub struct HttpOptions {
     /// How long to wait for a connection.
     pub connect_timeout: Duration,
-    /// How long to wait for the next bytes.
+    /// How long to wait for the next bytes, and for the next piece of an answer: signs of life are no answer.
     pub read_timeout: Duration,
+    /// How many bytes an answer may have in all. Whatever goes on beyond that never ends.
+    pub largest_answer: usize,
     /// How often to try again.
     pub retry: RetryPolicy,
     /// The proxy to go through.
@@ -49,6 +51,7 @@ impl Default for HttpOptions {
         Self {
             connect_timeout: Duration::from_secs(20),
             read_timeout: Duration::from_secs(600),
+            largest_answer: MAX_EVENT_BYTES,
             retry: RetryPolicy::default(),
             proxy: None,
             headers: Vec::new(),
@@ -74,10 +77,20 @@ impl fmt::Debug for Http {
     }
 }
 
+/// How long and how large an answer may get.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// The longest pause between two pieces.
+    pub(crate) pause: Duration,
+    /// The most bytes in all.
+    pub(crate) bytes: usize,
+}
+
 /// An answer whose first bytes are there.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) server: String,
+    pub(crate) bounds: Bounds,
     pub(crate) first: Bytes,
     pub(crate) rest: Response,
 }
@@ -136,9 +149,9 @@ impl Http {
 
     /// Posts JSON and reads the whole answer.
     pub(crate) async fn post_whole(&self, url: &str, body: Vec<u8>, cancel: &Cancel) -> Result<Vec<u8>, ModelError> {
-        let Opened { first, mut rest, server } = self.post(url, body, cancel).await?;
+        let Opened { first, mut rest, server, bounds } = self.post(url, body, cancel).await?;
         let mut whole = first.to_vec();
-        let read = read_up_to(&mut rest, &mut whole, MAX_EVENT_BYTES);
+        let read = read_up_to(&mut rest, &mut whole, bounds.bytes);
         let read = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(ModelError::Cancelled),
@@ -147,7 +160,7 @@ impl Http {
         match read {
             Ok(End::Reached) => Ok(whole),
             Ok(End::Bound) => {
-                let detail = format!("an answer of more than {MAX_EVENT_BYTES} bytes");
+                let detail = format!("an answer of more than {} bytes", bounds.bytes);
                 Err(ModelError::Malformed { server, detail })
             }
             Err(error) => Err(body_error(&error, &server, 0)),
@@ -164,8 +177,9 @@ impl Http {
             return Err(self.refusal(response).await.into());
         }
         let server = self.server.clone();
+        let bounds = Bounds { pause: self.options.read_timeout, bytes: self.options.largest_answer };
         match response.chunk().await {
-            Ok(Some(first)) => Ok(Opened { server, first, rest: response }),
+            Ok(Some(first)) => Ok(Opened { server, bounds, first, rest: response }),
             Ok(None) => Err(ModelError::CutOff { chunks: 0, detail: format!("{server} sent nothing") }),
             Err(error) => Err(body_error(&error, &server, 0)),
         }

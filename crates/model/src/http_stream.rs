@@ -3,16 +3,16 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use reqwest::Response;
 
 use crate::api_error::quote;
 use crate::error::ModelError;
-use crate::http::{Opened, body_error};
+use crate::http::{Bounds, Opened, body_error};
 use crate::response::Chunk;
-use crate::sse::{MAX_EVENT_BYTES, SseDecoder};
+use crate::sse::SseDecoder;
 
 /// How long to wait for the connection's end after the answer's end, so that it can be used again.
 const DRAIN: Duration = Duration::from_millis(50);
@@ -69,6 +69,11 @@ enum Form {
 #[derive(Debug)]
 pub(crate) struct HttpStream {
     server: String,
+    bounds: Bounds,
+    /// How many bytes have come.
+    bytes: usize,
+    /// When something of the answer last came.
+    heard: Instant,
     first: Option<Bytes>,
     rest: Response,
     form: Form,
@@ -82,7 +87,7 @@ pub(crate) struct HttpStream {
 
 impl HttpStream {
     pub(crate) fn new(opened: Opened, decoder: Box<dyn Decode>) -> Self {
-        let Opened { server, first, rest } = opened;
+        let Opened { server, bounds, first, rest } = opened;
         // Content types are not to be trusted; the first character tells the two apart.
         let form = match first.trim_ascii_start().first() {
             Some(b'{' | b'[' | b'<') => Form::Document(Vec::new()),
@@ -90,6 +95,9 @@ impl HttpStream {
         };
         Self {
             server,
+            bounds,
+            bytes: 0,
+            heard: Instant::now(),
             first: Some(first),
             rest,
             form,
@@ -120,7 +128,17 @@ impl HttpStream {
             }
             let bytes = match self.first.take() {
                 Some(first) => Ok(Some(first)),
-                None => self.rest.chunk().await,
+                None => {
+                    let patience = self.bounds.pause.saturating_sub(self.heard.elapsed());
+                    match tokio::time::timeout(patience, self.rest.chunk()).await {
+                        Ok(bytes) => bytes,
+                        // Signs of life without end are no answer.
+                        Err(_) => {
+                            self.fail(ModelError::Timeout { server: self.server.clone() });
+                            continue;
+                        }
+                    }
+                }
             };
             match bytes {
                 Ok(Some(bytes)) => self.feed(&bytes),
@@ -133,24 +151,30 @@ impl HttpStream {
     }
 
     fn feed(&mut self, bytes: &[u8]) {
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > self.bounds.bytes {
+            let detail = format!("an answer of more than {} bytes", self.bounds.bytes);
+            return self.broken(Broken::Unreadable(detail));
+        }
         let events = match &mut self.form {
             Form::Events(events) => events,
             Form::Document(body) => {
+                self.heard = Instant::now();
                 body.extend_from_slice(bytes);
-                if body.len() > MAX_EVENT_BYTES {
-                    let detail = format!("an answer of more than {MAX_EVENT_BYTES} bytes");
-                    self.broken(Broken::Unreadable(detail));
-                }
                 return;
             }
         };
         let (decoder, ready) = (&mut self.decoder, &mut self.ready);
+        let before = ready.len();
         let mut result = Ok(());
         let pushed = events.push(bytes, |event| {
             if result.is_ok() && !event.data.trim_ascii().is_empty() {
                 result = decoder.event(&event.data, ready);
             }
         });
+        if self.ready.iter().skip(before).any(|chunk| !chunk.is_empty()) {
+            self.heard = Instant::now();
+        }
         let too_large = |error: crate::sse::EventTooLarge| Broken::Unreadable(error.to_string());
         if let Err(broken) = result.and(pushed.map_err(too_large)) {
             self.broken(broken);

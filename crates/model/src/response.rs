@@ -35,6 +35,13 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// Whether it adds nothing and ends nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let says_something = |part: &Part| part.as_text().is_none_or(|text| !text.is_empty());
+        !self.parts.iter().any(says_something) && self.finish_reason.is_none() && self.prompt_feedback.is_none()
+    }
+
     /// A piece of text.
     #[must_use]
     pub fn text_piece(text: impl Into<String>) -> Self {

@@ -37,6 +37,32 @@ async fn a_server_that_says_nothing_times_out() {
 }
 
 #[tokio::test]
+async fn signs_of_life_are_no_answer() {
+    let pause = Duration::from_millis(10);
+    let empty = r#"data: {"candidates":[{"content":{"parts":[{"text":""}]}}]}"#;
+    for sign in [": still here\n\n", "data:\n\n", "data: {}\n\n", &format!("{empty}\n\n")] {
+        let acts = (0..10_000).flat_map(|_| [Act::Send(sign.as_bytes().to_vec()), Act::Wait(pause)]);
+        let server = Server::start([Reply::events([word("a")]).then(acts)]).await;
+        let options = HttpOptions { read_timeout: Duration::from_millis(300), ..fast() };
+        let model = Gemini::new(&server.base, "k", "m", options).unwrap();
+        let error = failure(&model).await;
+        assert!(matches!(error, ModelError::Timeout { .. }), "{sign}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_given_up() {
+    let thought = json!({"candidates": [{"content": {"parts": [{"text": "hm ".repeat(100), "thought": true}]}}]});
+    let server = Server::start([Reply::events(std::iter::repeat_n(thought.to_string(), 100_000))]).await;
+    let options = HttpOptions { largest_answer: 1 << 20, ..fast() };
+    let model = Gemini::new(&server.base, "k", "m", options).unwrap();
+    let (chunks, error) = chunks(&model).await;
+    assert!(chunks.len() < 4000, "{}", chunks.len());
+    let Some(ModelError::Malformed { detail, .. }) = error else { panic!("{error:?}") };
+    assert_eq!(detail, "an answer of more than 1048576 bytes");
+}
+
+#[tokio::test]
 async fn a_cut_in_the_middle_gives_what_came_and_then_an_error() {
     let half = Act::Send(end("lost").as_bytes()[..20].to_vec());
     for reply in [
