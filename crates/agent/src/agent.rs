@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_hooks::{AfterAgent, AfterAgentVerdict, BeforeAgent, BeforeAgentVerdict, SessionEnd, SessionStart};
-use hookwright_model::{Content, Part, ToolDeclaration};
+use hookwright_model::{Content, Part, Role, ToolDeclaration};
 use hookwright_settings::commands::Command;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -18,7 +18,7 @@ use crate::event::{AgentEvent, TurnEnd};
 use crate::scope::Scope;
 use crate::services::{Interaction, Services};
 use crate::transcript::{Entry, Transcript};
-use crate::translate::hook_context;
+use crate::translate::{hook_context, is_hook_context};
 
 /// A conversation with a model.
 pub struct Agent {
@@ -92,7 +92,7 @@ impl Agent {
         history: Vec<Arc<Content>>,
     ) -> Agent {
         let declarations = services.declarations();
-        Agent {
+        let mut agent = Agent {
             services: Arc::new(services),
             history,
             declarations,
@@ -106,7 +106,9 @@ impl Agent {
             transcript,
             start_context: None,
             prompts: 0,
-        }
+        };
+        agent.leave_context_behind();
+        agent
     }
 
     /// What the agent works with.
@@ -221,6 +223,7 @@ impl Agent {
         self.services.events.send(AgentEvent::PromptStarted { prompt: prompt.to_owned(), prompt_id });
         let span = tracing::info_span!("turn", id = scope.turn_id.as_deref());
         let end = self.answer(prompt, parts, &scope).instrument(span.clone()).await;
+        self.leave_context_behind();
         span.in_scope(|| {
             tracing::debug!(end = end.kind().unwrap_or("answered"), why = end.words(), "the turn is over")
         });
@@ -265,7 +268,8 @@ impl Agent {
 
     /// BeforeAgent; then the prompt is part of the history, or the turn is over.
     async fn before_agent(&mut self, prompt: &str, mut parts: Vec<Part>, scope: &Scope) -> Option<TurnEnd> {
-        let outcome = self.services.fire(&BeforeAgent { prompt: Cow::Borrowed(prompt) }, scope).await;
+        let outcome =
+            self.services.fire(&BeforeAgent { prompt: Cow::Borrowed(prompt), attachments: Vec::new() }, scope).await;
         let (context, end) = match outcome.verdict {
             BeforeAgentVerdict::Proceed { context } => (context, None),
             BeforeAgentVerdict::Deny { reason } => return Some(TurnEnd::Blocked(reason)),
@@ -303,6 +307,13 @@ impl Agent {
         if scope.is_cancelled() { AfterAnswer::End(TurnEnd::Cancelled) } else { next }
     }
 
+    /// What BeforeAgent hooks said was for their turn, unless the settings keep it. The transcript keeps everything.
+    fn leave_context_behind(&mut self) {
+        if !self.services.hooks.keep_context() {
+            self.history.iter_mut().for_each(without_turn_context);
+        }
+    }
+
     fn forget(&mut self) {
         self.history.clear();
         self.context_tokens = 0;
@@ -322,6 +333,15 @@ impl Agent {
             tracing::warn!("the transcript could not be written: {error}");
             self.services.events.send(AgentEvent::Warning(format!("the transcript could not be written: {error}")));
         }
+    }
+}
+
+/// Takes out what BeforeAgent hooks added to a prompt. What stands first is the session's own.
+fn without_turn_context(content: &mut Arc<Content>) {
+    let is_for_its_turn = |at: usize, part: &Part| at > 0 && is_hook_context(part);
+    if content.role == Role::User && content.parts.iter().enumerate().any(|(at, part)| is_for_its_turn(at, part)) {
+        let parts = content.parts.iter().enumerate().filter(|(at, part)| !is_for_its_turn(*at, part));
+        *content = Arc::new(Content::user(parts.map(|(_, part)| part.clone()).collect()));
     }
 }
 

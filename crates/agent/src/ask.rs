@@ -43,5 +43,6 @@ fn notification(request: &ApprovalRequest) -> Notification<'static> {
         message: Cow::Owned(format!("{} wants to run: {}", request.title, request.description)),
         details: Cow::Owned(details),
         tool_use_id: Some(Cow::Owned(request.call_id.clone())),
+        requested_by: request.requested_by,
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeTool, BeforeToolVerdict, EventKind, TailCall};
+use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeTool, BeforeToolVerdict, EventKind, RequestedBy, TailCall};
 use hookwright_model::{FunctionCall, Part, ToolChoice};
 use hookwright_tools::{Display, OutputSink, ResultContent, Tool, ToolErrorKind, ToolFailure, ToolKind, ToolResult};
 use serde_json::{Map, Value};
@@ -15,6 +15,7 @@ use crate::ask::ask;
 use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, ToolEnd, ToolStart};
 use crate::panics::run_tool;
 use crate::scope::Scope;
+use crate::search::Search;
 use crate::services::{Interaction, Services};
 use crate::translate::hook_context;
 
@@ -38,10 +39,11 @@ pub(crate) enum AfterCall {
 
 /// A call on its way.
 struct Call<'a> {
-    services: &'a Services,
+    services: &'a Arc<Services>,
     id: String,
     name: String,
     args: Map<String, Value>,
+    requested_by: RequestedBy,
     /// For a tail call: the tool that the model asked for.
     original: Option<String>,
     rewritten: Vec<String>,
@@ -57,6 +59,19 @@ enum Ran {
     Replaced(TailCall),
 }
 
+impl Ran {
+    /// A hook may have stopped the agent from within the tool, at a request of its own to the model.
+    fn or_stopped(mut self) -> Self {
+        if let Ran::Done(end) = &mut self
+            && let (AfterCall::GoOn, Some(failure)) = (&end.after, &end.result.error)
+            && failure.kind == ToolErrorKind::StopExecution
+        {
+            end.after = AfterCall::Stop(failure.message.clone());
+        }
+        self
+    }
+}
+
 struct CallEnd {
     result: ToolResult,
     metadata: Map<String, Value>,
@@ -66,7 +81,7 @@ struct CallEnd {
 
 /// Runs a call of the model to its end, tail calls included.
 pub(crate) async fn run(
-    services: &Services,
+    services: &Arc<Services>,
     call: &FunctionCall,
     call_id: &str,
     choice: Option<&ToolChoice>,
@@ -77,6 +92,7 @@ pub(crate) async fn run(
         id: call_id.to_owned(),
         name: hookwright_tools::canonical_name(&call.name).to_owned(),
         args: call.args.clone(),
+        requested_by: RequestedBy::Model,
         original: None,
         rewritten: Vec::new(),
         decision: None,
@@ -101,6 +117,7 @@ pub(crate) async fn run(
             id: format!("{call_id}-tail{depth}"),
             name: hookwright_tools::canonical_name(&tail.name).to_owned(),
             args: tail.args,
+            requested_by: RequestedBy::Hook,
             original: Some(call.name.clone()),
             rewritten: Vec::new(),
             decision: None,
@@ -133,7 +150,7 @@ impl Call<'_> {
                 format!("\n\n[hooks changed these arguments before the tool ran: {}]", self.rewritten.join(", "));
             append(&mut result.llm_content, &note);
         }
-        self.after_tool(result, duration).await
+        self.after_tool(result, duration).await.or_stopped()
     }
 
     /// The tool exists, the model may call it, and its arguments fit.
@@ -162,6 +179,7 @@ impl Call<'_> {
             mcp_context: None,
             original_request_name: self.original.as_deref().map(Cow::Borrowed),
             tool_use_id: Some(Cow::Borrowed(&self.id)),
+            requested_by: self.requested_by,
         };
         let outcome = self.services.fire(&event, self.scope).await;
         let (asked_by, changes) = match outcome.verdict {
@@ -281,6 +299,7 @@ impl Call<'_> {
             description: tool.describe(&args),
             preview: tool.preview(&args, &self.services.context()).await,
             rewritten: self.rewritten.clone(),
+            requested_by: self.requested_by,
             asked_by,
             protected: None,
         }
@@ -333,6 +352,7 @@ impl Call<'_> {
         }));
         let mut context = self.services.context();
         context.cancel = self.scope.cancel.clone();
+        context.search = Some(Arc::new(Search { services: self.services.clone(), scope: self.scope.clone() }));
         let (events, call_id) = (self.services.events.clone(), self.id.clone());
         context.output = OutputSink::new(move |text| {
             events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });
@@ -354,6 +374,7 @@ impl Call<'_> {
             mcp_context: None,
             original_request_name: self.original.as_deref().map(Cow::Borrowed),
             tool_use_id: Some(Cow::Borrowed(&self.id)),
+            requested_by: self.requested_by,
         };
         let outcome = self.services.fire(&event, self.scope).await;
         let metadata =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_hooks::{EventKind, HookInput, RunId, RunReport, Source};
+use hookwright_hooks::{EventKind, HookInput, RequestedBy, RunId, RunReport, Source};
 use hookwright_model::{Chunk, Content, Request, Usage};
 use hookwright_settings::ApprovalMode;
 use hookwright_tools::{CommandEnd, Display, ToolErrorKind, ToolKind};
@@ -318,6 +318,8 @@ pub struct ApprovalRequest {
     pub preview: Option<Display>,
     /// Arguments that hooks changed.
     pub rewritten: Vec<String>,
+    /// Who wants it to run.
+    pub requested_by: RequestedBy,
     /// The hooks that want the user asked, and why.
     pub asked_by: Option<AskedBy>,
     /// The file that guards are made of and that the call would change; such a call is asked about every time.

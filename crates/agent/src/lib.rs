@@ -1,8 +1,8 @@
 //! The agent: one prompt, from hooks and model to tools and answer.
 //!
 //! Free of terminal code: it speaks in a stream of [`AgentEvent`]s that a headless printer or a screen consumes. The
-//! journey of a prompt, module by module: `agent` (BeforeAgent) → `turn` → `stream` (BeforeModel, BeforeToolSelection,
-//! AfterModel) → `call` (BeforeTool, Notification, AfterTool) → … → `agent` (AfterAgent).
+//! journey of a prompt, module by module: `agent` (BeforeAgent) → `turn` → `door` (BeforeModel, BeforeToolSelection) →
+//! `stream` (AfterModel) → `call` (BeforeTool, Notification, AfterTool) → … → `agent` (AfterAgent).
 
 #![warn(missing_docs)]
 
@@ -13,6 +13,7 @@ mod call;
 pub mod commands;
 mod compress;
 pub mod context;
+mod door;
 mod event;
 mod events;
 mod loop_guard;
@@ -20,6 +21,7 @@ mod panics;
 mod policy;
 mod protect;
 mod scope;
+mod search;
 mod services;
 pub mod session;
 mod stream;
@@ -30,6 +32,7 @@ mod turn;
 
 pub use agent::{Agent, EndReason, StartSource};
 pub use approval::{Approvals, Judgement, Permission, ToolLimits, session_grant};
+pub use door::Door;
 pub use event::{
     Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, Gravity, ToolEnd,
     ToolStart, TurnEnd,

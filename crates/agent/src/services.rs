@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use hookwright_hooks::{Event, EventKind, HookEngine, HookInput, Observer, Outcome, RunReport, RunStart, Said};
-use hookwright_model::{AnyModel, GenerationConfig, ToolDeclaration};
+use hookwright_model::{GenerationConfig, ToolDeclaration};
 use hookwright_tools::{ToolContext, ToolSet};
 use tokio::sync::Mutex;
 
 use crate::approval::Approvals;
+use crate::door::Door;
 use crate::event::AgentEvent;
 use crate::events::Events;
 use crate::scope::Scope;
@@ -24,8 +25,8 @@ pub enum Interaction {
 
 /// Everything a turn works with.
 pub struct Services {
-    /// Who answers.
-    pub model: Arc<AnyModel>,
+    /// Who answers, behind the one door.
+    pub model: Door,
     /// What the model can call.
     pub tools: ToolSet,
     /// What every tool call may use.

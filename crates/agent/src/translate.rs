@@ -1,11 +1,11 @@
 //! Model types ↔ what hooks see of them. Hooks see text only; everything else survives what they do to the text.
 
-use std::sync::Arc;
+mod messages;
 
 use hookwright_hooks::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, ToolConfig,
 };
-use hookwright_model::{Chunk, Content, FinishReason, Part, PartKind, Request, Role, ToolChoice, ToolMode, Usage};
+use hookwright_model::{Chunk, Content, FinishReason, Part, PartKind, Request, ToolChoice, ToolMode, Usage};
 use serde_json::{Map, Value};
 
 /// A request as hooks see it.
@@ -22,8 +22,27 @@ pub(crate) fn request_view(request: &Request) -> LlmRequest {
         model: request.model.clone(),
         messages: messages.collect(),
         config,
-        tool_config: request.tool_choice.as_ref().map(tool_config),
+        tool_config: Some(tools_on_offer(request)),
     }
+}
+
+/// The tools that the model may call, by name, whether or not anything restricts them.
+fn tools_on_offer(request: &Request) -> ToolConfig {
+    let names = request.tools.iter().map(|tool| tool.name.clone());
+    match &request.tool_choice {
+        _ if request.tools.is_empty() => {
+            ToolConfig { mode: Some(hookwright_hooks::ToolMode::None), allowed: Vec::new() }
+        }
+        Some(choice) if !choice.allowed.is_empty() => tool_config(choice, choice.allowed.clone()),
+        Some(choice) => tool_config(choice, names.filter(|name| choice.allows(name)).collect()),
+        None => tool_config(&ToolChoice::default(), names.collect()),
+    }
+}
+
+/// A hook's choice of tools; one that gives back what it was told restricts nothing.
+fn restriction(request: &Request, choice: ToolChoice) -> Option<ToolChoice> {
+    let all = request.tools.iter().all(|tool| choice.allows(&tool.name));
+    (choice.mode != ToolMode::Auto || !all).then_some(choice)
 }
 
 /// Lays a hook's changes over a request; what could not be used is said.
@@ -33,7 +52,7 @@ pub(crate) fn apply_patch(request: &mut Request, patch: &LlmRequestPatch) -> Vec
         request.model.clone_from(model);
     }
     if let Some(messages) = &patch.messages {
-        merge_messages(request, messages);
+        troubles.extend(messages::put_back(request, messages));
     }
     if let Some(changes) = &patch.config {
         let mut config = request_view(&Request { contents: Vec::new(), ..request.clone() }).config;
@@ -44,38 +63,9 @@ pub(crate) fn apply_patch(request: &mut Request, patch: &LlmRequestPatch) -> Vec
         }
     }
     if let Some(config) = &patch.tool_config {
-        request.tool_choice = Some(tool_choice(config));
+        request.tool_choice = restriction(request, tool_choice(config));
     }
     troubles
-}
-
-/// Puts messages back by position: the first one a hook gives is the first one it saw, and so on.
-fn merge_messages(request: &mut Request, messages: &[LlmMessage]) {
-    let (system, messages): (Vec<&LlmMessage>, Vec<&LlmMessage>) =
-        messages.iter().partition(|message| message.role == "system");
-    for message in system {
-        let prompt = request.system.get_or_insert_default();
-        prompt.push_str(if prompt.is_empty() { "" } else { "\n\n" });
-        prompt.push_str(&message.content);
-    }
-    let mut given = messages.into_iter();
-    for content in &mut request.contents {
-        let text = content.text();
-        if text.is_empty() {
-            continue;
-        }
-        let Some(message) = given.next() else { return };
-        // Untouched messages stay exactly what they were, part by part.
-        if message.content != text {
-            *content = Arc::new(with_text(content, &message.content));
-        }
-    }
-    request.contents.extend(given.map(|message| Arc::new(content_of(message))));
-}
-
-fn content_of(message: &LlmMessage) -> Content {
-    let role = if message.role == "model" { Role::Model } else { Role::User };
-    Content { role, parts: vec![Part::text(&message.content)] }
 }
 
 fn with_text(content: &Content, text: &str) -> Content {
@@ -122,9 +112,30 @@ fn usage_view(usage: &Usage) -> LlmUsage {
     }
 }
 
-/// Replaces a piece's text by a hook's; calls, thoughts and media in it stay.
+/// The model's thinking in a piece.
+pub(crate) fn thoughts(chunk: &Chunk) -> String {
+    chunk.parts.iter().filter_map(Part::as_thought).collect()
+}
+
+/// What of a piece is neither text nor a kind that is known here: code that the provider ran, and its output.
+pub(crate) fn code(chunk: &Chunk) -> String {
+    let beside: Vec<_> = chunk.parts.iter().filter_map(|part| part.extra.as_deref()).collect();
+    if beside.is_empty() { String::new() } else { serde_json::to_string(&beside).unwrap_or_default() }
+}
+
+/// The sources of a piece.
+pub(crate) fn citations(chunk: &Chunk) -> String {
+    chunk.grounding.as_ref().map(Value::to_string).unwrap_or_default()
+}
+
+/// Puts a hook's text in the place of a piece's. Calls in it stay; everything else that could say the same again (thoughts,
+/// code, media, sources, the provider's own words for the end) does not.
 pub(crate) fn replace_chunk(chunk: &mut Chunk, response: &LlmResponse) {
-    chunk.parts = parts_with_text(&chunk.parts, &response.text());
+    let calls = chunk.parts.iter().filter(|part| part.as_text().is_some() || part.as_function_call().is_some());
+    let bare: Vec<Part> = calls.map(|part| Part { extra: None, ..part.clone() }).collect();
+    chunk.parts = parts_with_text(&bare, &response.text());
+    chunk.grounding = None;
+    chunk.finish_message = None;
     let reason = response.candidates.first().and_then(|candidate| candidate.finish_reason.as_deref());
     if let Some(reason) = reason.and_then(finish_reason) {
         chunk.finish_reason = Some(reason);
@@ -153,13 +164,18 @@ pub(crate) fn tool_choice(config: &ToolConfig) -> ToolChoice {
     ToolChoice { mode, allowed: allowed.collect() }
 }
 
-fn tool_config(choice: &ToolChoice) -> ToolConfig {
+fn tool_config(choice: &ToolChoice, allowed: Vec<String>) -> ToolConfig {
     let mode = match choice.mode {
         ToolMode::Auto => hookwright_hooks::ToolMode::Auto,
         ToolMode::Any => hookwright_hooks::ToolMode::Any,
         ToolMode::None => hookwright_hooks::ToolMode::None,
     };
-    ToolConfig { mode: Some(mode), allowed: choice.allowed.clone() }
+    ToolConfig { mode: Some(mode), allowed }
+}
+
+/// Whether a part is nothing but a hook's text, as [`hook_context`] marks it.
+pub(crate) fn is_hook_context(part: &Part) -> bool {
+    part.as_text().is_some_and(|text| text.starts_with("<hook_context>") && text.ends_with("</hook_context>"))
 }
 
 /// Text of a hook for the model: marked as such, and unable to close its own mark.
@@ -172,6 +188,7 @@ pub(crate) fn hook_context(text: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::sync::Arc;
 
     fn request() -> Request {
         let call = Part::function_call(None, "glob", Map::new());
@@ -198,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_go_back_by_position_and_everything_else_survives() {
+    fn a_changed_message_keeps_everything_but_its_text() {
         let mut request = request();
         let messages = vec![
             message("system", "be brief"),

@@ -12,10 +12,10 @@ use tracing::Instrument;
 use crate::agent::Agent;
 use crate::call::{self, AfterCall, CallResult};
 use crate::compress::{self, Trigger};
+use crate::door::{self, Asking, ModelAnswer};
 use crate::event::{AgentEvent, TurnEnd};
 use crate::loop_guard::LoopGuard;
 use crate::scope::Scope;
-use crate::stream::{self, ModelAnswer};
 
 impl Agent {
     /// Runs a turn whose prompt is in the history already; the answer's text and how it ended.
@@ -33,7 +33,7 @@ impl Agent {
             }
             self.requests += 1;
             let request = self.request();
-            let answer = stream::ask(&self.services, request, &mut guard, scope).await;
+            let answer = door::ask(&self.services, request, Asking::Answer(&mut guard), scope).await;
             let (chunk, choice) = match self.take(answer) {
                 Ok(complete) => complete,
                 Err((partial, end)) => return (text + &partial, end),

@@ -9,7 +9,7 @@ use hookwright_agent::session::tool_limits;
 use hookwright_agent::{Approvals, Interaction, Permission, Policy, Protected, Rule, check_policy, load_policies};
 use hookwright_hooks::{Diagnostic, canonical_tool_name};
 use hookwright_settings::World;
-use hookwright_tools::ToolKind;
+use hookwright_tools::{ToolKind, ToolSet, WebSearching};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Explain, PolicyArgs, PolicyCommand};
@@ -95,7 +95,7 @@ fn explain(toolbox: &Toolbox, explain: &Explain) -> anyhow::Result<u8> {
     let (policy, diagnostics) = in_force(toolbox)?;
     let loaded = &toolbox.loaded;
     let tool = canonical_tool_name(&explain.tool);
-    let tools = hookwright_tools::ToolSet::builtin(None);
+    let tools = ToolSet::builtin(WebSearching::Impossible);
     // A tool that nobody knows may do anything.
     let kind = tools.get(tool).map_or(ToolKind::Execute, |tool| tool.kind());
     let mode = explain.mode.map_or(loaded.settings.general.approval_mode, Into::into);

@@ -3,7 +3,7 @@
 
 use hookwright_agent::session::{BrokenSettings, HookUse, SessionOptions, SessionView, proxy};
 use hookwright_agent::{ApprovalMode, Interaction};
-use hookwright_model::{Model, Provider, ReplayOrder};
+use hookwright_model::{Provider, ReplayOrder};
 use hookwright_settings::{ExtensionChoice, Loaded, Notice, TrustOverride};
 
 use crate::args::{AgentArgs, Approval};

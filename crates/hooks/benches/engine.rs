@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use hookwright_hooks::{
     AfterModel, Answer, BeforeAgent, BeforeModel, BeforeTool, Event, EventKind, GrowingText, Hook, HookEngine, Layer,
-    LlmMessage, LlmRequest, LlmResponse, Planner, Registry, Session, SharedJson, Source, declare,
+    LlmMessage, LlmRequest, LlmResponse, Planner, Purpose, Registry, RequestedBy, Session, SharedJson, Source, declare,
 };
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -108,13 +108,13 @@ fn large_input(report: &mut Report) {
     let engine = bench.engine(BeforeModel::KIND, &[READER.to_owned()]);
     let messages = vec![LlmMessage { role: "user".to_owned(), content: text.clone() }];
     let request = SharedJson::of(&LlmRequest { model: "m".to_owned(), messages, ..LlmRequest::default() });
-    let event = BeforeModel { llm_request: request };
+    let event = BeforeModel { llm_request: request, purpose: Purpose::Answer };
     let (subject, floor) = compare(100, || bench.fire(&engine, &event), || bench.spawn(&cat, &same_bytes));
     report.ratio("10 MB request to a hook that reads it / cat of the same bytes", subject, floor, 1.3);
 
     // Other events are written as JSON for the occasion, which is part of the floor here.
     let engine = bench.engine(BeforeAgent::KIND, &[READER.to_owned()]);
-    let prompt = BeforeAgent { prompt: Cow::Borrowed(&text) };
+    let prompt = BeforeAgent { prompt: Cow::Borrowed(&text), attachments: Vec::new() };
     let encode_and_spawn = || bench.spawn(&cat, &serde_json::to_vec(&prompt).unwrap());
     let grown = memory_growth(|| bench.fire(&engine, &prompt));
     let (subject, floor) = compare(60, || bench.fire(&engine, &prompt), encode_and_spawn);
@@ -143,6 +143,10 @@ fn many_pieces(report: &mut Report) {
                     llm_request: request.clone(),
                     llm_response: Cow::Owned(LlmResponse::from_text(piece.as_str())),
                     content: Cow::Owned(piece),
+                    thoughts: "".into(),
+                    code: "".into(),
+                    citations: "".into(),
+                    purpose: Purpose::Answer,
                     full_content: text.clone(),
                 },
             );
@@ -236,6 +240,7 @@ fn call(tool: &'static str) -> BeforeTool<'static> {
         mcp_context: None,
         original_request_name: None,
         tool_use_id: None,
+        requested_by: RequestedBy::Model,
     }
 }
 

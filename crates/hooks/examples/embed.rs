@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use hookwright_hooks::{
-    Answer, BeforeTool, BeforeToolVerdict, EventKind, Hook, HookEngine, Layer, Outcome, Registry, Session, Source,
-    declare,
+    Answer, BeforeTool, BeforeToolVerdict, EventKind, Hook, HookEngine, Layer, Outcome, Registry, RequestedBy, Session,
+    Source, declare,
 };
 
 const SETTINGS: &str = r#"{ "hooks": { "BeforeTool": [ { "matcher": "run_shell_command", "hooks": [
@@ -30,6 +30,7 @@ pub(crate) async fn run(command: &str) -> Outcome<BeforeToolVerdict> {
         mcp_context: None,
         original_request_name: None,
         tool_use_id: None,
+        requested_by: RequestedBy::Model,
     };
     let outcome = engine.fire(&event).await;
     engine.shutdown().await;

@@ -47,6 +47,8 @@ pub struct Answer {
     pub additional_context: Option<String>,
     /// Arguments to lay over the model's.
     pub tool_input: Option<Map<String, Value>>,
+    /// Whether the model's own arguments are to be kept nowhere.
+    pub redact_input: bool,
     /// Changes to the model request.
     pub llm_request: Option<LlmRequestPatch>,
     /// An answer, or a piece of one, in place of the model's.

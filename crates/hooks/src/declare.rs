@@ -81,6 +81,8 @@ pub struct HooksConfig {
     pub max_agent_retries: Option<u32>,
     /// The most commands that run at once.
     pub max_parallel: Option<NonZeroU32>,
+    /// Whether what BeforeAgent hooks tell the model stays beyond its turn.
+    pub keep_context: Option<bool>,
     /// Whether running hooks are shown.
     pub notifications: Option<bool>,
 }
@@ -88,8 +90,8 @@ pub struct HooksConfig {
 /// The keys of `hooks` that are no events.
 const HOOKS_SWITCHES: [&str; 3] = ["enabled", "disabled", "notifications"];
 /// The keys of `hooksConfig`.
-const CONFIG_KEYS: [&str; 7] =
-    ["enabled", "disabled", "notifications", "onError", "required", "maxAgentRetries", "maxParallel"];
+const CONFIG_KEYS: [&str; 8] =
+    ["enabled", "disabled", "notifications", "onError", "required", "maxAgentRetries", "maxParallel", "keepContext"];
 
 /// Reads a layer out of its text.
 pub fn declare(layer: &Layer<'_>) -> Declared {
@@ -367,6 +369,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
             required: self.required(object),
             max_agent_retries: self.read.count(object, "maxAgentRetries"),
             max_parallel: self.read.positive(object, "maxParallel"),
+            keep_context: self.read.boolean(object, "keepContext"),
             notifications: self.notifications(object),
         }
     }
@@ -401,6 +404,7 @@ fn combine(switches: Vec<HooksConfig>) -> HooksConfig {
         sum.required.extend(next.required);
         sum.max_agent_retries = sum.max_agent_retries.or(next.max_agent_retries);
         sum.max_parallel = sum.max_parallel.into_iter().chain(next.max_parallel).min();
+        sum.keep_context = sum.keep_context.or(next.keep_context);
         sum.notifications = sum.notifications.or(next.notifications);
         sum
     })

@@ -144,12 +144,32 @@ impl HookEngine {
         turn_id: Option<&Arc<str>>,
         cancel: &CancellationToken,
     ) -> Outcome<E::Verdict> {
+        let Some(firing) = self.prepare(event, turn_id, cancel) else { return conclude::<E>(Vec::new()) };
+        let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
+        conclude::<E>(firing.run(event).instrument(span).await)
+    }
+
+    /// An event that the caller does not wait for, as it is now, whatever becomes of the session meanwhile; nothing if
+    /// no hook wants to know. Cancelling the token ends its hooks.
+    pub fn fire_aside<E: Event + 'static>(
+        &self,
+        event: E,
+        turn_id: Option<&Arc<str>>,
+        cancel: &CancellationToken,
+    ) -> Option<impl Future<Output = Outcome<E::Verdict>> + Send + use<E>> {
+        let firing = self.prepare(&event, turn_id, cancel)?;
+        let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
+        Some(async move { conclude::<E>(firing.run(&event).await) }.instrument(span))
+    }
+
+    /// Everything that the event's hooks need; nothing if there are none.
+    fn prepare<E: Event>(&self, event: &E, turn_id: Option<&Arc<str>>, cancel: &CancellationToken) -> Option<Firing> {
         let planner = self.planner();
         let Some(plan) = planner.plan(E::KIND, event.subject()) else {
             tracing::trace!(event = %E::KIND, subject = event.subject(), "no hook runs");
-            return conclude::<E>(Vec::new());
+            return None;
         };
-        let firing = Firing {
+        Some(Firing {
             id: EventId(self.shared.fired.fetch_add(1, Ordering::Relaxed) + 1),
             belongs: Belongs { turn_id: turn_id.cloned(), tool_use_id: event.tool_use_id().map(Arc::from) },
             kind: E::KIND,
@@ -161,9 +181,7 @@ impl HookEngine {
             observers: self.shared.observers.clone(),
             cancel: cancel.clone(),
             beside: self.shared.beside.clone(),
-        };
-        let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
-        conclude::<E>(firing.run(event).instrument(span).await)
+        })
     }
 
     /// Fires an event whose kind is only known at run time; the verdict is in the merged answer.
@@ -198,6 +216,11 @@ impl HookEngine {
     /// How often in a row AfterAgent hooks may demand a retry.
     pub fn max_agent_retries(&self) -> u32 {
         self.planner().registry().max_agent_retries()
+    }
+
+    /// Whether what BeforeAgent hooks tell the model stays beyond its turn.
+    pub fn keep_context(&self) -> bool {
+        self.planner().registry().keep_context()
     }
 
     /// Whether running hooks are shown to the user.

@@ -61,6 +61,8 @@ pub enum Power {
     Stop,
     /// Change the tool's arguments.
     RewriteInput,
+    /// Have the model's own arguments kept nowhere.
+    RedactInput,
     /// Run another tool next, in this result's place.
     TailCall,
     /// Change the model request.
@@ -95,8 +97,8 @@ pub struct EventInfo {
 /// The table, in the order in which a session meets the events.
 pub const EVENTS: [EventInfo; 11] = {
     use Power::{
-        AnswerForModel, Ask, ClearContext, Context, Deny, ReplaceResponse, RewriteInput, RewriteRequest, SelectTools,
-        Stop, TailCall,
+        AnswerForModel, Ask, ClearContext, Context, Deny, RedactInput, ReplaceResponse, RewriteInput, RewriteRequest,
+        SelectTools, Stop, TailCall,
     };
     [
         EventInfo {
@@ -152,7 +154,7 @@ pub const EVENTS: [EventInfo; 11] = {
             name: "BeforeTool",
             foreign_names: &["PreToolUse"],
             subject: Subject::ToolName,
-            powers: &[Deny, Ask, RewriteInput, Stop],
+            powers: &[Deny, Ask, RewriteInput, RedactInput, Stop],
             fires: "before every tool call, ahead of approval and execution",
         },
         EventInfo {

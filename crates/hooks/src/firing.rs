@@ -37,6 +37,8 @@ pub(crate) struct Firing {
 /// One hook's run: the report for everybody, and its troubles for the user.
 pub(crate) struct Ran {
     pub(crate) report: RunReport,
+    /// What it was given, where observers have yet to be told of its end.
+    untold: Option<HookInput>,
     pub(crate) troubles: Vec<Trouble>,
     /// Its hook's place in the plan.
     at: usize,
@@ -80,6 +82,7 @@ impl Firing {
         if ran.iter().any(|one| one.report.answer.rewrites()) {
             self.ask_guards_again(event, &mut ran).await;
         }
+        tell_the_rest(&self.observers, &mut ran);
         ran
     }
 
@@ -234,10 +237,15 @@ impl Firing {
             false => apply_failure_policy(self.kind, hook, self.planner.registry(), &mut reading),
         }
         note_dropped_output(&finished, &mut reading);
-        let report = self.report(hook, id, input.len(), finished, &mut reading);
+        let mut report = self.report(hook, id, input.len(), finished, &mut reading);
+        report.answer.suppress_output |= report.answer.redact_input;
         log_end(&report);
-        self.observers.iter().for_each(|observer| observer.finished(&report, &input));
-        Ran { report, troubles: reading.troubles, at, saw }
+        // Another hook may yet say that nobody is to read these arguments.
+        let untold = (total > 1 && !hook.runs_beside() && self.kind.can(Power::RedactInput)).then(|| input.clone());
+        if untold.is_none() {
+            self.observers.iter().for_each(|observer| observer.finished(&report, &input));
+        }
+        Ran { report, untold, troubles: reading.troubles, at, saw }
     }
 
     fn report(&self, hook: &Hook, id: RunId, input_bytes: usize, finished: RunEnd, reading: &mut Reading) -> RunReport {
@@ -295,6 +303,16 @@ fn forget_what_was_said(again: &mut Ran, ran: &[Ran]) {
         answer.system_message.take_if(|text| Some(&*text) == before.report.answer.system_message.as_ref());
         answer.additional_context.take_if(|text| Some(&*text) == before.report.answer.additional_context.as_ref());
         again.troubles.retain(|trouble| !before.troubles.contains(trouble));
+    }
+}
+
+/// Tells observers of the runs that they have not been told of. What one hook redacts is in no other's record either.
+fn tell_the_rest(observers: &[Arc<dyn Observer>], ran: &mut [Ran]) {
+    let redacted = ran.iter().any(|one| one.report.answer.redact_input);
+    for one in ran {
+        let Some(input) = one.untold.take() else { continue };
+        one.report.answer.suppress_output |= redacted;
+        observers.iter().for_each(|observer| observer.finished(&one.report, &input));
     }
 }
 

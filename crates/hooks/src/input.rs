@@ -140,6 +140,74 @@ pub struct SessionEnd<'a> {
 pub struct BeforeAgent<'a> {
     /// The prompt.
     pub prompt: Cow<'a, str>,
+    /// The files and directories that are to be read for it, and have not been yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+}
+
+/// Something that is to be read for a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Attachment {
+    /// Where it really is.
+    pub path: String,
+    /// What it is.
+    pub kind: AttachmentKind,
+    /// A file's size in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+}
+
+/// What an [`Attachment`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AttachmentKind {
+    /// One file.
+    File,
+    /// The files of a directory.
+    Directory,
+}
+
+/// What a model request is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To answer the user.
+    #[default]
+    Answer,
+    /// To sum up a long history.
+    Compress,
+    /// To search the web.
+    Search,
+}
+
+impl Purpose {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Purpose::Answer => "answer",
+            Purpose::Compress => "compress",
+            Purpose::Search => "search",
+        }
+    }
+}
+
+/// Who wants a tool to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RequestedBy {
+    /// The model called it.
+    #[default]
+    Model,
+    /// The user: `!command`, `@path`.
+    User,
+    /// A custom command: `!{command}`, `@{path}`.
+    Command,
+    /// A hook: a tail call.
+    Hook,
 }
 
 /// The turn's final answer is there.
@@ -162,6 +230,9 @@ pub struct BeforeModel {
     /// The request.
     #[serde(skip_serializing)]
     pub llm_request: SharedJson,
+    /// What the request is for.
+    #[serde(default)]
+    pub purpose: Purpose,
 }
 
 /// The tools offered with a request are about to be fixed.
@@ -171,6 +242,9 @@ pub struct BeforeToolSelection {
     /// The request.
     #[serde(skip_serializing)]
     pub llm_request: SharedJson,
+    /// What the request is for.
+    #[serde(default)]
+    pub purpose: Purpose,
     /// The names of the tools that go along with it; empty means that any tool's name will do.
     #[serde(skip)]
     pub on_offer: Vec<String>,
@@ -185,6 +259,18 @@ pub struct AfterModel<'a> {
     pub llm_request: SharedJson,
     /// The piece.
     pub llm_response: Cow<'a, LlmResponse>,
+    /// What the user is not shown as the answer: the model's thinking.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub thoughts: Cow<'a, str>,
+    /// Code that the provider ran for the model, and what it printed, as JSON.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub code: Cow<'a, str>,
+    /// The sources that the provider names for this piece, as JSON.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub citations: Cow<'a, str>,
+    /// What the request is for.
+    #[serde(default)]
+    pub purpose: Purpose,
     /// The piece's text.
     #[serde(default)]
     pub content: Cow<'a, str>,
@@ -211,6 +297,9 @@ pub struct BeforeTool<'a> {
     /// Which call this is; BeforeTool and AfterTool of one call have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<Cow<'a, str>>,
+    /// Who wants it to run.
+    #[serde(default)]
+    pub requested_by: RequestedBy,
 }
 
 /// A tool has run.
@@ -234,6 +323,9 @@ pub struct AfterTool<'a> {
     /// Which call this is; BeforeTool and AfterTool of one call have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<Cow<'a, str>>,
+    /// Who wants it to run.
+    #[serde(default)]
+    pub requested_by: RequestedBy,
 }
 
 /// The history is about to be compressed.
@@ -259,6 +351,9 @@ pub struct Notification<'a> {
     /// The call that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_use_id: Option<Cow<'a, str>>,
+    /// Who wants it to run.
+    #[serde(default)]
+    pub requested_by: RequestedBy,
 }
 
 impl Event for SessionStart<'_> {
@@ -491,7 +586,7 @@ mod tests {
 
     #[test]
     fn base_fields_come_first_and_own_fields_follow() {
-        let event = BeforeAgent { prompt: "hi \"you\"".into() };
+        let event = BeforeAgent { prompt: "hi \"you\"".into(), attachments: Vec::new() };
         let json = HookInput::encode(&event, &session(), &Belongs::default()).unwrap().to_json();
         let value: Map<String, Value> = serde_json::from_str(&json).unwrap();
         let keys: Vec<_> = value.keys().map(String::as_str).collect();
@@ -503,7 +598,7 @@ mod tests {
     #[test]
     fn a_shared_field_is_not_copied() {
         let shared = SharedJson::of(&LlmRequest { model: "m".into(), ..LlmRequest::default() });
-        let event = BeforeModel { llm_request: shared.clone() };
+        let event = BeforeModel { llm_request: shared.clone(), purpose: Purpose::Answer };
         let input = HookInput::encode(&event, &session(), &Belongs::default()).unwrap();
         assert_eq!(input.pieces()[1].as_ptr(), shared.bytes().as_ptr());
         let value: Value = serde_json::from_str(&input.to_json()).unwrap();
@@ -517,6 +612,10 @@ mod tests {
         let event = AfterModel {
             llm_request: SharedJson::of(&LlmRequest::default()),
             llm_response: Cow::Owned(LlmResponse::from_text("x")),
+            thoughts: "".into(),
+            code: "".into(),
+            citations: "".into(),
+            purpose: Purpose::Answer,
             content: "x".into(),
             full_content,
         };
@@ -525,12 +624,12 @@ mod tests {
         let value: Map<String, Value> = serde_json::from_str(&input.to_json()).unwrap();
         assert_eq!(value["full_content"], "one \"\u{1F600}\n");
         let keys: Vec<_> = value.keys().map(String::as_str).collect();
-        assert_eq!(keys[5..], ["turn_id", "llm_request", "llm_response", "content", "full_content"]);
+        assert_eq!(keys[5..], ["turn_id", "llm_request", "llm_response", "purpose", "content", "full_content"]);
     }
 
     #[test]
     fn the_beginning_is_cut_between_characters() {
-        let event = BeforeAgent { prompt: "ééééé".into() };
+        let event = BeforeAgent { prompt: "ééééé".into(), attachments: Vec::new() };
         let input = HookInput::encode(&event, &session(), &Belongs::default()).unwrap();
         let whole = input.to_json();
         for most in 0..whole.len() + 2 {

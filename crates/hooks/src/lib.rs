@@ -6,7 +6,9 @@
 //! and reads neither home directory nor environment: the caller gives it everything.
 //!
 //! ```
-//! use hookwright_hooks::{BeforeTool, BeforeToolVerdict, HookEngine, Layer, Registry, Session, Source, declare};
+//! use hookwright_hooks::{
+//!     BeforeTool, BeforeToolVerdict, HookEngine, Layer, Registry, RequestedBy, Session, Source, declare,
+//! };
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
@@ -28,6 +30,7 @@
 //!     mcp_context: None,
 //!     original_request_name: None,
 //!     tool_use_id: None,
+//!     requested_by: RequestedBy::Model,
 //! };
 //! match engine.fire(&event).await.verdict {
 //!     BeforeToolVerdict::Deny { reason } => assert_eq!(reason, "no rm -rf here"),

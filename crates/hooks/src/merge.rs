@@ -48,6 +48,7 @@ pub fn merge<'a>(answers: impl IntoIterator<Item = (&'a str, &'a Answer)>) -> (M
         append(&mut all.additional_context, answer.additional_context.as_deref());
         all.suppress_output |= answer.suppress_output;
         all.clear_context |= answer.clear_context;
+        all.redact_input |= answer.redact_input;
         if let Some(changes) = &answer.tool_input {
             lay_over(all.tool_input.get_or_insert_default(), changes, hook, &mut argument_owners, &mut conflicts);
         }

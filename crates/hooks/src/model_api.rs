@@ -17,9 +17,9 @@ pub struct LlmRequest {
     #[serde(default)]
     pub messages: Vec<LlmMessage>,
     /// Generation settings: `temperature`, `maxOutputTokens`, `topP`, `topK` and others.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default)]
     pub config: Map<String, Value>,
-    /// How the model may use tools.
+    /// How the model may use tools, and the names of those on offer.
     #[serde(rename = "toolConfig", default, skip_serializing_if = "Option::is_none")]
     pub tool_config: Option<ToolConfig>,
 }

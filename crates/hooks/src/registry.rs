@@ -346,6 +346,7 @@ struct LayerSwitches {
     required: Vec<Required>,
     max_agent_retries: Option<u32>,
     max_parallel: Option<NonZeroU32>,
+    keep_context: Option<bool>,
     notifications: Option<bool>,
 }
 
@@ -400,6 +401,7 @@ impl Registry {
                 required: layer.config.required,
                 max_agent_retries: layer.config.max_agent_retries,
                 max_parallel: layer.config.max_parallel,
+                keep_context: layer.config.keep_context,
                 notifications: layer.config.notifications,
             });
         }
@@ -474,6 +476,13 @@ impl Registry {
     /// The most commands that run at once, if a layer says: the smallest of their numbers.
     pub fn max_parallel(&self) -> Option<NonZeroU32> {
         self.layers.iter().filter_map(|layer| layer.max_parallel).min()
+    }
+
+    /// Whether what BeforeAgent hooks tell the model stays beyond its turn.
+    pub fn keep_context(&self) -> bool {
+        // A project does not unsay what the user or the system says.
+        let (project, others): (Vec<_>, Vec<_>) = self.layers.iter().partition(|layer| layer.source == Source::Project);
+        others.iter().chain(&project).find_map(|layer| layer.keep_context).unwrap_or(false)
     }
 
     /// Whether running hooks are shown to the user.

@@ -107,6 +107,8 @@ struct HooksConfigSchema {
     max_agent_retries: Option<u32>,
     /// The most command hooks that run at once; others wait their turn. As many as this machine has room for if not set.
     max_parallel: Option<std::num::NonZeroU32>,
+    /// Whether what BeforeAgent hooks tell the model stays in later turns; false if not set.
+    keep_context: Option<bool>,
 }
 
 /// What every hook may answer.
@@ -225,6 +227,7 @@ fn specific_field(power: Power, generator: &mut SchemaGenerator) -> Option<(Stri
     match power {
         Power::Context => of("additionalContext", generator.subschema_for::<String>()),
         Power::RewriteInput => of("tool_input", generator.subschema_for::<Map<String, Value>>()),
+        Power::RedactInput => of("redact_input", generator.subschema_for::<bool>()),
         Power::RewriteRequest => of("llm_request", generator.subschema_for::<LlmRequestPatch>()),
         Power::AnswerForModel | Power::ReplaceResponse => of("llm_response", generator.subschema_for::<LlmResponse>()),
         Power::SelectTools => of("toolConfig", generator.subschema_for::<ToolConfig>()),

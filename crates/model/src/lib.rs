@@ -59,7 +59,7 @@ pub use replay::{Method, Replay, ReplayError, ReplayOrder};
 pub use request::{GenerationConfig, Grounding, Request, ThinkingConfig, ToolChoice, ToolDeclaration, ToolMode};
 pub use response::{Chunk, PromptFeedback, Usage};
 pub use retry::{RetryNotice, RetryObserver, RetryPolicy};
-pub use search::{SearchAnswer, SearchSource, web_search};
+pub use search::{SearchAnswer, SearchSource, read_search, search_request};
 pub use stream::ChunkStream;
 pub use tokens::{context_window, estimate_content_tokens, estimate_tokens};
 
@@ -94,7 +94,7 @@ impl Provider {
         }
     }
 
-    /// Whether [`web_search`] can be asked of it. A replay answers what it has recorded.
+    /// Whether a [`search_request`] can be asked of it. A replay answers what it has recorded.
     #[must_use]
     pub fn can_search(self) -> bool {
         matches!(self, Self::Gemini | Self::Replay)

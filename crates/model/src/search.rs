@@ -1,15 +1,13 @@
-//! A web search through a model whose provider can search: one question, an answer with its sources.
-//! It is an ordinary whole request, so recordings hold it and replays answer it.
+//! A web search through a model whose provider can search: the request that asks for it, and how its answer is read.
+//! It is an ordinary whole request, so recordings hold it and replays answer it; making it is the caller's work.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 
 use crate::conversation::Content;
-use crate::error::ModelError;
 use crate::request::{Grounding, Request};
 use crate::response::Chunk;
-use crate::{Cancel, Model};
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,14 +29,11 @@ pub struct SearchSource {
     pub uri: String,
 }
 
-/// Searches the web with `model`.
-///
-/// # Errors
-/// As for any request; [`ModelError::Unsupported`] where the provider cannot search.
-pub async fn web_search<M: Model>(model: &M, query: &str, cancel: &Cancel) -> Result<SearchAnswer, ModelError> {
-    let mut request = Request::new(model.name(), vec![Arc::new(Content::user_text(query))]);
+/// The request that searches the web. Providers that cannot search refuse it.
+pub fn search_request(model: &str, query: &str) -> Request {
+    let mut request = Request::new(model, vec![Arc::new(Content::user_text(query))]);
     request.grounding = Grounding::GoogleSearch;
-    Ok(read(&model.generate(&request, cancel).await?))
+    request
 }
 
 #[derive(Deserialize, Default)]
@@ -76,7 +71,8 @@ struct Segment {
     end_index: usize,
 }
 
-fn read(answer: &Chunk) -> SearchAnswer {
+/// The answer to a [`search_request`].
+pub fn read_search(answer: &Chunk) -> SearchAnswer {
     // Sources that cannot be read must not cost the person the answer.
     let metadata: Metadata =
         answer.grounding.as_ref().and_then(|value| Metadata::deserialize(value).ok()).unwrap_or_default();
@@ -117,7 +113,7 @@ mod tests {
                     {"segment":{"endIndex":99},"groundingChunkIndices":[0,1]}]}}]}"#,
         )
         .unwrap();
-        let found = read(&answer);
+        let found = read_search(&answer);
         assert_eq!(found.text, "Grün.[1] Rot.[1][2]");
         assert_eq!(found.sources[0], SearchSource { title: "A".into(), uri: "https://a.test".into() });
         assert_eq!(found.sources[1].title, "Untitled");
@@ -126,6 +122,6 @@ mod tests {
 
     #[test]
     fn an_answer_without_sources_is_still_one() {
-        assert_eq!(read(&Chunk::text_piece("x")).text, "x");
+        assert_eq!(read_search(&Chunk::text_piece("x")).text, "x");
     }
 }

@@ -1,5 +1,6 @@
 //! All that a tool call may use, given by the caller. Makes nothing up: no environment, no home, no clock settings.
 
+use crate::builtin::google_web_search::WebSearch;
 use crate::filter::FileFilter;
 use crate::http::{HttpAccess, HttpPolicy};
 use crate::workspace::Workspace;
@@ -30,6 +31,8 @@ pub struct ToolContext {
     pub http: Arc<HttpAccess>,
     /// Where output goes while a command runs.
     pub output: OutputSink,
+    /// Who searches the web for this call.
+    pub search: Option<Arc<dyn WebSearch>>,
     /// The file that `save_memory` adds to.
     pub memory_file: Option<PathBuf>,
 }
@@ -46,6 +49,7 @@ impl ToolContext {
             background: Arc::default(),
             http: Arc::new(HttpAccess::new(HttpPolicy::default())),
             output: OutputSink::none(),
+            search: None,
             memory_file: None,
         }
     }

@@ -22,6 +22,7 @@ mod tool;
 mod toolset;
 mod workspace;
 
+pub use builtin::WebSearching;
 pub use builtin::google_web_search::{SearchError, WebSearch};
 pub use builtin::read_many_files::END_OF_FILES;
 pub use catalog::{BUILTINS, BuiltinInfo, canonical_name};

@@ -2,7 +2,7 @@
 //! checks arguments; never runs a tool.
 
 use crate::builtin;
-use crate::builtin::google_web_search::WebSearch;
+use crate::builtin::WebSearching;
 use crate::catalog::canonical_name;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::schema;
@@ -45,9 +45,9 @@ pub enum RegisterError {
 
 impl ToolSet {
     /// All built-in tools; `google_web_search` only if there is something to search with.
-    pub fn builtin(search: Option<Arc<dyn WebSearch>>) -> Self {
+    pub fn builtin(searching: WebSearching) -> Self {
         let mut registry = Self::default();
-        for tool in builtin::all(search) {
+        for tool in builtin::all(searching) {
             registry.push(tool);
         }
         registry
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_built_in_tools_are_those_of_the_table() {
-        let registry = ToolSet::builtin(None);
+        let registry = ToolSet::builtin(WebSearching::Impossible);
         let expected: Vec<&str> =
             BUILTINS.iter().map(|tool| tool.name).filter(|name| *name != "google_web_search").collect();
         assert_eq!(registry.names().collect::<Vec<_>>(), expected);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn older_names_find_the_tool() {
-        let registry = ToolSet::builtin(None);
+        let registry = ToolSet::builtin(WebSearching::Impossible);
         for (asked, name) in [("grep_search", "search_file_content"), ("EditTool", "replace"), ("glob", "glob")] {
             assert_eq!(registry.get(asked).map(|tool| tool.name()), Some(name));
         }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn tools_can_come_and_go() {
-        let mut registry = ToolSet::builtin(None);
+        let mut registry = ToolSet::builtin(WebSearching::Impossible);
         registry.register(Arc::new(Remote("mcp__git_hub__list__all"))).unwrap();
         let duplicate = registry.register(Arc::new(Remote("read_file"))).unwrap_err();
         assert_eq!(duplicate.to_string(), "there is already a tool named read_file");
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_selection_narrows() {
         let names = |selection: Selection| {
-            let mut registry = ToolSet::builtin(None);
+            let mut registry = ToolSet::builtin(WebSearching::Impossible);
             registry.select(&selection);
             registry.names().map(str::to_owned).collect::<Vec<_>>()
         };
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn calls_are_checked() {
-        let registry = ToolSet::builtin(None);
+        let registry = ToolSet::builtin(WebSearching::Impossible);
         assert!(registry.check("read_file", &json!({ "file_path": "a" })).is_ok());
         let fault = registry.check("read_file", &json!({})).err().unwrap();
         assert_eq!(fault.kind, ToolErrorKind::InvalidToolParams);

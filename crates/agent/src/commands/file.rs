@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 
 use hookwright_model::Part;
-use hookwright_tools::{Display, ResultContent, ToolContext, ToolErrorKind, ToolResult, ToolSet, Workspace};
+use hookwright_tools::{
+    Display, ResultContent, ToolContext, ToolErrorKind, ToolResult, ToolSet, WebSearching, Workspace,
+};
 use serde_json::{Value, json};
 
 /// No more media are added once this much is there, in base64.
@@ -23,7 +25,7 @@ pub(super) struct Read {
 pub(super) async fn read(path: &str, ctx: &ToolContext) -> Result<Read, String> {
     let real = find(path, &ctx.workspace)?;
     let name = real.to_str().ok_or("its name is not valid Unicode")?;
-    let tools = ToolSet::builtin(None);
+    let tools = ToolSet::builtin(WebSearching::Impossible);
     if real.is_dir() { directory(name, &tools, ctx).await } else { file(name, &tools, ctx).await }
 }
 

@@ -142,6 +142,7 @@ impl BlockRunner<'_> {
             description: self.tool.describe(&args),
             preview: self.tool.preview(&args, &self.services.context()).await,
             rewritten: Vec::new(),
+            requested_by: hookwright_hooks::RequestedBy::Command,
             asked_by: None,
             protected: None,
         }

@@ -6,10 +6,11 @@ mod trim;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use hookwright_hooks::PreCompress;
-use hookwright_model::{Content, Model, Request, Role, context_window, estimate_content_tokens};
+use hookwright_hooks::{PreCompress, Purpose};
+use hookwright_model::{Content, Request, Role, context_window, estimate_content_tokens};
 
 use crate::agent::Agent;
+use crate::door::{self, Asking, ModelAnswer};
 use crate::event::{AgentEvent, TurnEnd};
 use crate::scope::Scope;
 use crate::transcript::Entry;
@@ -77,25 +78,20 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope)
         return Ok(());
     }
     let request = summary_request(agent, &trimmed[..cut.at]);
+    let asking = Asking::Aside(Purpose::Compress);
     let (_, summary) =
-        tokio::join!(agent.services.fire(&event, scope), agent.services.model.generate(&request, &scope.cancel));
-    let summary = match summary {
-        Ok(chunk) => chunk.text(),
-        Err(error) if error.is_cancelled() => return Err(TurnEnd::Cancelled),
-        Err(error) => {
+        tokio::join!(agent.services.fire(&event, scope), door::ask(&agent.services, request, asking, scope));
+    let summary = match summary_of(summary) {
+        Ok(summary) => summary,
+        Err(NoSummary::End(end)) => return Err(end),
+        Err(NoSummary::Because(why)) => {
             // Going on with the long history is better than ending the turn, and asking again at every step is not.
             agent.patience = before + before / 4;
-            tracing::warn!("the history could not be compressed: {error}");
-            agent.services.events.send(AgentEvent::Warning(format!("the history could not be compressed: {error}")));
+            tracing::warn!("{why}");
+            agent.services.events.send(AgentEvent::Warning(why));
             return Ok(());
         }
     };
-    if summary.trim().is_empty() {
-        agent.patience = before + before / 4;
-        let text = "the model gave an empty summary; the history stays".to_owned();
-        agent.services.events.send(AgentEvent::Warning(text));
-        return Ok(());
-    }
     let mut history = vec![
         Arc::new(Content::user_text(format!("What happened so far, summed up:\n\n{summary}"))),
         Arc::new(Content::model_text("Understood; I go on from there.")),
@@ -104,6 +100,27 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope)
     history.extend(trim::large_results(&agent.history[cut.at..], limit(agent) / 2));
     replace(agent, history, trigger, before);
     Ok(())
+}
+
+/// Why there is no summary.
+enum NoSummary {
+    /// The turn ends.
+    End(TurnEnd),
+    /// The history stays, and the user is told why.
+    Because(String),
+}
+
+fn summary_of(answer: ModelAnswer) -> Result<String, NoSummary> {
+    let why = match answer {
+        ModelAnswer::Complete(chunk, _) if !chunk.text().trim().is_empty() => return Ok(chunk.text()),
+        ModelAnswer::Complete(..) => "the model gave an empty summary; the history stays".to_owned(),
+        ModelAnswer::Denied(reason) => format!("the history is not compressed, because a hook refused it: {reason}"),
+        ModelAnswer::Stopped(reason, _) => return Err(NoSummary::End(TurnEnd::Stopped(reason))),
+        ModelAnswer::Cancelled(_) => return Err(NoSummary::End(TurnEnd::Cancelled)),
+        ModelAnswer::Loop(reason, _) => format!("the history could not be compressed: {reason}"),
+        ModelAnswer::Failed(error, _) => format!("the history could not be compressed: {error}"),
+    };
+    Err(NoSummary::Because(why))
 }
 
 /// Asks for a summary of a history that may itself be too long to send.

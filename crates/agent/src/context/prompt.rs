@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use hookwright_model::Part;
 use hookwright_tools::{
-    Display, END_OF_FILES, PathError, ResultContent, Skipped, Tool, ToolContext, ToolResult, ToolSet, Workspace,
+    Display, END_OF_FILES, PathError, ResultContent, Skipped, Tool, ToolContext, ToolResult, ToolSet, WebSearching,
+    Workspace,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -40,7 +41,7 @@ pub async fn expand_prompt(prompt: &str, ctx: &ToolContext, cancel: &Cancellatio
     if named.is_empty() {
         return Some(expanded);
     }
-    let tools = ToolSet::builtin(None);
+    let tools = ToolSet::builtin(WebSearching::Impossible);
     let mut total = 0;
     for Named { written, place } in named {
         let result = match place {

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use hookwright_model::{
-    AnyModel, Cancel, Gemini, HttpOptions, Model, Offline, OpenAi, ProxyOptions, Recording, Replay, RetryNotice,
-    SearchAnswer, gemini, openai, web_search,
+    AnyModel, Gemini, HttpOptions, Model, Offline, OpenAi, ProxyOptions, Recording, Replay, RetryNotice, gemini, openai,
 };
 use hookwright_settings::{Loaded, World};
-use hookwright_tools::{BoxFuture, SearchError, WebSearch};
 
 use super::options::{SessionError, SessionOptions};
 use crate::event::AgentEvent;
@@ -69,16 +67,4 @@ pub fn proxy(world: &World) -> Option<ProxyOptions> {
     let url = var(&["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"])?;
     let no_proxy = var(&["NO_PROXY", "no_proxy"]).map(str::to_owned);
     Some(ProxyOptions { url: url.to_owned(), no_proxy })
-}
-
-/// Searching the web through the model's provider.
-pub(super) struct ProviderSearch(pub(super) Arc<AnyModel>);
-
-impl WebSearch for ProviderSearch {
-    fn search<'a>(&'a self, query: &'a str, cancel: &'a Cancel) -> BoxFuture<'a, Result<SearchAnswer, SearchError>> {
-        Box::pin(async move {
-            let found = web_search(&*self.0, query, cancel).await;
-            found.map_err(|error| SearchError { message: error.to_string() })
-        })
-    }
 }

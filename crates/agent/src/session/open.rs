@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_hooks::{HookEngine, HookState, Registry};
-use hookwright_model::{AnyModel, Content, GenerationConfig, Model};
+use hookwright_model::{Content, GenerationConfig};
 use hookwright_settings::{ApprovalMode, Loaded};
-use hookwright_tools::{FileFilter, HttpAccess, HttpPolicy, Selection, ToolContext, WebSearch, Workspace};
+use hookwright_tools::{FileFilter, HttpAccess, HttpPolicy, Selection, ToolContext, WebSearching, Workspace};
 
-use super::choose::{self, ProviderSearch};
+use super::choose;
 use super::options::{HookUse, SessionError, SessionOptions};
 use crate::agent::{Agent, StartSource};
 use crate::approval::{Approvals, ToolLimits};
 use crate::context::{Memory, MemoryOptions, load_memory};
+use crate::door::Door;
 use crate::events::Events;
 use crate::policy::load_policies;
 use crate::protect::Protected;
@@ -33,7 +34,7 @@ pub(super) fn make(options: &SessionOptions, loaded: &Loaded, events: Events) ->
     let chats = chats_dir(loaded);
     let earlier = options.resume.as_deref().map(|which| earlier(&chats, which)).transpose()?;
     let (model, model_name) = choose::model(options, loaded, &events)?;
-    let model = Arc::new(model);
+    let model = Door::new(model);
     let (mode, modes, fallback) = approval_modes(options, loaded)?;
     let (policy, about_policies) = load_policies(loaded, &options.policies, options.interaction)?;
     let (session_id, transcript, history) = match earlier {
@@ -196,9 +197,9 @@ fn approval_modes(
 }
 
 /// The tools of this project, without those that settings and extensions take away.
-fn tools(loaded: &Loaded, model: &Arc<AnyModel>) -> hookwright_tools::ToolSet {
-    let search = model.provider().can_search().then(|| Arc::new(ProviderSearch(model.clone())) as Arc<dyn WebSearch>);
-    let mut tools = hookwright_tools::ToolSet::builtin(search);
+fn tools(loaded: &Loaded, model: &Door) -> hookwright_tools::ToolSet {
+    let searching = if model.provider().can_search() { WebSearching::Possible } else { WebSearching::Impossible };
+    let mut tools = hookwright_tools::ToolSet::builtin(searching);
     let ToolLimits { exclude, core } = limits(loaded);
     tools.select(&Selection { allowed: core, exclude });
     tools

@@ -9,6 +9,7 @@ mod before_model;
 mod before_tool;
 mod configuration;
 mod demo;
+mod door;
 mod formats;
 mod guards;
 mod order;

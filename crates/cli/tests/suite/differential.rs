@@ -32,7 +32,7 @@ enum What {
     Preamble,
 }
 
-const DIFFERENCES: [Difference; 13] = [
+const DIFFERENCES: [Difference; 18] = [
     everywhere("PreCompress without compression", What::NotFired("PreCompress")),
     only_in("AfterAgent after a refused request", What::NotFired("AfterAgent"), &["denied request"]),
     everywhere("AfterModel's `content` and `full_content`", What::Added("AfterModel", "content")),
@@ -45,6 +45,11 @@ const DIFFERENCES: [Difference; 13] = [
     only_in(THOUGHTS, What::Differs("AfterModel", "/llm_response/candidates"), &["thoughts and empty pieces"]),
     only_in(THOUGHTS, What::Differs("AfterModel", "/llm_response/text"), &["thoughts and empty pieces"]),
     everywhere("generation settings in `llm_request`", What::Differs("*", "/llm_request/config")),
+    everywhere("tools in `llm_request`", What::Differs("*", "/llm_request/toolConfig")),
+    everywhere("requests of the agent's own: summaries, searches", What::Differs("*", "/purpose")),
+    only_in(THOUGHTS, What::Differs("AfterModel", "/thoughts"), &["thoughts and empty pieces"]),
+    everywhere(REQUESTED, What::Differs("*", "/requested_by")),
+    everywhere(REQUESTED, What::Differs("*", "/attachments")),
     everywhere("words of tool results", What::Differs("AfterTool", "/tool_response/llmContent")),
     everywhere("words of tool results", What::Differs("AfterTool", "/tool_response/returnDisplay")),
     everywhere("session preamble", What::Preamble),
@@ -53,6 +58,8 @@ const DIFFERENCES: [Difference; 13] = [
 ];
 
 const IDS: &str = "ids of turns, calls, events and runs";
+
+const REQUESTED: &str = "commands and files that the user asks for";
 
 const THOUGHTS: &str = "thoughts and empty pieces";
 

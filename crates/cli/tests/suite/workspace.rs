@@ -48,21 +48,46 @@ fn schemas_are_not_stale() {
 /// "Nothing else spells events out": names come from the table.
 #[test]
 fn events_are_spelt_in_one_file() {
-    let mut folders = vec![root().join("crates")];
+    for (path, code) in sources("crates").into_iter().filter(|(path, _)| !path.ends_with("hooks/src/event.rs")) {
+        for kind in EventKind::all() {
+            assert!(!code.contains(&format!("\"{kind}\"")), "{} spells {kind}", path.display());
+        }
+    }
+}
+
+/// Who asks a model past the door asks it past every hook.
+#[test]
+fn nobody_but_the_door_asks_a_model() {
+    let asks = [".stream(", ".generate(", ".count_tokens(", ".stream_dyn(", ".generate_dyn(", ".count_tokens_dyn("];
+    let ask_by_path = ["Model::stream", "Model::generate", "Model::count_tokens"];
+    let mut doors = Vec::new();
+    for folder in ["crates/tools", "crates/settings", "crates/agent", "crates/cli"] {
+        for (path, code) in sources(folder) {
+            if asks.iter().chain(&ask_by_path).any(|ask| code.contains(ask)) {
+                doors.push(path.strip_prefix(root()).unwrap().to_owned());
+            }
+        }
+    }
+    assert_eq!(doors, [Path::new("crates/agent/src/door.rs")]);
+}
+
+/// The program's own sources below a folder, without tests and comments.
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() && !matches!(name.as_str(), "tests" | "benches" | "examples" | "testkit") {
                 folders.push(path);
-            } else if name.ends_with(".rs") && name != "tests.rs" && !path.ends_with("hooks/src/event.rs") {
+            } else if name.ends_with(".rs") && name != "tests.rs" {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let code = text.split("#[cfg(test)]").next().unwrap();
-                let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-                for kind in EventKind::all() {
-                    assert!(!code.contains(&format!("\"{kind}\"")), "{} spells {kind}", path.display());
-                }
+                let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+                found.push((path, code.collect()));
             }
         }
     }
+    found
 }

@@ -171,6 +171,9 @@ impl FieldReader {
         if kind.can(Power::RewriteInput) {
             answer.tool_input = self.get(specific, "tool_input", AT, "an object");
         }
+        if kind.can(Power::RedactInput) {
+            answer.redact_input = self.get(specific, "redact_input", AT, "true or false").unwrap_or(false);
+        }
         if kind.can(Power::TailCall) {
             answer.tail_call = self.tail_call(specific);
         }

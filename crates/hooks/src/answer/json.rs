@@ -25,6 +25,7 @@ impl Answer {
         let mut object = Map::new();
         put(&mut object, "additionalContext", self.additional_context.clone().map(Value::String));
         put(&mut object, "tool_input", self.tool_input.clone().map(Value::Object));
+        put(&mut object, "redact_input", self.redact_input.then_some(Value::Bool(true)));
         put(&mut object, "llm_request", self.llm_request.as_ref().map(|patch| json!(patch)));
         put(&mut object, "llm_response", self.llm_response.as_ref().map(|response| json!(response)));
         put(&mut object, "toolConfig", self.tool_config.as_ref().map(|config| json!(config)));

@@ -79,7 +79,7 @@ fn a_good_file_loads_without_a_word() {
         r#"{
   "$schema": "x", "theme": "dark",
   "tools": { "enableHooks": true, "sandbox": 1 },
-  "hooksConfig": { "enabled": true, "disabled": ["x"], "notifications": true, "onError": "ask", "maxAgentRetries": 2, "maxParallel": 8 },
+  "hooksConfig": { "enabled": true, "disabled": ["x"], "notifications": true, "onError": "ask", "maxAgentRetries": 2, "maxParallel": 8, "keepContext": true },
   "hooks": {
     "enabled": true, "disabled": ["y"], "notifications": true,
     "BeforeTool": [
@@ -102,6 +102,7 @@ fn a_good_file_loads_without_a_word() {
         required: Vec::new(),
         max_agent_retries: Some(2),
         max_parallel: std::num::NonZeroU32::new(8),
+        keep_context: Some(true),
         notifications: Some(true),
     };
     assert_eq!(declared.config, config);
@@ -397,7 +398,7 @@ fn misspelt_keys() {
     ");
     assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "enable": false, "verbose": 1 } }"#)), @"
     settings.json:1:20: warning: hooksConfig has no `enable`; it is ignored (did you mean `enabled`?)
-    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, required, maxAgentRetries, maxParallel)
+    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, required, maxAgentRetries, maxParallel, keepContext)
     ");
 }
 

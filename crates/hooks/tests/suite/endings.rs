@@ -223,7 +223,7 @@ async fn where_nobody_can_be_asked_a_failure_that_asks_denies() {
     let world = World::new();
     let hooks = json!([{"type": "command", "command": "exit 5", "onError": "ask"}]);
     let engine = world.hooks(EventKind::BeforeAgent, hooks).build();
-    let outcome = within(engine.fire(&BeforeAgent { prompt: "hi".into() })).await;
+    let outcome = within(engine.fire(&BeforeAgent { prompt: "hi".into(), attachments: Vec::new() })).await;
     assert!(matches!(outcome.verdict, BeforeAgentVerdict::Deny { .. }), "{:?}", outcome.verdict);
 }
 

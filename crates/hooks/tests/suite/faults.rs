@@ -175,7 +175,7 @@ async fn invalid_utf8_is_read_as_far_as_it_goes() {
 }
 
 fn large_prompt() -> BeforeAgent<'static> {
-    BeforeAgent { prompt: "x".repeat(10_000_000).into() }
+    BeforeAgent { prompt: "x".repeat(10_000_000).into(), attachments: Vec::new() }
 }
 
 #[tokio::test]

@@ -274,7 +274,7 @@ async fn what_hooks_add_to_a_prompt_is_judged_too() {
     let world = World::new();
     let adds = says(json!({"hookSpecificOutput": {"additionalContext": "evil"}}));
     let engine = world.hooks(EventKind::BeforeAgent, json!([no_evil(), command("adder", &adds)])).build();
-    let event = BeforeAgent { prompt: "hello".into() };
+    let event = BeforeAgent { prompt: "hello".into(), attachments: Vec::new() };
     let outcome = within(engine.fire(&event)).await;
     assert_eq!(outcome.verdict, BeforeAgentVerdict::Deny { reason: "no evil".into() });
 }

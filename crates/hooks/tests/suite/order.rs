@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hookwright_hooks::{
     BeforeAgent, BeforeAgentVerdict, BeforeModel, BeforeModelVerdict, BeforeTool, BeforeToolVerdict, EventKind,
-    LlmMessage, LlmRequest, SessionStart, SharedJson, Source,
+    LlmMessage, LlmRequest, Purpose, SessionStart, SharedJson, Source,
 };
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ async fn before_agent_hooks_in_turn_see_the_prompt_with_its_context() {
     let context = |text: &str| says(json!({"hookSpecificOutput": {"additionalContext": text}}));
     let hooks = json!([command("1", &context("one")), command("2", &format!("cat >second; {}", context("two")))]);
     let engine = world.settings(sequential(EventKind::BeforeAgent, hooks)).build();
-    let outcome = within(engine.fire(&BeforeAgent { prompt: "hello".into() })).await;
+    let outcome = within(engine.fire(&BeforeAgent { prompt: "hello".into(), attachments: Vec::new() })).await;
     assert_eq!(outcome.verdict, BeforeAgentVerdict::Proceed { context: Some("one\ntwo".into()) });
     let seen: Value = serde_json::from_str(&world.read("second")).unwrap();
     assert_eq!(seen["prompt"], "hello\n\none");
@@ -56,7 +56,8 @@ async fn before_model_hooks_in_turn_see_the_request_as_changed() {
         config: object(json!({"temperature": 1, "topK": 4})),
         tool_config: None,
     };
-    let outcome = within(engine.fire(&BeforeModel { llm_request: SharedJson::of(&request) })).await;
+    let outcome =
+        within(engine.fire(&BeforeModel { llm_request: SharedJson::of(&request), purpose: Purpose::Answer })).await;
     let seen = |file| serde_json::from_str::<Value>(&world.read(file)).unwrap()["llm_request"].clone();
     let config = json!({"temperature": 0, "topK": 4});
     let user = |text: &str| json!([{"role": "user", "content": text}]);

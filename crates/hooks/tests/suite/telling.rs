@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use hookwright_hooks::{
     AfterAgent, AfterModel, AfterTool, AnyEvent, BeforeAgent, BeforeModel, BeforeToolSelection, Event, EventKind,
-    LlmMessage, LlmRequest, LlmResponse, Notification, PreCompress, SessionEnd, SessionStart, SharedJson,
+    LlmMessage, LlmRequest, LlmResponse, Notification, PreCompress, Purpose, RequestedBy, SessionEnd, SessionStart,
+    SharedJson,
 };
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -49,7 +50,10 @@ async fn session_events_tell_why() {
 #[tokio::test]
 async fn agent_events_tell_prompt_and_answer() {
     let prompt = "multi\nline \u{1F600} \"quoted\"";
-    assert_eq!(told(&BeforeAgent { prompt: prompt.into() }).await, object(json!({"prompt": prompt})));
+    assert_eq!(
+        told(&BeforeAgent { prompt: prompt.into(), attachments: Vec::new() }).await,
+        object(json!({"prompt": prompt}))
+    );
     let after = AfterAgent { prompt: prompt.into(), prompt_response: "done".into(), stop_hook_active: true };
     let expected = json!({"prompt": prompt, "prompt_response": "done", "stop_hook_active": true});
     assert_eq!(told(&after).await, object(expected));
@@ -57,27 +61,34 @@ async fn agent_events_tell_prompt_and_answer() {
 
 #[tokio::test]
 async fn model_events_tell_request_and_response() {
-    let shown = json!({"model": "m", "messages": [{"role": "user", "content": "hi \"you\" é\n"}]});
-    assert_eq!(told(&BeforeModel { llm_request: request() }).await, object(json!({"llm_request": shown})));
+    let shown = json!({"model": "m", "messages": [{"role": "user", "content": "hi \"you\" é\n"}], "config": {}});
     assert_eq!(
-        told(&BeforeToolSelection { llm_request: request(), on_offer: Vec::new() }).await,
-        object(json!({"llm_request": shown}))
+        told(&BeforeModel { llm_request: request(), purpose: Purpose::Answer }).await,
+        object(json!({"llm_request": shown, "purpose": "answer"}))
+    );
+    assert_eq!(
+        told(&BeforeToolSelection { llm_request: request(), purpose: Purpose::Answer, on_offer: Vec::new() }).await,
+        object(json!({"llm_request": shown, "purpose": "answer"}))
     );
     let after = AfterModel {
         llm_request: request(),
         llm_response: Cow::Owned(LlmResponse::from_text("piece")),
         content: "piece".into(),
+        thoughts: "hm".into(),
+        code: "".into(),
+        citations: "".into(),
+        purpose: Purpose::Search,
         full_content: "whole piece".into(),
     };
     let response = json!({"text": "piece", "candidates": [{"content": {"role": "model", "parts": ["piece"]}}]});
-    let expected =
-        json!({"llm_request": shown, "llm_response": response, "content": "piece", "full_content": "whole piece"});
+    let expected = json!({"llm_request": shown, "llm_response": response, "thoughts": "hm", "purpose": "search", "content": "piece",
+        "full_content": "whole piece"});
     assert_eq!(told(&after).await, object(expected));
 }
 
 #[tokio::test]
 async fn tool_events_tell_name_arguments_and_result() {
-    let expected = json!({"tool_name": "run_shell_command", "tool_input": {"command": "ls"}});
+    let expected = json!({"tool_name": "run_shell_command", "tool_input": {"command": "ls"}, "requested_by": "model"});
     assert_eq!(told(&tool_call()).await, object(expected));
     let after = AfterTool {
         tool_name: "mcp__git__log".into(),
@@ -86,10 +97,11 @@ async fn tool_events_tell_name_arguments_and_result() {
         mcp_context: Some(Cow::Owned(json!({"server_name": "git"}))),
         original_request_name: Some("first".into()),
         tool_use_id: Some("call-1".into()),
+        requested_by: RequestedBy::Hook,
     };
     let expected = json!({"tool_name": "mcp__git__log", "tool_input": {"n": 1},
         "tool_response": {"llmContent": "ok", "returnDisplay": "ok"}, "mcp_context": {"server_name": "git"},
-        "original_request_name": "first", "tool_use_id": "call-1"});
+        "original_request_name": "first", "tool_use_id": "call-1", "requested_by": "hook"});
     assert_eq!(told(&after).await, object(expected));
 }
 
@@ -100,8 +112,10 @@ async fn notifications_tell_what_the_user_is_asked() {
         message: "run ls?".into(),
         details: Cow::Owned(json!({"type": "exec"})),
         tool_use_id: None,
+        requested_by: RequestedBy::Model,
     };
-    let expected = json!({"notification_type": "ToolPermission", "message": "run ls?", "details": {"type": "exec"}});
+    let expected = json!({"notification_type": "ToolPermission", "message": "run ls?", "details": {"type": "exec"},
+        "requested_by": "model"});
     assert_eq!(told(&event).await, object(expected));
 }
 
@@ -109,7 +123,7 @@ async fn notifications_tell_what_the_user_is_asked() {
 async fn input_is_one_object_and_then_the_end() {
     let world = World::new();
     let engine = world.hooks(EventKind::BeforeAgent, json!([command("h", "cat >told; echo end")])).build();
-    let outcome = within(engine.fire(&BeforeAgent { prompt: "x".into() })).await;
+    let outcome = within(engine.fire(&BeforeAgent { prompt: "x".into(), attachments: Vec::new() })).await;
     assert_eq!(outcome.messages[0].text, "end");
     assert_eq!(serde_json::Deserializer::from_str(&world.read("told")).into_iter::<Value>().count(), 1);
 }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use hookwright_hooks::{
     Advice, AfterAgent, AfterAgentVerdict, AfterModel, AfterModelVerdict, AfterTool, AfterToolVerdict, BeforeAgent,
     BeforeAgentVerdict, BeforeModel, BeforeModelVerdict, BeforeToolSelection, BeforeToolVerdict, Event, LlmRequest,
-    LlmResponse, Notification, Outcome, PreCompress, SessionEnd, SessionStart, SessionStartVerdict, SharedJson,
-    TailCall, ToolConfig, ToolMode,
+    LlmResponse, Notification, Outcome, PreCompress, Purpose, RequestedBy, SessionEnd, SessionStart,
+    SessionStartVerdict, SharedJson, TailCall, ToolConfig, ToolMode,
 };
 use serde_json::{Value, json};
 
@@ -57,6 +57,7 @@ async fn advice_only_events_take_messages() {
         message: "m".into(),
         details: Cow::default(),
         tool_use_id: None,
+        requested_by: RequestedBy::Model,
     };
     let say = says(json!({"systemMessage": "hello"}));
     let end = fire(&SessionEnd { reason: "exit".into() }, &say).await;
@@ -70,7 +71,7 @@ async fn advice_only_events_take_messages() {
 
 #[tokio::test]
 async fn before_agent_proceeds_denies_or_stops() {
-    let event = BeforeAgent { prompt: "p".into() };
+    let event = BeforeAgent { prompt: "p".into(), attachments: Vec::new() };
     assert_eq!(verdict(&event, json!({})).await, BeforeAgentVerdict::Proceed { context: None });
     assert_eq!(verdict(&event, context("c")).await, BeforeAgentVerdict::Proceed { context: Some("c".into()) });
     assert_eq!(verdict(&event, deny()).await, BeforeAgentVerdict::Deny { reason: "no".into() });
@@ -94,7 +95,7 @@ async fn after_agent_accepts_retries_or_stops() {
 
 #[tokio::test]
 async fn before_model_proceeds_changes_answers_denies_or_stops() {
-    let event = BeforeModel { llm_request: request() };
+    let event = BeforeModel { llm_request: request(), purpose: Purpose::Answer };
     assert_eq!(verdict(&event, json!({})).await, BeforeModelVerdict::Proceed { changes: None });
     let change = json!({"hookSpecificOutput": {"llm_request": {"model": "other", "config": {"topK": 1}}}});
     let BeforeModelVerdict::Proceed { changes: Some(changes) } = verdict(&event, change).await else {
@@ -116,7 +117,11 @@ async fn before_model_proceeds_changes_answers_denies_or_stops() {
 
 #[tokio::test]
 async fn before_tool_selection_restricts_or_forces_tools() {
-    let event = BeforeToolSelection { llm_request: request(), on_offer: vec!["a".into(), "b".into(), "c".into()] };
+    let event = BeforeToolSelection {
+        llm_request: request(),
+        purpose: Purpose::Answer,
+        on_offer: vec!["a".into(), "b".into(), "c".into()],
+    };
     assert_eq!(verdict(&event, json!({})).await.config, None);
     let config = json!({"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["b", "a"]}}});
     let expected = ToolConfig { mode: Some(ToolMode::Any), allowed: vec!["a".into(), "b".into()] };
@@ -137,6 +142,10 @@ async fn after_model_keeps_replaces_denies_or_stops() {
         llm_request: request(),
         llm_response: Cow::Owned(LlmResponse::from_text("secret")),
         content: "secret".into(),
+        thoughts: "".into(),
+        code: "".into(),
+        citations: "".into(),
+        purpose: Purpose::Answer,
         full_content: "secret".into(),
     };
     assert_eq!(verdict(&event, json!({})).await, AfterModelVerdict::Keep);
@@ -181,6 +190,7 @@ async fn after_tool_keeps_hides_calls_on_or_stops() {
         mcp_context: None,
         original_request_name: None,
         tool_use_id: None,
+        requested_by: RequestedBy::Model,
     };
     let kept = AfterToolVerdict::Keep { context: Some("c".into()), tail_call: None };
     assert_eq!(verdict(&event, context("c")).await, kept);

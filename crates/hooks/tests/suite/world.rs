@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hookwright_hooks::{
     BeforeTool, BeforeToolVerdict, Builder, EventKind, HookEngine, HookInput, Layer, Limits, Observer, Outcome,
-    Registry, RunReport, RunStart, Said, Session, Severity, Source, declare,
+    Registry, RequestedBy, RunReport, RunStart, Said, Session, Severity, Source, declare,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -183,6 +183,7 @@ pub(crate) fn call_of(tool: &'static str, args: Value) -> BeforeTool<'static> {
         mcp_context: None,
         original_request_name: None,
         tool_use_id: None,
+        requested_by: RequestedBy::Model,
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hookwright_model::{
     AnyModel, Cancel, Content, FinishReason, Model, ModelError, Part, PartKind, Provider, Recording, Replay,
-    ReplayOrder, ToolChoice, ToolDeclaration, ToolMode, web_search,
+    ReplayOrder, ToolChoice, ToolDeclaration, ToolMode, read_search, search_request,
 };
 use serde_json::{Map, json};
 
@@ -130,13 +130,14 @@ async fn a_search_names_its_sources_and_can_be_replayed() {
     let path = dir.path().join("r.jsonl");
     let model = AnyModel::from(Recording::new(AnyModel::from(gemini(&server)), &path).unwrap());
     assert_eq!((model.name(), model.provider()), ("gemini-test", Provider::Gemini));
-    let found = web_search(&model, "sky?", &Cancel::new()).await.unwrap();
+    let found = read_search(&model.generate(&search_request("gemini-test", "sky?"), &Cancel::new()).await.unwrap());
     assert_eq!(found.text, "Blue.[1]");
     assert_eq!(found.sources[0].uri, "https://t.test");
     assert_eq!(server.seen()[0].body["tools"], json!([{"googleSearch": {}}]));
 
     let replay = Replay::load(&path, ReplayOrder::Strict).unwrap();
-    assert_eq!(web_search(&replay, "sky?", &Cancel::new()).await.unwrap(), found);
+    let again = replay.generate(&search_request("gemini-test", "sky?"), &Cancel::new()).await.unwrap();
+    assert_eq!(read_search(&again), found);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hookwright_model::{
-    ApiErrorKind, Cancel, FinishReason, HttpOptions, Model, ModelError, OpenAi, Part, ToolDeclaration, web_search,
+    ApiErrorKind, Cancel, FinishReason, HttpOptions, Model, ModelError, OpenAi, Part, ToolDeclaration, search_request,
 };
 use serde_json::{Value, json};
 
@@ -137,7 +137,7 @@ async fn it_counts_by_estimate_and_cannot_search() {
     let server = Server::start([]).await;
     let model = openai(&server);
     assert_eq!(model.count_tokens(&ask(&model, "12345678"), &Cancel::new()).await.unwrap(), 2);
-    let error = web_search(&model, "x", &Cancel::new()).await.unwrap_err();
+    let error = model.generate(&search_request("m", "x"), &Cancel::new()).await.unwrap_err();
     assert!(matches!(error, ModelError::Unsupported { .. }));
     assert_eq!(server.seen().len(), 0);
 }

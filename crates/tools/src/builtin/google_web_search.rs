@@ -1,5 +1,5 @@
 //! `google_web_search`: asks the model's provider to search the web. The searching is done by whoever implements
-//! [`WebSearch`]; this file has the tool around it and the form of the answer.
+//! [`WebSearch`] and is in the call's context; this file has the tool around it and the form of the answer.
 
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
@@ -9,11 +9,10 @@ use crate::tool::{BoxFuture, Builtin};
 use hookwright_model::SearchAnswer;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Something that can search the web.
-pub trait WebSearch: Send + Sync {
+pub trait WebSearch: std::fmt::Debug + Send + Sync {
     /// Searches.
     fn search<'a>(
         &'a self,
@@ -26,11 +25,13 @@ pub trait WebSearch: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SearchError {
+    /// What sort of failure.
+    pub kind: ToolErrorKind,
     /// Why.
     pub message: String,
 }
 
-pub(crate) struct GoogleWebSearch(pub(crate) Arc<dyn WebSearch>);
+pub(crate) struct GoogleWebSearch;
 
 #[derive(Deserialize)]
 pub(crate) struct Args {
@@ -67,15 +68,15 @@ impl Builtin for GoogleWebSearch {
         if query.is_empty() {
             return Err(ToolFailure::invalid("The 'query' parameter cannot be empty."));
         }
+        let Some(search) = &ctx.search else {
+            return Err(ToolFailure::new(ToolErrorKind::WebSearchFailed, "there is nothing to search the web with"));
+        };
         let answer = tokio::select! {
-            answer = self.0.search(query, &ctx.cancel) => answer,
+            answer = search.search(query, &ctx.cancel) => answer,
             () = ctx.cancel.cancelled() => return Err(ToolFailure::cancelled()),
         };
         let answer = answer.map_err(|error| {
-            ToolFailure::new(
-                ToolErrorKind::WebSearchFailed,
-                format!("Error during web search for query \"{query}\": {error}"),
-            )
+            ToolFailure::new(error.kind, format!("Error during web search for query \"{query}\": {error}"))
         })?;
         if answer.text.trim().is_empty() {
             return Ok(ToolResult::text(

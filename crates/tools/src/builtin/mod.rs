@@ -19,11 +19,20 @@ mod write_file;
 mod write_todos;
 
 use crate::tool::{Built, Builtin, Tool};
-use google_web_search::{GoogleWebSearch, WebSearch};
+use google_web_search::GoogleWebSearch;
 use std::sync::Arc;
 
+/// Whether the web can be searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WebSearching {
+    /// It can: calls are given something to search with.
+    Possible,
+    /// It cannot, so there is no tool for it.
+    Impossible,
+}
+
 /// All of them, in the order of the catalog's table.
-pub(crate) fn all(search: Option<Arc<dyn WebSearch>>) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn all(searching: WebSearching) -> Vec<Arc<dyn Tool>> {
     fn tool(builtin: impl Builtin) -> Arc<dyn Tool> {
         Arc::new(Built(builtin))
     }
@@ -39,7 +48,7 @@ pub(crate) fn all(search: Option<Arc<dyn WebSearch>>) -> Vec<Arc<dyn Tool>> {
         tool(run_shell_command::RunShellCommand),
         tool(save_memory::SaveMemory),
     ];
-    tools.extend(search.map(|search| tool(GoogleWebSearch(search))));
+    tools.extend((searching == WebSearching::Possible).then(|| tool(GoogleWebSearch)));
     tools.push(tool(write_todos::WriteTodos));
     tools
 }

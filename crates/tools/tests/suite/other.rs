@@ -3,7 +3,7 @@
 use super::support::{Project, told};
 use hookwright_model::{SearchAnswer, SearchSource};
 use hookwright_tools::{
-    BUILTINS, BoxFuture, SearchError, ToolErrorKind, ToolKind, ToolSet, WebSearch, validate_arguments,
+    BUILTINS, BoxFuture, SearchError, ToolErrorKind, ToolKind, ToolSet, WebSearch, WebSearching, validate_arguments,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -61,6 +61,7 @@ async fn facts_are_remembered_outside_the_workspace() {
     assert_eq!(project.refused("save_memory", json!({ "fact": "\n" })).await.0, ToolErrorKind::InvalidToolParams);
 }
 
+#[derive(Debug)]
 struct Searcher;
 
 impl WebSearch for Searcher {
@@ -71,7 +72,7 @@ impl WebSearch for Searcher {
     ) -> BoxFuture<'a, Result<SearchAnswer, SearchError>> {
         Box::pin(async move {
             match query {
-                "fail" => Err(SearchError { message: "quota".into() }),
+                "fail" => Err(SearchError { kind: ToolErrorKind::WebSearchFailed, message: "quota".into() }),
                 "nothing" => Ok(SearchAnswer::default()),
                 "hang" => std::future::pending().await,
                 _ => Ok(SearchAnswer {
@@ -89,7 +90,8 @@ async fn web_search_is_there_only_with_something_to_search_with() {
     let mut project = Project::new();
     let (kind, _) = project.refused("google_web_search", json!({ "query": "x" })).await;
     assert_eq!(kind, ToolErrorKind::ToolNotRegistered);
-    project.registry = ToolSet::builtin(Some(Arc::new(Searcher)));
+    project.registry = ToolSet::builtin(WebSearching::Possible);
+    project.ctx.search = Some(Arc::new(Searcher));
     assert_eq!(
         project.told("google_web_search", json!({ "query": "x" })).await,
         "Web search results for \"x\":\n\nIt is.\n\nSources:\n[1] T (https://t)"
@@ -107,7 +109,8 @@ async fn web_search_is_there_only_with_something_to_search_with() {
 #[tokio::test]
 async fn every_tool_declares_itself_and_survives_bad_arguments() {
     let mut project = Project::new();
-    project.registry = ToolSet::builtin(Some(Arc::new(Searcher)));
+    project.registry = ToolSet::builtin(WebSearching::Possible);
+    project.ctx.search = Some(Arc::new(Searcher));
     assert_eq!(project.registry.names().count(), BUILTINS.len());
     let bad = [json!({}), json!(null), json!([1]), json!("x"), json!({ "file_path": {}, "command": [], "todos": 1 })];
     for tool in project.registry.iter() {

@@ -1,7 +1,7 @@
 //! A project in a temporary directory and a way to call tools in it.
 
 use hookwright_tools::{
-    Display, OutputSink, ResultContent, ToolContext, ToolErrorKind, ToolResult, ToolSet, Workspace,
+    Display, OutputSink, ResultContent, ToolContext, ToolErrorKind, ToolResult, ToolSet, WebSearching, Workspace,
 };
 use serde_json::Value;
 use std::ffi::OsString;
@@ -32,7 +32,7 @@ impl Project {
         let live = Arc::new(Mutex::new(String::new()));
         let sink = Arc::clone(&live);
         ctx.output = OutputSink::new(move |text| sink.lock().unwrap().push_str(text));
-        Self { _dir: dir, root, outside, ctx, registry: ToolSet::builtin(None), live }
+        Self { _dir: dir, root, outside, ctx, registry: ToolSet::builtin(WebSearching::Impossible), live }
     }
 
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {

@@ -6,16 +6,17 @@ mod shell;
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use hookwright_hooks::{HookEngine, Registry, Source};
 use hookwright_model::{AnyModel, Content, GenerationConfig, Offline, Part};
 use hookwright_settings::commands::{Command, Commands};
-use hookwright_tools::{ShellSettings, ToolContext, ToolSet, Workspace};
+use hookwright_tools::{ShellSettings, ToolContext, ToolSet, WebSearching, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use super::{CommandError, check, expand, parse_invocation};
-use crate::{AgentEvent, ApprovalMode, ApprovalReply, Approvals, EventStream, Events, Interaction, Policy, Services};
+use crate::{
+    AgentEvent, ApprovalMode, ApprovalReply, Approvals, Door, EventStream, Events, Interaction, Policy, Services,
+};
 
 /// A project, what is allowed in it, and what the user will say.
 struct Case {
@@ -59,7 +60,7 @@ fn yolo(files: &[(&str, &str)]) -> Case {
         allowed: Vec::new(),
         policy: Policy::default(),
         replies: None,
-        tools: ToolSet::builtin(None),
+        tools: ToolSet::builtin(WebSearching::Impossible),
         limits: ShellSettings::default(),
         hooks: HookEngine::builder(Registry::default()).build(),
         more_roots: Vec::new(),
@@ -127,7 +128,7 @@ impl Case {
         tool_context.environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
         tool_context.shell = self.limits.clone();
         let services = Services {
-            model: Arc::new(AnyModel::from(Offline::new())),
+            model: Door::new(AnyModel::from(Offline::new())),
             tools: self.tools.clone(),
             tool_context,
             hooks: self.hooks.clone(),

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use hookwright_agent::transcript::{Header, Transcript};
 use hookwright_agent::{
-    Agent, AgentEvent, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, EventStream, Events, HookEvents,
+    Agent, AgentEvent, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, Door, EventStream, Events, HookEvents,
     Interaction, Policy, Services, ToolEnd, TurnEnd,
 };
 use hookwright_hooks::{HookEngine, Layer, Registry, Session, Severity, Source, declare};
 use hookwright_model::{AnyModel, Content, GenerationConfig};
-use hookwright_tools::{Tool, ToolContext, ToolSet, Workspace};
+use hookwright_tools::{Tool, ToolContext, ToolSet, WebSearching, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use super::model::told;
@@ -80,13 +80,13 @@ impl Setup<'_> {
     pub(crate) fn open(self) -> Stage {
         let (events, stream) = Events::channel();
         let root = self.project.dir();
-        let mut tools = ToolSet::builtin(None);
+        let mut tools = ToolSet::builtin(WebSearching::Impossible);
         self.tools.into_iter().for_each(|tool| tools.register(tool).unwrap());
         let mut tool_context = ToolContext::new(Workspace::new(&root, []).unwrap());
         tool_context.environment = self.project.environment().into();
         let transcript = transcript(self.project);
         let services = Services {
-            model: Arc::new(AnyModel::custom(self.script.clone())),
+            model: Door::new(AnyModel::custom(self.script.clone())),
             tools,
             tool_context,
             hooks: engine(self.project, &events, transcript.path()),

@@ -29,6 +29,10 @@ fn powers(event: EventKind) -> Vec<String> {
     add(Power::Context, r#"{"hookSpecificOutput": {"additionalContext": "…"}}: tells the model something"#);
     add(Power::RewriteInput, r#"{"hookSpecificOutput": {"tool_input": {…}}}: changes the tool's arguments"#);
     add(
+        Power::RedactInput,
+        r#"{"hookSpecificOutput": {"tool_input": {…}, "redact_input": true}}: and keeps the model's own ones nowhere"#,
+    );
+    add(
         Power::TailCall,
         r#"{"hookSpecificOutput": {"tailToolCallRequest": {"name": "…", "args": {…}}}}: runs a tool next"#,
     );

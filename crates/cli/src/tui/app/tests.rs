@@ -121,6 +121,7 @@ fn question() -> (AgentEvent, tokio::sync::oneshot::Receiver<hookwright_agent::A
         description: "rm x".to_owned(),
         preview: None,
         rewritten: Vec::new(),
+        requested_by: hookwright_hooks::RequestedBy::Model,
         asked_by: None,
         protected: None,
     };

@@ -105,7 +105,7 @@ fn a_stop_keeps_what_came_before() {
 }
 
 #[test]
-fn thoughts_are_neither_printed_nor_shown_to_hooks() {
+fn thoughts_are_neither_printed_nor_among_the_text() {
     let sandbox = project(&[("AfterModel", "", LOG)]);
     let chunks = vec![
         chunk(&[json!({"text": "let me think", "thought": true})], false),

@@ -21,6 +21,32 @@ fn context_follows_the_prompt_and_cannot_close_its_mark() {
 }
 
 #[test]
+fn context_is_for_its_turn_unless_the_settings_keep_it() {
+    let said = json!({"hookSpecificOutput": {"additionalContext": "only now"}});
+    let once = format!("case $(cat) in *first*) echo '{said}';; esac");
+    for (keep, times) in [(false, 0), (true, 1)] {
+        let sandbox = project_with(&[("BeforeAgent", "", &once)], json!({"hooksConfig": {"keepContext": keep}}));
+        sandbox.write("a.txt", "A");
+        let replay = Replay::new().calls("read_file", json!({"file_path": "a.txt"})).says("one");
+        prompt(&sandbox, "the first prompt", &replay, &[]).exits(0);
+        prompt(&sandbox, "the second prompt", &Replay::new().says("two"), &["--resume", "latest"]).exits(0);
+        let sent = requests(&sandbox);
+        has(&sent[0].to_string(), "only now");
+        has(&sent[1].to_string(), "only now");
+        assert_eq!(sent[2].to_string().matches("only now").count(), times, "{}", sent[2]);
+        has(&transcript(&sandbox), "only now");
+    }
+}
+
+#[test]
+fn what_session_start_says_stays_for_the_session() {
+    let sandbox = project(&[("SessionStart", "startup", &context("ship on Friday"))]);
+    run(&sandbox, &Replay::new().says("one"), &[]).exits(0);
+    prompt(&sandbox, "again", &Replay::new().says("two"), &["--resume", "latest"]).exits(0);
+    has(&requests(&sandbox)[1].to_string(), "ship on Friday");
+}
+
+#[test]
 fn what_session_start_says_stands_before_the_prompt() {
     let sandbox = project(&[("SessionStart", "startup", &context("ship on Friday"))]);
     run(&sandbox, &Replay::new().says("ok"), &[]).exits(0);

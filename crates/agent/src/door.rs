@@ -1,0 +1,215 @@
+//! The one door to the model: every request of the agent, the answer to the user as well as a summary or a search, goes
+//! out here and nowhere else, past BeforeModel and BeforeToolSelection, and its answer comes in past AfterModel.
+
+use std::time::{Duration, Instant};
+
+use hookwright_hooks::{BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, Purpose, SharedJson};
+use hookwright_model::{AnyModel, Chunk, Model, ModelError, Provider, Request, ToolChoice};
+
+use crate::event::AgentEvent;
+use crate::loop_guard::LoopGuard;
+use crate::scope::Scope;
+use crate::services::Services;
+use crate::stream;
+use crate::translate;
+
+/// A model that only this file can ask.
+pub struct Door(AnyModel);
+
+impl Door {
+    /// Puts a model behind the door.
+    pub fn new(model: AnyModel) -> Self {
+        Door(model)
+    }
+
+    /// The model's name, for requests that name no other.
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// Who answers.
+    pub fn provider(&self) -> Provider {
+        self.0.provider()
+    }
+}
+
+/// Who waits for an answer.
+pub(crate) enum Asking<'g> {
+    /// The user, who follows it piece by piece; a model that repeats itself is stopped.
+    Answer(&'g mut LoopGuard),
+    /// The agent, for something of its own; nobody is shown it.
+    Aside(Purpose),
+}
+
+impl Asking<'_> {
+    fn purpose(&self) -> Purpose {
+        match self {
+            Asking::Answer(_) => Purpose::Answer,
+            Asking::Aside(purpose) => *purpose,
+        }
+    }
+}
+
+/// What came of a request.
+pub(crate) enum ModelAnswer {
+    /// A whole answer, and the tools that it was allowed to call.
+    Complete(Chunk, Option<ToolChoice>),
+    /// A hook refused it; nothing of it counts.
+    Denied(String),
+    /// A hook ended the agent's loop; what came before it counts.
+    Stopped(String, Chunk),
+    /// The user ended it; what came before counts.
+    Cancelled(Chunk),
+    /// The model repeats itself.
+    Loop(String, Chunk),
+    /// It failed; what came before counts.
+    Failed(ModelError, Chunk),
+}
+
+impl ModelAnswer {
+    fn log(&self, took: Duration) {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        let (end, chunk, why) = match self {
+            ModelAnswer::Complete(chunk, _) => ("complete", Some(chunk), None),
+            ModelAnswer::Denied(reason) => ("denied", None, Some(reason.clone())),
+            ModelAnswer::Stopped(reason, chunk) => ("stopped", Some(chunk), Some(reason.clone())),
+            ModelAnswer::Cancelled(chunk) => ("cancelled", Some(chunk), None),
+            ModelAnswer::Loop(reason, chunk) => ("loop", Some(chunk), Some(reason.clone())),
+            ModelAnswer::Failed(error, chunk) => ("failed", Some(chunk), Some(error.to_string())),
+        };
+        let usage = chunk.and_then(|chunk| chunk.usage).unwrap_or_default();
+        let (tokens_in, tokens_out) = (usage.prompt, usage.candidates);
+        let calls = chunk.map_or(0, |chunk| chunk.function_calls().count());
+        tracing::debug!(end, why, ms = took.as_millis(), tokens_in, tokens_out, calls, "the answer is over");
+    }
+}
+
+/// Sends a request and sees its answer through.
+pub(crate) async fn ask(services: &Services, mut request: Request, asking: Asking<'_>, scope: &Scope) -> ModelAnswer {
+    let purpose = asking.purpose();
+    if let Some(answer) = before_model(services, &mut request, purpose, scope).await {
+        return answer;
+    }
+    let view = before_tool_selection(services, &mut request, purpose, scope).await;
+    if scope.is_cancelled() {
+        return ModelAnswer::Cancelled(Chunk::default());
+    }
+    let started = Instant::now();
+    tracing::debug!(
+        provider = %services.model.provider(),
+        model = request.model,
+        purpose = purpose.as_str(),
+        messages = request.contents.len(),
+        tools = request.tools.len(),
+        "asks the model"
+    );
+    let prompt_id = scope.prompt_id();
+    services.events.send(AgentEvent::ModelRequest { request: Box::new(request.clone()), prompt_id: prompt_id.clone() });
+    let answer = send(services, &request, view, asking, scope).await.unwrap_or_else(|error| match error {
+        error if error.is_cancelled() => ModelAnswer::Cancelled(Chunk::default()),
+        error => ModelAnswer::Failed(error, Chunk::default()),
+    });
+    let (model, duration) = (request.model.clone(), started.elapsed());
+    answer.log(duration);
+    services.events.send(match &answer {
+        ModelAnswer::Failed(error, _) => {
+            AgentEvent::ModelFailed { model, error: error.to_string(), duration, prompt_id }
+        }
+        ModelAnswer::Denied(reason) => AgentEvent::ModelFailed { model, error: reason.clone(), duration, prompt_id },
+        ModelAnswer::Complete(chunk, _)
+        | ModelAnswer::Stopped(_, chunk)
+        | ModelAnswer::Cancelled(chunk)
+        | ModelAnswer::Loop(_, chunk) => AgentEvent::ModelResponse {
+            model,
+            usage: chunk.usage,
+            response: Box::new(chunk.clone()),
+            duration,
+            prompt_id,
+        },
+    });
+    answer
+}
+
+/// The only place where a model is asked anything.
+async fn send(
+    services: &Services,
+    request: &Request,
+    view: Option<SharedJson>,
+    asking: Asking<'_>,
+    scope: &Scope,
+) -> Result<ModelAnswer, ModelError> {
+    let model = &services.model.0;
+    match asking {
+        Asking::Answer(guard) => {
+            let answer = model.stream(request, &scope.cancel).await?;
+            Ok(stream::receive(services, answer, request, view, guard, scope).await)
+        }
+        Asking::Aside(purpose) => {
+            let answer = model.generate(request, &scope.cancel).await?;
+            Ok(stream::receive_whole(services, answer, request, view, purpose, scope).await)
+        }
+    }
+}
+
+/// BeforeModel: changes the request, or is the answer.
+async fn before_model(
+    services: &Services,
+    request: &mut Request,
+    purpose: Purpose,
+    scope: &Scope,
+) -> Option<ModelAnswer> {
+    if !services.hooks.wants(EventKind::BeforeModel) {
+        return None;
+    }
+    let event = BeforeModel { llm_request: SharedJson::of(&translate::request_view(request)), purpose };
+    match services.fire(&event, scope).await.verdict {
+        BeforeModelVerdict::Proceed { changes: None } => None,
+        BeforeModelVerdict::Proceed { changes: Some(patch) } => {
+            for trouble in translate::apply_patch(request, &patch) {
+                services
+                    .events
+                    .send(AgentEvent::Warning(format!("a BeforeModel hook was heard only in part: {trouble}")));
+            }
+            None
+        }
+        BeforeModelVerdict::Answer { response } => {
+            let chunk = translate::chunk_of(&response);
+            if purpose == Purpose::Answer {
+                stream::show(services, &chunk);
+            }
+            Some(ModelAnswer::Complete(chunk, request.tool_choice.clone()))
+        }
+        BeforeModelVerdict::Deny { reason } => Some(ModelAnswer::Denied(reason)),
+        BeforeModelVerdict::Stop { reason } => Some(ModelAnswer::Stopped(reason, Chunk::default())),
+    }
+}
+
+/// BeforeToolSelection: which tools go along. Gives back the request as later hooks see it, if any will.
+async fn before_tool_selection(
+    services: &Services,
+    request: &mut Request,
+    purpose: Purpose,
+    scope: &Scope,
+) -> Option<SharedJson> {
+    let hooks = &services.hooks;
+    let selects = hooks.wants(EventKind::BeforeToolSelection) && !request.tools.is_empty();
+    let watches = hooks.wants(EventKind::AfterModel);
+    if !selects && !watches {
+        return None;
+    }
+    let view = SharedJson::of(&translate::request_view(request));
+    if !selects {
+        return Some(view);
+    }
+    let on_offer = request.tools.iter().map(|tool| tool.name.clone()).collect();
+    let outcome = services.fire(&BeforeToolSelection { llm_request: view.clone(), purpose, on_offer }, scope).await;
+    match outcome.verdict.config {
+        Some(config) => {
+            request.tool_choice = Some(translate::tool_choice(&config));
+            watches.then(|| SharedJson::of(&translate::request_view(request)))
+        }
+        None => Some(view),
+    }
+}

@@ -1,0 +1,43 @@
+//! A call's way to search the web: a request to the model's provider, through the door like any other.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hookwright_hooks::Purpose;
+use hookwright_model::{Cancel, SearchAnswer, read_search, search_request};
+use hookwright_tools::{BoxFuture, SearchError, ToolErrorKind, WebSearch};
+
+use crate::door::{self, Asking, ModelAnswer};
+use crate::scope::Scope;
+use crate::services::Services;
+
+/// Searches for one call.
+pub(crate) struct Search {
+    pub(crate) services: Arc<Services>,
+    pub(crate) scope: Scope,
+}
+
+impl fmt::Debug for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Search")
+    }
+}
+
+impl WebSearch for Search {
+    fn search<'a>(&'a self, query: &'a str, cancel: &'a Cancel) -> BoxFuture<'a, Result<SearchAnswer, SearchError>> {
+        let scope = Scope { cancel: cancel.clone(), ..self.scope.clone() };
+        Box::pin(async move {
+            let request = search_request(self.services.model.name(), query);
+            let (kind, message) = match door::ask(&self.services, request, Asking::Aside(Purpose::Search), &scope).await
+            {
+                ModelAnswer::Complete(answer, _) => return Ok(read_search(&answer)),
+                ModelAnswer::Denied(reason) => (ToolErrorKind::PolicyViolation, format!("a hook refused it: {reason}")),
+                ModelAnswer::Stopped(reason, _) => (ToolErrorKind::StopExecution, reason),
+                ModelAnswer::Cancelled(_) => (ToolErrorKind::Cancelled, "Cancelled".to_owned()),
+                ModelAnswer::Loop(reason, _) => (ToolErrorKind::WebSearchFailed, reason),
+                ModelAnswer::Failed(error, _) => (ToolErrorKind::WebSearchFailed, error.to_string()),
+            };
+            Err(SearchError { kind, message })
+        })
+    }
+}

@@ -1,0 +1,241 @@
+//! A hook's messages back into a request. The request then says exactly what the hook gave, in its order; which of its
+//! messages is which of ours decides what becomes of the calls, results and media that hooks do not see. Pure.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hookwright_hooks::LlmMessage;
+use hookwright_model::{Content, FunctionCall, FunctionResponse, Part, Request, Role};
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::with_text;
+
+/// A message's role and text: all that a hook knows of it.
+type Seen<'a> = (Role, &'a str);
+
+/// Puts a hook's messages in the place of the request's; what could not be placed is said.
+pub(super) fn put_back(request: &mut Request, messages: &[LlmMessage]) -> Vec<String> {
+    let mut troubles = Vec::new();
+    let mut given: Vec<Seen<'_>> = Vec::new();
+    for message in messages {
+        if message.role == "system" {
+            let prompt = request.system.get_or_insert_default();
+            prompt.push_str(if prompt.is_empty() { "" } else { "\n\n" });
+            prompt.push_str(&message.content);
+            continue;
+        }
+        given.push((role(&message.role, &mut troubles), &message.content));
+    }
+    let texts: Vec<String> = request.contents.iter().map(|content| content.text()).collect();
+    let groups = groups(&texts);
+    let had: Vec<Seen<'_>> =
+        groups.iter().map(|group| (request.contents[group.start].role, texts[group.start].as_str())).collect();
+    let Placed { pairs, unsure } = place(&had, &given);
+    let lost = unsure.iter().filter(|at| groups[**at].clone().any(|at| holds_more_than_text(&request.contents[at])));
+    if lost.count() > 0 {
+        let text = "it gave back other messages than it got, and which is which cannot be told; calls, results and \
+                    media of those that are not among them are left out";
+        troubles.push(text.to_owned());
+    }
+    let in_order = pairs.iter().flatten().copied().eq(0..had.len());
+    let before = &request.contents[..groups.first().map_or(request.contents.len(), |group| group.start)];
+    let mut contents = before.to_vec();
+    for ((role, text), pair) in given.iter().zip(&pairs) {
+        match pair {
+            Some(at) => {
+                let group = &request.contents[groups[*at].clone()];
+                // Untouched messages stay exactly what they were, part by part.
+                let same = had[*at] == (*role, *text);
+                contents.push(if same { group[0].clone() } else { Arc::new(with_text(&group[0], text)) });
+                contents.extend_from_slice(&group[1..]);
+            }
+            None => contents.push(Arc::new(Content { role: *role, parts: vec![Part::text(*text)] })),
+        }
+    }
+    if !in_order {
+        keep_pairs(&mut contents);
+    }
+    contents.retain(|content| !is_empty(content));
+    request.contents = contents;
+    troubles
+}
+
+fn role(word: &str, troubles: &mut Vec<String>) -> Role {
+    match word {
+        "user" => Role::User,
+        "model" | "assistant" => Role::Model,
+        other => {
+            troubles.push(format!("a message has the role `{other}`, which is none; it is sent as the user's"));
+            Role::User
+        }
+    }
+}
+
+/// Each message with text, and those without any that follow it: calls and their results belong to what was said
+/// before them, and go where it goes.
+fn groups(texts: &[String]) -> Vec<std::ops::Range<usize>> {
+    let starts: Vec<usize> = (0..texts.len()).filter(|at| !texts[*at].is_empty()).collect();
+    let ends = starts.iter().skip(1).copied().chain([texts.len()]);
+    starts.iter().zip(ends).map(|(start, end)| *start..end).collect()
+}
+
+/// Which message is which.
+struct Placed {
+    /// For each message that a hook gave, the one that it was.
+    pairs: Vec<Option<usize>>,
+    /// Messages that are left out though the hook may have meant to change them.
+    unsure: Vec<usize>,
+}
+
+/// By role and content first, in order and then anywhere; between those that are found, by order.
+fn place(had: &[Seen<'_>], given: &[Seen<'_>]) -> Placed {
+    let mut pairs: Vec<Option<usize>> = vec![None; given.len()];
+    let mut taken = vec![false; had.len()];
+    for op in capture_diff_slices(Algorithm::Myers, had, given) {
+        if let DiffOp::Equal { old_index, new_index, len } = op {
+            for at in 0..len {
+                pairs[new_index + at] = Some(old_index + at);
+                taken[old_index + at] = true;
+            }
+        }
+    }
+    let gaps = gaps(&pairs, had.len());
+    find_moved(had, given, &mut pairs, &mut taken);
+    let mut unsure = Vec::new();
+    let last = gaps.len().saturating_sub(1);
+    for (number, (old, new)) in gaps.into_iter().enumerate() {
+        let old: Vec<usize> = old.filter(|at| !taken[*at]).collect();
+        let new: Vec<usize> = new.filter(|at| pairs[*at].is_none()).collect();
+        pair_changed(had, given, &old, &new, number == last, &mut pairs);
+        let left = |at: &usize| !pairs.contains(&Some(*at));
+        if new.iter().any(|at| pairs[*at].is_none()) {
+            unsure.extend(old.into_iter().filter(left));
+        }
+    }
+    Placed { pairs, unsure }
+}
+
+type Gap = (std::ops::Range<usize>, std::ops::Range<usize>);
+
+/// What stands between messages that are the same: ours and the hook's.
+fn gaps(pairs: &[Option<usize>], had: usize) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    let (mut old, mut new) = (0, 0);
+    let ends = pairs.iter().enumerate().filter_map(|(at, pair)| Some((at, (*pair)?)));
+    for (new_end, old_end) in ends.chain([(pairs.len(), had)]) {
+        gaps.push((old..old_end, new..new_end));
+        (old, new) = (old_end + 1, new_end + 1);
+    }
+    gaps
+}
+
+/// Messages that a hook put elsewhere.
+fn find_moved(had: &[Seen<'_>], given: &[Seen<'_>], pairs: &mut [Option<usize>], taken: &mut [bool]) {
+    let mut free: HashMap<Seen<'_>, Vec<usize>> = HashMap::new();
+    for at in (0..had.len()).rev().filter(|at| !taken[*at]) {
+        free.entry(had[at]).or_default().push(at);
+    }
+    for (at, pair) in pairs.iter_mut().enumerate().filter(|(_, pair)| pair.is_none()) {
+        if let Some(old) = free.get_mut(&given[at]).and_then(Vec::pop) {
+            *pair = Some(old);
+            taken[old] = true;
+        }
+    }
+}
+
+/// Messages that a hook changed: as many of the same roles in the same order are the same ones; otherwise those that are
+/// alike, and at the end of the conversation the last one, to which the calls of this turn belong.
+fn pair_changed(
+    had: &[Seen<'_>],
+    given: &[Seen<'_>],
+    old: &[usize],
+    new: &[usize],
+    is_last: bool,
+    pairs: &mut [Option<usize>],
+) {
+    let roles = |all: &[Seen<'_>], some: &[usize]| some.iter().map(|at| all[*at].0).collect::<Vec<_>>();
+    if roles(had, old) == roles(given, new) {
+        old.iter().zip(new).for_each(|(old, new)| pairs[*new] = Some(*old));
+        return;
+    }
+    let mut rest = old;
+    for at in new {
+        let alike = |old: &usize| had[*old].0 == given[*at].0 && are_alike(had[*old].1, given[*at].1);
+        if let Some(found) = rest.iter().position(alike) {
+            pairs[*at] = Some(rest[found]);
+            rest = &rest[found + 1..];
+        }
+    }
+    if let (true, Some(old), Some(new)) = (is_last, rest.last(), new.last())
+        && pairs[*new].is_none()
+        && had[*old].0 == given[*new].0
+    {
+        pairs[*new] = Some(*old);
+    }
+}
+
+/// Whether two texts begin and end alike for at least half of the longer one.
+fn are_alike(one: &str, other: &str) -> bool {
+    let (shorter, longer) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    let begins = shorter.bytes().zip(longer.bytes()).take_while(|(one, other)| one == other).count();
+    let ends = shorter.bytes().rev().zip(longer.bytes().rev()).take_while(|(one, other)| one == other).count();
+    !shorter.is_empty() && (begins + ends).min(shorter.len()) * 2 >= longer.len()
+}
+
+/// A call without its result, or a result without its call, is something no provider takes.
+fn keep_pairs(contents: &mut [Arc<Content>]) {
+    let mut kept_results: Vec<usize> = Vec::new();
+    for at in 0..contents.len() {
+        let results: Vec<(usize, &FunctionResponse)> = match contents.get(at + 1) {
+            Some(next) if next.role == Role::User => {
+                let parts = next.parts.iter().enumerate();
+                parts.filter_map(|(at, part)| Some((at, part.as_function_response()?))).collect()
+            }
+            _ => Vec::new(),
+        };
+        let (calls, answered) = match_up(&contents[at], &results);
+        let keep = |place: usize, part: &Part| {
+            (part.as_function_call().is_none() || calls.contains(&place))
+                && (part.as_function_response().is_none() || kept_results.contains(&place))
+        };
+        retain_parts(&mut contents[at], keep);
+        kept_results = answered;
+    }
+}
+
+/// The places of the calls that have a result and of the results that have a call.
+fn match_up(content: &Content, results: &[(usize, &FunctionResponse)]) -> (Vec<usize>, Vec<usize>) {
+    let answers = |call: &FunctionCall, result: &FunctionResponse| match (&call.id, &result.id) {
+        (Some(call), Some(result)) => call == result,
+        _ => call.name == result.name,
+    };
+    let (mut calls, mut answered) = (Vec::new(), Vec::new());
+    for (place, part) in content.parts.iter().enumerate() {
+        let Some(call) = part.as_function_call() else { continue };
+        let free = results.iter().find(|(at, result)| !answered.contains(at) && answers(call, result));
+        if let Some((at, _)) = free {
+            calls.push(place);
+            answered.push(*at);
+        }
+    }
+    (calls, answered)
+}
+
+fn retain_parts(content: &mut Arc<Content>, keep: impl Fn(usize, &Part) -> bool) {
+    if content.parts.iter().enumerate().all(|(place, part)| keep(place, part)) {
+        return;
+    }
+    let parts = content.parts.iter().enumerate().filter(|(place, part)| keep(*place, part));
+    *content = Arc::new(Content { role: content.role, parts: parts.map(|(_, part)| part.clone()).collect() });
+}
+
+fn holds_more_than_text(content: &Content) -> bool {
+    content.parts.iter().any(|part| part.as_text().is_none() && part.as_thought().is_none())
+}
+
+fn is_empty(content: &Content) -> bool {
+    content.parts.iter().all(|part| part.as_text().is_some_and(str::is_empty))
+}
+
+#[cfg(test)]
+mod tests;
