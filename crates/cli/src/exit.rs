@@ -14,5 +14,7 @@ pub(crate) const BAD_INPUT: u8 = 42;
 pub(crate) const UNGUARDED: u8 = 52;
 /// The session's turns are used up.
 pub(crate) const TURN_LIMIT: u8 = 53;
+/// This machine has no room: no descriptors, processes or memory (`EX_OSERR`).
+pub(crate) const NO_ROOM: u8 = 71;
 /// Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;

@@ -22,6 +22,7 @@ pub(crate) fn print(error: &anyhow::Error) -> u8 {
     let _ = print_to_stderr(error);
     match error.downcast_ref::<SessionError>() {
         Some(SessionError::BrokenSettings(_) | SessionError::Policy(PolicyError::Broken(_))) => exit::UNGUARDED,
+        _ if error.chain().any(is_no_room) => exit::NO_ROOM,
         _ => exit::ERROR,
     }
 }
@@ -31,6 +32,10 @@ fn print_to_stderr(error: &anyhow::Error) -> io::Result<()> {
     let broken = error.chain().find_map(|cause| cause.downcast_ref::<EditError>()?.diagnostic());
     broken.map_or(Ok(()), |diagnostic| report::print([&diagnostic]))?;
     error.chain().find_map(hint).map_or(Ok(()), out::hint)
+}
+
+fn is_no_room(cause: &(dyn Error + 'static)) -> bool {
+    cause.downcast_ref::<io::Error>().is_some_and(hookwright_process::is_no_room)
 }
 
 fn is_closed_pipe(cause: &(dyn Error + 'static)) -> bool {
@@ -51,6 +56,11 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
 
 /// What to do, for every error that knows. A library's error that has a hint stands here, or the hint is never read.
 fn hint(cause: &(dyn Error + 'static)) -> Option<String> {
+    if is_no_room(cause) {
+        return Some(
+            "allow more descriptors (`ulimit -n`) and processes (`ulimit -u`), or end some programs".to_owned(),
+        );
+    }
     if let Some(error) = cause.downcast_ref::<SessionError>() {
         return error.hint();
     }

@@ -13,6 +13,7 @@ mod plain;
 mod policy;
 mod replies;
 mod report;
+mod runtime;
 mod session;
 mod sessions;
 mod signals;

@@ -29,6 +29,32 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
+/// Whether it was for want of descriptors, processes or memory: what may be there in a moment.
+#[cfg(unix)]
+pub fn is_no_room(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let no_room = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
+    no_room.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// What the system says where it starts no further process or thread.
+#[cfg(unix)]
+pub fn no_room() -> std::io::Error {
+    rustix::io::Errno::AGAIN.into()
+}
+
+/// What the system says where it starts no further process or thread.
+#[cfg(not(unix))]
+pub fn no_room() -> std::io::Error {
+    std::io::ErrorKind::OutOfMemory.into()
+}
+
+/// Whether it was for want of memory: what may be there in a moment.
+#[cfg(not(unix))]
+pub fn is_no_room(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::OutOfMemory
+}
+
 /// What to start.
 pub struct Program<'a> {
     /// The file; one that is relative is so to `cwd`.

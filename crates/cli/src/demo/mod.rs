@@ -31,7 +31,7 @@ pub(crate) fn run(keep: bool, world: &World) -> anyhow::Result<u8> {
     let started = Instant::now();
     let folder = tempfile::Builder::new().prefix("hookwright-demo-").tempdir()?;
     let world = project::create(folder.path(), world)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = crate::runtime::start(2)?;
     let tally = runtime.block_on(converse(&world))?;
     tally.print(started.elapsed())?;
     if keep {

@@ -34,17 +34,20 @@ pub(crate) fn prompt(args: &AgentArgs) -> anyhow::Result<Option<Prompt>> {
 /// What is piped in. Where a prompt is there already, a pipe that nobody writes to is not waited for.
 fn piped(has_prompt: bool) -> anyhow::Result<Option<String>> {
     let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut first = [0];
-        let mut stdin = std::io::stdin().lock();
-        let mut bytes = Vec::new();
-        let read = stdin.read(&mut first).and_then(|read| {
-            let _ = sender.send(None);
-            bytes.extend_from_slice(&first[..read]);
-            if read == 0 { Ok(0) } else { stdin.take(LARGEST + 1).read_to_end(&mut bytes) }
-        });
-        let _ = sender.send(Some(read.map(|_| bytes)));
-    });
+    std::thread::Builder::new()
+        .name("stdin".to_owned())
+        .spawn(move || {
+            let mut first = [0];
+            let mut stdin = std::io::stdin().lock();
+            let mut bytes = Vec::new();
+            let read = stdin.read(&mut first).and_then(|read| {
+                let _ = sender.send(None);
+                bytes.extend_from_slice(&first[..read]);
+                if read == 0 { Ok(0) } else { stdin.take(LARGEST + 1).read_to_end(&mut bytes) }
+            });
+            let _ = sender.send(Some(read.map(|_| bytes)));
+        })
+        .context("this machine has no room to start")?;
     const PATIENCE: Duration = Duration::from_millis(500);
     if has_prompt && receiver.recv_timeout(PATIENCE).is_err() {
         return Ok(None);

@@ -8,6 +8,7 @@ mod text;
 use std::io;
 use std::time::Duration;
 
+use anyhow::Context;
 use hookwright_agent::session::{BrokenSettings, Opened, Order, SessionHandle, Typed, When, broken_settings};
 use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, TurnEnd};
 use hookwright_settings::World;
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
             return Ok(exit::BAD_INPUT);
         }
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = crate::runtime::start(2)?;
     let code = runtime.block_on(converse(args, opened, order));
     // A hook or a tool that blocks a thread must not hold up the exit.
     runtime.shutdown_background();
@@ -92,14 +93,14 @@ async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Res
     // The front end must be the last to hold on to the services, or events would never end.
     drop(view);
     let mut signals = Signals::listen()?;
+    let (give, screen) = start_screen(printer, telemetry)?;
     let (session, events, ended) = opened.start();
     signals.at_last({
         let session = session.clone();
         move || session.kill_everything()
     });
-    // On a thread of its own: a reader that does not read must not hold up anything else.
-    let runtime = tokio::runtime::Handle::current();
-    let screen = tokio::task::spawn_blocking(move || runtime.block_on(listen(events, printer, telemetry)));
+    // Its thread waits for nothing else.
+    let _ = give.send(events);
     session.order(order);
     session.end(When::Done, EndReason::Exit);
     let signalled = see_out(&session, ended, &mut signals).await?;
@@ -107,13 +108,32 @@ async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Res
     let code = match signalled {
         Some(code) => code,
         None => tokio::select! {
-            end = &mut screen => return Ok(exit_code(end??.as_ref())),
+            end = &mut screen => return Ok(exit_code(end.context("nobody prints any more")??.as_ref())),
             code = signals.next() => code,
         },
     };
     // Whoever does not read now never will; what can be printed is.
     let _ = tokio::time::timeout(PATIENCE, screen).await;
     Ok(code)
+}
+
+type Printed = tokio::sync::oneshot::Receiver<io::Result<Option<TurnEnd>>>;
+
+/// Prints on a thread of its own: a reader that does not read must not hold up anything else. It is there before the
+/// session is, which could not be ended properly without one.
+fn start_screen(
+    printer: Box<dyn Printer + Send>,
+    telemetry: Telemetry,
+) -> io::Result<(std::sync::mpsc::Sender<EventStream>, Printed)> {
+    let runtime = tokio::runtime::Handle::current();
+    let (give, events) = std::sync::mpsc::channel();
+    let (done, printed) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
+        if let Ok(events) = events.recv() {
+            let _ = done.send(runtime.block_on(listen(events, printer, telemetry)));
+        }
+    })?;
+    Ok((give, printed))
 }
 
 /// Waits for the session's end; a signal ends the turn, and its exit code is the program's.

@@ -24,7 +24,7 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
     let transcript = tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile()?;
     let engine = toolbox.engine(toolbox.session(&id, transcript.path().to_owned()));
     let plan = engine.plan(fire.event, subject.as_deref());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = crate::runtime::start(2)?;
     let mut signals = Signals::listen()?;
     let (outcome, ended) = runtime.block_on(async {
         let cancel = CancellationToken::new();

@@ -27,7 +27,7 @@ pub(crate) fn run(
     if let Some(folder) = untrusted(place, world, &project, &files) {
         return refuse(&folder, as_json);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = crate::runtime::start(std::thread::available_parallelism().map_or(2, usize::from))?;
     let results = runtime.block_on(run_all(&files, &project, world, filter));
     let failed = results.iter().any(|result| match result {
         Ok(file) => file.cases.iter().any(|case| !case.failures.is_empty()),

@@ -30,7 +30,7 @@ pub(crate) async fn converse(args: &AgentArgs, opened: Opened) -> anyhow::Result
     if let Some(prompt) = crate::tui::first_prompt(args) {
         session.order(Order::Prompt(prompt));
     }
-    let mut lines = lines();
+    let mut lines = lines()?;
     let mut front = Front::new(session, telemetry);
     let code = loop {
         tokio::select! {
@@ -150,14 +150,14 @@ impl Front {
 }
 
 /// The user's lines, read on a thread of their own.
-fn lines() -> UnboundedReceiver<String> {
+fn lines() -> io::Result<UnboundedReceiver<String>> {
     let (sender, receiver) = unbounded_channel();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().name("lines".to_owned()).spawn(move || {
         let lines = io::stdin().lock().lines().map_while(Result::ok);
         // Ends when nobody listens any more.
         let _ = lines.map(|line| sender.send(line)).find(Result::is_err);
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 fn ask(request: &ApprovalRequest) -> io::Result<()> {

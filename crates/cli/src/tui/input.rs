@@ -18,12 +18,12 @@ pub(crate) struct Input {
 
 impl Input {
     /// Starts to read.
-    pub(crate) fn start() -> Input {
+    pub(crate) fn start() -> std::io::Result<Input> {
         let (sender, events) = unbounded_channel();
         let paused = Arc::new(AtomicBool::new(false));
         let flag = paused.clone();
-        std::thread::spawn(move || read(&sender, &flag));
-        Input { events, paused }
+        std::thread::Builder::new().name("keys".to_owned()).spawn(move || read(&sender, &flag))?;
+        Ok(Input { events, paused })
     }
 
     /// Leaves the keys to somebody else while `user` runs.

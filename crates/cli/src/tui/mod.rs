@@ -59,13 +59,14 @@ impl Hands {
         // First the signals: from the guard on, one that ended the program at once would leave the terminal raw.
         let signals = Signals::listen()?;
         signals.at_last(terminal::abandon);
-        Ok(Hands { guard: Guard::new()?, input: Input::start(), signals })
+        let guard = Guard::new()?;
+        Ok(Hands { guard, input: Input::start()?, signals })
     }
 }
 
 /// Runs an interactive session.
 pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = crate::runtime::start(2)?;
     let code = runtime.block_on(converse(args, world));
     // A hook or a tool that blocks a thread must not hold up the exit.
     runtime.shutdown_background();

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, Standing, Until};
+use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, Standing, Until, is_no_room};
 use tokio_util::sync::CancellationToken;
 
 use super::words::{Invocation, SESSION_VARIABLES};
@@ -265,19 +265,6 @@ fn captured(capture: &Capture) -> Captured {
 #[cfg(unix)]
 fn is_exec_format(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error())
-}
-
-/// Whether it was for want of descriptors, processes or memory.
-#[cfg(unix)]
-fn is_no_room(error: &std::io::Error) -> bool {
-    use rustix::io::Errno;
-    let no_room = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
-    no_room.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
-}
-
-#[cfg(not(unix))]
-fn is_no_room(error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::OutOfMemory
 }
 
 #[cfg(not(unix))]

@@ -103,6 +103,90 @@ fn hooks_have_the_limit_on_descriptors_that_was_there_before_it_was_raised() {
     assert_eq!(ours[3..5], ["500", "500"]);
 }
 
+/// One write that a guard denies.
+fn denied_write() -> (Sandbox, Vec<String>) {
+    let sandbox = crate::sandbox();
+    let hook = json!({"type": "command", "name": "guard", "command": "exit 2", "timeout": 300});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
+    let file =
+        sandbox.replay(&Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "x"})).says("done"));
+    let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"].map(str::to_owned);
+    (sandbox, args.to_vec())
+}
+
+/// It works, guarded, or says in words why not.
+#[track_caller]
+fn works_or_says_why_not(sandbox: &Sandbox, run: &Run) {
+    lacks(&run.stderr, "panicked");
+    match run.code {
+        Some(0) => assert_eq!(run.stdout.trim(), "done", "{run:#?}"),
+        Some(71) => has(&run.stderr, "error: this machine has no room to start: "),
+        _ => panic!("{run:#?}"),
+    }
+    assert!(!sandbox.has("a.txt"), "{run:#?}");
+}
+
+#[test]
+fn with_few_descriptors_the_program_works_or_says_why_not() {
+    let (sandbox, args) = denied_write();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut codes = Vec::new();
+    for descriptors in [7, 8, 10, 12, 14, 16, 17, 18, 19, 20, 22, 24, 32, 64] {
+        let limited = sandbox.limited(&format!("ulimit -n {descriptors}"), &args).spawn().unwrap();
+        let run = hookwright_testkit::finish(limited);
+        works_or_says_why_not(&sandbox, &run);
+        codes.extend(run.code);
+    }
+    assert_eq!((codes.first(), codes.last()), (Some(&71), Some(&0)));
+}
+
+#[test]
+fn with_few_processes_the_program_works_or_says_why_not() {
+    const TEST: &str = "with_few_processes_the_program_works_or_says_why_not";
+    /// Nobody's: it has no processes, so that the limit is all there is.
+    const NOBODY: u32 = 54_321;
+    let (sandbox, args) = denied_write();
+    let run = |limit: u32| {
+        let script = format!("ulimit -u {limit} && exec \"$0\" \"$@\"");
+        let free = sandbox.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
+        // No limit holds for root.
+        let user = [format!("--reuid={NOBODY}"), "--clear-groups".to_owned(), "bash".to_owned()];
+        let mut limited = std::process::Command::new(if root { "setpriv" } else { "bash" });
+        limited.args(user.iter().filter(|_| root)).args(["-c", &script]).arg(free.get_program()).args(free.get_args());
+        limited.current_dir(sandbox.project()).env_clear();
+        limited.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = limited.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (root, Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
+    };
+    if !cfg!(target_os = "linux") || !["bash", "setpriv"].iter().all(|name| hookwright_testkit::has_program(name)) {
+        return hookwright_testkit::skipped(TEST, "it takes Linux, bash and setpriv");
+    }
+    hand_over(sandbox.home().parent().unwrap(), NOBODY);
+    let (root, plenty) = run(5000);
+    if root && plenty.code != Some(0) {
+        return hookwright_testkit::skipped(TEST, "another user can't run the program here");
+    }
+    works_or_says_why_not(&sandbox, &plenty);
+    let limits = if root { 1..12 } else { 1..2 };
+    for limit in limits {
+        works_or_says_why_not(&sandbox, &run(limit).1);
+    }
+    assert_eq!(run(1).1.code, Some(71));
+}
+
+/// Gives a folder and all that is in it to another user, as far as that is allowed.
+fn hand_over(folder: &std::path::Path, user: u32) {
+    let _ = std::os::unix::fs::chown(folder, Some(user), None);
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.path() {
+            path if path.is_dir() => hand_over(&path, user),
+            path => drop(std::os::unix::fs::chown(path, Some(user), None)),
+        }
+    }
+}
+
 /// A project of its own, whose guard says no to writing and notes where it is.
 fn guarded(command: &str) -> Sandbox {
     let sandbox = crate::sandbox();

@@ -1,0 +1,75 @@
+//! The runtime that commands run on, made only where this machine has room for it: a lack is said, and is no panic
+//! somewhere inside.
+
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::Context;
+use hookwright_process::no_room;
+use tokio::runtime::{Builder, Runtime};
+
+/// The runtime's own descriptors, and those of the thread that hears signals.
+#[cfg(unix)]
+const DESCRIPTORS: usize = 12;
+/// The threads of a session beside the runtime's own: for signals, for printing, for work that blocks.
+const THREADS: usize = 3;
+/// A thread that was started has run by then.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// As good as for ever.
+const A_YEAR: Duration = Duration::from_secs(86_400 * 365);
+
+/// Starts a runtime; nothing of it can fail later for want of threads.
+pub(crate) fn start(workers: usize) -> anyhow::Result<Runtime> {
+    try_to_start(workers).context("this machine has no room to start")
+}
+
+fn try_to_start(workers: usize) -> io::Result<Runtime> {
+    spare_descriptors()?;
+    spare_threads(workers + THREADS)?;
+    let runtime = unless_it_panics(|| {
+        Builder::new_multi_thread().worker_threads(workers).thread_keep_alive(A_YEAR).enable_all().build()
+    })??;
+    // One thread for work that blocks is always there: where no other can be started, this one does it all.
+    let (done, ran) = mpsc::channel();
+    let started = unless_it_panics(|| drop(runtime.spawn_blocking(move || done.send(()))));
+    if started.is_err() || ran.recv_timeout(PATIENCE).is_err() {
+        runtime.shutdown_background();
+        return Err(no_room());
+    }
+    Ok(runtime)
+}
+
+/// The runtime panics where a thread can't be started; whoever reads of that learns less than from our error.
+fn unless_it_panics<T>(work: impl FnOnce() -> T) -> io::Result<T> {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    panic::set_hook(hook);
+    done.map_err(|_| no_room())
+}
+
+/// Whether so many threads can be there at once.
+fn spare_threads(count: usize) -> io::Result<()> {
+    let release = Barrier::default();
+    std::thread::scope(|scope| {
+        let start = || std::thread::Builder::new().spawn_scoped(scope, || drop(release.read())).map(drop);
+        // They wait for this, and end with it.
+        let _held = release.write();
+        (0..count).try_for_each(|_| start())
+    })
+}
+
+type Barrier = std::sync::RwLock<()>;
+
+#[cfg(unix)]
+fn spare_descriptors() -> io::Result<()> {
+    let spare: io::Result<Vec<_>> = (0..DESCRIPTORS).map(|_| std::fs::File::open("/dev/null")).collect();
+    spare.map(drop)
+}
+
+#[cfg(not(unix))]
+fn spare_descriptors() -> io::Result<()> {
+    Ok(())
+}
