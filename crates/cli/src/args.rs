@@ -370,6 +370,9 @@ pub(crate) struct New {
     /// When it runs [default: always].
     #[arg(long)]
     pub(crate) matcher: Option<String>,
+    /// Declare it as a guard: one that must be awake.
+    #[arg(long)]
+    pub(crate) guard: bool,
     /// The script's language.
     #[arg(long, value_enum, default_value_t = Language::Sh)]
     pub(crate) lang: Language,

@@ -21,7 +21,7 @@ pub(crate) fn print(error: &anyhow::Error) -> u8 {
     // A terminal that is gone hears nothing.
     let _ = print_to_stderr(error);
     match error.downcast_ref::<SessionError>() {
-        Some(SessionError::BrokenSettings(_) | SessionError::Policy(PolicyError::Broken(_))) => exit::UNGUARDED,
+        Some(error) if error.is_unguarded() => exit::UNGUARDED,
         _ if error.chain().any(is_no_room) => exit::NO_ROOM,
         _ => exit::ERROR,
     }

@@ -71,7 +71,7 @@ pub(crate) fn state_style(state: &Armed) -> Style {
         Armed::Yes => GOOD,
         Armed::Disabled(_) => DIM,
         Armed::Untrusted(_) => WARN,
-        Armed::Inert(_) => BAD,
+        Armed::Inert(_) | Armed::Idle(_) => BAD,
     }
 }
 

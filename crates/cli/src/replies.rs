@@ -38,7 +38,7 @@ pub(crate) fn aside(reply: &Reply) -> io::Result<()> {
 pub(crate) fn hook(entry: &HookEntry) -> String {
     let hook = &entry.hook;
     let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
-    format!("{}  {} {matcher}  {}  {}", hook.id(), hook.event, hook.source, entry.state.describe())
+    format!("{}  {} {matcher}  {}  {}", hook.id(), hook.event, hook.source, entry.describe())
 }
 
 fn session(session: &SessionInfo) -> String {

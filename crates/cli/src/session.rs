@@ -1,7 +1,7 @@
 //! From the command line to a session: what the flags mean, and what telemetry records of the session as a whole.
 //! The session itself lives in the agent crate.
 
-use hookwright_agent::session::{BrokenSettings, HookUse, SessionOptions, SessionView, proxy};
+use hookwright_agent::session::{BrokenSettings, HookUse, SessionOptions, SessionView, UnarmedGuards, proxy};
 use hookwright_agent::{ApprovalMode, Interaction};
 use hookwright_model::{Provider, ReplayOrder};
 use hookwright_settings::{ExtensionChoice, Loaded, Notice, TrustOverride};
@@ -22,6 +22,7 @@ pub(crate) fn options(args: &AgentArgs, interaction: Interaction) -> SessionOpti
             names => ExtensionChoice::Only(names.to_vec()),
         },
         broken: if args.ignore_broken_settings { BrokenSettings::GoOn } else { BrokenSettings::Refuse },
+        guards: UnarmedGuards::Refuse,
         hooks: if args.no_hooks { HookUse::Off } else { HookUse::On },
         model: args.model.clone(),
         replay: strict.or(fitting),

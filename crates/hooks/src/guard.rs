@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
 
 use crate::diagnostic::{Diagnostic, Place, Severity, SourceText};
 use crate::ready::NotReady;
-use crate::registry::{Hook, HookState, Registry, Source};
+use crate::registry::{Duty, Hook, HookState, Registry, Source};
 
 /// A hook that must be there: an entry of `hooksConfig.required`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +137,18 @@ impl Registry {
         self.hooks().iter().any(|hook| hook.is_guard()) || self.required().next().is_some() || !self.lost().is_empty()
     }
 
+    /// What a file declares as guards or requires, with the lines: for whoever remembers it.
+    pub fn guards_of(&self, file: &Path) -> Vec<(String, usize)> {
+        let here = |place: &&Place| *place.file == *file;
+        let declared = self.hooks().iter().filter(|hook| hook.duty == Duty::Guard);
+        let declared = declared.filter_map(|hook| Some((hook.id(), hook.place.as_ref().filter(here)?.line)));
+        let required = self.required().filter(|one| here(&&one.place)).map(|one| (one.name.as_str(), one.place.line));
+        let mut guards: Vec<_> = declared.chain(required).map(|(name, line)| (name.to_owned(), line)).collect();
+        guards.sort();
+        guards.dedup_by(|one, other| one.0 == other.0);
+        guards
+    }
+
     /// The guards that would not do their work; `check` says whether a hook could start.
     pub(crate) fn unarmed(&self, check: impl Fn(&Hook) -> Result<(), NotReady>) -> Vec<Unarmed> {
         let guards = self.entries().filter(|(hook, _)| hook.is_guard());
@@ -174,33 +187,53 @@ fn why_unarmed(hook: &Hook, state: &HookState) -> Option<WhyUnarmed> {
 pub(crate) fn lost(root: &Object<'_>, hooks: &[Hook], source: &SourceText<'_>, wrong: &[Diagnostic]) -> Vec<Lost> {
     let mut written = Vec::new();
     for property in root.properties.iter().filter(|property| property.name.as_str() == "hooks") {
-        written_guards(&property.value, &mut written);
+        find_written(property, &mut vec![property.value.range().start], &mut written);
     }
     let armed = |place: &Place| hooks.iter().any(|hook| hook.is_guard() && hook.place.as_ref() == Some(place));
-    let lost = written.into_iter().filter_map(|(object, key)| {
+    let lost = written.into_iter().filter_map(|guard| {
+        let object = guard.object;
         let place = source.place(object.range.start);
-        let last = source.place(object.range.end).line;
         if armed(&place) {
             return None;
         }
-        let here = |one: &&Diagnostic| one.span.as_ref().is_some_and(|span| (place.line..=last).contains(&span.line));
-        let errors = wrong.iter().filter(here);
-        let problem = errors.max_by_key(|one| one.severity == Severity::Error).map(|one| one.message.clone());
-        let problem = problem.unwrap_or_else(|| format!("`{key}` stands where it has no effect"));
+        let lines = place.line..=source.place(object.range.end).line;
+        let above: Vec<Place> = guard.above.iter().map(|offset| source.place(*offset)).collect();
+        let about_it = |one: &&Diagnostic| {
+            one.span.as_ref().is_some_and(|span| {
+                let leads_there = above.iter().any(|place| (place.line, place.column) == (span.line, span.column));
+                lines.contains(&span.line) || leads_there
+            })
+        };
+        let worst = wrong.iter().filter(about_it).max_by_key(|one| one.severity == Severity::Error);
+        let problem = worst.map(|one| one.message.clone());
         let text = |name: &str| object.get_string(name).map(|text| text.value.clone().into_owned());
         Some(Lost {
             name: text("name").or_else(|| text("command")).unwrap_or_else(|| "without a name".to_owned()),
             place,
-            problem,
+            problem: problem.unwrap_or_else(|| format!("`{}` stands where it has no effect", guard.key)),
         })
     });
     lost.collect()
 }
 
+/// Something that is written as a guard.
+struct Written<'v, 't> {
+    object: &'v Object<'t>,
+    key: &'v str,
+    /// Where everything stands that it is in.
+    above: Vec<usize>,
+}
+
+fn find_written<'v, 't>(property: &'v ObjectProp<'t>, above: &mut Vec<usize>, found: &mut Vec<Written<'v, 't>>) {
+    above.extend([property.name.range().start, property.value.range().start]);
+    written_guards(&property.value, above, found);
+    above.truncate(above.len() - 2);
+}
+
 /// The objects below a value that have a `guard`, however spelt; not what a hook gives to its program.
-fn written_guards<'v, 't>(value: &'v Value<'t>, found: &mut Vec<(&'v Object<'t>, &'v str)>) {
+fn written_guards<'v, 't>(value: &'v Value<'t>, above: &mut Vec<usize>, found: &mut Vec<Written<'v, 't>>) {
     match value {
-        Value::Array(array) => array.elements.iter().for_each(|element| written_guards(element, found)),
+        Value::Array(array) => array.elements.iter().for_each(|element| written_guards(element, above, found)),
         Value::Object(object) => {
             let says_no = |value: &Value<'_>| match value {
                 Value::BooleanLit(boolean) => !boolean.value,
@@ -208,11 +241,11 @@ fn written_guards<'v, 't>(value: &'v Value<'t>, found: &mut Vec<(&'v Object<'t>,
             };
             let mut keys = object.properties.iter().filter(|property| !says_no(&property.value));
             if let Some(key) = keys.find(|property| is_guard_key(property.name.as_str())) {
-                found.push((object, key.name.as_str()));
+                found.push(Written { object, key: key.name.as_str(), above: above.clone() });
             }
             let is_hook = object.properties.iter().any(|property| matches!(property.name.as_str(), "command" | "type"));
             if !is_hook {
-                object.properties.iter().for_each(|property| written_guards(&property.value, found));
+                object.properties.iter().for_each(|property| find_written(property, above, found));
             }
         }
         _ => {}
@@ -221,10 +254,4 @@ fn written_guards<'v, 't>(value: &'v Value<'t>, found: &mut Vec<(&'v Object<'t>,
 
 fn is_guard_key(name: &str) -> bool {
     strsim::damerau_levenshtein(&name.to_lowercase(), "guard") <= 1
-}
-
-/// Where a file's guards stand, for whoever remembers them.
-pub fn guards_in<'r>(registry: &'r Registry, file: &'r Path) -> impl Iterator<Item = &'r Hook> {
-    let here = move |hook: &&Hook| hook.is_guard() && hook.place.as_ref().is_some_and(|place| *place.file == *file);
-    registry.hooks().iter().map(AsRef::as_ref).filter(here)
 }

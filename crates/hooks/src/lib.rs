@@ -84,7 +84,7 @@ pub use engine::{Builder, HookEngine};
 pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
 pub use files::{CommandFiles, Fingerprinted, NamedFile, Naming, Whereabouts};
 pub use growing::GrowingText;
-pub use guard::{Lost, Required, Unarmed, WhyUnarmed, guards_in};
+pub use guard::{Lost, Required, Unarmed, WhyUnarmed};
 pub use input::*;
 pub use matcher::Matcher;
 pub use merge::{Conflict, Merged};

@@ -10,6 +10,7 @@ pub mod edit;
 mod env_file;
 mod extensions;
 mod file;
+mod guards;
 mod json;
 mod load;
 mod notice;
@@ -22,6 +23,7 @@ mod world;
 
 pub use extensions::{Extension, ExtensionChoice};
 pub use file::{FileError, WriteError, read_text as read_settings_file};
+pub use guards::remember_guards;
 pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverride, load};
 pub use notice::{Notice, SwitchedOff};
 pub use paths::Paths;

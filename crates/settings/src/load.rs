@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
     Action, CommandFiles, Declared, Diagnostic, Fingerprinted, Hook, HookState, Layer, Places, Redaction, Registry,
-    Source, Surroundings, Whereabouts, declare, declare_document,
+    Source, Surroundings, Unarmed, Whereabouts, declare, declare_document,
 };
 use serde_json::Map;
 
 use crate::env_file::{self, Worlds};
 use crate::extensions::{self, Extension, ExtensionChoice};
 use crate::file::{leads_inside, read_text};
+use crate::guards;
 use crate::json::fill_variables;
 use crate::notice::{Notice, SwitchedOff};
 use crate::paths::{GEMINI_DIR, Paths};
@@ -99,6 +100,8 @@ pub struct Loaded {
     pub paths: Paths,
     /// The settings files, highest precedence first.
     pub files: Vec<SettingsFile>,
+    /// The guards of files that can't be read, or that trust keeps out.
+    pub asleep: Vec<Unarmed>,
     /// The world as the session should see it: with the variables of the `.env` files that count.
     pub world: World,
     own: Own,
@@ -144,6 +147,11 @@ impl Loaded {
     /// with [`trust_hooks`](crate::trust::trust_hooks).
     pub fn reviews_of<'s>(&'s self, source: &'s Source) -> impl Iterator<Item = &'s Review> {
         self.reviews.iter().filter(move |review| review.hook.source == *source)
+    }
+
+    /// The files that hooks can stand in: settings, and those of active extensions.
+    pub(crate) fn files_with_hooks(&self) -> Vec<SettingsFile> {
+        self.files.iter().cloned().chain(files_of_extensions(&self.extensions)).collect()
     }
 
     /// The files that a command hook names, run in the project.
@@ -197,17 +205,33 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     };
     let extensions = extensions::installed(&around, &mut problems);
 
-    let files = trees.iter().rev().map(Tree::state).collect();
+    let files: Vec<SettingsFile> = trees.iter().rev().map(Tree::state).collect();
+    let known = guards::Record::read(&paths.known_guards, &mut problems);
     let hooks = Hooks { paths: &paths, root: &root, worlds: &worlds, settings: &settings };
     let (mut registry, reviews) = hooks.gather(&trees, setting_problems, &extensions, problems);
     let project = Project { root, trust };
-    let notices = notices(&project, &paths, &registry, &reviews);
+    let mut notices = notices(&project, &paths, &registry, &reviews);
+    let with_hooks: Vec<SettingsFile> = files.iter().cloned().chain(files_of_extensions(&extensions)).collect();
+    notices.extend(known.gone(&with_hooks, &registry));
+    let asleep = known.asleep(&with_hooks);
     trust::hold(&mut registry, &reviews);
     let redaction = settings.security.redaction.clone();
     let Worlds { own: own_world, session: world } = worlds;
     let own = Own { world: own_world, redaction: outer_redaction };
-    let loaded =
-        Loaded { settings, registry, project, extensions, notices, reviews, redaction, paths, files, world, own };
+    let loaded = Loaded {
+        settings,
+        registry,
+        project,
+        extensions,
+        notices,
+        reviews,
+        redaction,
+        paths,
+        files,
+        asleep,
+        world,
+        own,
+    };
     log(&loaded, started.elapsed());
     loaded
 }
@@ -372,6 +396,17 @@ fn declare_extension(extension: &Extension) -> Declared {
         Ok(None) => Declared::empty(Source::Extension(extension.name.clone()), Vec::new()),
         Err(error) => Declared::empty(Source::Extension(extension.name.clone()), vec![error.diagnostic()]),
     }
+}
+
+/// The hooks files of active extensions.
+fn files_of_extensions(extensions: &[Extension]) -> Vec<SettingsFile> {
+    let active = extensions.iter().filter(|extension| extension.active);
+    active
+        .map(|extension| {
+            let file = LayerFile::read(Source::Extension(extension.name.clone()), &extension.hooks_file());
+            file.tree().state()
+        })
+        .collect()
 }
 
 /// `$NAME` in a hook's own variables. In its command the shell does that.

@@ -32,6 +32,13 @@ pub enum Notice {
         /// Whether all files that it runs are known.
         certain: bool,
     },
+    /// A guard is not where it was when its file was last read.
+    GuardGone {
+        /// Its name.
+        guard: String,
+        /// The file that held or required it.
+        file: PathBuf,
+    },
     /// The project's settings switch off hooks that are not its own.
     ProjectSwitchesOff {
         /// Which, and whose they are.
@@ -72,6 +79,7 @@ impl std::fmt::Display for Notice {
                 }
                 if *held { f.write_str("; it waits until you trust it") } else { Ok(()) }
             }
+            Notice::GuardGone { guard, file } => write!(f, "guard `{guard}` is no longer in {}", file.display()),
             Notice::ProjectSwitchesOff { hooks, how } => {
                 let names: Vec<_> = hooks.iter().map(|(name, source)| format!("`{name}` ({source})")).collect();
                 match how {

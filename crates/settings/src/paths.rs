@@ -26,6 +26,8 @@ pub struct Paths {
     pub trusted_folders: PathBuf,
     /// Which hooks the user has seen and trusts.
     pub trusted_hooks: PathBuf,
+    /// Which guards each settings file held.
+    pub known_guards: PathBuf,
     /// The installed extensions.
     pub extensions: PathBuf,
     /// The user's custom commands.
@@ -51,6 +53,7 @@ impl Paths {
             trusted_folders: named("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
                 .unwrap_or_else(|| user_dir.join("trustedFolders.json")),
             trusted_hooks: user_dir.join("trusted_hooks.json"),
+            known_guards: user_dir.join("known_guards.json"),
             extensions: user_dir.join("extensions"),
             user_commands: user_dir.join("commands"),
             log: user_dir.join("hookwright").join("logs").join("hookwright.log"),

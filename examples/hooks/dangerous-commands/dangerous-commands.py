@@ -8,7 +8,7 @@ Asks      sudo and its kin, git push, recursive deletes of the whole project or 
           variable, power commands, commands that can't be read.
 Settings  DANGEROUS_DENY, DANGEROUS_ASK  more program names, separated by commas
           PROTECTED_BRANCHES             default: main,master
-Answers   deny or ask with the reason; exit 1 if the input can't be read ("onError": "block" makes that a refusal).
+Answers   deny or ask with the reason; exit 1 if the input can't be read ("guard": true makes that a refusal).
 
 It sees through quotes, variables set in the same command, cd, pipes, subshells, $( ), sh -c, eval, xargs, env, sudo and
 here-documents. It is a seat belt, not a wall: a program that deletes files by itself is out of its sight.

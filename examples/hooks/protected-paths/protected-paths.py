@@ -9,7 +9,7 @@ Settings  PROTECTED_PATHS  more patterns to deny, separated by commas or newline
           A pattern without a slash is a name anywhere in the path ("*.pem"); one with a slash is a path from the
           project's root ("infra/prod.tf"); one that ends with a slash is a folder with all it holds ("infra/").
           Case does not count, as on file systems that ignore it.
-Answers   deny or ask, with the pattern that matched; exit 1 if the input can't be read ("onError": "block").
+Answers   deny or ask, with the pattern that matched; exit 1 if the input can't be read ("guard": true makes that a refusal).
 """
 
 import fnmatch

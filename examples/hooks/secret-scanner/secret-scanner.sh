@@ -6,7 +6,7 @@
 # Settings  SECRET_SCANNER_EXTRA  one more extended regular expression that counts as a secret
 #           SECRET_SCANNER_ALLOW  extended regular expression for harmless finds (default: EXAMPLE)
 # Answers   exit 2 with the kind of secret, never the secret itself; exit 1 if the input can't be read, which
-#           "onError": "block" in the settings turns into a refusal.
+#           "guard": true in the settings turns into a refusal.
 # Needs     sh and grep; reads JSON with jq or python3, and with awk where neither is there.
 
 set -uf

@@ -56,7 +56,7 @@ impl Conductor {
     fn go_on_with(&mut self, id: String) -> Result<(), SessionError> {
         let view = self.shared.view();
         let options = SessionOptions { resume: Some(id), session_id: None, ..self.options.clone() };
-        let made = open::make(&options, &view.loaded, view.services.events.clone())?;
+        let made = open::make(&options, &view.loaded, &view.unarmed(), view.services.events.clone())?;
         let services = made.agent.services();
         services.approvals.set_mode(view.services.approvals.mode());
         // Hooks are as they are now, not as they were when the configuration was read.

@@ -315,7 +315,8 @@ impl Conductor {
     fn mode(&mut self, mode: ApprovalMode) {
         let view = self.shared.view();
         let settings_forbid = mode == ApprovalMode::Yolo && view.loaded.settings.security.disable_yolo_mode;
-        let forbidden = settings_forbid || !view.modes().contains(&mode);
+        let lax = matches!(mode, ApprovalMode::Yolo | ApprovalMode::AutoEdit);
+        let forbidden = settings_forbid || !view.modes().contains(&mode) || (lax && !view.unarmed().is_empty());
         let mode = if forbidden { ApprovalMode::Default } else { mode };
         tracing::debug!(mode = mode.as_str(), "another approval mode");
         view.services.approvals.set_mode(mode);

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_hooks::{Change, Difference, Registry, SwitchError};
+use hookwright_hooks::{Change, Difference, Registry, SwitchError, WhyUnarmed};
 use hookwright_settings::commands::discover;
 use hookwright_settings::edit::{Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
-use hookwright_settings::{FileState, Notice, Review};
+use hookwright_settings::{ApprovalMode, FileState, Notice, Review, remember_guards};
 
 use super::conduct::Conductor;
 use super::open;
@@ -109,6 +109,9 @@ impl Conductor {
             self.reply(Reply::error(format!("{} is broken; the hooks stay as they were", broken.path.display())));
             return self.tell_diagnostics(&loaded.registry);
         }
+        if let Some(guard) = loaded.asleep.iter().find(|guard| guard.why == WhyUnarmed::FileBroken) {
+            return self.reply(Reply::error(format!("{guard}; the hooks stay as they were")));
+        }
         let names: Vec<String> = changed
             .iter()
             .filter(|path| **path != before.loaded.paths.trusted_hooks)
@@ -131,6 +134,21 @@ impl Conductor {
         }
         self.find_commands();
         self.tell_configuration();
+        self.tell_guards();
+    }
+
+    /// Says which guards would not do their work; then nothing runs unasked because of a mode.
+    fn tell_guards(&self) {
+        let view = self.shared.view();
+        let unarmed = view.unarmed();
+        unarmed.iter().for_each(|guard| self.reply(Reply::warning(guard.to_string())));
+        let mode = view.services.approvals.mode();
+        if unarmed.is_empty() || !matches!(mode, ApprovalMode::Yolo | ApprovalMode::AutoEdit) {
+            return;
+        }
+        view.services.approvals.set_mode(ApprovalMode::Default);
+        self.reply(Reply::warning(format!("the approval mode is default from now on, not {}", mode.as_str())));
+        self.tell(AgentEvent::ModeChanged(ApprovalMode::Default));
     }
 
     fn find_commands(&mut self) {
@@ -178,6 +196,9 @@ impl Conductor {
         {
             self.reply(Reply::warning(format!("can't remember which hooks were announced: {error}")));
         }
+        if let Err(error) = remember_guards(&loaded) {
+            self.reply(Reply::warning(format!("can't remember which guards there are: {error}")));
+        }
         self.watch.changed();
         self.tell(AgentEvent::Configured);
     }
@@ -193,7 +214,8 @@ fn differences(before: &Registry, after: &Registry) -> Vec<String> {
             Change::SwitchedOff => "switched off",
             Change::Removed => "removed",
         };
-        format!("{word} {} on {} ({})", hook.id(), hook.event, hook.source)
+        let guard = if hook.is_guard() { "guard " } else { "" };
+        format!("{word} {guard}{} on {} ({})", hook.id(), hook.event, hook.source)
     };
     before.differences(after).iter().map(describe).collect()
 }

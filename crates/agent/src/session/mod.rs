@@ -8,6 +8,7 @@ mod chats;
 mod choose;
 mod conduct;
 mod configuration;
+mod guards;
 mod line;
 mod memory;
 mod open;
@@ -34,9 +35,10 @@ use crate::services::Services;
 use conduct::Conductor;
 
 pub use choose::proxy;
+pub use guards::{json as unarmed_json, of_engine as unarmed_in, unarmed_guards};
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, slash_groups};
 pub use open::limits as tool_limits;
-pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions};
+pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
 pub use order::{ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
 pub use reply::{Reply, Tone};
 pub use state::{Armed, HookEntry, entries as hook_entries, json as hook_json};
@@ -102,6 +104,11 @@ impl SessionView {
         self.services.approvals.modes()
     }
 
+    /// The guards that would not do their work now.
+    pub fn unarmed(&self) -> Vec<hookwright_hooks::Unarmed> {
+        guards::of_engine(&self.services.hooks, &self.loaded)
+    }
+
     /// Every hook as it is now.
     pub fn hooks(&self) -> Vec<HookEntry> {
         state::entries(&self.services.hooks, &self.loaded)
@@ -112,13 +119,18 @@ impl Opened {
     /// Puts a session together from a configuration that was loaded with the same options.
     ///
     /// # Errors
-    /// If a model, a policy, an earlier session or a directory that the options name cannot be used.
+    /// If a model, a policy, an earlier session or a directory that the options name cannot be used, or guards could be
+    /// missing.
     pub fn new(options: SessionOptions, world: World, loaded: Loaded) -> Result<Opened, SessionError> {
         if let Some(broken) = broken_settings(&loaded).filter(|_| options.broken == BrokenSettings::Refuse) {
             return Err(SessionError::BrokenSettings(broken.to_owned()));
         }
+        let unarmed = unarmed_guards(&options, &loaded);
+        if !unarmed.is_empty() && options.guards == UnarmedGuards::Refuse {
+            return Err(SessionError::Unguarded(unarmed));
+        }
         let (events, stream) = Events::channel();
-        let made = open::make(&options, &loaded, events)?;
+        let made = open::make(&options, &loaded, &unarmed, events)?;
         let commands = Arc::new(discover(&loaded.paths, &loaded.project, &loaded.extensions));
         let view = SessionView {
             model: made.agent.model().to_owned(),

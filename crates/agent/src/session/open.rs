@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_hooks::{HookEngine, HookState, Registry};
+use hookwright_hooks::{Builder, HookEngine, HookState, Registry, Unarmed};
 use hookwright_model::{Content, GenerationConfig};
 use hookwright_settings::{ApprovalMode, Loaded};
 use hookwright_tools::{FileFilter, HttpAccess, HttpPolicy, Selection, ToolContext, WebSearching, Workspace};
@@ -30,12 +30,17 @@ pub(super) struct Made {
 }
 
 /// Puts a session together.
-pub(super) fn make(options: &SessionOptions, loaded: &Loaded, events: Events) -> Result<Made, SessionError> {
+pub(super) fn make(
+    options: &SessionOptions,
+    loaded: &Loaded,
+    unarmed: &[Unarmed],
+    events: Events,
+) -> Result<Made, SessionError> {
     let chats = chats_dir(loaded);
     let earlier = options.resume.as_deref().map(|which| earlier(&chats, which)).transpose()?;
     let (model, model_name) = choose::model(options, loaded, &events)?;
     let model = Door::new(model);
-    let (mode, modes, fallback) = approval_modes(options, loaded)?;
+    let (mode, modes, fallback) = approval_modes(options, loaded, unarmed)?;
     let (policy, about_policies) = load_policies(loaded, &options.policies, options.interaction)?;
     let (session_id, transcript, history) = match earlier {
         Some((path, earlier)) => (earlier.header.session_id, Transcript::open(&path)?, earlier.history),
@@ -51,6 +56,7 @@ pub(super) fn make(options: &SessionOptions, loaded: &Loaded, events: Events) ->
     warnings.extend(fallback);
     warnings.extend(hooks_that_stay(options, &hooks));
     warnings.extend(servers_left_out(loaded));
+    warnings.extend(unarmed.iter().map(ToString::to_string));
     warnings.extend(inert(&hooks));
     warnings.extend(about_policies.iter().map(ToString::to_string));
     if policy.is_broken() {
@@ -127,9 +133,12 @@ fn engine(
     session: hookwright_hooks::Session,
     events: &Events,
 ) -> HookEngine {
-    let registry = registry(options, loaded);
-    let observer = Arc::new(HookEvents(events.clone()));
-    HookEngine::builder(registry).session(session).places(loaded.hook_places()).observer(observer).build()
+    builder(options, loaded, session).observer(Arc::new(HookEvents(events.clone()))).build()
+}
+
+/// An engine for this configuration, not yet built.
+pub(super) fn builder(options: &SessionOptions, loaded: &Loaded, session: hookwright_hooks::Session) -> Builder {
+    HookEngine::builder(registry(options, loaded)).session(session).places(loaded.hook_places())
 }
 
 /// The hooks that run. Switching all of them off leaves those that nobody may switch off.
@@ -146,7 +155,7 @@ fn hooks_that_stay(options: &SessionOptions, hooks: &HookEngine) -> Option<Strin
     let registry = hooks.registry();
     let stay = registry.entries().filter(|(_, state)| options.hooks == HookUse::Off && **state == HookState::Enabled);
     let names: Vec<&str> = stay.map(|(hook, _)| hook.id()).collect();
-    (!names.is_empty()).then(|| format!("--no-hooks leaves locked hooks running: {}", names.join(", ")))
+    (!names.is_empty()).then(|| format!("--no-hooks leaves locked hooks and guards running: {}", names.join(", ")))
 }
 
 /// The hooks that would fail to start, so that no guard is dead unsaid.
@@ -155,7 +164,9 @@ fn inert(hooks: &HookEngine) -> Vec<String> {
     const MOST: usize = 500;
     let registry = hooks.registry();
     let enabled = registry.entries().filter(|(_, state)| **state == HookState::Enabled).map(|(hook, _)| hook);
+    // Of guards it is said already, and more.
     enabled
+        .filter(|hook| !hook.is_guard())
         .take(MOST)
         .filter_map(|hook| {
             let problem = hooks.check(hook).err()?;
@@ -168,6 +179,7 @@ fn inert(hooks: &HookEngine) -> Vec<String> {
 fn approval_modes(
     options: &SessionOptions,
     loaded: &Loaded,
+    unarmed: &[Unarmed],
 ) -> Result<(ApprovalMode, Vec<ApprovalMode>, Option<String>), SessionError> {
     let wanted = options.approval_mode.unwrap_or(loaded.settings.general.approval_mode);
     if wanted == ApprovalMode::Yolo && loaded.settings.security.disable_yolo_mode {
@@ -177,7 +189,7 @@ fn approval_modes(
     let why = match super::broken_settings(loaded) {
         _ if !loaded.project.trust.is_trusted() => Some("this folder is not trusted".to_owned()),
         Some(file) => Some(format!("{} can't be read", file.display())),
-        None => None,
+        None => unarmed.first().map(|guard| format!("guard {} is not armed", guard.name)),
     };
     let lax = [ApprovalMode::Yolo, ApprovalMode::AutoEdit];
     // Nobody gets into yolo by a slip of the finger: it is there only for whoever started with it.

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use hookwright_hooks::Unarmed;
 use hookwright_model::{ModelError, ReplayError, ReplayOrder};
 use hookwright_settings::{ApprovalMode, ExtensionChoice, LoadOptions, Loaded, TrustOverride, World, load};
 use hookwright_tools::WorkspaceError;
 
+use super::guards;
 use crate::policy::PolicyError;
 use crate::services::Interaction;
 use crate::transcript::{FindError, TranscriptError};
@@ -23,6 +25,8 @@ pub struct SessionOptions {
     pub hooks: HookUse,
     /// What happens where a settings file can't be read.
     pub broken: BrokenSettings,
+    /// What happens where a guard would not do its work.
+    pub guards: UnarmedGuards,
     /// The model to ask.
     pub model: Option<String>,
     /// A file that answers in a model's place.
@@ -62,6 +66,16 @@ pub enum BrokenSettings {
     #[default]
     Refuse,
     /// It starts without the file; nothing runs unasked that would not by default.
+    GoOn,
+}
+
+/// What happens where a guard would not do its work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnarmedGuards {
+    /// The session does not start.
+    #[default]
+    Refuse,
+    /// A person wants it to start; nothing runs unasked that would not by default.
     GoOn,
 }
 
@@ -110,12 +124,23 @@ pub enum SessionError {
     /// A settings file could hold guards, and nobody can tell.
     #[error("{} can't be read as settings, so guards in it would be off", .0.display())]
     BrokenSettings(PathBuf),
+    /// Guards would not do their work.
+    #[error("{}", guards::words(.0))]
+    Unguarded(Vec<Unarmed>),
     /// The settings forbid it.
     #[error("the settings forbid running every tool unasked (security.disableYoloMode)")]
     YoloForbidden,
 }
 
 impl SessionError {
+    /// Whether the session did not start because guards could be missing.
+    pub fn is_unguarded(&self) -> bool {
+        matches!(
+            self,
+            SessionError::BrokenSettings(_) | SessionError::Unguarded(_) | SessionError::Policy(PolicyError::Broken(_))
+        )
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -130,6 +155,7 @@ impl SessionError {
             SessionError::BrokenSettings(_) => {
                 Some("correct it, or go on without it by --ignore-broken-settings".to_owned())
             }
+            SessionError::Unguarded(unarmed) => Some(guards::advice(unarmed)),
             SessionError::NoDirectory(_) => Some("change to a directory that is there".to_owned()),
             SessionError::Policy(error) => Some(error.hint()),
             SessionError::Workspace(_) | SessionError::YoloForbidden => None,

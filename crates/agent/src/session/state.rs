@@ -26,6 +26,8 @@ pub enum Armed {
     Untrusted(String),
     /// It is enabled and would fail to start.
     Inert(NotReady),
+    /// It is a guard for something that there is not.
+    Idle(String),
 }
 
 impl Armed {
@@ -35,7 +37,7 @@ impl Armed {
             Armed::Yes => "armed",
             Armed::Disabled(_) => "disabled",
             Armed::Untrusted(_) => "untrusted",
-            Armed::Inert(_) => "inert",
+            Armed::Inert(_) | Armed::Idle(_) => "inert",
         }
     }
 
@@ -45,12 +47,17 @@ impl Armed {
             Armed::Yes => None,
             Armed::Disabled(why) | Armed::Untrusted(why) => Some(why.clone()),
             Armed::Inert(problem) => Some(problem.to_string()),
+            Armed::Idle(matcher) => Some(format!("its matcher `{matcher}` matches nothing that is known")),
         }
     }
+}
 
-    /// `armed`, or the word with its reason.
+impl HookEntry {
+    /// `armed`, or the word with its reason; and whether it must be awake.
     pub fn describe(&self) -> String {
-        self.reason().map_or_else(|| self.word().to_owned(), |reason| format!("{}: {reason}", self.word()))
+        let guard = if self.hook.is_guard() { ", guard" } else { "" };
+        let reason = self.state.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
+        format!("{}{guard}{reason}", self.state.word())
     }
 }
 
@@ -59,6 +66,9 @@ pub fn entries(engine: &HookEngine, loaded: &Loaded) -> Vec<HookEntry> {
     let registry = engine.registry();
     let known = registry.entries().map(|(hook, state)| {
         let state = match state {
+            HookState::Enabled if hook.is_guard() && !hook.can_match() => {
+                Armed::Idle(hook.matcher_text.clone().unwrap_or_default())
+            }
             HookState::Enabled => engine.check(hook).map_or_else(Armed::Inert, |()| Armed::Yes),
             HookState::Disabled { by } if by.is_empty() => Armed::Disabled("in this session".to_owned()),
             HookState::Disabled { by } => Armed::Disabled(format!("by {} settings", names(by))),
@@ -100,6 +110,9 @@ pub fn json(entry: &HookEntry) -> Value {
         "timeout_ms": u64::try_from(hook.timeout.as_millis()).unwrap_or(u64::MAX),
         "sequential": hook.sequential,
         "locked": hook.locked,
+        "guard": hook.is_guard(),
+        "required": hook.required,
+        "armed": matches!(state, Armed::Yes),
         "file": hook.place.as_ref().map(|place| place.file.display().to_string()),
         "line": hook.place.as_ref().map(|place| place.line),
         "column": hook.place.as_ref().map(|place| place.column),

@@ -9,7 +9,9 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::Context;
-use hookwright_agent::session::{BrokenSettings, Opened, Order, SessionHandle, Typed, When, broken_settings};
+use hookwright_agent::session::{
+    BrokenSettings, Opened, Order, SessionError, SessionHandle, Typed, When, broken_settings, unarmed_json,
+};
 use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, TurnEnd};
 use hookwright_settings::World;
 
@@ -50,7 +52,13 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
         // The session, which would say it, may not start.
         report::print(loaded.registry.diagnostics())?;
     }
-    let opened = Opened::new(options, world.clone(), loaded)?;
+    let opened = match Opened::new(options, world.clone(), loaded) {
+        Err(error) if error.is_unguarded() => {
+            unguarded(args.output_format, &error)?;
+            return Err(error.into());
+        }
+        opened => opened?,
+    };
     let order = match order(&prompt, &opened) {
         Ok(order) => order,
         Err(problem) => {
@@ -63,6 +71,26 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
     // A hook or a tool that blocks a thread must not hold up the exit.
     runtime.shutdown_background();
     code
+}
+
+/// Tells machines of a session that does not start because guards could be missing; people read it on stderr.
+fn unguarded(format: OutputFormat, error: &SessionError) -> io::Result<()> {
+    let guards: Vec<_> = match error {
+        SessionError::Unguarded(unarmed) => unarmed.iter().map(unarmed_json).collect(),
+        _ => Vec::new(),
+    };
+    let error = serde_json::json!({
+        "type": "unguarded",
+        "message": error.to_string(),
+        "code": exit::UNGUARDED,
+        "hint": error.hint(),
+        "guards": guards,
+    });
+    match format {
+        OutputFormat::Text => Ok(()),
+        OutputFormat::Json => out::json(&serde_json::json!({"error": error})),
+        OutputFormat::StreamJson => stream_json::refused(error),
+    }
 }
 
 /// What the prompt asks for. Text may come from anywhere, so it can show things and run the user's own commands, which

@@ -93,6 +93,12 @@ impl Printer for StreamJson {
     }
 }
 
+/// A session that does not start.
+pub(crate) fn refused(error: Value) -> io::Result<()> {
+    line("error", json!({"severity": "error", "message": error["message"]}))?;
+    line("result", json!({"status": "error", "error": error}))
+}
+
 /// One line: the kind, the time, then the rest.
 fn line(kind: &str, fields: Value) -> io::Result<()> {
     let mut object = Map::new();

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use hookwright_agent::session::{Armed, HookEntry, hook_json};
+use hookwright_agent::session::{Armed, HookEntry, hook_json, unarmed_json};
 use hookwright_hooks::Severity;
 use serde_json::json;
 
@@ -13,12 +13,15 @@ use crate::out::{self, BAD, BOLD, GOOD, NOTE, WARN, paint};
 pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     let entries = toolbox.entries();
     let diagnostics = toolbox.loaded.registry.diagnostics();
-    let inert = entries.iter().filter(|entry| matches!(entry.state, Armed::Inert(_))).count();
+    let inert = entries.iter().filter(|entry| matches!(entry.state, Armed::Inert(_) | Armed::Idle(_))).count();
     let dropped = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
-    let code = if inert + dropped == 0 { exit::OK } else { exit::ERROR };
+    let unarmed = toolbox.unarmed();
+    let code = if inert + dropped + unarmed.len() == 0 { exit::OK } else { exit::ERROR };
     if as_json {
         let hooks: Vec<_> = entries.iter().map(with_advice).collect();
-        out::json(&json!({"ok": code == exit::OK, "hooks": hooks, "diagnostics": diagnostics}))?;
+        out::json(
+            &json!({"ok": code == exit::OK, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed.iter().map(unarmed_json).collect::<Vec<_>>()}),
+        )?;
         return Ok(code);
     }
     toolbox.say_what_is_wrong()?;
@@ -28,16 +31,17 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
             Armed::Yes => (GOOD, "ok"),
             Armed::Disabled(_) => (out::DIM, "off"),
             Armed::Untrusted(_) => (WARN, "held"),
-            Armed::Inert(_) => (BAD, "FAIL"),
+            Armed::Inert(_) | Armed::Idle(_) => (BAD, "FAIL"),
         };
         let hook = &entry.hook;
         writeln!(
             stdout,
-            "{} {} {} ({})",
+            "{} {} {} ({}{})",
             paint(style, format!("{word:>4}")),
             hook.event,
             paint(BOLD, out::shorten(hook.id(), 60)),
-            hook.source
+            hook.source,
+            if hook.is_guard() { ", guard" } else { "" }
         )?;
         if let Some(reason) = entry.state.reason() {
             writeln!(stdout, "       {reason}")?;
@@ -49,12 +53,21 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     let armed = entries.iter().filter(|entry| matches!(entry.state, Armed::Yes)).count();
     let others = entries.len() - armed - inert;
     writeln!(stdout, "{armed} armed, {inert} inert, {others} off or held, {dropped} broken declarations")?;
+    for guard in &unarmed {
+        writeln!(stdout, "{} {guard}", paint(BAD, "FAIL"))?;
+        writeln!(stdout, "       {} {}", paint(NOTE, "to do:"), guard.advice())?;
+    }
+    let guards = entries.iter().filter(|entry| entry.hook.is_guard() && matches!(entry.state, Armed::Yes)).count();
+    if guards + unarmed.len() > 0 {
+        writeln!(stdout, "guards: {guards} armed, {} not armed", unarmed.len())?;
+    }
     Ok(code)
 }
 
 fn advice(state: &Armed) -> Option<String> {
     match state {
         Armed::Inert(problem) => Some(problem.advice()),
+        Armed::Idle(_) => Some("correct its matcher".to_owned()),
         Armed::Untrusted(_) => {
             Some("look at it, then `hookwright hooks trust NAME`, or `--folder` for the whole folder".to_owned())
         }

@@ -34,9 +34,10 @@ pub(crate) fn run(toolbox: &Toolbox, list: &List) -> anyhow::Result<u8> {
             (DIM, out::shorten(hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*"), 32)),
             (BOLD, out::shorten(hook.id(), 48)),
             (PLAIN, hook.source.to_string()),
-            (out::state_style(&entry.state), entry.state.describe()),
+            (out::state_style(&entry.state), entry.describe()),
         ]);
     }
     table.print(&mut out::stdout())?;
+    toolbox.warn_of_guards(&entries)?;
     Ok(exit::OK)
 }

@@ -15,8 +15,8 @@ mod validate;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use hookwright_agent::session::{HookEntry, hook_entries};
-use hookwright_hooks::{HookEngine, Session};
+use hookwright_agent::session::{HookEntry, hook_entries, unarmed_in};
+use hookwright_hooks::{HookEngine, Session, Unarmed};
 use hookwright_settings::{LoadOptions, Loaded, Notice, TrustOverride, World, load};
 
 use crate::args::{Hooks, HooksCommand, Place};
@@ -82,6 +82,20 @@ impl Toolbox {
     /// Every hook of the project with its honest state.
     pub(crate) fn entries(&self) -> Vec<HookEntry> {
         hook_entries(&self.engine(self.session("toolbox", PathBuf::new())), &self.loaded)
+    }
+
+    /// The guards that would not do their work in a session here.
+    pub(crate) fn unarmed(&self) -> Vec<Unarmed> {
+        unarmed_in(&self.engine(self.session("toolbox", PathBuf::new())), &self.loaded)
+    }
+
+    /// Says which guards would not do their work, where no hook stands for them in a list.
+    pub(crate) fn warn_of_guards(&self, entries: &[HookEntry]) -> anyhow::Result<()> {
+        let listed = |guard: &&Unarmed| entries.iter().any(|entry| entry.hook.id() == guard.name);
+        for guard in self.unarmed().iter().filter(|guard| !listed(guard)) {
+            out::warn(guard)?;
+        }
+        Ok(())
     }
 
     /// A session in this project.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use hookwright_hooks::{Matcher, Subject};
+use hookwright_hooks::{Matcher, Power, Subject};
 use hookwright_settings::edit::{HookEntry, add_hooks};
 use hookwright_settings::{Paths, World};
 use serde_json::{Map, Value, json};
@@ -43,6 +43,9 @@ fn check(new: &New) -> anyhow::Result<()> {
     if new.matcher.is_some() && new.event.info().subject == Subject::Nothing {
         bail!("{} has no matcher; leave out --matcher", new.event);
     }
+    if new.guard && !new.event.can(Power::Deny) {
+        bail!("{} can't be denied, so nothing can stand guard there; leave out --guard", new.event);
+    }
     let (_, problem) = Matcher::compile(new.event.info().subject, new.matcher.as_deref());
     if let Some(problem) = problem {
         bail!("--matcher is no regular expression: {problem}");
@@ -61,11 +64,14 @@ fn extension(language: Language) -> &'static str {
 
 fn entry(new: &New, script: &Path) -> HookEntry {
     let file = script.file_name().unwrap_or_default().to_string_lossy();
-    let hook = json!({
+    let mut hook = json!({
         "type": "command",
         "name": new.name,
         "command": format!("$GEMINI_PROJECT_DIR/.gemini/hooks/{file}"),
     });
+    if new.guard {
+        hook["guard"] = json!(true);
+    }
     let mut definition = Map::new();
     if let Some(matcher) = &new.matcher {
         definition.insert("matcher".to_owned(), Value::String(matcher.clone()));

@@ -44,7 +44,9 @@ fn lines(entry: &HookEntry) -> Vec<(&'static str, String)> {
     add("timeout", Some(format!("{} ms", hook.timeout.as_millis())));
     add("sequential", hook.sequential.then(|| "yes".to_owned()));
     add("locked", hook.locked.then(|| "yes".to_owned()));
-    add("state", Some(entry.state.describe()));
+    add("async", hook.runs_beside().then(|| "yes".to_owned()));
+    add("guard", hook.is_guard().then(|| if hook.required { "yes, required by settings" } else { "yes" }.to_owned()));
+    add("state", Some(entry.describe()));
     if let Armed::Inert(problem) = &entry.state {
         add("to do", Some(problem.advice()));
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::bail;
-use hookwright_hooks::{HookState, Source};
+use hookwright_hooks::{HookState, Source, SwitchError};
 use hookwright_settings::edit::{Switch, set_disabled};
 
 use super::Toolbox;
@@ -19,17 +19,35 @@ pub(crate) fn enable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8
 pub(crate) fn disable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8> {
     let names = names(toolbox, name)?;
     let hooks = toolbox.loaded.registry.hooks();
-    let locked: HashSet<&str> = hooks.iter().filter(|hook| hook.locked).map(|hook| hook.id()).collect();
-    let (kept, names): (Vec<String>, Vec<String>) =
-        names.into_iter().partition(|wanted| locked.contains(wanted.as_str()));
-    if let (Some(_), [kept, ..]) = (name, kept.as_slice()) {
-        bail!("hook `{kept}` is locked by the system settings and can't be switched off");
+    let own = layer(toolbox);
+    let refusal = |wanted: &String| {
+        let mut meant = hooks.iter().filter(|hook| hook.id() == wanted);
+        meant.find_map(|hook| match hook {
+            hook if hook.locked => Some(SwitchError::Locked(wanted.clone())),
+            hook if hook.is_guard() && hook.source != own => {
+                Some(SwitchError::Guard { name: wanted.clone(), layer: hook.source.clone() })
+            }
+            _ => None,
+        })
+    };
+    let refused: Vec<SwitchError> = names.iter().filter_map(refusal).collect();
+    if let (Some(_), [refused, ..]) = (name, refused.as_slice()) {
+        bail!("{refused}");
     }
-    for kept in &kept {
-        out::warn(format!("hook `{kept}` is locked by the system settings and stays on"))?;
-    }
+    refused.iter().try_for_each(out::warn)?;
+    let kept: HashSet<&str> = refused.iter().map(SwitchError::name).collect();
+    let names: Vec<String> = names.into_iter().filter(|name| !kept.contains(name.as_str())).collect();
     let changed = write(toolbox, &names, Switch::Disable)?;
+    for guard in hooks.iter().filter(|hook| hook.is_guard() && names.iter().any(|name| name == hook.id())) {
+        out::warn(format!("guard `{}` is off; unattended sessions do not start here any more", guard.id()))?;
+    }
     report("disabled", name, &names, changed)
+}
+
+/// Whose settings are changed.
+fn layer(toolbox: &Toolbox) -> Source {
+    let file = toolbox.loaded.settings_file();
+    if file == toolbox.loaded.paths.user_settings { Source::User } else { Source::Project }
 }
 
 /// The hooks meant; a name nobody has is most likely a typo.
@@ -64,8 +82,7 @@ fn report(verb: &str, name: Option<&str>, names: &[String], file: Option<std::pa
 
 /// Another layer may say otherwise, and then nothing has been gained.
 fn warn_if_still_off(toolbox: &Toolbox, names: &[String]) -> anyhow::Result<()> {
-    let file = toolbox.loaded.settings_file();
-    let own = if file == toolbox.loaded.paths.user_settings { Source::User } else { Source::Project };
+    let own = layer(toolbox);
     let names: HashSet<&str> = names.iter().map(String::as_str).collect();
     for (hook, state) in toolbox.loaded.registry.entries().filter(|(hook, _)| names.contains(hook.id())) {
         let others: Vec<String> = match state {

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use hookwright_agent::session::unarmed_json;
 use hookwright_hooks::{Diagnostic, Layer, Severity, Source, declare};
 use hookwright_settings::{FileState, World, read_settings_file};
 use serde_json::json;
@@ -13,14 +14,22 @@ use crate::out::{self, GOOD, paint};
 use crate::{exit, report};
 
 pub(crate) fn run(place: &Place, world: &World, files: &[PathBuf], as_json: bool) -> anyhow::Result<u8> {
-    let (checked, diagnostics) = if files.is_empty() { check_layers(place, world)? } else { check_files(files, world) };
+    let toolbox = if files.is_empty() { Some(Toolbox::open(place, world)?) } else { None };
+    let (checked, diagnostics) = match &toolbox {
+        Some(toolbox) => check_layers(toolbox),
+        None => check_files(files, world),
+    };
+    let unarmed = toolbox.as_ref().map(Toolbox::unarmed).unwrap_or_default();
     let errors = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
     let code = if errors { exit::ERROR } else { exit::OK };
     if as_json {
-        out::json(&json!({"ok": !errors, "files": checked, "diagnostics": diagnostics}))?;
+        out::json(&json!({"ok": !errors, "files": checked, "diagnostics": diagnostics,
+            "unarmed": unarmed.iter().map(unarmed_json).collect::<Vec<_>>()}))?;
         return Ok(code);
     }
     report::print(&diagnostics)?;
+    // No mistake in a file, but nobody should think that these are awake.
+    unarmed.iter().try_for_each(out::warn)?;
     let mut stdout = out::stdout();
     let files = if checked.len() == 1 { "1 file".to_owned() } else { format!("{} files", checked.len()) };
     match report::count(&diagnostics) {
@@ -31,8 +40,7 @@ pub(crate) fn run(place: &Place, world: &World, files: &[PathBuf], as_json: bool
 }
 
 /// The files that count for the project, also those that only trust keeps out.
-fn check_layers(place: &Place, world: &World) -> anyhow::Result<(Vec<PathBuf>, Vec<Diagnostic>)> {
-    let toolbox = Toolbox::open(place, world)?;
+fn check_layers(toolbox: &Toolbox) -> (Vec<PathBuf>, Vec<Diagnostic>) {
     let mut diagnostics = toolbox.loaded.registry.diagnostics().to_vec();
     diagnostics.extend(toolbox.loaded.settings.without_effect.iter().map(|setting| setting.diagnostic.clone()));
     let mut checked = Vec::new();
@@ -44,7 +52,7 @@ fn check_layers(place: &Place, world: &World) -> anyhow::Result<(Vec<PathBuf>, V
         }
         checked.push(file.path.clone());
     }
-    Ok((checked, diagnostics))
+    (checked, diagnostics)
 }
 
 fn check_files(files: &[PathBuf], world: &World) -> (Vec<PathBuf>, Vec<Diagnostic>) {

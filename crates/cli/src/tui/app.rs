@@ -46,10 +46,21 @@ pub(crate) struct Status {
     pub(crate) tokens: u64,
     pub(crate) window: u64,
     pub(crate) hooks: usize,
+    pub(crate) guards: usize,
+    /// How many guards would not do their work.
+    pub(crate) unarmed: usize,
     pub(crate) hidden: bool,
 }
 
 impl Status {
+    /// Other hooks.
+    pub(crate) fn set_hooks(&mut self, view: &hookwright_agent::session::SessionView) {
+        let registry = view.services.hooks.registry();
+        self.hooks = registry.hooks().len();
+        self.guards = registry.hooks().iter().filter(|hook| hook.is_guard()).count();
+        self.unarmed = view.unarmed().len();
+    }
+
     /// Another model, with another window.
     pub(crate) fn set_model(&mut self, model: String) {
         self.window = hookwright_model::context_window(&model);

@@ -271,7 +271,7 @@ impl<'a> Driver<'a> {
         let view = self.session.view();
         crate::log::learn_secrets(&view.loaded);
         self.app.notifications = view.loaded.registry.notifications();
-        self.app.status.hooks = view.services.hooks.registry().hooks().len();
+        self.app.status.set_hooks(&view);
         self.refresh_names();
         if let Some(panel) = &mut self.panel {
             panel.update(view.hooks());
@@ -383,9 +383,9 @@ fn status(view: &SessionView) -> Status {
         mode: view.services.approvals.mode(),
         modes: view.modes().to_vec(),
         hidden: view.loaded.settings.ui.hide_footer,
-        hooks: view.services.hooks.registry().hooks().len(),
         ..place(&view.loaded)
     };
     status.set_model(view.model.clone());
+    status.set_hooks(view);
     status
 }

@@ -32,7 +32,7 @@ pub(crate) mod view;
 use std::io::IsTerminal;
 
 use hookwright_agent::Interaction;
-use hookwright_agent::session::{BrokenSettings, Opened, broken_settings};
+use hookwright_agent::session::{BrokenSettings, Opened, UnarmedGuards, broken_settings, unarmed_guards};
 use hookwright_settings::World;
 
 use crate::args::{AgentArgs, OutputFormat};
@@ -87,10 +87,22 @@ async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
         trust::Asked::Left => return Ok(crate::exit::OK),
     }
     crate::log::learn_secrets(&loaded);
-    if let Some(file) = broken_settings(&loaded).filter(|_| options.broken == BrokenSettings::Refuse) {
+    // One question for both: a broken file that is known to have held guards is asked about with them.
+    let held_guards = |file: &std::path::Path| loaded.asleep.iter().any(|guard| guard.file.as_deref() == Some(file));
+    if let Some(file) = broken_settings(&loaded).filter(|_| options.broken == BrokenSettings::Refuse)
+        && !held_guards(file)
+    {
         if !trust::ask_about_broken(&loaded, file, hands.as_mut()).await? {
             return Ok(crate::exit::UNGUARDED);
         }
+        options.broken = BrokenSettings::GoOn;
+    }
+    let unarmed = unarmed_guards(&options, &loaded);
+    if !unarmed.is_empty() {
+        if !trust::ask_about_guards(&loaded, &unarmed, hands.as_mut()).await? {
+            return Ok(crate::exit::UNGUARDED);
+        }
+        options.guards = UnarmedGuards::GoOn;
         options.broken = BrokenSettings::GoOn;
     }
     let opened = Opened::new(options, world.clone(), loaded)?;

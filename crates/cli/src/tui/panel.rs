@@ -1,7 +1,7 @@
 //! `/hooks panel`: every hook with its state and what it did, details of one of them, and keys to change it.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hookwright_agent::session::{HookEntry, HooksOrder, Order};
+use hookwright_agent::session::{Armed, HookEntry, HooksOrder, Order};
 use hookwright_hooks::EventKind;
 
 use super::app::App;
@@ -44,7 +44,7 @@ impl Panel {
                 hook.id(),
                 hook.event,
                 hook.source,
-                entry.state.word(),
+                entry.describe(),
                 hook.command().unwrap_or_default()
             );
             self.event.is_none_or(|event| hook.event == event) && text.to_lowercase().contains(&wanted)
@@ -111,7 +111,7 @@ impl Panel {
         let fact = |name: &str, text: String| Line::of(DIM, format!("{name:<9}")).with(PLAIN, text).hanging(9);
         lines.push(Line::of(BOLD, hook.id()).with(
             entry.map_or(PLAIN, |entry| crate::out::state_style(&entry.state)),
-            format!("  {}", entry.map(|entry| entry.state.describe()).unwrap_or_default()),
+            format!("  {}", entry.map(HookEntry::describe).unwrap_or_default()),
         ));
         let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
         lines.push(fact("runs on", format!("{} {matcher}, from {} settings", hook.event, hook.source)));
@@ -165,7 +165,8 @@ fn row(entry: &HookEntry, log: &HookLog, selected: bool, columns: usize) -> Line
         line.push(PLAIN, &format!("{}{}", pad(hook.event.name(), 20), pad(matcher, 14)));
         line.push(DIM, &pad(&hook.source.to_string(), 10));
     }
-    line.push(crate::out::state_style(&entry.state), &pad(entry.state.word(), 10));
+    let state = if hook.is_guard() && matches!(entry.state, Armed::Yes) { "on guard" } else { entry.state.word() };
+    line.push(crate::out::state_style(&entry.state), &pad(state, 10));
     line.push(PLAIN, &format!("{:>5}", record.runs));
     line.push(if record.failures > 0 { BAD } else { PLAIN }, &format!("{:>5}", record.failures));
     line.push(DIM, &format!("{:>10}{:>10}", time(record.last()), time(record.median())));

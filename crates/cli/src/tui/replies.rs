@@ -68,7 +68,7 @@ fn hook(entry: &HookEntry) -> Line {
     Line::of(BOLD, entry.hook.id())
         .with(PLAIN, format!("  {} {matcher}  ", entry.hook.event))
         .with(DIM, format!("{}  ", entry.hook.source))
-        .with(crate::out::state_style(&entry.state), entry.state.describe())
+        .with(crate::out::state_style(&entry.state), entry.describe())
         .hanging(4)
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hookwright_hooks::{Unarmed, WhyUnarmed};
 use hookwright_settings::trust::{FolderRule, set_folder_trust};
 use hookwright_settings::{FolderTrust, Loaded, Notice};
 
@@ -69,6 +70,35 @@ pub(crate) async fn ask_about_broken(loaded: &Loaded, file: &Path, hands: Option
         lines.push(Line::of(DIM, format!("  {diagnostic}")).hanging(2));
     }
     let answers = vec!["Leave, and correct them first".to_owned(), "Go on without them".to_owned()];
+    let chosen = Question { lines, answers, no: 0 }.ask(&loaded.world, hands).await?;
+    Ok(chosen == Some(1))
+}
+
+/// Asks whether to go on although guards would not do their work; whether the user wants to.
+pub(crate) async fn ask_about_guards(
+    loaded: &Loaded,
+    unarmed: &[Unarmed],
+    hands: Option<&mut Hands>,
+) -> anyhow::Result<bool> {
+    /// More than this nobody reads.
+    const MOST: usize = 8;
+    let mut lines = vec![Line::of(BOLD, "Go on with guards that are not armed?")];
+    for guard in unarmed.iter().take(MOST) {
+        lines.push(Line::of(WARN, format!("  {guard}")).hanging(4));
+        lines.push(Line::of(DIM, format!("    {}", guard.advice())).hanging(4));
+    }
+    if unarmed.len() > MOST {
+        lines.push(Line::of(WARN, format!("  and {} more", unarmed.len() - MOST)));
+    }
+    let broken =
+        |file: &Path| unarmed.iter().any(|one| one.file.as_deref() == Some(file) && one.why == WhyUnarmed::FileBroken);
+    for diagnostic in loaded.registry.diagnostics().iter().filter(|diagnostic| broken(&diagnostic.file)) {
+        lines.push(Line::of(DIM, format!("  {diagnostic}")).hanging(2));
+    }
+    let then = "  If you go on, nothing runs unasked that would not by default. A guard that can't start, or that waits for \
+                your trust, refuses what it should judge; the others are off.";
+    lines.push(Line::of(DIM, then).hanging(2));
+    let answers = vec!["Leave, and see to them first".to_owned(), "Go on".to_owned()];
     let chosen = Question { lines, answers, no: 0 }.ask(&loaded.world, hands).await?;
     Ok(chosen == Some(1))
 }

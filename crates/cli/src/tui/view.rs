@@ -147,7 +147,7 @@ fn status(app: &App, columns: usize) -> Line {
     if app.leaving.is_some() {
         return Line::of(WARN.bold(), LEAVING).clip(columns);
     }
-    let Status { model, folder, branch, mode, tokens: used, window, hooks, .. } = &app.status;
+    let Status { model, folder, branch, mode, tokens: used, window, hooks, guards, unarmed, .. } = &app.status;
     let (mode_style, mode_word) = match mode {
         ApprovalMode::Default => (PLAIN, "asks first"),
         ApprovalMode::AutoEdit => (WARN, "auto-edit"),
@@ -155,6 +155,10 @@ fn status(app: &App, columns: usize) -> Line {
         ApprovalMode::Plan => (NOTE, "plan"),
     };
     let mut parts = vec![Line::of(BOLD, model), Line::of(mode_style, mode_word)];
+    let several = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    if *unarmed > 0 {
+        parts.push(Line::of(BAD, format!("{} not armed", several(*unarmed, "guard"))));
+    }
     if *used > 0 {
         let share = used.saturating_mul(100) / (*window).max(1);
         parts.push(Line::of(if share >= 80 { WARN } else { DIM }, format!("{} tokens ({share}%)", tokens(*used))));
@@ -163,7 +167,10 @@ fn status(app: &App, columns: usize) -> Line {
     parts.push(Line::of(DIM, place));
     match app.log.any_running() {
         true if app.notifications => parts.push(Line::of(NOTE, format!("hook {}", app.log.names()))),
-        _ if *hooks > 0 => parts.push(Line::of(DIM, format!("{hooks} hook{}", if *hooks == 1 { "" } else { "s" }))),
+        _ if *guards > 0 => {
+            parts.push(Line::of(DIM, format!("{} ({})", several(*hooks, "hook"), several(*guards, "guard"))));
+        }
+        _ if *hooks > 0 => parts.push(Line::of(DIM, several(*hooks, "hook"))),
         _ => {}
     }
     let mut line = Line::new();

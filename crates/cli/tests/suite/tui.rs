@@ -2,6 +2,7 @@
 
 mod approvals;
 mod basics;
+mod guards;
 mod hooks;
 mod leaving;
 mod screens;

@@ -45,8 +45,248 @@ fn a_locked_hook_runs_whatever_the_command_line_says() {
     let settings = json!({"hooks": {"BeforeTool": [{"hooks": [hook("lock", true), hook("loose", false)]}]}});
     std::fs::write(sandbox.home().join("system-settings.json"), settings.to_string()).unwrap();
     let run = prompt(&sandbox, "go", &writes(), &["--no-hooks"]).exits(0);
-    has(&run.stderr, "--no-hooks leaves locked hooks running: lock");
+    has(&run.stderr, "--no-hooks leaves locked hooks and guards running: lock");
     has(&run.stderr, "Tool execution blocked: lock");
     lacks(&run.stderr, "loose");
     assert!(!sandbox.has("a.txt"));
+}
+
+/// One hook on BeforeTool, as a guard.
+fn guard(name: &str, command: &str) -> Value {
+    json!({"type": "command", "name": name, "command": command, "guard": true})
+}
+
+fn guarded(hooks: &[Value]) -> Value {
+    json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}})
+}
+
+const NO: &str = "cat > /dev/null; echo guarded >&2; exit 2";
+
+#[test]
+fn a_guard_is_not_put_to_sleep_by_anything_else() {
+    let project = json!({
+        "hooks": {"enabled": false, "BeforeTool": [{"matcher": "glob", "hooks": [
+            {"type": "command", "name": "guard", "command": NO, "timeout": 1, "env": {"PATH": "/nowhere"}, "onError": "allow"}]}]},
+        "hooksConfig": {"enabled": false, "disabled": ["guard"], "onError": "allow"},
+        "tools": {"enableHooks": false},
+    });
+    let sandbox = crate::sandbox();
+    sandbox.settings(&project);
+    sandbox.user_settings(&guarded(&[guard("guard", NO)]));
+    for more in [&[][..], &["--no-hooks"]] {
+        let run = prompt(&sandbox, "go", &writes(), more).exits(0);
+        has(&run.stderr, "Tool execution blocked: guarded");
+        assert!(!sandbox.has("a.txt"), "{more:?}");
+    }
+    let run = sandbox.run(&["hooks", "disable", "guard"]).exits(1);
+    has(&run.stderr, "hook `guard` is a guard of the user settings and can't be switched off from anywhere else");
+    let run = sandbox.run(&["hooks", "disable-all"]).exits(0);
+    has(&run.stderr, "hook `guard` is a guard of the user settings");
+    assert!(prompt(&sandbox, "go", &writes(), &[]).stderr.contains("guarded") && !sandbox.has("a.txt"));
+}
+
+#[test]
+fn no_session_starts_unattended_without_its_guards() {
+    let mut off = guarded(&[guard("asleep", "true")]);
+    off["hooksConfig"] = json!({"disabled": ["asleep"]});
+    let never = json!({"hooks": {"BeforeTool": [{"matcher": "write_flie", "hooks": [guard("asleep", "true")]}]}});
+    let broken = json!({"hooks": {"PreToolUse": [{"hooks": [guard("asleep", "true")]}]}});
+    let cases = [
+        (guarded(&[guard("asleep", "./nowhere.sh")]), "inert", "./nowhere.sh: no such file", "create ./nowhere.sh"),
+        (off, "disabled", "the project settings switch it off", "hookwright hooks enable asleep"),
+        (never, "never_matches", "its matcher `write_flie` matches nothing that is known", "correct its matcher"),
+        (broken, "broken", "unknown hook event `PreToolUse`", "correct its declaration"),
+        (
+            json!({"hooksConfig": {"required": ["asleep"]}}),
+            "missing",
+            "the project settings require it",
+            "add the hook",
+        ),
+    ];
+    for (settings, why, reason, advice) in cases {
+        let sandbox = crate::sandbox();
+        sandbox.settings(&settings);
+        let run = prompt(&sandbox, "go", &writes(), &[]).exits(52);
+        for words in ["guard asleep (", "settings.json:", "is not armed", reason, advice] {
+            has(&run.stderr, words);
+        }
+        assert!(run.stdout.is_empty() && !sandbox.has("a.txt"));
+        // No flag gets around it.
+        prompt(&sandbox, "go", &writes(), &["--no-hooks", "--ignore-broken-settings"]).exits(52);
+        let run = prompt(&sandbox, "go", &writes(), &["-o", "json"]).exits(52);
+        let error = &run.json()["error"];
+        assert_eq!((&error["type"], &error["code"]), (&json!("unguarded"), &json!(52)));
+        let told = &error["guards"][0];
+        assert_eq!((&told["name"], &told["why"]), (&json!("asleep"), &json!(why)), "{told}");
+        assert!(told["line"].is_number() && told["file"].as_str().unwrap().ends_with("settings.json"), "{told}");
+        let lines = prompt(&sandbox, "go", &writes(), &["-o", "stream-json"]).exits(52).json_lines();
+        let kinds: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["error", "result"]);
+        assert_eq!((&lines[1]["status"], &lines[1]["error"]["code"]), (&json!("error"), &json!(52)));
+        assert!(!sandbox.has("a.txt"));
+    }
+}
+
+#[test]
+fn an_unarmed_hook_that_is_no_guard_keeps_nobody_from_starting() {
+    let sandbox = crate::sandbox();
+    sandbox.settings(&guarded(&[json!({"type": "command", "name": "lost", "command": "./nowhere.sh"})]));
+    let run = prompt(&sandbox, "go", &writes(), &[]).exits(0);
+    has(&run.stderr, "hook lost (project, BeforeTool) can't run");
+    assert!(sandbox.has("a.txt"));
+}
+
+#[test]
+fn a_guard_that_waits_for_trust_keeps_a_session_from_starting() {
+    let sandbox = crate::sandbox();
+    sandbox.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
+    sandbox.settings(&guarded(&[guard("new", NO)]));
+    let run = prompt(&sandbox, "go", &writes(), &[]).exits(52);
+    has(&run.stderr, "not trusted yet");
+    has(&run.stderr, "hookwright hooks trust new");
+    sandbox.run(&["hooks", "trust", "new"]).exits(0);
+    has(&prompt(&sandbox, "go", &writes(), &[]).exits(0).stderr, "guarded");
+    assert!(!sandbox.has("a.txt"));
+}
+
+#[test]
+fn the_guards_of_a_folder_that_is_not_trusted_are_missed() {
+    let sandbox = crate::sandbox().untrusted();
+    sandbox.settings(&guarded(&[guard("own", NO)]));
+    let file = sandbox.replay(&writes());
+    let args = ["-p", "go", "--fake-responses", file.as_str(), "-y"];
+    let run = sandbox.run(&args).exits(52);
+    has(&run.stderr, "guard own (");
+    has(&run.stderr, "this folder is not trusted");
+    has(&run.stderr, "--skip-trust");
+    has(&sandbox.run(&[&args[..], &["--skip-trust"]].concat()).exits(0).stderr, "guarded");
+}
+
+#[test]
+fn a_broken_file_is_known_to_have_held_guards() {
+    let sandbox = crate::sandbox();
+    let record = sandbox.home().join(".gemini/known_guards.json");
+    sandbox.settings(&json!({}));
+    prompt(&sandbox, "hello", &Replay::new().says("hi"), &[]).exits(0);
+    assert!(!record.exists(), "there is nothing to remember");
+    sandbox.user_settings(&guarded(&[guard("mine", NO)]));
+    prompt(&sandbox, "hello", &Replay::new().says("hi"), &[]).exits(0);
+    assert!(record.exists());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(record.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let settings = sandbox.home().join(".gemini/settings.json");
+    let good = std::fs::read_to_string(&settings).unwrap();
+    std::fs::write(&settings, good.replacen('{', "{,", 1)).unwrap();
+    // The flag is for files of which nobody knows that they held any.
+    for more in [&[][..], &["--ignore-broken-settings"]] {
+        let run = prompt(&sandbox, "go", &writes(), more).exits(52);
+        has(&run.stderr, if more.is_empty() { "can't be read as settings" } else { "guard mine (" });
+        assert!(!sandbox.has("a.txt"));
+    }
+    // Put right, it is as before; taken out, that is said once.
+    std::fs::write(&settings, good).unwrap();
+    has(&prompt(&sandbox, "go", &writes(), &[]).exits(0).stderr, "guarded");
+    std::fs::write(&settings, "{}").unwrap();
+    let run = prompt(&sandbox, "hello", &Replay::new().says("hi"), &[]).exits(0);
+    has(&run.stderr, "guard `mine` is no longer in ");
+    let run = prompt(&sandbox, "hello", &Replay::new().says("hi"), &[]).exits(0);
+    lacks(&run.stderr, "no longer");
+}
+
+#[test]
+fn what_a_layer_requires_is_a_guard() {
+    let sandbox = crate::sandbox();
+    let settings = json!({"hooksConfig": {"required": ["check"]}});
+    std::fs::write(sandbox.home().join("system-settings.json"), settings.to_string()).unwrap();
+    has(&prompt(&sandbox, "go", &writes(), &[]).exits(52).stderr, "the system settings require it");
+    let failing = json!({"type": "command", "name": "check", "command": "cat > /dev/null; exit 1"});
+    sandbox.user_settings(&guarded(&[failing]));
+    sandbox.settings(&json!({"hooksConfig": {"disabled": ["check"]}}));
+    let run = prompt(&sandbox, "go", &writes(), &["--no-hooks"]).exits(0);
+    has(&run.stderr, "Tool execution blocked: hook check exited with code 1");
+    assert!(!sandbox.has("a.txt"));
+}
+
+#[test]
+fn a_rewriting_hook_smuggles_nothing_past_a_guard() {
+    let sandbox = crate::sandbox();
+    let no_evil = "case $(cat) in *evil*) echo 'no evil' >&2; exit 2;; esac";
+    let rewrite = answer(&json!({"hookSpecificOutput": {"tool_input": {"content": "evil"}}}));
+    let rewriter = sandbox.script("rewrite.sh", &rewrite);
+    sandbox.settings(&guarded(&[
+        guard("no-evil", no_evil),
+        json!({"type": "command", "name": "rewriter", "command": rewriter}),
+    ]));
+    let run = prompt(&sandbox, "go", &writes(), &[]).exits(0);
+    has(&run.stderr, "Tool execution blocked: no evil");
+    assert!(!sandbox.has("a.txt"));
+}
+
+#[test]
+fn a_hook_beside_its_event_decides_nothing_and_is_ended_with_the_session() {
+    let sandbox = crate::sandbox();
+    let no = json!({"type": "command", "name": "late", "command": NO, "async": true});
+    let stays = json!({"type": "command", "name": "stays", "async": true,
+        "command": "echo $$ > pid; exec sleep 600"});
+    sandbox.settings(&guarded(&[no, stays]));
+    prompt(&sandbox, "go", &writes(), &[]).exits(0);
+    assert!(sandbox.has("a.txt"));
+    // It may have been ended before it wrote anything.
+    if sandbox.has("pid") && !sandbox.read("pid").trim().is_empty() {
+        let pid = sandbox.read("pid").trim().to_owned();
+        let gone = || !std::path::Path::new(&format!("/proc/{pid}/stat")).exists();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while cfg!(target_os = "linux") && !gone() {
+            assert!(std::time::Instant::now() < deadline, "process {pid} goes on");
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn guards_are_shown_wherever_hooks_are() {
+    let sandbox = crate::sandbox();
+    sandbox.user_settings(&guarded(&[guard("awake", "true"), guard("asleep", "./nowhere.sh")]));
+    sandbox.settings(&json!({"hooksConfig": {"required": ["absent"]}}));
+    let run = sandbox.run(&["hooks", "list"]).exits(0);
+    has(&run.stdout, "armed, guard");
+    has(&run.stdout, "inert, guard: ./nowhere.sh: no such file");
+    has(&run.stderr, "guard absent (");
+    let listed = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    let of = |name: &str| listed.as_array().unwrap().iter().find(|hook| hook["name"] == name).unwrap().clone();
+    assert_eq!((&of("awake")["guard"], &of("awake")["armed"]), (&json!(true), &json!(true)));
+    assert_eq!((&of("asleep")["guard"], &of("asleep")["armed"]), (&json!(true), &json!(false)));
+    has(&sandbox.run(&["hooks", "show", "awake"]).exits(0).stdout, "guard        yes");
+    let run = sandbox.run(&["hooks", "doctor"]).exits(1);
+    has(&run.stdout, "FAIL guard absent (");
+    has(&run.stdout, "guards: 1 armed, 2 not armed");
+    assert_eq!(sandbox.run(&["hooks", "doctor", "--json"]).exits(1).json()["unarmed"].as_array().unwrap().len(), 2);
+    let run = sandbox.run(&["hooks", "validate"]).exits(0);
+    has(&run.stderr, "guard asleep (");
+    assert_eq!(sandbox.run(&["hooks", "validate", "--json"]).json()["unarmed"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_guards_own_settings_switch_it_off_and_say_what_that_means() {
+    let sandbox = crate::sandbox();
+    sandbox.settings(&guarded(&[guard("own", NO)]));
+    let run = sandbox.run(&["hooks", "disable", "own"]).exits(0);
+    has(&run.stderr, "unattended sessions do not start here any more");
+    prompt(&sandbox, "go", &writes(), &[]).exits(52);
+    sandbox.run(&["hooks", "enable", "own"]).exits(0);
+    has(&prompt(&sandbox, "go", &writes(), &[]).exits(0).stderr, "guarded");
+}
+
+#[test]
+fn a_new_guard_is_written_and_awake() {
+    let sandbox = crate::sandbox();
+    sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool", "--guard"]).exits(0);
+    has(&sandbox.read(".gemini/settings.json"), "\"guard\": true");
+    has(&sandbox.run(&["hooks", "list"]).exits(0).stdout, "armed, guard");
+    sandbox.run(&["hooks", "test"]).exits(0);
+    let run = sandbox.run(&["hooks", "new", "other", "--event", "SessionEnd", "--guard"]).exits(1);
+    has(&run.stderr, "SessionEnd can't be denied");
 }

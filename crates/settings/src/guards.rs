@@ -1,0 +1,147 @@
+//! Which guards each settings file held when it was last read, on disk: so that a file which can't be read any more, or that
+//! trust keeps out, is known to have held some. What follows from that is the session's work.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hookwright_hooks::{Diagnostic, Layer, Registry, Severity, Unarmed, WhyUnarmed, declare};
+use serde::{Deserialize, Serialize};
+
+use crate::edit::{self, EditError};
+use crate::file::read_text;
+use crate::load::{FileState, Loaded, SettingsFile};
+use crate::notice::Notice;
+
+/// The record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Record {
+    /// By file.
+    #[serde(default)]
+    files: BTreeMap<String, Vec<Known>>,
+}
+
+/// One guard as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct Known {
+    name: String,
+    line: usize,
+}
+
+fn key(file: &Path) -> String {
+    file.to_string_lossy().into_owned()
+}
+
+impl Record {
+    /// Reads the record. One that can't be read counts as empty, and that is said.
+    pub(crate) fn read(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> Record {
+        let text = match read_text(file) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(error) => {
+                diagnostics.push(error.diagnostic());
+                return Record::default();
+            }
+        };
+        Record::parse(&text).unwrap_or_else(|error| {
+            let text = format!("this record of guards can't be read: {error}");
+            let wrong = Diagnostic::about_file(Severity::Error, file, text);
+            diagnostics.push(wrong.help("remove it; it is written anew when a session starts"));
+            Record::default()
+        })
+    }
+
+    fn parse(text: &str) -> Result<Record, serde_json::Error> {
+        if text.trim().is_empty() { Ok(Record::default()) } else { serde_json::from_str(text) }
+    }
+
+    fn of(&self, file: &Path) -> &[Known] {
+        self.files.get(&key(file)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The guards of files that do not count now.
+    pub(crate) fn asleep(&self, files: &[SettingsFile]) -> Vec<Unarmed> {
+        files
+            .iter()
+            .flat_map(|file| match file.state {
+                FileState::Broken => self.unarmed(&file.path, &WhyUnarmed::FileBroken),
+                FileState::Untrusted => self.untrusted(file),
+                FileState::Loaded | FileState::Missing => Vec::new(),
+            })
+            .collect()
+    }
+
+    fn unarmed(&self, file: &Path, why: &WhyUnarmed) -> Vec<Unarmed> {
+        let known = self.of(file).iter();
+        let unarmed = known.map(|one| Unarmed {
+            name: one.name.clone(),
+            file: Some(file.to_owned()),
+            line: Some(one.line),
+            why: why.clone(),
+        });
+        unarmed.collect()
+    }
+
+    /// What a file holds that trust keeps out; what it held, if that can't be told.
+    fn untrusted(&self, file: &SettingsFile) -> Vec<Unarmed> {
+        let Ok(Some(text)) = read_text(&file.path) else {
+            return self.unarmed(&file.path, &WhyUnarmed::FolderUntrusted);
+        };
+        let declared = declare(&Layer::new(file.source.clone(), &file.path, &text));
+        let lost = declared.lost.clone();
+        let known = Known::all(&Registry::new(vec![declared]), &file.path);
+        let lost = lost.into_iter().map(|lost| Known { name: lost.name, line: lost.place.line });
+        let now: Vec<Known> = known.into_iter().chain(lost).collect();
+        let held = if now.is_empty() { self.of(&file.path).to_vec() } else { now };
+        Record { files: BTreeMap::from([(key(&file.path), held)]) }.unarmed(&file.path, &WhyUnarmed::FolderUntrusted)
+    }
+
+    /// What was taken out of files since they were last read.
+    pub(crate) fn gone(&self, files: &[SettingsFile], registry: &Registry) -> Vec<Notice> {
+        let counts = files.iter().filter(|file| matches!(file.state, FileState::Loaded | FileState::Missing));
+        counts
+            .flat_map(|file| {
+                let now = Known::all(registry, &file.path);
+                let gone = self.of(&file.path).iter().filter(move |was| now.iter().all(|one| one.name != was.name));
+                gone.map(|was| Notice::GuardGone { guard: was.name.clone(), file: file.path.clone() })
+            })
+            .collect()
+    }
+
+    /// The record as it should be now.
+    fn with(&self, files: &[SettingsFile], registry: &Registry) -> Record {
+        let mut record = self.clone();
+        for file in files.iter().filter(|file| matches!(file.state, FileState::Loaded | FileState::Missing)) {
+            match Known::all(registry, &file.path) {
+                none if none.is_empty() => record.files.remove(&key(&file.path)),
+                guards => record.files.insert(key(&file.path), guards),
+            };
+        }
+        record
+    }
+}
+
+impl Known {
+    fn all(registry: &Registry, file: &Path) -> Vec<Known> {
+        registry.guards_of(file).into_iter().map(|(name, line)| Known { name, line }).collect()
+    }
+}
+
+/// Remembers which guards the files of this configuration hold. Writes nothing where that is known already.
+///
+/// # Errors
+/// If the record can't be read or written; it is as it was then.
+pub fn remember_guards(loaded: &Loaded) -> Result<(), EditError> {
+    let file = &loaded.paths.known_guards;
+    let files = loaded.files_with_hooks();
+    let known = Record::read(file, &mut Vec::new());
+    if known.with(&files, &loaded.registry) == known {
+        return Ok(());
+    }
+    edit::rewrite_private(file, |text| {
+        // One that can't be read is of no use to anybody.
+        let record = Record::parse(text).unwrap_or_default().with(&files, &loaded.registry);
+        let mut text = serde_json::to_string_pretty(&record).unwrap_or_default();
+        text.push('\n');
+        Ok(text)
+    })
+    .map(|_| ())
+}
