@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::Context;
-use hookwright_process::no_room;
+use hookwright_process::{no_room, start_threads};
 use tokio::runtime::{Builder, Runtime};
 
 /// The runtime's own descriptors, and those of the thread that hears signals.
@@ -27,7 +27,7 @@ pub(crate) fn start(workers: usize) -> anyhow::Result<Runtime> {
 
 fn try_to_start(workers: usize) -> io::Result<Runtime> {
     spare_descriptors()?;
-    spare_threads(workers + THREADS)?;
+    start_threads(workers + THREADS)?;
     let runtime = unless_it_panics(|| {
         Builder::new_multi_thread().worker_threads(workers).thread_keep_alive(A_YEAR).enable_all().build()
     })??;
@@ -49,19 +49,6 @@ fn unless_it_panics<T>(work: impl FnOnce() -> T) -> io::Result<T> {
     panic::set_hook(hook);
     done.map_err(|_| no_room())
 }
-
-/// Whether so many threads can be there at once.
-fn spare_threads(count: usize) -> io::Result<()> {
-    let release = Barrier::default();
-    std::thread::scope(|scope| {
-        let start = || std::thread::Builder::new().spawn_scoped(scope, || drop(release.read())).map(drop);
-        // They wait for this, and end with it.
-        let _held = release.write();
-        (0..count).try_for_each(|_| start())
-    })
-}
-
-type Barrier = std::sync::RwLock<()>;
 
 #[cfg(unix)]
 fn spare_descriptors() -> io::Result<()> {

@@ -201,9 +201,7 @@ pub fn read(kind: EventKind, end: &End, stdout: &Captured, stderr: &Captured) ->
         End::Exited(code) => failed(Cause::Exit, format!("exited with code {code}"), stderr),
         End::Signaled(signal) => failed(Cause::Exit, format!("was ended by {}", named(*signal)), stderr),
         End::NotStarted { message, .. } => failed(Cause::Spawn, format!("could not start: {message}"), stderr),
-        End::NoRoom(message) => {
-            failed(Cause::Resource, format!("could not start, for want of room: {message}"), stderr)
-        }
+        End::NoRoom(message) => failed(Cause::Resource, format!("could not run, for want of room: {message}"), stderr),
         End::TimedOut(limit) => read_timeout(kind, *limit, stdout, stderr),
         End::Cancelled => {
             let text = "was ended because the turn was cancelled".to_owned();

@@ -19,7 +19,7 @@ mod system;
 
 pub use capture::{Capture, Keep};
 pub use lines::{Conversation, HearError};
-pub use room::{Place, Room, Shares};
+pub use room::{Place, Room, Shares, start_threads};
 pub use signal::signal_name;
 pub use system::limits::raise_descriptor_limit;
 pub use system::{Directory, Groups, Process};

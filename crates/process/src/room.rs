@@ -61,6 +61,9 @@ pub struct Shares {
     pub guards: Room,
     /// Commands that somebody asked for, while they run and for as long as anything they left behind is listened to.
     pub commands: Room,
+    /// The most processes of this user that may be there when one of those starts another, if there is a limit at all:
+    /// the rest is for the others.
+    pub command_processes: Option<usize>,
     /// Jobs of the program that may open a file or start a thread.
     pub jobs: Room,
 }
@@ -79,6 +82,8 @@ impl Shares {
     }
 
     fn out_of(descriptors: Use, processes: Use) -> Shares {
+        let limited = processes.limit < usize::MAX;
+        let command_processes = limited.then(|| processes.limit - RESERVE.min(processes.limit / 4));
         let descriptors = descriptors.free(RESERVE);
         let processes = processes.free(RESERVE / PROCESSES_PER_RUN);
         let room = |parts: usize, of_descriptors: usize, of_processes: usize, most: usize| {
@@ -88,9 +93,25 @@ impl Shares {
         Shares {
             guards: room(4, PER_RUN, PROCESSES_PER_RUN, MOST),
             commands: room(3, PER_RUN, PROCESSES_PER_RUN, MOST / 2),
+            command_processes,
             jobs: room(1, 1, 1, MOST / 4),
         }
     }
+}
+
+/// Starts so many threads at once, which end at once: the test of whether this machine has room for them, and for as many
+/// processes, which count the same.
+///
+/// # Errors
+/// The system's own, if one of them could not be started.
+pub fn start_threads(count: usize) -> std::io::Result<()> {
+    let gate = std::sync::RwLock::new(());
+    std::thread::scope(|scope| {
+        let start = || std::thread::Builder::new().spawn_scoped(scope, || drop(gate.read())).map(drop);
+        // They wait for this, and end with it.
+        let _closed = gate.write();
+        (0..count).try_for_each(|_| start())
+    })
 }
 
 /// What there is of something, and how much of it is taken.
@@ -130,6 +151,9 @@ mod tests {
         assert_eq!(sizes(Use { limit: 100, taken: 200 }, ANY), [1, 1, 1]);
         assert_eq!(sizes(ANY, Use { limit: 30, taken: 29 }), [1, 1, 1]);
         assert!(sizes(ANY, Use { limit: 1000, taken: 100 })[0] < 256);
+        assert_eq!(Shares::out_of(ANY, ANY).command_processes, None);
+        assert_eq!(Shares::out_of(ANY, Use { limit: 1000, taken: 100 }).command_processes, Some(936));
+        assert_eq!(Shares::out_of(ANY, Use { limit: 1, taken: 100 }).command_processes, Some(1));
     }
 
     #[tokio::test]

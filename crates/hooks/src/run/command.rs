@@ -19,6 +19,9 @@ use crate::spot::Spot;
 /// Where programs are looked for if the environment does not say.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// The processes that a hook's own command may well start at once.
+const SPARE: usize = 4;
+
 impl Runner {
     /// Runs a command to its end.
     pub(super) async fn run_command(
@@ -55,6 +58,9 @@ impl Runner {
             }
         };
         let left = process.finish();
+        if let Some(lack) = lack(&end) {
+            end = End::NoRoom(lack);
+        }
         // A 126 or 127 may be about the hook's own program, or about something that the hook called.
         if matches!(end, End::Exited(126 | 127))
             && let Err(reason) = self.check_command(action, session)
@@ -236,6 +242,18 @@ enum NotStarted {
     NoRoom(std::io::Error),
     /// It will not be.
     Failed(End),
+}
+
+/// Why a hook may have failed by no fault of its own: a shell that can't start its programs fails, or tries until its time
+/// is over.
+fn lack(end: &End) -> Option<String> {
+    let how = match end {
+        End::Exited(code) if !matches!(code, 0 | 2) => format!("it ended with code {code}"),
+        End::TimedOut(after) => format!("it took longer than {after:?}"),
+        _ => return None,
+    };
+    let error = hookwright_process::start_threads(SPARE).err()?;
+    Some(format!("{how} while nothing more could be started ({error})"))
 }
 
 /// The variables that tell a hook where it is.

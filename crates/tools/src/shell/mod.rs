@@ -5,7 +5,7 @@
 mod text;
 
 use crate::context::ToolContext;
-use hookwright_process::{Exit, Input, Keep, Output, Process, Program, Step, Until};
+use hookwright_process::{Exit, Input, Keep, Output, Place, Process, Program, Shares, Step, Until};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,11 @@ const OVERRIDES: &[(&str, &str)] = &[("GEMINI_CLI", "1"), ("PAGER", "cat"), ("GI
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A command that has been started. Dropping it ends the command and all of its group.
-pub(crate) struct Command(Box<Process>);
+pub(crate) struct Command {
+    process: Box<Process>,
+    /// Held for as long as the program holds on to anything of the command.
+    place: Place,
+}
 
 /// Why a command is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,15 +59,19 @@ pub(crate) enum Watched {
     Running(Command),
 }
 
-/// Starts `bash -c`, or `sh -c` where there is no bash.
+/// Starts `bash -c`, or `sh -c` where there is no bash. Commands have a share of this machine's room, and no more: however
+/// many are left running, hooks and the program itself have theirs.
 pub(crate) fn start(command: &str, directory: &Path, ctx: &ToolContext) -> io::Result<Command> {
+    let shares = Shares::of_process();
+    // Nobody waits: those that are left running may do so for ever.
+    let place = shares.commands.try_enter().ok_or_else(|| full(shares.commands.size()))?;
     let shell = find_shell(directory, ctx).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no shell"))?;
     let overrides = OVERRIDES.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
     let mut env = ctx.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).chain(overrides);
     let mut program = Program {
         path: &shell,
         name: shell.file_name().unwrap_or(OsStr::new("sh")),
-        args: &[OsString::from("-c"), OsString::from(command)],
+        args: &arguments(&shell, command, shares.command_processes),
         cwd: directory,
         directory: None,
         env: &mut env,
@@ -73,7 +81,22 @@ pub(crate) fn start(command: &str, directory: &Path, ctx: &ToolContext) -> io::R
     let output = Output::Together(Keep::Ends(ctx.shell.max_output_bytes), live);
     let process = Process::spawn(&mut program, Input::Empty, output, &ctx.background)?;
     tracing::debug!(pid = process.pid(), shell = %shell.display(), "a shell command runs");
-    Ok(Command(Box::new(process)))
+    Ok(Command { process: Box::new(process), place })
+}
+
+fn full(most: usize) -> io::Error {
+    let plural = if most == 1 { "command still runs" } else { "commands still run" };
+    io::Error::other(format!(
+        "{most} {plural} in the background, which is all that there is room for; end some first (kill -- -PGID)"
+    ))
+}
+
+/// What the shell is given. Where the system limits a user's processes, the command's own limit is lower.
+fn arguments(shell: &Path, command: &str, processes: Option<usize>) -> Vec<OsString> {
+    let Some(most) = processes else { return vec![OsString::from("-c"), OsString::from(command)] };
+    // One of the two letters is this shell's.
+    let limit = format!("ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null; exec \"$0\" -c \"$1\"");
+    vec![OsString::from("-c"), OsString::from(limit), shell.as_os_str().to_owned(), OsString::from(command)]
 }
 
 fn find_shell(directory: &Path, ctx: &ToolContext) -> Option<PathBuf> {
@@ -98,12 +121,12 @@ fn is_program(file: &Path) -> bool {
 impl Command {
     /// The process, which leads its group.
     pub(crate) fn pid(&self) -> u32 {
-        self.0.pid()
+        self.process.pid()
     }
 
     /// What it has printed so far.
     pub(crate) fn output(&self) -> String {
-        text::of(self.0.stdout())
+        text::of(self.process.stdout())
     }
 
     /// Waits for the end, at most as long as the settings allow.
@@ -115,7 +138,7 @@ impl Command {
         let end = loop {
             let silent_until = ctx.shell.inactivity_timeout.map_or(far, |limit| last_output + limit);
             tokio::select! {
-                step = self.0.step() => match step? {
+                step = self.process.step() => match step? {
                     Step::Output => last_output = Instant::now(),
                     Step::Exited(exit) => break ShellEnd::Exited(exit),
                 },
@@ -127,7 +150,7 @@ impl Command {
             }
         };
         if !matches!(end, ShellEnd::Exited(_)) {
-            self.0.end(ctx.shell.grace, Until::GroupGone).await;
+            self.process.end(ctx.shell.grace, Until::GroupGone).await;
         }
         tracing::debug!(pid = self.pid(), ?end, ms = started.elapsed().as_millis(), "the shell command has ended");
         Ok(self.leave(end).await)
@@ -138,7 +161,7 @@ impl Command {
         let until = Instant::now() + delay;
         loop {
             tokio::select! {
-                step = self.0.step() => if let Step::Exited(exit) = step? {
+                step = self.process.step() => if let Step::Exited(exit) = step? {
                     return Ok(Watched::Finished(self.leave(ShellEnd::Exited(exit)).await));
                 },
                 () = sleep_until(until) => return Ok(Watched::Running(self)),
@@ -150,23 +173,25 @@ impl Command {
     /// Lets the command run on by itself; the session's end is the end of it.
     pub(crate) fn detach(mut self) {
         tokio::spawn(async move {
-            self.0.outlast().await;
-            self.0.finish();
+            self.process.outlast().await;
+            self.process.finish();
+            drop(self.place);
         });
     }
 
     /// What is over is over; what the command started and did not wait for runs on, as in any shell, and ends with the
     /// session. What has let go of the output (a daemon) is on its own.
     async fn leave(mut self, end: ShellEnd) -> FinishedCommand {
-        self.0.listen(QUIET, Instant::now() + DRAIN).await;
-        let left_behind = if matches!(end, ShellEnd::Exited(_)) { self.0.members() } else { Vec::new() };
+        self.process.listen(QUIET, Instant::now() + DRAIN).await;
+        let left_behind = if matches!(end, ShellEnd::Exited(_)) { self.process.members() } else { Vec::new() };
         let finished = FinishedCommand { end, output: self.output(), left_behind };
-        if self.0.is_silent() {
-            self.0.release();
+        if self.process.is_silent() {
+            self.process.release();
         } else {
             tokio::spawn(async move {
-                self.0.outlast().await;
-                self.0.release();
+                self.process.outlast().await;
+                self.process.release();
+                drop(self.place);
             });
         }
         finished

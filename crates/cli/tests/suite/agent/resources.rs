@@ -140,40 +140,80 @@ fn with_few_descriptors_the_program_works_or_says_why_not() {
     assert_eq!((codes.first(), codes.last()), (Some(&71), Some(&0)));
 }
 
-#[test]
-fn with_few_processes_the_program_works_or_says_why_not() {
-    const TEST: &str = "with_few_processes_the_program_works_or_says_why_not";
-    /// Nobody's: it has no processes, so that the limit is all there is.
-    const NOBODY: u32 = 54_321;
-    let (sandbox, args) = denied_write();
-    let run = |limit: u32| {
-        let script = format!("ulimit -u {limit} && exec \"$0\" \"$@\"");
-        let free = sandbox.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
-        let root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
-        // No limit holds for root.
-        let user = [format!("--reuid={NOBODY}"), "--clear-groups".to_owned(), "bash".to_owned()];
+/// Nobody's number, another one for each test: it has no processes, so that the limit is all there is.
+fn nobody(test: &str) -> u32 {
+    100_000 + std::process::id() * 2 + u32::from(test.len().is_multiple_of(2))
+}
+
+/// Runs a session with so many processes and threads; no limit holds for root, who becomes somebody else for it. `None`
+/// where that can't be done, which is said.
+fn with_processes(test: &str, sandbox: &Sandbox, args: &[&str], limit: u32) -> Option<Run> {
+    if !cfg!(target_os = "linux") || !["bash", "setpriv"].iter().all(|name| hookwright_testkit::has_program(name)) {
+        hookwright_testkit::skipped(test, "it takes Linux, bash and setpriv");
+        return None;
+    }
+    let (root, nobody) = (is_root(), nobody(test));
+    if root {
+        hand_over(sandbox.home().parent().unwrap(), nobody);
+    }
+    let start = |args: &[&str], limit: u32| {
+        let free = sandbox.command(args);
+        let user = [format!("--reuid={nobody}"), "--clear-groups".to_owned(), "bash".to_owned()];
         let mut limited = std::process::Command::new(if root { "setpriv" } else { "bash" });
-        limited.args(user.iter().filter(|_| root)).args(["-c", &script]).arg(free.get_program()).args(free.get_args());
-        limited.current_dir(sandbox.project()).env_clear();
+        limited.args(user.iter().filter(|_| root)).args(["-c", &format!("ulimit -u {limit} && exec \"$0\" \"$@\"")]);
+        limited.arg(free.get_program()).args(free.get_args()).current_dir(sandbox.project()).env_clear();
         limited.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let output = limited.output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (root, Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
+        Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
     };
-    if !cfg!(target_os = "linux") || !["bash", "setpriv"].iter().all(|name| hookwright_testkit::has_program(name)) {
-        return hookwright_testkit::skipped(TEST, "it takes Linux, bash and setpriv");
+    if root && start(&["--version"], 5000).code != Some(0) {
+        hookwright_testkit::skipped(test, "another user can't run the program here");
+        return None;
     }
-    hand_over(sandbox.home().parent().unwrap(), NOBODY);
-    let (root, plenty) = run(5000);
-    if root && plenty.code != Some(0) {
-        return hookwright_testkit::skipped(TEST, "another user can't run the program here");
-    }
-    works_or_says_why_not(&sandbox, &plenty);
-    let limits = if root { 1..12 } else { 1..2 };
+    Some(start(args, limit))
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+}
+
+#[test]
+fn with_few_processes_the_program_works_or_says_why_not() {
+    let (sandbox, args) = denied_write();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    // Nobody knows how many somebody else has.
+    let limits: &[u32] = if is_root() { &[1, 2, 3, 4, 5, 6, 7, 8, 12, 20] } else { &[1] };
     for limit in limits {
-        works_or_says_why_not(&sandbox, &run(limit).1);
+        let test = "with_few_processes_the_program_works_or_says_why_not";
+        let Some(run) = with_processes(test, &sandbox, &args, *limit) else { return };
+        works_or_says_why_not(&sandbox, &run);
+        assert!(*limit > 1 || run.code == Some(71), "{run:#?}");
     }
-    assert_eq!(run(1).1.code, Some(71));
+}
+
+/// However many processes the model's commands start, there are some left for guards.
+#[test]
+fn commands_that_start_all_they_can_leave_processes_for_guards() {
+    const TEST: &str = "commands_that_start_all_they_can_leave_processes_for_guards";
+    if !is_root() {
+        return hookwright_testkit::skipped(
+            TEST,
+            "it takes a user without other processes, which only root can become",
+        );
+    }
+    let guard = r#"word=$(echo never | cat); [ "$word" = never ] && echo "$word" >&2 && exit 2; exit 0"#;
+    let sandbox = project(&[("BeforeTool", "write_file", guard)]);
+    let hoard = "for i in $(seq 150); do sleep 600 & done";
+    let replay = Replay::new()
+        .calls("run_shell_command", json!({"command": hoard, "is_background": true, "delay_ms": 1500}))
+        .calls("write_file", json!({"file_path": "a.txt", "content": "x"}))
+        .says("done");
+    let file = sandbox.replay(&replay);
+    let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
+    let Some(run) = with_processes(TEST, &sandbox, &args, 100) else { return };
+    has(&run.stderr, "Tool execution blocked: never");
+    assert!(!sandbox.has("a.txt"), "{run:#?}");
 }
 
 /// Gives a folder and all that is in it to another user, as far as that is allowed.
@@ -185,6 +225,28 @@ fn hand_over(folder: &std::path::Path, user: u32) {
             path => drop(std::os::unix::fs::chown(path, Some(user), None)),
         }
     }
+}
+
+/// However many commands the model leaves running, they have a share of the descriptors, and hooks have theirs.
+#[test]
+fn commands_that_are_left_running_take_no_descriptors_from_guards() {
+    let sandbox = project(&[("BeforeTool", "write_file", "echo never >&2; exit 2")]);
+    let mut replay = Replay::new();
+    for at in 0..30 {
+        // In the background as the tool has it, as the shell has it, and both.
+        let args = match at % 3 {
+            0 => json!({"command": format!("sleep {}", 600 + at), "is_background": true, "delay_ms": 0}),
+            1 => json!({"command": format!("sleep {} & echo left", 600 + at)}),
+            _ => json!({"command": format!("sleep {} & sleep 700", 600 + at), "is_background": true, "delay_ms": 0}),
+        };
+        replay = replay.calls("run_shell_command", args);
+    }
+    let replay = replay.calls("write_file", json!({"file_path": "a.txt", "content": "x"})).says("done");
+    let run = limited(&sandbox, "ulimit -n 100", &replay).exits(0);
+    has(&run.stderr, "which is all that there is room for; end some first");
+    has(&run.stderr, "Error executing tool write_file: Tool execution blocked: never");
+    lacks(&run.stderr, "for want of room");
+    assert!(!sandbox.has("a.txt"));
 }
 
 /// A project of its own, whose guard says no to writing and notes where it is.
