@@ -35,6 +35,24 @@ pub struct Judgement {
     pub permission: Permission,
     /// The rule, the list or the mode that decides.
     pub by: String,
+    /// Whether a flag of the command line could decide otherwise.
+    pub flags: Flags,
+}
+
+/// Whether a flag of the command line could decide otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flags {
+    /// Another mode or `--allowed-tools` could.
+    Help,
+    /// Rules and lists stand above them.
+    DoNotHelp,
+}
+
+impl Judgement {
+    /// By a rule or a list, which stand above the command line.
+    fn ruled(permission: Permission, by: impl Into<String>) -> Self {
+        Judgement { permission, by: by.into(), flags: Flags::DoNotHelp }
+    }
 }
 
 /// What settings take away from shell commands: `tools.exclude` and `tools.core`.
@@ -55,7 +73,7 @@ pub struct Approvals {
     /// `--allowed-tools` and `tools.allowed`.
     allowed: RwLock<Vec<String>>,
     limits: RwLock<ToolLimits>,
-    policy: Policy,
+    policy: RwLock<Arc<Policy>>,
     protected: RwLock<Arc<Protected>>,
     /// What the user allowed for the session.
     granted: Mutex<HashSet<String>>,
@@ -69,7 +87,7 @@ impl Approvals {
             modes: ApprovalMode::ALL.to_vec(),
             allowed: RwLock::new(allowed),
             limits: RwLock::default(),
-            policy,
+            policy: RwLock::new(Arc::new(policy)),
             protected: RwLock::default(),
             granted: Mutex::default(),
         }
@@ -99,6 +117,11 @@ impl Approvals {
     /// Other tools that run unasked, from the next call on.
     pub fn set_allowed(&self, allowed: Vec<String>) {
         *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = allowed;
+    }
+
+    /// Other rules, from the next call on.
+    pub fn set_policy(&self, policy: Policy) {
+        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
     }
 
     /// Other limits for shell commands, from the next call on.
@@ -134,7 +157,7 @@ impl Approvals {
             Some(path) => {
                 let path = protected.shorten(&path);
                 let by = format!("the protected path {path}");
-                Judgement { permission: Permission::Protected(path), by }
+                Judgement::ruled(Permission::Protected(path), by)
             }
         }
     }
@@ -144,24 +167,26 @@ impl Approvals {
         if let Some(refused) = limited.clone().filter(|one| matches!(one.permission, Permission::Denied(_))) {
             return refused;
         }
-        let verdict = self.policy.decide(&PolicyCall { tool, args, mode: self.mode() });
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let verdict = policy.decide(&PolicyCall { tool, args, mode: self.mode() });
         if let Some(refused) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
             return by_rule(&refused);
         }
         if let Some(asked) = limited {
             return asked;
         }
-        if self.policy.is_broken() && !kind.is_harmless() {
-            return Judgement { permission: Permission::Ask, by: "a policy file that is broken".to_owned() };
+        if policy.is_broken() && !kind.is_harmless() {
+            return Judgement::ruled(Permission::Ask, "a policy file that is broken");
         }
         verdict.map_or_else(|| self.without_policy(tool, kind, args), |verdict| by_rule(&verdict))
     }
 
     fn without_policy(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Judgement {
         let mode = self.mode();
-        let by_mode = |permission| Judgement { permission, by: format!("the approval mode {}", mode.as_str()) };
+        let judged = |permission, by| Judgement { permission, by, flags: Flags::Help };
+        let by_mode = |permission| judged(permission, format!("the approval mode {}", mode.as_str()));
         if kind.is_harmless() {
-            return Judgement { permission: Permission::Granted, by: format!("{tool} changes nothing") };
+            return judged(Permission::Granted, format!("{tool} changes nothing"));
         }
         match mode {
             ApprovalMode::Yolo => return by_mode(Permission::Granted),
@@ -173,11 +198,11 @@ impl Approvals {
             ApprovalMode::AutoEdit | ApprovalMode::Default => {}
         }
         if self.granted.lock().unwrap_or_else(PoisonError::into_inner).contains(&grant_key(tool, args)) {
-            return Judgement { permission: Permission::Granted, by: "the user, for this session".to_owned() };
+            return judged(Permission::Granted, "the user, for this session".to_owned());
         }
         let allowed = self.allowed.read().unwrap_or_else(PoisonError::into_inner);
         match allowed.iter().find(|entry| allows(entry, tool, args)) {
-            Some(entry) => Judgement { permission: Permission::Granted, by: format!("`{entry}` in tools.allowed") },
+            Some(entry) => judged(Permission::Granted, format!("`{entry}` in tools.allowed")),
             None => by_mode(Permission::Ask),
         }
     }
@@ -192,7 +217,7 @@ fn by_rule(verdict: &Verdict<'_>) -> Judgement {
     };
     let (place, tier) = (&rule.place, rule.tier.as_str());
     let by = format!("the rule at {}:{} ({tier}, priority {})", place.file.display(), place.line, rule.priority);
-    Judgement { permission, by }
+    Judgement::ruled(permission, by)
 }
 
 fn denied(message: Option<&str>) -> String {
@@ -210,10 +235,7 @@ impl ToolLimits {
             return None;
         }
         let parts = parts(command);
-        let refused = |list: &str, message: String| Judgement {
-            permission: Permission::Denied(denied(Some(&message))),
-            by: list.to_owned(),
-        };
+        let refused = |list: &str, message: String| Judgement::ruled(Permission::Denied(denied(Some(&message))), list);
         let fits = |prefix: &str| {
             parts.commands.iter().map(|part| part.begins_with(prefix, Naming::AnyDirectory)).collect::<Vec<_>>()
         };
@@ -225,11 +247,8 @@ impl ToolLimits {
             return Some(refused("tools.core", message));
         }
         let unsure = !excluded.is_empty()
-            && (!parts.certain || excluded.iter().any(|prefix| fits(prefix).contains(&Fit::Maybe)));
-        unsure.then(|| Judgement {
-            permission: Permission::Ask,
-            by: "tools.exclude, which may mean this command".to_owned(),
-        })
+            && (!parts.is_clear() || excluded.iter().any(|prefix| fits(prefix).contains(&Fit::Maybe)));
+        unsure.then(|| Judgement::ruled(Permission::Ask, "tools.exclude, which may mean this command"))
     }
 }
 
@@ -283,6 +302,10 @@ pub fn session_grant(command: &str) -> Option<String> {
     /// Sub-commands that run what the next word names.
     const RUNNING: [&str; 4] = ["run", "exec", "run-script", "compose"];
     let program = sole_program(command)?;
+    let parts = parts(command);
+    if parts.commands.len() != 1 || !parts.is_clear() {
+        return None;
+    }
     let words = sole_command(command)?.words;
     let mut granted = vec![program.clone()];
     let has_commands = WITH_COMMANDS.contains(&program.rsplit('/').next().unwrap_or(&program));
@@ -407,6 +430,11 @@ mod tests {
             ("git -C x log", None),
             ("git log | cat", None),
             ("sudo ls", None),
+            ("find . -name x", Some("find")),
+            ("find . -delete", None),
+            ("find . -exec rm {} +", None),
+            ("ssh host ls", None),
+            ("perl -e x", None),
         ] {
             assert_eq!(session_grant(command).as_deref(), words, "{command}");
         }

@@ -10,7 +10,7 @@ use hookwright_tools::{Display, OutputSink, ResultContent, Tool, ToolErrorKind, 
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use crate::approval::Permission;
+use crate::approval::{Flags, Judgement, Permission};
 use crate::ask::ask;
 use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, ToolEnd, ToolStart};
 use crate::panics::run_tool;
@@ -225,9 +225,10 @@ impl Call<'_> {
     /// The rules' word, and the user's where it is needed.
     async fn approve(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<CallEnd>> {
         let services = self.services;
-        let permission = match services.approvals.decide(&self.name, tool.kind(), &self.args) {
+        let judgement = services.approvals.judge(&self.name, tool.kind(), &self.args);
+        let permission = match &judgement.permission {
             Permission::Granted if asked_by.is_some() => Permission::Ask,
-            other => other,
+            other => other.clone(),
         };
         match permission {
             Permission::Protected(path) if services.interaction == Interaction::Headless => {
@@ -246,7 +247,7 @@ impl Call<'_> {
                 self.decision = Some(CallDecision::Reject);
                 Err(Box::new(failure(
                     ToolErrorKind::PolicyViolation,
-                    nobody_to_ask(&self.name, tool.kind(), asked_by.as_ref()),
+                    nobody_to_ask(&self.name, tool.kind(), asked_by.as_ref(), &judgement),
                 )))
             }
             Permission::Ask => self.ask(tool, asked_by, None).await,
@@ -455,13 +456,17 @@ fn nobody_to_ask_about(path: &str) -> String {
     )
 }
 
-fn nobody_to_ask(tool: &str, kind: ToolKind, asked_by: Option<&AskedBy>) -> String {
+fn nobody_to_ask(tool: &str, kind: ToolKind, asked_by: Option<&AskedBy>, judgement: &Judgement) -> String {
     match asked_by {
         Some(AskedBy { hooks, reason }) => {
             format!(
                 "Tool execution blocked: {reason} (hook {} wants the user asked, and nobody is there)",
                 hooks.join(", ")
             )
+        }
+        // What stands above the command line is not changed there.
+        None if judgement.flags == Flags::DoNotHelp => {
+            format!("Tool execution blocked: {} wants the user asked, and nobody is there", judgement.by)
         }
         None => {
             let mode = if kind == ToolKind::Edit { "--approval-mode=auto_edit or " } else { "" };

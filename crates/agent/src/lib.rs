@@ -31,7 +31,7 @@ mod translate;
 mod turn;
 
 pub use agent::{Agent, EndReason, StartSource};
-pub use approval::{Approvals, Judgement, Permission, ToolLimits, session_grant};
+pub use approval::{Approvals, Flags, Judgement, Permission, ToolLimits, session_grant};
 pub use door::Door;
 pub use event::{
     Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, Gravity, ToolEnd,

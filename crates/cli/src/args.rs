@@ -197,6 +197,9 @@ pub(crate) struct Explain {
     /// The approval mode [default: the settings'].
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) mode: Option<Approval>,
+    /// Also run the BeforeTool hooks that would be asked.
+    #[arg(long)]
+    pub(crate) fire: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

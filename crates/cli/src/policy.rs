@@ -1,5 +1,5 @@
-//! `hookwright policy …`: which rules are in force, whether a file is one, and what they say on a call. Runs nothing, and
-//! asks no hook.
+//! `hookwright policy …`: which rules are in force, whether a file is one, and what they say on a call; which
+//! hooks would be asked about it, and with a flag what they say.
 
 use std::io::Write;
 
@@ -7,13 +7,14 @@ use anstyle::Style;
 use anyhow::Context;
 use hookwright_agent::session::tool_limits;
 use hookwright_agent::{Approvals, Interaction, Permission, Policy, Protected, Rule, check_policy, load_policies};
-use hookwright_hooks::{Diagnostic, canonical_tool_name};
+use hookwright_hooks::{AnyEvent, Diagnostic, EventKind, Source, canonical_tool_name};
 use hookwright_settings::World;
 use hookwright_tools::{ToolKind, ToolSet, WebSearching};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Explain, PolicyArgs, PolicyCommand};
 use crate::hooks::Toolbox;
+use crate::hooks::fire::{exit_code, fire_once};
 use crate::out::{self, GOOD, Table, paint};
 use crate::{exit, report};
 
@@ -103,28 +104,87 @@ fn explain(toolbox: &Toolbox, explain: &Explain) -> anyhow::Result<u8> {
     approvals.set_limits(tool_limits(loaded));
     approvals.set_protected(Protected::new(loaded, &[]));
     let judgement = approvals.judge(tool, kind, &args);
-    let (code, word, words) = match judgement.permission {
-        Permission::Granted => (exit::OK, "allow", None),
-        Permission::Ask => (exit::ASK, "ask_user", None),
+    let hooks = Asked::about(toolbox, tool, &args, explain.fire)?;
+    let (rules, words) = match judgement.permission {
+        Permission::Granted => (exit::OK, None),
+        Permission::Ask => (exit::ASK, None),
         Permission::Protected(path) => {
             let words = format!(
                 "no mode, rule or list lets a tool change it unasked; \"!{path}\" in `security.protectedPaths` of your own \
                  settings does"
             );
-            (exit::ASK, "ask_user", Some(words))
+            (exit::ASK, Some(words))
         }
-        Permission::Refused(words) | Permission::Denied(words) => (exit::DENIED, "deny", Some(words)),
+        Permission::Refused(words) | Permission::Denied(words) => (exit::DENIED, Some(words)),
+    };
+    // Any deny, then any ask.
+    let strictness = |code: u8| [exit::OK, exit::ASK, exit::DENIED].iter().position(|known| *known == code);
+    let by_hooks = hooks.fired.as_ref().filter(|(code, _)| strictness(*code) > strictness(rules));
+    let (code, by, words) = match by_hooks {
+        Some((code, reason)) => (*code, "hooks".to_owned(), reason.clone()),
+        None => (rules, judgement.by, words),
+    };
+    let word = match code {
+        exit::DENIED => "deny",
+        exit::ASK => "ask_user",
+        _ => "allow",
     };
     if explain.json {
+        let hooks = hooks.json();
         out::json(
-            &json!({"tool": tool, "mode": mode.as_str(), "decision": word, "by": judgement.by, "message": words}),
+            &json!({"tool": tool, "mode": mode.as_str(), "decision": word, "by": by, "message": words, "hooks": hooks}),
         )?;
         return Ok(code);
     }
     report::print(&diagnostics)?;
-    writeln!(out::stdout(), "{word}, by {}", judgement.by)?;
+    let mut stdout = out::stdout();
+    writeln!(stdout, "{word}, by {by}")?;
     if let Some(words) = words {
-        writeln!(out::stdout(), "{words}")?;
+        writeln!(stdout, "{words}")?;
     }
+    writeln!(stdout, "{}", hooks.words())?;
     Ok(code)
+}
+
+/// The hooks that would be asked about a call.
+struct Asked {
+    hooks: Vec<(String, Source)>,
+    /// What they said, if they were run: an exit code, and their reason.
+    fired: Option<(u8, Option<String>)>,
+}
+
+impl Asked {
+    fn about(toolbox: &Toolbox, tool: &str, args: &Map<String, Value>, fire: bool) -> anyhow::Result<Asked> {
+        let kind = EventKind::BeforeTool;
+        let (plan, fired) = if fire {
+            let fields = [("tool_name", Value::from(tool)), ("tool_input", Value::Object(args.clone()))];
+            let fields = fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+            let event = AnyEvent::from_fields(kind, fields)?;
+            let fired = fire_once(toolbox, &event, Some(tool), "policy-explain")?;
+            let code = fired.ended.unwrap_or_else(|| exit_code(&fired.outcome));
+            (fired.plan, Some((code, fired.outcome.merged.answer.reason)))
+        } else {
+            let engine = toolbox.engine(toolbox.session("policy-explain", std::path::PathBuf::new()));
+            (engine.plan(kind, Some(tool)), None)
+        };
+        let hooks = plan.iter().flat_map(|plan| &plan.hooks).map(|hook| (hook.id().to_owned(), hook.source.clone()));
+        Ok(Asked { hooks: hooks.collect(), fired })
+    }
+
+    fn words(&self) -> String {
+        let names: Vec<String> =
+            self.hooks.iter().map(|(name, source)| format!("{} ({source})", out::one_line(name))).collect();
+        match (names.as_slice(), &self.fired) {
+            ([], _) => "no hook would be asked".to_owned(),
+            (names, None) => format!("hooks that would be asked first: {}; --fire asks them", names.join(", ")),
+            (names, Some(_)) => format!("hooks that were asked: {}", names.join(", ")),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let fired = self.fired.as_ref();
+        let hooks: Vec<Value> =
+            self.hooks.iter().map(|(name, source)| json!({"name": name, "source": source.to_string()})).collect();
+        json!({"asked": hooks, "fired": fired.is_some(), "reason": fired.and_then(|(_, reason)| reason.clone())})
+    }
 }

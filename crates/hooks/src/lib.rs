@@ -94,7 +94,7 @@ pub use model_api::{
 };
 pub use observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
 pub use outcome::*;
-pub use pattern::Pattern;
+pub use pattern::{Found, Pattern, Search};
 pub use plan::{Plan, Planner};
 pub use ready::NotReady;
 pub use redact::{Redaction, looks_like_a_key};

@@ -56,12 +56,9 @@ impl Pattern {
     /// # Errors
     /// If it is none, with the reason.
     pub(crate) fn new(text: &str) -> Result<Pattern, String> {
-        // Names are short: optimising a pattern for them costs more than it ever saves.
-        let flags = regress::Flags { no_opt: true, ..regress::Flags::default() };
-        let backtracking = regress::Regex::with_flags(text, flags).map_err(|error| error.to_string())?;
+        let engine = Engine::new(text)?;
         let negative = text.contains("(?!") || text.contains("(?<!") || text.contains("[^");
         let tried = if negative { Tried::Name } else { Tried::AllNames };
-        let engine = Engine { backtracking, shape: OnceLock::new(), linear: OnceLock::new() };
         Ok(Pattern { text: text.to_owned(), tried, engine: Some(engine) })
     }
 
@@ -97,17 +94,88 @@ impl Pattern {
     }
 }
 
+/// A regular expression in JavaScript's syntax that is searched for in texts of any length, within the same budget.
+#[derive(Debug)]
+pub struct Search {
+    text: String,
+    engine: Engine,
+}
+
+/// What came of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It is there, first at this byte.
+    At(usize),
+    /// It is not there.
+    Nowhere,
+    /// Nobody can tell in reasonable time.
+    TooMuchWork,
+}
+
+impl Found {
+    fn of(start: Option<usize>) -> Found {
+        start.map_or(Found::Nowhere, Found::At)
+    }
+}
+
+impl Search {
+    /// Compiles a regular expression.
+    ///
+    /// # Errors
+    /// If it is none, with the reason.
+    pub fn new(text: &str) -> Result<Search, String> {
+        Ok(Search { text: text.to_owned(), engine: Engine::new(text)? })
+    }
+
+    /// Looks for it.
+    pub fn find(&self, subject: &str) -> Found {
+        self.engine.find(&self.text, subject)
+    }
+
+    /// Whether there are texts of a few pages on which nobody could tell in reasonable time.
+    pub fn may_take_too_long(&self) -> bool {
+        const PAGES: usize = 8 * 1024;
+        self.engine.most_steps(&self.text, PAGES) > BUDGET && self.engine.linear(&self.text).is_none()
+    }
+}
+
+/// The text for an engine that reads bytes: one for each unit that JavaScript's has, so that the two agree on what a
+/// character is. A pattern for that engine is ASCII, and so tells them apart only as spaces and ends of lines.
+fn in_bytes(text: &str) -> Cow<'_, [u8]> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    let unit = |unit: u16| match unit {
+        0..=0x7f => unit as u8,
+        0x2028 | 0x2029 => b'\n',
+        0xa0 | 0x1680 | 0x2000..=0x200a | 0x202f | 0x205f | 0x3000 | 0xfeff => b'\x0b',
+        _ => 0xff,
+    };
+    Cow::Owned(text.encode_utf16().map(unit).collect())
+}
+
 impl Engine {
+    fn new(text: &str) -> Result<Engine, String> {
+        // Names are short: optimising a pattern for them costs more than it ever saves.
+        let flags = regress::Flags { no_opt: true, ..regress::Flags::default() };
+        let backtracking = regress::Regex::with_flags(text, flags).map_err(|error| error.to_string())?;
+        Ok(Engine { backtracking, shape: OnceLock::new(), linear: OnceLock::new() })
+    }
+
     fn matches(&self, text: &str, name: &str) -> bool {
-        let steps = self.most_steps(text, name.len());
-        let backtracking = || self.backtracking.find(name).is_some();
+        self.find(text, name) != Found::Nowhere
+    }
+
+    fn find(&self, text: &str, subject: &str) -> Found {
+        let steps = self.most_steps(text, subject.len());
+        let backtracking = || Found::of(self.backtracking.find(subject).map(|found| found.start()));
         if steps <= FEW_STEPS {
             return backtracking();
         }
-        // Only for ASCII do the two engines agree on what a character is.
-        match self.linear(text).filter(|_| name.is_ascii()) {
-            Some(linear) => linear.is_match(name),
-            None => steps > BUDGET || backtracking(),
+        match self.linear(text) {
+            Some(linear) => Found::of(linear.find(&*in_bytes(subject)).map(|found| found.start())),
+            None if steps > BUDGET => Found::TooMuchWork,
+            None => backtracking(),
         }
     }
 
@@ -181,6 +249,25 @@ mod tests {
             assert!(!pattern.is_over_budget(), "{text}");
         }
         assert!(!Pattern::new("^(?:(?!file).)*$").unwrap().matches("read_file"));
+    }
+
+    #[test]
+    fn long_texts_are_searched_in_linear_time_or_not_at_all() {
+        let long = format!("{} größer als ein Name !", "aä ".repeat(50_000));
+        let found = |pattern: &str, text: &str| Search::new(pattern).unwrap().find(text);
+        assert!(matches!(found("als.*Name", &long), Found::At(_)));
+        assert_eq!(found("als.*Nase", &long), Found::Nowhere);
+        assert_eq!(found(r"^(\w+\s?)+!$", &long), Found::Nowhere);
+        assert_eq!(found(r"^(a|a)*(?!x)!$", &long), Found::TooMuchWork);
+        assert_eq!(found("(?=rm )rm", "rm x"), Found::At(0));
+        assert!(Search::new(r"(a*)*\1").unwrap().may_take_too_long());
+        assert!(!Search::new(r"(rm|mv)\s+-rf?").unwrap().may_take_too_long());
+        // Both engines count characters alike.
+        let many = "ä".repeat(20_000);
+        for pattern in ["^.{20000}$", r"^\W+$", r"^[^a]*$", r"^\S*$"] {
+            assert_eq!(found(pattern, &many), Found::At(0), "{pattern}");
+        }
+        assert_eq!(found("^.{20001}$", &many), Found::Nowhere);
     }
 
     proptest! {

@@ -5,6 +5,7 @@
 //! may hold more than it tells.
 
 mod expand;
+mod inside;
 mod parse;
 mod parts;
 mod wrap;

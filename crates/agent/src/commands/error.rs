@@ -39,12 +39,14 @@ pub enum CommandError {
         reason: String,
     },
     /// A shell command needs approval, and nobody is there to give it.
-    #[error("/{name} wants to run `{shell}`, which needs approval, and nobody is there to give it")]
+    #[error("/{name} wants to run `{shell}`, which needs approval{}, and nobody is there to give it", rule.as_ref().map(|rule| format!(" because of {rule}")).unwrap_or_default())]
     NobodyToAsk {
         /// The custom command.
         name: String,
         /// The shell command.
         shell: String,
+        /// The rule that wants the user asked, if it is not the mode that does.
+        rule: Option<String>,
     },
     /// The user did not allow a shell command.
     #[error("/{name} was not allowed to run `{shell}`{}", word.as_ref().map(|word| format!(": {word}")).unwrap_or_default())]
@@ -81,6 +83,8 @@ impl CommandError {
             CommandError::Unescapable { .. } => {
                 Some("use {{args}} as a word of its own or between plain quotes, or give it to a script".to_owned())
             }
+            // No flag stands above a rule.
+            CommandError::NobodyToAsk { rule: Some(_), .. } => None,
             CommandError::NobodyToAsk { shell, .. } => {
                 let program = shell.split_whitespace().next().unwrap_or_default();
                 let plain = prefix_allows(program, shell) && shell_escape(program) == program;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::error::{CommandError, place};
 use super::escape::{self, Unsafe};
 use super::template::Segment;
-use crate::approval::Permission;
+use crate::approval::{Flags, Permission};
 use crate::ask::ask;
 use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest};
 use crate::scope::Scope;
@@ -78,12 +78,18 @@ impl BlockRunner<'_> {
     async fn approve(&self, blocks: &mut [Block]) -> Result<(), CommandError> {
         // Nobody is asked about the half of a command whose other half will not run.
         for block in blocks.iter() {
-            match self.decide(block) {
+            let judgement = self.services.approvals.judge(TOOL, self.tool.kind(), &block.args);
+            match judgement.permission {
                 Permission::Refused(reason) | Permission::Denied(reason) => {
                     return Err(refused(self.name, block, reason));
                 }
                 Permission::Ask | Permission::Protected(_) if self.services.interaction == Interaction::Headless => {
-                    return Err(CommandError::NobodyToAsk { name: self.name.to_owned(), shell: block.shell.clone() });
+                    let rule = (judgement.flags == Flags::DoNotHelp).then_some(judgement.by);
+                    return Err(CommandError::NobodyToAsk {
+                        name: self.name.to_owned(),
+                        shell: block.shell.clone(),
+                        rule,
+                    });
                 }
                 Permission::Ask | Permission::Protected(_) | Permission::Granted => {}
             }

@@ -50,6 +50,9 @@ impl Policy {
         if !parts.certain || parts.commands.is_empty() {
             verdicts.push(self.first(call, View::Unknown));
         }
+        // Code in another language may run anything; that is no reason against whoever allows the language.
+        let hidden = parts.code.then(|| self.first(call, View::Unknown)).flatten();
+        verdicts.extend(hidden.filter(|verdict| verdict.decision != Decision::Allow).map(Some));
         if let Some(whole) = self.first(call, View::Whole(command)) {
             let outranked = |verdict: &Option<Verdict<'_>>| verdict.is_some_and(|one| one.rank < whole.rank);
             if !verdicts.iter().all(outranked) {

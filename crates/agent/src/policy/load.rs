@@ -2,10 +2,10 @@
 //! gives no rules at all; what follows from that is decided by whoever loads it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use hookwright_hooks::{Diagnostic, Severity, SourceText};
+use hookwright_hooks::{Diagnostic, Search, Severity, SourceText};
 use hookwright_settings::{ApprovalMode, Loaded};
-use regress::Regex;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -104,6 +104,16 @@ pub fn load_policies(
         }
     }
     Ok((Policy { interaction, broken, ..Policy::new(rules) }, diagnostics))
+}
+
+/// What to look at to notice that rules have changed: their directories, which say when a file comes or goes, and files.
+pub(crate) fn watched(loaded: &Loaded, named: &[PathBuf]) -> Vec<PathBuf> {
+    let named = named.iter().map(|path| loaded.world.cwd.join(path));
+    let mut paths: Vec<PathBuf> = places(loaded).into_iter().map(|(_, directory)| directory).chain(named).collect();
+    let files: Vec<PathBuf> =
+        paths.iter().filter(|path| path.is_dir()).flat_map(|path| toml_files(path).unwrap_or_default()).collect();
+    paths.extend(files);
+    paths
 }
 
 /// A file as a user's policy.
@@ -299,9 +309,16 @@ impl Reader<'_> {
         names.unwrap_or_default()
     }
 
-    fn regex(&mut self, value: &Value<'_>) -> Option<Regex> {
+    fn regex(&mut self, value: &Value<'_>) -> Option<Arc<Search>> {
         let text = self.text(value)?;
-        Regex::new(&text).map_err(|error| self.wrong(value, format!("this pattern can't be used: {error}"))).ok()
+        let pattern = Search::new(&text);
+        let pattern =
+            pattern.map_err(|error| self.wrong(value, format!("this pattern can't be used: {error}"))).ok()?;
+        if pattern.may_take_too_long() {
+            let message = "on a long text this pattern takes too long; there a deny or an ask counts as matching, an allow does not";
+            self.say(Severity::Warning, value.span(), message);
+        }
+        Some(Arc::new(pattern))
     }
 
     fn boolean(&mut self, value: &Value<'_>) -> Option<bool> {

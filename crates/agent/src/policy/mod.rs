@@ -6,6 +6,7 @@ mod load;
 mod rule;
 
 pub(crate) use decide::{PolicyCall, Verdict};
+pub(crate) use load::watched;
 pub use load::{PolicyFiles, check_policy, load_policies};
 pub use rule::{Decision, Rule, Tier};
 

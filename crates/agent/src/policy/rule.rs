@@ -1,10 +1,11 @@
 //! One rule: what it is about, and whether it fits a call or a part of a command. Which rule decides is `decide.rs`.
 
-use hookwright_hooks::Place;
+use std::sync::Arc;
+
 use hookwright_hooks::shell::{Fit, Naming, Part};
+use hookwright_hooks::{Found, Place, Search};
 use hookwright_settings::ApprovalMode;
 use hookwright_tools::canonical_name;
-use regress::Regex;
 use serde_json::{Map, Value};
 
 use super::decide::{PolicyCall, View};
@@ -76,17 +77,14 @@ pub struct Rule {
     pub priority: u16,
     /// Where it stands.
     pub place: Place,
-    pub(super) args: Option<Regex>,
-    pub(super) command: Option<Regex>,
+    pub(super) args: Option<Arc<Search>>,
+    pub(super) command: Option<Arc<Search>>,
     pub(super) modes: Vec<ApprovalMode>,
     pub(super) interactive: Option<bool>,
     pub(super) allows_redirection: bool,
     /// It asks for what no call here has, such as a subagent.
     pub(super) never: bool,
 }
-
-/// Longer texts are not searched: a pattern on them may take for ever.
-const LONGEST: usize = 64 * 1024;
 
 impl Rule {
     /// Whether it is only about some commands or arguments of its tools.
@@ -145,17 +143,26 @@ impl Rule {
     }
 
     fn fits_command(&self, text: &str) -> Fit {
-        self.command.as_ref().map_or(Fit::Yes, |regex| search(regex, text, |start| start == 0))
+        self.command.as_ref().map_or(Fit::Yes, |pattern| self.searched(pattern, text, |start| start == 0))
     }
 
     /// Tests the arguments' JSON, with a part in the command's place.
     fn fits_args(&self, args: &Map<String, Value>, command: Option<&str>) -> Fit {
-        let Some(regex) = &self.args else { return Fit::Yes };
+        let Some(pattern) = &self.args else { return Fit::Yes };
         let mut args = args.clone();
         if let Some(command) = command {
             args.insert("command".to_owned(), command.into());
         }
-        search(regex, &stable_json(&Value::Object(args)), |_| true)
+        self.searched(pattern, &stable_json(&Value::Object(args)), |_| true)
+    }
+
+    /// Where nobody can tell in reasonable time, what forbids counts and what allows does not.
+    fn searched(&self, pattern: &Search, text: &str, counts: impl Fn(usize) -> bool) -> Fit {
+        match pattern.find(text) {
+            Found::At(start) if counts(start) => Fit::Yes,
+            Found::TooMuchWork if self.decision != Decision::Allow => Fit::Yes,
+            Found::At(_) | Found::Nowhere | Found::TooMuchWork => Fit::No,
+        }
     }
 }
 
@@ -173,13 +180,6 @@ fn either(one: Fit, other: Fit) -> Fit {
         (Fit::No, Fit::No) => Fit::No,
         _ => Fit::Maybe,
     }
-}
-
-fn search(regex: &Regex, text: &str, counts: impl Fn(usize) -> bool) -> Fit {
-    if text.len() > LONGEST {
-        return Fit::Maybe;
-    }
-    if regex.find(text).is_some_and(|found| counts(found.start())) { Fit::Yes } else { Fit::No }
 }
 
 /// JSON without spaces whose keys are sorted, so that patterns can rely on it.

@@ -88,7 +88,7 @@ impl Conductor {
         asked: UnboundedReceiver<Asked>,
     ) -> Self {
         Conductor {
-            watch: Watch::new(&shared.view().loaded),
+            watch: Watch::new(&shared.view().loaded, &options.policies),
             options,
             world,
             shared,

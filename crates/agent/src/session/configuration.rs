@@ -9,7 +9,7 @@ use hookwright_hooks::{Change, Difference, Registry, SwitchError, WhyUnarmed};
 use hookwright_settings::commands::discover;
 use hookwright_settings::edit::{Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
-use hookwright_settings::{ApprovalMode, FileState, Notice, Review, remember_guards};
+use hookwright_settings::{ApprovalMode, FileState, Loaded, Notice, Review, remember_guards};
 
 use super::conduct::Conductor;
 use super::open;
@@ -17,6 +17,7 @@ use super::order::HooksOrder;
 use super::reply::{Reply, Tone};
 use super::watch::Watch;
 use crate::event::AgentEvent;
+use crate::policy::load_policies;
 use crate::protect::Protected;
 use crate::services::Interaction;
 
@@ -121,11 +122,12 @@ impl Conductor {
         let registry = open::registry(&self.options, &loaded);
         let news = differences(&before.services.hooks.registry(), &registry);
         tracing::debug!(files = ?names, ?news, "the configuration has changed");
-        self.watch = Watch::new(&loaded);
+        self.watch = Watch::new(&loaded, &self.options.policies);
         before.services.hooks.reload(registry);
         before.services.hooks.set_places(loaded.hook_places());
         before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
         before.services.approvals.set_limits(open::limits(&loaded));
+        self.reload_policies(&loaded);
         before.services.approvals.set_protected(Protected::new(&loaded, &self.options.policies));
         self.shared.change(|view| view.loaded = Arc::new(loaded));
         if !names.is_empty() {
@@ -149,6 +151,18 @@ impl Conductor {
         view.services.approvals.set_mode(ApprovalMode::Default);
         self.reply(Reply::warning(format!("the approval mode is default from now on, not {}", mode.as_str())));
         self.tell(AgentEvent::ModeChanged(ApprovalMode::Default));
+    }
+
+    /// Reads the rules again. Broken ones change nothing, and that is said.
+    fn reload_policies(&self, loaded: &Loaded) {
+        match load_policies(loaded, &self.options.policies, self.options.interaction) {
+            Ok((policy, _)) if !policy.is_broken() => self.services().approvals.set_policy(policy),
+            Ok((_, problems)) => {
+                self.reply(Reply::error("a policy is broken; the rules stay as they were"));
+                problems.into_iter().for_each(|problem| self.reply(Reply::Diagnostic(Box::new(problem))));
+            }
+            Err(error) => self.reply(Reply::error(format!("{error}; the rules stay as they were"))),
+        }
     }
 
     fn find_commands(&mut self) {

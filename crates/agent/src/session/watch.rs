@@ -1,4 +1,4 @@
-//! Notices changes to settings files and hook scripts by looking at their times and sizes, once a second: a handful of
+//! Notices changes to settings files, policies and hook scripts by looking at their times and sizes, once a second: a handful of
 //! files, no threads, and it works on every file system.
 
 use std::collections::BTreeMap;
@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hookwright_settings::Loaded;
+
+use crate::policy::watched;
 
 type Look = Option<(SystemTime, u64)>;
 
@@ -16,8 +18,9 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Begins to watch what a configuration was made of.
-    pub(super) fn new(loaded: &Loaded) -> Watch {
-        let mut paths: Vec<PathBuf> = loaded.files.iter().map(|file| file.path.clone()).collect();
+    pub(super) fn new(loaded: &Loaded, policies: &[PathBuf]) -> Watch {
+        let mut paths: Vec<PathBuf> = watched(loaded, policies);
+        paths.extend(loaded.files.iter().map(|file| file.path.clone()));
         paths.push(loaded.paths.trusted_hooks.clone());
         paths.extend(loaded.extensions.iter().filter(|one| one.active).map(hookwright_settings::Extension::hooks_file));
         // A missing script that appears is news too, and so is one that changes.
@@ -62,7 +65,8 @@ mod tests {
             let settings = serde_json::json!({"hooks": {"BeforeTool": hooks}}).to_string();
             std::fs::write(root.join(".gemini/settings.json"), settings).unwrap();
             let world = World::new(env.clone(), root.to_owned());
-            let watch = Watch::new(&load(&world, &LoadOptions { project: root.to_owned(), ..LoadOptions::default() }));
+            let loaded = load(&world, &LoadOptions { project: root.to_owned(), ..LoadOptions::default() });
+            let watch = Watch::new(&loaded, &[]);
             let own = watch.files.keys().filter_map(|path| path.strip_prefix(root).ok());
             own.filter(|path| !path.starts_with(".gemini")).map(|path| path.display().to_string()).collect()
         };

@@ -2,9 +2,10 @@
 
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use hookwright_hooks::{AnyEvent, Decision, EventKind, Outcome, RunReport, Subject};
+use hookwright_hooks::{AnyEvent, Decision, EventKind, Outcome, Plan, RunReport, Subject};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -20,29 +21,7 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
     let subject = subject(fire.event, &fields);
     let event = AnyEvent::from_fields(fire.event, fields).with_context(|| needs(fire.event))?;
     toolbox.say_what_is_wrong()?;
-    session::announce(&toolbox.loaded)?;
-    let transcript = tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile()?;
-    let engine = toolbox.engine(toolbox.session(&id, transcript.path().to_owned()));
-    let plan = engine.plan(fire.event, subject.as_deref());
-    let runtime = crate::runtime::start(2)?;
-    let mut signals = Signals::listen()?;
-    let (outcome, ended) = runtime.block_on(async {
-        let cancel = CancellationToken::new();
-        let stop = cancel.clone();
-        signals.at_last({
-            let engine = engine.clone();
-            move || engine.kill_now()
-        });
-        let watcher = tokio::spawn(async move {
-            let code = signals.next().await;
-            stop.cancel();
-            code
-        });
-        let outcome = engine.fire_any(&event, &cancel).await;
-        let ended = if cancel.is_cancelled() { watcher.await.ok() } else { None };
-        engine.shutdown().await;
-        (outcome, ended)
-    });
+    let Fired { outcome, plan, ended } = fire_once(toolbox, &event, subject.as_deref(), &id)?;
     if fire.json {
         out::json(&as_json(fire.event, &outcome))?;
     } else {
@@ -57,7 +36,43 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
     Ok(ended.unwrap_or_else(|| exit_code(&outcome)))
 }
 
-fn exit_code(outcome: &Outcome<()>) -> u8 {
+/// What came of firing an event.
+pub(crate) struct Fired {
+    pub(crate) outcome: Outcome<()>,
+    pub(crate) plan: Option<Arc<Plan>>,
+    /// The exit code of the signal that ended it.
+    pub(crate) ended: Option<u8>,
+}
+
+/// Fires an event once, as a session would; new hooks are announced first.
+pub(crate) fn fire_once(toolbox: &Toolbox, event: &AnyEvent, subject: Option<&str>, id: &str) -> anyhow::Result<Fired> {
+    session::announce(&toolbox.loaded)?;
+    let transcript = tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile()?;
+    let engine = toolbox.engine(toolbox.session(id, transcript.path().to_owned()));
+    let plan = engine.plan(event.kind(), subject);
+    let runtime = crate::runtime::start(2)?;
+    let mut signals = Signals::listen()?;
+    let (outcome, ended) = runtime.block_on(async {
+        let cancel = CancellationToken::new();
+        let stop = cancel.clone();
+        signals.at_last({
+            let engine = engine.clone();
+            move || engine.kill_now()
+        });
+        let watcher = tokio::spawn(async move {
+            let code = signals.next().await;
+            stop.cancel();
+            code
+        });
+        let outcome = engine.fire_any(event, &cancel).await;
+        let ended = if cancel.is_cancelled() { watcher.await.ok() } else { None };
+        engine.shutdown().await;
+        (outcome, ended)
+    });
+    Ok(Fired { outcome, plan, ended })
+}
+
+pub(crate) fn exit_code(outcome: &Outcome<()>) -> u8 {
     match outcome.merged.answer.decision {
         _ if outcome.merged.answer.stop => exit::DENIED,
         Some(Decision::Deny) => exit::DENIED,

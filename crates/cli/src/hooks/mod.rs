@@ -1,7 +1,7 @@
 //! `hookwright hooks …`: one file per command. All of them look at a project through a [`Toolbox`].
 
 mod doctor;
-mod fire;
+pub(crate) mod fire;
 mod list;
 mod migrate;
 mod new;

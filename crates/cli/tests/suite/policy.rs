@@ -44,15 +44,29 @@ fn no_spelling_gets_around_a_deny() {
         "\\rm -rf x",
         "true\nrm -rf x",
         "{ rm -rf x; }",
+        "nice -n 5 rm -rf x",
+        "timeout 5 stdbuf -oL rm -rf x",
+        "setsid rm -rf x",
+        "busybox rm -rf x",
+        "script -qc 'rm -rf x' /dev/null",
+        "flock lock rm -rf x",
+        "watch -n 1 rm -rf x",
+        "find x -exec rm {} +",
+        "git -c alias.x='!rm -rf x' x",
+        "ssh localhost rm -rf x",
     ] {
         sandbox.write("x", "");
         let run = shell(&sandbox, command, &[]).exits(0);
         has(&run.stderr, "Tool execution denied by policy: keep it");
         assert!(sandbox.has("x"), "{command}");
     }
-    // What only the running shell knows may be what is denied: it is asked, and nobody is there.
-    shell(&sandbox, "X=rm; $X -rf x", &[]).exits(0);
-    assert!(sandbox.has("x"));
+    // What only the running shell knows may be what is denied: it is asked, and nobody is there. So is what another
+    // language may run, or do in its place.
+    for command in ["X=rm; $X -rf x", "awk 'BEGIN{system(\"rm x\")}'", "perl -e 'unlink \"x\"'", "find x -delete"] {
+        let run = shell(&sandbox, command, &[]).exits(0);
+        has(&run.stderr, "wants the user asked, and nobody is there");
+        assert!(sandbox.has("x"), "{command}");
+    }
     shell(&sandbox, "echo rm > ran", &[]).exits(0);
     assert!(sandbox.has("ran"));
 }
@@ -62,7 +76,9 @@ fn an_ask_is_asked_in_yolo_too() {
     let sandbox = sandbox();
     sandbox.write("p/ask.toml", ASK_TOUCH);
     let run = shell(&sandbox, "touch ran", &["--policy", "p"]).exits(0);
-    has(&run.stderr, "needs approval");
+    has(&run.stderr, "ask.toml:1 (user, priority 0) wants the user asked, and nobody is there");
+    // No flag stands above a rule, so none is named.
+    assert!(!run.stderr.contains("--allowed-tools") && !run.stderr.contains("--approval-mode"), "{}", run.stderr);
     assert!(!sandbox.has("ran"));
     shell(&sandbox, "touch ran", &[]).exits(0);
     assert!(sandbox.has("ran"));
@@ -106,6 +122,59 @@ fn a_broken_policy_stops_what_nobody_watches() {
     has(&sandbox.run(&["policy", "check", file.to_str().unwrap()]).exits(1).stderr, "expected a text");
     let args = ["policy", "explain", "write_file", "{}", "--mode", "yolo"];
     has(&sandbox.run(&args).exits(3).stdout, "a policy file that is broken");
+}
+
+#[test]
+fn options_before_the_sub_command_get_around_nothing() {
+    let sandbox = sandbox();
+    let rules = "[[rule]]\ncommandPrefix = [\"git push\", \"npm run\"]\ndecision = \"deny\"\n\
+                 [[rule]]\ncommandPrefix = \"git log\"\ndecision = \"allow\"\n";
+    user_policy(&sandbox, "git.toml", rules);
+    let code = |command: &str| {
+        let args = json!({"command": command}).to_string();
+        sandbox.run(&["policy", "explain", "run_shell_command", &args]).code
+    };
+    for command in ["git -C x push", "git -c a=b push", "git --no-pager push -f", "npm --prefix x run build"] {
+        assert_eq!(code(command), Some(2), "{command}");
+    }
+    // Whoever allows means what is written.
+    assert_eq!((code("git log"), code("git -C x log")), (Some(0), Some(3)));
+}
+
+#[test]
+fn a_pattern_that_would_take_for_ever_denies_and_allows_nothing() {
+    let sandbox = sandbox();
+    let rule = |decision: &str, tool: &str| {
+        format!("[[rule]]\ntoolName = \"{tool}\"\nargsPattern = '(?=x)(a|a|aa)*(?!y)!$'\ndecision = \"{decision}\"\n")
+    };
+    user_policy(&sandbox, "slow.toml", &[rule("deny", "write_file"), rule("allow", "replace")].concat());
+    let args = json!({"content": format!("x{}", "a".repeat(5000)), "file_path": "b"}).to_string();
+    let explain = |tool: &str| sandbox.run(&["policy", "explain", tool, &args, "--json"]);
+    assert_eq!(explain("write_file").exits(2).json()["decision"], "deny");
+    assert_eq!(explain("replace").exits(3).json()["decision"], "ask_user");
+    let check = sandbox.home().join(".gemini/policies/slow.toml");
+    let run = sandbox.run(&["policy", "check", check.to_str().unwrap()]).exits(0);
+    has(&run.stderr, "takes too long");
+}
+
+#[test]
+fn explaining_names_the_hooks_that_would_be_asked_and_asks_them_on_demand() {
+    let sandbox = sandbox();
+    let deny = sandbox.script("deny.sh", "touch \"$GEMINI_PROJECT_DIR/asked\"; echo no way >&2; exit 2");
+    let hook = json!({"type": "command", "name": "bouncer", "command": deny});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "write_file", "hooks": [hook]}]}}));
+    let explain = |args: &[&str]| sandbox.run(&[&["policy", "explain"], args].concat());
+    let said = explain(&["write_file", "{}", "--mode", "yolo"]).exits(0).stdout;
+    has(&said, "hooks that would be asked first: bouncer (project)");
+    assert!(!sandbox.has("asked"));
+    has(&explain(&["read_file", "{}"]).exits(0).stdout, "no hook would be asked");
+    let fired = explain(&["write_file", "{}", "--mode", "yolo", "--fire", "--json"]).exits(2).json();
+    assert_eq!(
+        (&fired["decision"], &fired["by"], &fired["message"]),
+        (&json!("deny"), &json!("hooks"), &json!("no way"))
+    );
+    assert_eq!(fired["hooks"]["asked"][0], json!({"name": "bouncer", "source": "project"}));
+    assert!(sandbox.has("asked"));
 }
 
 #[test]

@@ -2,7 +2,9 @@
 //! run for it (`env x`, `sudo x`, `xargs x`, `sh -c 'x'`, `find -exec x`). The one answer for whoever allows or denies
 //! commands; it judges nothing itself.
 
-use super::{Field, Language, Piece, RedirectionKind, SimpleCommand, Word, Wrapped, parse, unwrap};
+use super::inside::{GIT_VALUES, Inside, inside, is_option};
+use super::wrap::{has_odd_option, unwrap};
+use super::{Field, Language, Piece, RedirectionKind, SimpleCommand, Word, Wrapped, parse};
 
 /// How deep commands may run each other.
 const DEEPEST: usize = 16;
@@ -12,8 +14,17 @@ const DEEPEST: usize = 16;
 pub struct Parts {
     /// The commands. One that runs another stands here, and so does the other.
     pub commands: Vec<Part>,
-    /// Whether nothing else runs.
+    /// Whether nothing else runs, as far as the shell is concerned.
     pub certain: bool,
+    /// Whether one of them is given code in a language of its own, which may run anything: `perl -e`, `awk`'s `system`.
+    pub code: bool,
+}
+
+impl Parts {
+    /// Whether there is nothing that a list of what may not run could have missed.
+    pub fn is_clear(&self) -> bool {
+        self.certain && !self.code
+    }
 }
 
 /// One command of a command line.
@@ -49,7 +60,7 @@ pub enum Naming {
 
 /// Finds what a text runs.
 pub fn parts(text: &str) -> Parts {
-    let mut parts = Parts { commands: Vec::new(), certain: true };
+    let mut parts = Parts { commands: Vec::new(), certain: true, code: false };
     parts.read(text, 0);
     parts
 }
@@ -82,12 +93,15 @@ impl Parts {
     fn push(&mut self, words: &[Field], text: &[String], redirects: bool, depth: usize) {
         self.commands.push(Part { words: words.to_vec(), text: text.join(" "), redirects });
         let Some(first) = words.first() else { return };
-        let Some(program) = first.as_deref().filter(|_| depth < DEEPEST) else {
+        // What looks like an option is one of `time`, which some shells have no word of their own for.
+        let is_program = |word: &&str| depth < DEEPEST && !word.starts_with('-');
+        let Some(program) = first.as_deref().filter(is_program) else {
             self.certain = false;
             return;
         };
         let inner = |at: usize| (&words[at..], &text[at..]);
-        match program.rsplit('/').next().unwrap_or(program) {
+        let name = program.rsplit('/').next().unwrap_or(program);
+        match name {
             "eval" => return self.read_joined(&words[1..], depth),
             "trap" => return self.read_joined(words.get(1..2).unwrap_or_default(), depth),
             "." | "source" | "alias" => return self.certain = false,
@@ -95,25 +109,33 @@ impl Parts {
                 let (words, text) = inner(1);
                 return self.push(words, text, redirects, depth + 1);
             }
-            "find" => {
-                let runs = |word: &Field| matches!(word.as_deref(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
-                for at in (1..words.len()).filter(|at| runs(&words[*at])) {
-                    let (words, text) = inner(at + 1);
+            _ => {}
+        }
+        for inside in inside(name, words) {
+            match inside {
+                Inside::Command(at) => {
+                    let (words, text) = inner(at);
                     self.push(words, text, redirects, depth + 1);
                 }
-                return;
+                Inside::Words(words) => {
+                    let text: Vec<String> = words.iter().flatten().cloned().collect();
+                    self.push(&words, &text, redirects, depth + 1);
+                }
+                Inside::Text(Some(text)) => self.read(&text, depth + 1),
+                Inside::Code => self.code = true,
+                Inside::Text(None) | Inside::Unsure => self.certain = false,
             }
-            _ => {}
         }
         match unwrap(program, words) {
             Wrapped::Command { at, assignments, .. } => {
-                self.certain &= assignments.is_empty();
+                self.certain &= assignments.is_empty() && !has_odd_option(program, &words[1..at]);
                 let (words, text) = inner(at);
                 self.push(words, text, redirects, depth + 1);
             }
             Wrapped::ShellCode { at } => self.read_joined(&words[at..=at], depth),
             Wrapped::Code(Language::Shell) | Wrapped::Unsure => self.certain = false,
-            Wrapped::Program | Wrapped::Script { .. } | Wrapped::Module(_) | Wrapped::Code(_) => {}
+            Wrapped::Code(_) => self.code = true,
+            Wrapped::Program | Wrapped::Script { .. } | Wrapped::Module(_) => {}
         }
     }
 
@@ -127,10 +149,26 @@ impl Parts {
 }
 
 impl Part {
-    /// Whether it begins with these words.
+    /// Whether it begins with these words. Where only the program's name counts and not its place, options between the
+    /// words do not count either: `git -C x push` is `git push`.
     pub fn begins_with(&self, prefix: &str, naming: Naming) -> Fit {
+        let expected: Vec<&str> = prefix.split_whitespace().collect();
+        let as_written = self.begins_exactly(&expected, naming);
+        let [program, rest @ ..] = expected.as_slice() else { return as_written };
+        if naming == Naming::Exact || as_written == Fit::Yes || rest.is_empty() {
+            return as_written;
+        }
+        match self.words.split_first() {
+            Some((Some(word), words)) if word == program || lies_at(word, program) => {
+                either(as_written, past_options(program, words, rest, 0))
+            }
+            _ => as_written,
+        }
+    }
+
+    fn begins_exactly(&self, expected: &[&str], naming: Naming) -> Fit {
         let mut fit = Fit::Yes;
-        for (at, expected) in prefix.split_whitespace().enumerate() {
+        for (at, expected) in expected.iter().enumerate() {
             match self.words.get(at) {
                 None => return Fit::No,
                 Some(None) => fit = Fit::Maybe,
@@ -141,6 +179,66 @@ impl Part {
         }
         fit
     }
+}
+
+fn either(one: Fit, other: Fit) -> Fit {
+    match (one, other) {
+        (Fit::Yes, _) | (_, Fit::Yes) => Fit::Yes,
+        (Fit::No, Fit::No) => Fit::No,
+        _ => Fit::Maybe,
+    }
+}
+
+/// Whether words follow each other, options between them aside. Whether an option takes the next word is known of few
+/// programs; where it would decide, nobody can tell.
+fn past_options(program: &str, words: &[Field], expected: &[&str], depth: usize) -> Fit {
+    const MOST_OPTIONS: usize = 10;
+    let [next, later @ ..] = expected else { return Fit::Yes };
+    let Some((word, rest)) = words.split_first() else { return Fit::No };
+    let Some(word) = word.as_deref() else {
+        return if past_options(program, rest, later, depth + 1) == Fit::No { Fit::No } else { Fit::Maybe };
+    };
+    if depth > MOST_OPTIONS {
+        return Fit::Maybe;
+    }
+    if word == *next {
+        return past_options(program, rest, later, depth + 1);
+    }
+    let skipped = is_option(word) || (program == "cargo" && word.starts_with('+'));
+    if !skipped {
+        return Fit::No;
+    }
+    let flag = past_options(program, rest, expected, depth + 1);
+    let with_value = || past_options(program, rest.get(1..).unwrap_or_default(), expected, depth + 1);
+    match takes_value(program, word) {
+        Some(true) => with_value(),
+        Some(false) => flag,
+        None => match with_value() {
+            _ if flag == Fit::Yes => Fit::Yes,
+            Fit::No => flag,
+            Fit::Yes | Fit::Maybe => Fit::Maybe,
+        },
+    }
+}
+
+/// Whether an option takes the next word, if that is known.
+fn takes_value(program: &str, option: &str) -> Option<bool> {
+    let values: &[&str] = match program {
+        "git" => return Some(GIT_VALUES.contains(&option)),
+        _ if option.contains('=') => return Some(false),
+        "npm" | "pnpm" | "yarn" => {
+            &["--prefix", "-C", "--dir", "--cwd", "-w", "--workspace", "--filter", "-F", "--registry"]
+        }
+        "cargo" => &["-C", "--config", "-Z", "--color", "--manifest-path", "--target-dir"],
+        "docker" | "podman" => &["-H", "--host", "-c", "--context", "--config", "-l", "--log-level"],
+        "kubectl" | "helm" => {
+            &["-n", "--namespace", "--context", "--kubeconfig", "-s", "--server", "--cluster", "--user"]
+        }
+        "gh" => &["-R", "--repo"],
+        "go" | "make" | "gmake" => &["-C", "-f", "-I"],
+        _ => &[],
+    };
+    values.contains(&option).then_some(true)
 }
 
 fn lies_at(word: &str, name: &str) -> bool {
@@ -208,12 +306,121 @@ mod tests {
             "rm x > y",
             "exec rm x",
             "nohup rm x",
+            "nice -n 5 rm x",
+            "stdbuf -oL rm x",
+            "setsid rm x",
+            "ionice -c 3 rm x",
+            "chrt -f 10 rm x",
+            "taskset -c 0 rm x",
+            "doas -u me rm x",
+            "sudo --user me rm x",
+            "sudo -nu me rm x",
+            "su me -c 'rm x'",
+            "su -c 'rm x' me",
+            "ssh host rm x",
+            "ssh -p 22 -i key me@host 'cd y && rm x'",
+            "watch -n 1 rm x",
+            "busybox sh -c 'rm x'",
+            "script -qc 'rm x' /dev/null",
+            "flock -w 5 file rm x",
+            "flock file -c 'rm x'",
+            "unshare -r rm x",
+            "chroot dir rm x",
+            "strace -o out rm x",
+            "time -p rm x",
+            "find . -name x -exec rm {} \\;",
+            "fd x -x rm",
+            "git -c alias.x='!rm y' x",
+            "git -C y -c alias.x='!rm y' x",
+            "systemd-run --user=1 rm x",
+            "xargs --max-args 1 rm",
+            "timeout -k 1 5 nice sudo rm x",
         ] {
             assert_eq!(runs_rm(text), (true, true), "{text}");
         }
         for text in ["echo rm", "git rm x", "echo 'a; rm x'", "./rmx", "ls # rm x"] {
             assert_eq!(runs_rm(text), (false, true), "{text}");
         }
+    }
+
+    #[test]
+    fn what_may_run_more_is_found_or_unclear() {
+        for text in ["parallel rm ::: x", "coproc rm x", "coproc X { rm x; }", "sudo --odd me rm x", "time -f %e rm x"]
+        {
+            let parts = parts(text);
+            assert!(!parts.certain, "{text}: {parts:?}");
+        }
+        assert_eq!(runs_rm("parallel -j 2 rm ::: x"), (true, false));
+        for text in [
+            "awk 'BEGIN{system(\"rm x\")}'",
+            "perl -e 'unlink'",
+            "perl -pi -e 's/a/b/' x",
+            "python3 -c 'import os'",
+            "ruby -e x",
+            "find . -delete",
+            "sed '1e rm x' y",
+            "sed 's/a/b/e' y",
+            "sed -n 's|a|rm|ge' y",
+            "git -c core.pager='rm x' log",
+            "git --exec-path=/tmp log",
+            "git bisect run ./x",
+            "tar --checkpoint-action=exec=sh -cf x y",
+            "vim -c '!rm x'",
+            "tmux new 'rm x'",
+            "ssh -o ProxyCommand='rm x' host",
+            "rsync -e 'sh -c x' a b",
+        ] {
+            let parts = parts(text);
+            assert!(!parts.is_clear(), "{text}: {parts:?}");
+        }
+        for text in [
+            "awk '{print $1}' x",
+            "sed -i 's/one/two/g' file",
+            "sed -n '1,5p' here",
+            "find . -name '*.rs'",
+            "git -c color.ui=never log",
+            "git -C x status",
+            "tar -xzf here.tgz",
+            "python3 x.py",
+            "ssh host",
+            "rsync -a x y",
+        ] {
+            assert!(parts(text).is_clear(), "{text}: {:?}", parts(text));
+        }
+    }
+
+    #[test]
+    fn options_before_a_sub_command_hide_it_from_nobody() {
+        let fit = |text: &str, prefix: &str| parts(text).commands[0].begins_with(prefix, Naming::AnyDirectory);
+        for (text, prefix) in [
+            ("git -C x push", "git push"),
+            ("git -c a=b push -f", "git push"),
+            ("git --no-pager push", "git push"),
+            ("/usr/bin/git -p -C x --git-dir y push", "git push"),
+            ("git push -v --force", "git push --force"),
+            ("npm --prefix x run build", "npm run"),
+            ("npm --silent run build", "npm run"),
+            ("npm run --silent build", "npm run build"),
+            ("cargo +nightly publish", "cargo publish"),
+            ("docker -H tcp://x run y", "docker run"),
+        ] {
+            assert_eq!(fit(text, prefix), Fit::Yes, "{text}");
+        }
+        for (text, prefix) in [
+            ("git --no-pager log push", "git push"),
+            ("git -C push log", "git push"),
+            ("git log --format push", "git push"),
+            ("git pushx", "git push"),
+            ("npm --prefix run x", "npm run"),
+        ] {
+            assert_eq!(fit(text, prefix), Fit::No, "{text}");
+        }
+        // Nobody knows whether it takes the next word.
+        assert_eq!(fit("tool --odd value push", "tool push"), Fit::Maybe);
+        assert_eq!(fit("tool $X push", "tool push"), Fit::Maybe);
+        // Whoever allows means what is written.
+        let exact = |text: &str| parts(text).commands[0].begins_with("git push", Naming::Exact);
+        assert_eq!((exact("git push"), exact("git -C x push")), (Fit::Yes, Fit::No));
     }
 
     #[test]

@@ -49,22 +49,107 @@ const fn wrapper(name: &'static str, values: &'static [&'static str], operands: 
     Wrapper { name, values, operands }
 }
 
-const WRAPPERS: [Wrapper; 15] = [
-    wrapper("env", &["-u", "--unset", "-C", "--chdir"], 0),
+const WRAPPERS: &[Wrapper] = &[
+    wrapper("env", &["-u", "--unset", "-C", "--chdir", "-a", "--argv0"], 0),
     wrapper("exec", &["-a"], 0),
     wrapper("command", &[], 0),
     wrapper("builtin", &[], 0),
+    wrapper("noglob", &[], 0),
     wrapper("nohup", &[], 0),
     wrapper("setsid", &[], 0),
-    wrapper("time", &["-f", "-o"], 0),
+    wrapper("time", &["-f", "-o", "--format", "--output"], 0),
     wrapper("timeout", &["-k", "--kill-after", "-s", "--signal"], 1),
     wrapper("gtimeout", &["-k", "--kill-after", "-s", "--signal"], 1),
     wrapper("nice", &["-n", "--adjustment"], 0),
-    wrapper("ionice", &["-c", "-n"], 0),
-    wrapper("stdbuf", &["-i", "-o", "-e"], 0),
-    wrapper("sudo", &["-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "-r", "-t"], 0),
+    wrapper("ionice", &["-c", "-n", "--class", "--classdata"], 0),
+    wrapper("chrt", &["-T", "-P", "-D", "--sched-runtime", "--sched-period", "--sched-deadline"], 1),
+    wrapper("taskset", &[], 1),
+    wrapper("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], 0),
+    wrapper(
+        "sudo",
+        &[
+            "-u",
+            "-g",
+            "-h",
+            "-p",
+            "-C",
+            "-D",
+            "-R",
+            "-T",
+            "-U",
+            "-r",
+            "-t",
+            "--user",
+            "--group",
+            "--host",
+            "--prompt",
+            "--close-from",
+            "--chdir",
+            "--chroot",
+            "--command-timeout",
+            "--other-user",
+            "--role",
+            "--type",
+        ],
+        0,
+    ),
     wrapper("doas", &["-u", "-C"], 0),
-    wrapper("xargs", &["-n", "-I", "-P", "-L", "-s", "-d", "-E", "-a"], 0),
+    wrapper("pkexec", &["--user"], 0),
+    wrapper("runuser", &["-u", "-g", "-G", "--user", "--group", "--supp-group"], 0),
+    wrapper(
+        "xargs",
+        &[
+            "-n",
+            "-I",
+            "-P",
+            "-L",
+            "-s",
+            "-d",
+            "-E",
+            "-a",
+            "--max-args",
+            "--max-procs",
+            "--max-lines",
+            "--max-chars",
+            "--delimiter",
+            "--arg-file",
+        ],
+        0,
+    ),
+    wrapper(
+        "unshare",
+        &["-S", "-G", "-R", "-w", "--setuid", "--setgid", "--root", "--wd", "--map-user", "--map-group"],
+        0,
+    ),
+    wrapper("nsenter", &["-t", "-S", "-G", "-F", "--target", "--setuid", "--setgid"], 0),
+    wrapper("chroot", &["--userspec", "--groups"], 1),
+    wrapper(
+        "strace",
+        &["-o", "-e", "-p", "-E", "-u", "-s", "-a", "-b", "-I", "-O", "-P", "-S", "-X", "--output", "--trace"],
+        0,
+    ),
+    wrapper("ltrace", &["-o", "-e", "-p", "-u", "-s", "-a", "-n", "-l", "-x"], 0),
+    wrapper(
+        "systemd-run",
+        &["-p", "--property", "-u", "--unit", "-E", "--setenv", "-M", "-H", "--uid", "--gid", "--slice"],
+        0,
+    ),
+    wrapper("setpriv", &["--reuid", "--regid", "--groups", "--inh-caps", "--ambient-caps", "--bounding-set"], 0),
+    wrapper("linux32", &[], 0),
+    wrapper("linux64", &[], 0),
+    wrapper("fakeroot", &["-i", "-s", "-l"], 0),
+    wrapper("firejail", &[], 0),
+    wrapper("torsocks", &["-a", "-u", "-p", "-P"], 0),
+    wrapper("proxychains", &["-f"], 0),
+    wrapper("proxychains4", &["-f"], 0),
+    wrapper("unbuffer", &[], 0),
+    wrapper("rlwrap", &["-H", "-f", "-s"], 0),
+    wrapper("valgrind", &[], 0),
+    wrapper("catchsegv", &[], 0),
+    wrapper("xvfb-run", &["-n", "-s", "-f", "-e", "-p", "-w"], 0),
+    wrapper("dbus-run-session", &[], 0),
+    wrapper("faketime", &["-f"], 1),
+    wrapper("caffeinate", &["-t", "-w"], 0),
 ];
 
 struct Interpreter {
@@ -152,7 +237,7 @@ fn inner_command(wrapper: &Wrapper, words: &[Field]) -> Wrapped {
                 ("sudo" | "doas", "-D" | "-R" | "-s" | "-i") => return Wrapped::Unsure,
                 _ => {}
             }
-            at += usize::from(wrapper.values.contains(&word.as_str()));
+            at += usize::from(takes_next(wrapper, word));
         } else if matches!(wrapper.name, "env" | "sudo") && word.contains('=') {
             let (name, value) = word.split_once('=').unwrap_or_default();
             assignments.push((name.to_owned(), value.to_owned()));
@@ -164,6 +249,40 @@ fn inner_command(wrapper: &Wrapper, words: &[Field]) -> Wrapped {
         }
     }
     Wrapped::Program
+}
+
+/// Whether an option takes the next word: by itself, or as the last of a cluster (`-nu me`).
+fn takes_next(wrapper: &Wrapper, word: &str) -> bool {
+    if wrapper.values.contains(&word) {
+        return true;
+    }
+    let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else { return false };
+    let mut letters = letters.chars();
+    let taker = letters.find(|letter| wrapper.values.contains(&format!("-{letter}").as_str()));
+    taker.is_some() && letters.next().is_none()
+}
+
+/// Whether there is a long option among the words of which nobody here knows whether it takes the next one.
+pub(super) fn has_odd_option(program: &str, words: &[Field]) -> bool {
+    const FLAGS: [&str; 12] = [
+        "--preserve-env",
+        "--non-interactive",
+        "--set-home",
+        "--stdin",
+        "--background",
+        "--foreground",
+        "--preserve-status",
+        "--verbose",
+        "--ignore-environment",
+        "--null",
+        "--no-run-if-empty",
+        "--interactive",
+    ];
+    let Some(wrapper) = wrapping(program) else { return false };
+    words.iter().flatten().any(|word| {
+        let long = word.len() > 2 && word.starts_with("--") && !word.contains('=');
+        long && !wrapper.values.contains(&word.as_str()) && !FLAGS.contains(&word.as_str())
+    })
 }
 
 fn interpreted(interpreter: &Interpreter, words: &[Field]) -> Wrapped {

@@ -140,3 +140,30 @@ fn a_new_folder_is_asked_about_first() {
     let mut terminal = Terminal::start(&sandbox, &[]);
     assert!(!terminal.ready().screen().contains("Do you trust"));
 }
+
+#[test]
+fn changed_policies_are_picked_up_and_broken_ones_are_not() {
+    let sandbox = sandbox();
+    let directory = sandbox.home().join(".gemini/policies");
+    std::fs::create_dir_all(&directory).unwrap();
+    // Whole or not at all, so that nobody sees half a change.
+    let write = |decision: &str| {
+        let text =
+            format!("[[rule]]\ncommandPrefix = \"touch\"\ndecision = \"{decision}\"\ndenyMessage = \"first word\"\n");
+        std::fs::write(sandbox.beside("new"), text).unwrap();
+        std::fs::rename(sandbox.beside("new"), directory.join("p.toml")).unwrap();
+    };
+    write("allow");
+    let mut terminal = Terminal::start(&sandbox, &["-y"]);
+    terminal.ready();
+    write("deny");
+    terminal.sees("no hook was added or removed");
+    terminal.ready().keys("call run_shell_command {\"command\": \"touch ran\"}\r");
+    terminal.sees("first word");
+    write("nonsense");
+    terminal.sees("a policy is broken; the rules stay as they were");
+    terminal.ready().keys("call run_shell_command {\"command\": \"touch again\"}\r");
+    terminal.sees("touch again");
+    terminal.ready();
+    assert!(!sandbox.has("ran") && !sandbox.has("again"));
+}
