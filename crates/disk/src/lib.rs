@@ -5,10 +5,15 @@
 
 #![warn(missing_docs)]
 
-mod draft;
+#[cfg(not(unix))]
+#[path = "other.rs"]
+mod system;
+#[cfg(unix)]
+#[path = "unix.rs"]
+mod system;
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,8 +46,6 @@ fn made_empty(path: &Path) -> io::Result<PathBuf> {
     if is_empty { Ok(path.to_owned()) } else { Err(ErrorKind::AlreadyExists.into()) }
 }
 
-use draft::Draft;
-
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -52,6 +55,9 @@ pub enum ReadError {
     /// It is a pipe, a socket or a device.
     #[error("this is not a regular file")]
     Special,
+    /// There is a link on the way, and none was expected.
+    #[error("a symbolic link is in the way")]
+    Link,
     /// It is beyond the bound.
     #[error("this file is too large: {0} bytes")]
     TooLarge(u64),
@@ -64,7 +70,13 @@ pub enum ReadError {
 ///
 /// # Errors
 /// If it is not there, is no regular file, or may not be read.
-pub fn open_regular(path: &Path) -> Result<(File, Metadata), ReadError> {
+pub fn open_regular(path: &Path, links: Links) -> Result<(File, Metadata), ReadError> {
+    #[cfg(unix)]
+    if links == Links::Refuse {
+        return system::open_real(path);
+    }
+    #[cfg(not(unix))]
+    let _ = links;
     must_be_file(&fs::metadata(path)?)?;
     let mut options = OpenOptions::new();
     options.read(true);
@@ -92,8 +104,8 @@ fn must_be_file(found: &Metadata) -> Result<(), ReadError> {
 ///
 /// # Errors
 /// If it cannot be opened or read, or is larger.
-pub fn read(path: &Path, largest: u64) -> Result<Vec<u8>, ReadError> {
-    let (file, found) = open_regular(path)?;
+pub fn read(path: &Path, largest: u64, links: Links) -> Result<Vec<u8>, ReadError> {
+    let (file, found) = open_regular(path, links)?;
     if found.len() > largest {
         return Err(ReadError::TooLarge(found.len()));
     }
@@ -112,78 +124,37 @@ pub enum Privacy {
     Private,
 }
 
+/// What becomes of symbolic links on the way to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// Links among the directories are followed.
+    Follow,
+    /// The path is a real one, and a link in it was put there since: it is refused. Where the system cannot tell (Windows),
+    /// it is followed.
+    Refuse,
+}
+
 /// Writes all of `bytes` or nothing: a draft in the same directory takes the place of the old file, with the old one's mode
 /// and owner, so that readers see the old content or the new, whatever happens, and nothing is left of a draft whose
-/// writer was killed. Missing directories are made. A link is replaced, not followed.
+/// writer was killed. Missing directories are made. A link in the file's own place is replaced, not followed.
 ///
 /// # Errors
 /// If the old file is no regular one or may not be written, or the new one cannot be stored; the old one is as it was.
-pub fn replace(path: &Path, bytes: &[u8], privacy: Privacy) -> io::Result<()> {
-    let directory = path.parent().ok_or(ErrorKind::IsADirectory)?;
-    fs::create_dir_all(directory)?;
-    let existing = match fs::metadata(path) {
-        Ok(found) if found.is_dir() => return Err(ErrorKind::IsADirectory.into()),
-        Ok(found) if !found.is_file() => return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file")),
-        Ok(found) => {
-            // Renaming over a file asks nobody whether it may be written; opening it does.
-            OpenOptions::new().write(true).open(path)?;
-            Some(found)
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    let draft = Draft::new(directory, privacy)?;
-    draft.file().write_all(bytes)?;
-    if let Some(existing) = existing {
-        keep_owner(draft.file(), &existing);
-        draft.file().set_permissions(existing.permissions())?;
-    }
-    draft.file().sync_all()?;
-    draft.put(directory, path)?;
-    // The rename itself must reach the disk too; where directories cannot be synced, it will in time.
-    let _ = File::open(directory).and_then(|directory| directory.sync_all());
-    Ok(())
+pub fn replace(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
+    system::replace(path, bytes, privacy, links)
 }
-
-/// An administrator who edits a user's file leaves it the user's. Nobody else may give files away, nor needs to.
-#[cfg(unix)]
-fn keep_owner(file: &File, existing: &Metadata) {
-    use std::os::unix::fs::{MetadataExt, fchown};
-    if file.metadata().is_ok_and(|now| (now.uid(), now.gid()) != (existing.uid(), existing.gid())) {
-        let _ = fchown(file, Some(existing.uid()), Some(existing.gid()));
-    }
-}
-
-#[cfg(not(unix))]
-fn keep_owner(_file: &File, _existing: &Metadata) {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Half a draft is no file in anybody's project.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_draft_has_no_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let draft = Draft::new(folder.path(), Privacy::Shared).unwrap();
-        if matches!(draft, Draft::Named(_)) {
-            eprintln!("skipped: this file system knows no files without names");
-            return;
-        }
-        draft.file().write_all(b"x").unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        fs::write(folder.path().join("f"), "old").unwrap();
-        draft.put(folder.path(), &folder.path().join("f")).unwrap();
-        assert_eq!(fs::read(folder.path().join("f")).unwrap(), b"x");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
+    const BOTH: [Links; 2] = [Links::Follow, Links::Refuse];
 
     #[test]
     fn new_files_get_their_directories_and_leave_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/c.txt");
-        replace(&path, b"x", Privacy::Shared).unwrap();
+        replace(&path, b"x", Privacy::Shared, Links::Refuse).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"x");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
@@ -191,9 +162,12 @@ mod tests {
     #[test]
     fn what_cannot_be_replaced_stays() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(replace(folder.path(), b"x", Privacy::Shared).unwrap_err().kind(), ErrorKind::IsADirectory);
+        assert_eq!(
+            replace(folder.path(), b"x", Privacy::Shared, Links::Refuse).unwrap_err().kind(),
+            ErrorKind::IsADirectory
+        );
         fs::write(folder.path().join("f"), "old").unwrap();
-        assert!(replace(&folder.path().join("f/x"), b"x", Privacy::Shared).is_err());
+        assert!(replace(&folder.path().join("f/x"), b"x", Privacy::Shared, Links::Refuse).is_err());
         assert_eq!(fs::read(folder.path().join("f")).unwrap(), b"old");
     }
 
@@ -205,12 +179,12 @@ mod tests {
         let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777;
         fs::write(folder.path().join("run.sh"), "old").unwrap();
         fs::set_permissions(folder.path().join("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();
-        replace(&folder.path().join("run.sh"), b"new", Privacy::Private).unwrap();
+        replace(&folder.path().join("run.sh"), b"new", Privacy::Private, Links::Refuse).unwrap();
         assert_eq!(mode("run.sh"), 0o750);
         fs::write(folder.path().join("plain"), "").unwrap();
-        replace(&folder.path().join("ours"), b"", Privacy::Shared).unwrap();
+        replace(&folder.path().join("ours"), b"", Privacy::Shared, Links::Refuse).unwrap();
         assert_eq!(mode("ours"), mode("plain"));
-        replace(&folder.path().join("secret"), b"", Privacy::Private).unwrap();
+        replace(&folder.path().join("secret"), b"", Privacy::Private, Links::Refuse).unwrap();
         assert_eq!(mode("secret"), 0o600);
     }
 
@@ -221,12 +195,40 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        assert!(matches!(read(&pipe, 10), Err(ReadError::Special)));
-        assert!(replace(&pipe, b"x", Privacy::Shared).is_err());
-        assert!(matches!(read(Path::new("/dev/zero"), 10), Err(ReadError::Special)));
-        assert!(matches!(read(folder.path(), 10), Err(ReadError::Directory)));
+        assert!(matches!(read(&pipe, 10, Links::Refuse), Err(ReadError::Special)));
+        assert!(replace(&pipe, b"x", Privacy::Shared, Links::Refuse).is_err());
+        assert!(matches!(read(Path::new("/dev/zero"), 10, Links::Follow), Err(ReadError::Special)));
+        assert!(matches!(read(folder.path(), 10, Links::Refuse), Err(ReadError::Directory)));
         let giant = folder.path().join("giant");
         File::create(&giant).unwrap().set_len(1 << 40).unwrap();
-        assert!(matches!(read(&giant, 10), Err(ReadError::TooLarge(size)) if size == 1 << 40));
+        assert!(matches!(read(&giant, 10, Links::Refuse), Err(ReadError::TooLarge(size)) if size == 1 << 40));
+    }
+
+    /// Whoever swaps a directory for a link between a look and an act gains nothing.
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_was_put_in_the_way_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        for name in ["inside/sub", "outside"] {
+            fs::create_dir_all(real.join(name)).unwrap();
+        }
+        fs::write(real.join("outside/f"), "secret").unwrap();
+        fs::write(real.join("inside/sub/f"), "own").unwrap();
+        let path = real.join("inside/sub/f");
+        BOTH.iter().for_each(|links| assert_eq!(read(&path, 10, *links).unwrap(), b"own"));
+        fs::rename(real.join("inside/sub"), real.join("inside/old")).unwrap();
+        std::os::unix::fs::symlink(real.join("outside"), real.join("inside/sub")).unwrap();
+        assert!(read(&path, 10, Links::Refuse).is_err());
+        assert!(replace(&path, b"x", Privacy::Shared, Links::Refuse).is_err());
+        assert!(replace(&real.join("inside/sub/new/f"), b"x", Privacy::Shared, Links::Refuse).is_err());
+        assert_eq!(read(&path, 10, Links::Follow).unwrap(), b"secret");
+        // In the file's own place, a link is replaced where it stands.
+        let link = real.join("inside/old/link");
+        std::os::unix::fs::symlink(real.join("outside/f"), &link).unwrap();
+        assert!(read(&link, 10, Links::Refuse).is_err());
+        replace(&link, b"x", Privacy::Shared, Links::Refuse).unwrap();
+        assert_eq!(fs::read(real.join("outside/f")).unwrap(), b"secret");
+        assert_eq!(fs::read(&link).unwrap(), b"x");
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 pub(crate) use hookwright_disk::Privacy;
-use hookwright_disk::ReadError;
+use hookwright_disk::{Links, ReadError};
 use hookwright_hooks::{Diagnostic, Severity};
 
 /// No settings file is larger; a larger one is a mistake, and reading it would only cost memory.
@@ -107,13 +107,16 @@ pub fn read_text(path: &Path) -> Result<Option<String>, FileError> {
 /// A file's bytes, or nothing if there is no such file.
 pub(crate) fn read_bytes(path: &Path, largest: u64) -> Result<Option<Vec<u8>>, FileError> {
     let path_buf = || path.to_owned();
-    match hookwright_disk::read(path, largest) {
+    match hookwright_disk::read(path, largest, Links::Follow) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(ReadError::Directory) => Err(FileError::Directory(path_buf())),
         Err(ReadError::Special) => Err(FileError::Special(path_buf())),
         Err(ReadError::TooLarge(size)) => Err(FileError::TooLarge { path: path_buf(), size }),
         Err(ReadError::Io(error)) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(ReadError::Io(cause)) => Err(FileError::Unreadable { path: path_buf(), cause }),
+        Err(error @ ReadError::Link) => {
+            Err(FileError::Unreadable { path: path_buf(), cause: io::Error::other(error.to_string()) })
+        }
     }
 }
 
@@ -183,7 +186,7 @@ where
     if old.is_some() && fs::metadata(&target).map_err(write_error)?.permissions().readonly() {
         return Err(WriteError::ReadOnly(target).into());
     }
-    hookwright_disk::replace(&target, new.as_bytes(), privacy).map_err(write_error)?;
+    hookwright_disk::replace(&target, new.as_bytes(), privacy, Links::Follow).map_err(write_error)?;
     Ok(true)
 }
 

@@ -95,7 +95,7 @@ fn places(git: &Path) -> Vec<PathBuf> {
 
 fn has_none(file: &Path) -> bool {
     const LARGEST: u64 = 1024 * 1024;
-    match hookwright_disk::read(file, LARGEST) {
+    match hookwright_disk::read(file, LARGEST, hookwright_disk::Links::Follow) {
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
             !SUSPECT.iter().any(|word| text.contains(word))

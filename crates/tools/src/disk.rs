@@ -3,7 +3,9 @@
 
 use crate::encoding::{self, Decoded};
 use crate::failure::{ToolErrorKind, ToolFailure};
-use hookwright_disk::{Privacy, ReadError};
+use crate::workspace::Workspace;
+use hookwright_disk::{Links, Privacy, ReadError};
+use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::path::Path;
 
@@ -12,12 +14,20 @@ pub(crate) const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 
 /// Opens a regular file; see [`hookwright_disk::open_regular`].
 pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata), ToolFailure> {
-    hookwright_disk::open_regular(path).map_err(|error| failure(path, &error))
+    hookwright_disk::open_regular(path, Links::Refuse).map_err(|error| failure(path, &error))
 }
 
 /// All bytes of a regular file of at most [`MAX_FILE_BYTES`].
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ToolFailure> {
-    hookwright_disk::read(path, MAX_FILE_BYTES).map_err(|error| failure(path, &error))
+    hookwright_disk::read(path, MAX_FILE_BYTES, Links::Refuse).map_err(|error| failure(path, &error))
+}
+
+/// The real path of a file that was found in the workspace, which may be a link to another one there.
+pub(crate) fn found<'p>(path: &'p Path, workspace: &Workspace) -> Result<Cow<'p, Path>, ToolFailure> {
+    match path.symlink_metadata() {
+        Ok(found) if found.is_symlink() => Ok(Cow::Owned(workspace.real(path)?)),
+        _ => Ok(Cow::Borrowed(path)),
+    }
 }
 
 /// What the model is told about a file that was not read.
@@ -29,6 +39,10 @@ fn failure(path: &Path, error: &ReadError) -> ToolFailure {
             ToolFailure::new(ToolErrorKind::TargetIsDirectory, format!("Path is a directory, not a file: {shown}"))
                 .hint("Use list_directory to see what is in it.")
         }
+        ReadError::Link => ToolFailure::new(
+            ToolErrorKind::ReadContentFailure,
+            format!("A symbolic link has taken a place on the way to this file while it was opened: {shown}"),
+        ),
         ReadError::Special => ToolFailure::new(
             ToolErrorKind::ReadContentFailure,
             format!("Not a regular file (a pipe, a socket or a device): {shown}"),
@@ -56,7 +70,8 @@ pub(crate) fn read_text_if_any(path: &Path) -> Result<Option<Decoded>, ToolFailu
 
 /// Writes all of `bytes` or nothing; see [`hookwright_disk::replace`].
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ToolFailure> {
-    hookwright_disk::replace(path, bytes, Privacy::Shared).map_err(|error| ToolFailure::writing(path, &error))
+    hookwright_disk::replace(path, bytes, Privacy::Shared, Links::Refuse)
+        .map_err(|error| ToolFailure::writing(path, &error))
 }
 
 #[cfg(test)]

@@ -108,12 +108,17 @@ impl Workspace {
         if asked.contains('\0') {
             return Err(PathError::NulByte { asked: asked.to_owned() });
         }
-        let real =
-            follow(&self.directory.join(asked)).ok_or_else(|| PathError::TooManyLinks { asked: asked.to_owned() })?;
+        self.real(Path::new(asked))
+    }
+
+    /// The same for a path of a system's making, whose name may be no text.
+    pub(crate) fn real(&self, path: &Path) -> Result<PathBuf, PathError> {
+        let asked = || path.display().to_string();
+        let real = follow(&self.directory.join(path)).ok_or_else(|| PathError::TooManyLinks { asked: asked() })?;
         if self.contains(&real) {
             Ok(real)
         } else {
-            Err(PathError::Outside { asked: asked.to_owned(), real, roots: self.roots.clone() })
+            Err(PathError::Outside { asked: asked(), real, roots: self.roots.clone() })
         }
     }
 

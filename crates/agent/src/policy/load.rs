@@ -160,7 +160,7 @@ pub(super) fn read(file: &Path, tier: Tier) -> PolicyFiles {
         rules: Vec::new(),
         diagnostics: vec![Diagnostic::about_file(Severity::Error, file, message)],
     };
-    let bytes = match hookwright_disk::read(file, LARGEST) {
+    let bytes = match hookwright_disk::read(file, LARGEST, hookwright_disk::Links::Follow) {
         Ok(bytes) => bytes,
         Err(error) => return about(format!("can't read this policy: {error}")),
     };

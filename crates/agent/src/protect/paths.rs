@@ -159,7 +159,7 @@ fn both(path: PathBuf) -> Vec<PathBuf> {
 /// Where git keeps what it knows of a project whose `.git` is a file: a worktree's own folder and the one it shares.
 fn git_folders(root: &Path) -> Vec<PathBuf> {
     let first_line = |file: PathBuf| {
-        let bytes = hookwright_disk::read(&file, 4096).ok()?;
+        let bytes = hookwright_disk::read(&file, 4096, hookwright_disk::Links::Follow).ok()?;
         Some(String::from_utf8_lossy(&bytes).lines().next()?.trim().to_owned())
     };
     let Some(own) =

@@ -5,6 +5,7 @@ use super::list_directory::filtering_schema;
 use super::pattern::{Case, compile};
 use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
+use crate::disk;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::filter::{FilteringOptions, Recursion};
 use crate::result::{Display, ResultContent, ResultPart, Skipped, ToolResult};
@@ -129,7 +130,7 @@ fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result
         let part = if total > MAX_TOTAL_BYTES {
             Err("the files before it already fill the answer".to_owned())
         } else {
-            read_one(path, args)
+            read_one(path, args, ctx)
         };
         match part {
             Ok(part) => {
@@ -155,8 +156,9 @@ fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result
     Ok(ToolResult::new(ResultContent::Parts(parts), Display::Files { summary, files: read, skipped }))
 }
 
-fn read_one(path: &Path, args: &Args) -> Result<ResultPart, String> {
-    match content::load(path, Window::default()).map_err(|failure| failure.message)? {
+fn read_one(path: &Path, args: &Args, ctx: &ToolContext) -> Result<ResultPart, String> {
+    let loaded = disk::found(path, &ctx.workspace).and_then(|real| content::load(&real, Window::default()));
+    match loaded.map_err(|failure| failure.message)? {
         FileContent::Text(text) => {
             let notice = if text.is_whole() {
                 String::new()

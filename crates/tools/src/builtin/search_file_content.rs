@@ -262,7 +262,7 @@ fn include_set(args: &Args, base: &Path) -> Result<Option<GlobSet>, ToolFailure>
 }
 
 fn search_file(query: &Query, path: &Path, limit: u64, ctx: &ToolContext) -> Result<Vec<Line>, ToolFailure> {
-    let (file, _) = disk::open_regular(path)?;
+    let (file, _) = disk::open_regular(&disk::found(path, &ctx.workspace)?)?;
     let mut collector =
         Collector { lines: Vec::new(), left: query.per_file.min(limit), unwanted: query.unwanted.as_ref(), ctx };
     SearcherBuilder::new()

@@ -159,3 +159,43 @@ async fn calls_are_described_in_a_line() {
     assert_eq!(describe("web_fetch", json!({ "prompt": "read https://a.com/x." })), "Fetching https://a.com/x");
     assert_eq!(describe("glob", json!({ "bad": 1 })), "{\"bad\":1}");
 }
+
+/// Between a look at a path and the act, somebody swaps a directory for a link that leads out, and back, all the time.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_swapped_directory_leads_nothing_out() {
+    use rustix::fs::{CWD, RenameFlags};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    struct Over<'o>(&'o AtomicBool);
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let project = Project::with(&[("sub/f.txt", "own")]);
+    fs::write(project.outside.join("f.txt"), "secret").unwrap();
+    let (root, outside, over) = (project.root.clone(), project.outside.clone(), AtomicBool::new(false));
+    std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
+    let before = fs::read_dir(&outside).unwrap().count();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let (sub, link) = (root.join("sub"), root.join("link"));
+                rustix::fs::renameat_with(CWD, &sub, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        // Also if an assertion fails.
+        let _over = Over(&over);
+        let calls = async {
+            for at in 0..300 {
+                let read = project.call("read_file", json!({ "file_path": "sub/f.txt" })).await;
+                assert!(!read.to_json().to_string().contains("secret"), "{at}");
+                let args = json!({ "file_path": format!("sub/new{at}.txt"), "content": "x" });
+                project.call("write_file", args).await;
+            }
+        };
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(calls));
+    });
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), before);
+    assert_eq!(fs::read_to_string(outside.join("f.txt")).unwrap(), "secret");
+}

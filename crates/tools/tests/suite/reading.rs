@@ -199,3 +199,17 @@ async fn a_directory_is_listed() {
     let (kind, _) = project.refused("list_directory", json!({ "dir_path": ".", "ignore": ["{"] })).await;
     assert_eq!(kind, ToolErrorKind::InvalidToolParams);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn links_that_stay_inside_are_read_and_searched() {
+    use std::os::unix::fs::symlink;
+    let project = Project::with(&[("real.txt", "needle")]);
+    symlink("real.txt", project.root.join("link.txt")).unwrap();
+    symlink(project.outside.join("secret"), project.root.join("out.txt")).unwrap();
+    fs::write(project.outside.join("secret"), "needle outside").unwrap();
+    let read = project.told("read_many_files", json!({ "include": ["*.txt"] })).await;
+    assert_eq!(read.matches("needle").count(), 2, "{read}");
+    let found = project.told("search_file_content", json!({ "pattern": "needle" })).await;
+    assert!(found.contains("link.txt") && found.contains("real.txt") && !found.contains("out.txt"), "{found}");
+}

@@ -1,0 +1,30 @@
+//! Files by their paths, where directories cannot be held open.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use crate::{Links, Privacy};
+
+pub(crate) fn replace(path: &Path, bytes: &[u8], _: Privacy, _: Links) -> io::Result<()> {
+    let directory = path.parent().ok_or(ErrorKind::IsADirectory)?;
+    fs::create_dir_all(directory)?;
+    let existing = match fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file")),
+        Ok(found) => {
+            // Renaming over a file asks nobody whether it may be written; opening it does.
+            OpenOptions::new().write(true).open(path)?;
+            Some(found)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let mut draft = tempfile::Builder::new().prefix(".hookwright-").suffix(".tmp").tempfile_in(directory)?;
+    draft.write_all(bytes)?;
+    if let Some(existing) = existing {
+        draft.as_file().set_permissions(existing.permissions())?;
+    }
+    draft.as_file().sync_all()?;
+    draft.persist(path).map(drop).map_err(|error| error.error)
+}
