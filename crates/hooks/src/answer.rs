@@ -252,7 +252,11 @@ fn no_text(text: &str) -> Option<&'static str> {
 }
 
 /// A guard's no must be heard: an answer that seems to say something which does not count is a failure.
-pub(crate) fn hear_guard(reading: &mut Reading, end: &End, stdout: &Captured) {
+pub(crate) fn hear_guard(kind: EventKind, reading: &mut Reading, end: &End, stdout: &Captured) {
+    // After AfterAgent a no is another turn, and whoever cancels wants none.
+    if *end == End::Cancelled && kind.can(Power::Deny) && kind != EventKind::AfterAgent {
+        reading.answer = Answer::deny("the turn was cancelled before a guard had judged");
+    }
     if *end != End::Exited(0) || reading.answer.ends_plan() {
         return;
     }

@@ -11,7 +11,7 @@ use crate::registry::{Hook, HookState, Registry, Source};
 pub enum Change {
     /// It was not there.
     Added,
-    /// It runs something else, or at another time, or for longer.
+    /// It runs something else, or at another time, or its end means something else.
     Changed,
     /// It runs again.
     SwitchedOn,
@@ -56,9 +56,9 @@ impl Registry {
             let change = match before.get(&key(hook)) {
                 None => Some(Change::Added),
                 Some((old, _))
-                    if old.command() != hook.command()
-                        || old.matcher_text != hook.matcher_text
-                        || old.timeout != hook.timeout =>
+                    if old.declaration() != hook.declaration()
+                        || old.env() != hook.env()
+                        || old.is_guard() != hook.is_guard() =>
                 {
                     Some(Change::Changed)
                 }
@@ -104,6 +104,20 @@ mod tests {
         ];
         assert_eq!(found, expected.map(|(name, change)| (name.to_owned(), change)));
         assert!(before.differences(&before).is_empty());
+    }
+
+    #[test]
+    fn a_guard_that_is_none_any_more_has_changed() {
+        let of = |more: &str| {
+            let hook = format!(r#"{{"type": "command", "name": "g", "command": "x"{more}}}"#);
+            let text = format!(r#"{{"hooks": {{"BeforeTool": [{{"hooks": [{hook}]}}]}}}}"#);
+            Registry::new(vec![declare(&Layer::new(Source::User, "f".as_ref(), &text))])
+        };
+        let before = of(r#", "guard": true"#);
+        for after in [of(""), of(r#", "guard": true, "env": {"A": "1"}"#), of(r#", "guard": true, "onError": "allow""#)]
+        {
+            assert_eq!(before.differences(&after)[0].change, Change::Changed);
+        }
     }
 
     #[test]

@@ -230,7 +230,7 @@ impl Firing {
             answer::keep_offered(&mut reading, &finished.stdout, &self.offered);
         }
         if hook.is_guard() {
-            answer::hear_guard(&mut reading, &finished.end, &finished.stdout);
+            answer::hear_guard(self.kind, &mut reading, &finished.end, &finished.stdout);
         }
         match hook.runs_beside() {
             true => answer::without_a_say(&mut reading),

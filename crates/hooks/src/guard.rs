@@ -68,6 +68,9 @@ pub enum WhyUnarmed {
     /// The file that held it when it was last read can't be read now. Known to whoever reads files.
     #[error("the settings that held it can't be read")]
     FileBroken,
+    /// It belongs to an extension that the command line leaves out. Known to whoever reads the command line.
+    #[error("the command line leaves its extension {0} out")]
+    LeftOut(String),
     /// It stands in a folder that is not trusted. Known to whoever knows of trust.
     #[error("this folder is not trusted")]
     FolderUntrusted,
@@ -84,6 +87,7 @@ impl WhyUnarmed {
             WhyUnarmed::Broken(_) => "broken",
             WhyUnarmed::Missing(_) => "missing",
             WhyUnarmed::FileBroken => "file_broken",
+            WhyUnarmed::LeftOut(_) => "left_out",
             WhyUnarmed::FolderUntrusted => "folder_untrusted",
         }
     }
@@ -98,6 +102,9 @@ impl WhyUnarmed {
             WhyUnarmed::Broken(_) => "correct its declaration; hookwright hooks validate says more".to_owned(),
             WhyUnarmed::Missing(_) => "add the hook, or take its name out of `hooksConfig.required`".to_owned(),
             WhyUnarmed::FileBroken => "correct the file; hookwright hooks validate says where it is wrong".to_owned(),
+            WhyUnarmed::LeftOut(extension) => {
+                format!("let -e name {extension} too, or list it in `extensions.disabled` of your settings")
+            }
             WhyUnarmed::FolderUntrusted => {
                 "trust the folder (hookwright hooks trust --folder), or for once give --skip-trust".to_owned()
             }
@@ -145,7 +152,7 @@ impl Registry {
         let required = self.required().filter(|one| here(&&one.place)).map(|one| (one.name.as_str(), one.place.line));
         let mut guards: Vec<_> = declared.chain(required).map(|(name, line)| (name.to_owned(), line)).collect();
         guards.sort();
-        guards.dedup_by(|one, other| one.0 == other.0);
+        guards.dedup();
         guards
     }
 

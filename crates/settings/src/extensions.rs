@@ -39,6 +39,8 @@ pub struct Extension {
     pub path: PathBuf,
     /// Whether what it brings counts here.
     pub active: bool,
+    /// Whether it would be active if it were not for the command line.
+    pub left_out: bool,
     /// Its context files that are there.
     pub context_files: Vec<PathBuf>,
     /// Its MCP servers, with variables filled in.
@@ -159,7 +161,9 @@ fn read(
     let servers = last(&root, "mcpServers").filter(|servers| matches!(servers.value, Node::Object(_)));
     let servers = servers.map(|servers| filled(&servers.value)).and_then(|servers| servers.as_object().cloned());
     Some(Extension {
-        active: is_active(&name, around, rules),
+        active: is_active(&name, around, around.choice, rules),
+        left_out: !is_active(&name, around, around.choice, rules)
+            && is_active(&name, around, &ExtensionChoice::Enabled, rules),
         context_files: context_files(manifest.strings("contextFileName"), &path),
         exclude_tools: manifest.strings("excludeTools").unwrap_or_default(),
         mcp_servers: servers.unwrap_or_default(),
@@ -253,8 +257,8 @@ fn enablement(paths: &Paths, diagnostics: &mut Vec<Diagnostic>) -> Map<String, V
     })
 }
 
-fn is_active(name: &str, around: &Surroundings<'_>, rules: &Map<String, Value>) -> bool {
-    match around.choice {
+fn is_active(name: &str, around: &Surroundings<'_>, choice: &ExtensionChoice, rules: &Map<String, Value>) -> bool {
+    match choice {
         ExtensionChoice::None => false,
         ExtensionChoice::Only(names) => names.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)),
         ExtensionChoice::Enabled if around.disabled.iter().any(|disabled| disabled.eq_ignore_ascii_case(name)) => false,

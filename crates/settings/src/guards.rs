@@ -1,7 +1,7 @@
 //! Which guards each settings file held when it was last read, on disk: so that a file which can't be read any more, or that
 //! trust keeps out, is known to have held some. What follows from that is the session's work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hookwright_hooks::{Diagnostic, Layer, Registry, Severity, Unarmed, WhyUnarmed, declare};
@@ -100,8 +100,11 @@ impl Record {
         counts
             .flat_map(|file| {
                 let now = Known::all(registry, &file.path);
-                let gone = self.of(&file.path).iter().filter(move |was| now.iter().all(|one| one.name != was.name));
-                gone.map(|was| Notice::GuardGone { guard: was.name.clone(), file: file.path.clone() })
+                let was = self.of(&file.path);
+                let count = |all: &[Known], name: &str| all.iter().filter(|one| one.name == name).count();
+                let names: BTreeSet<&str> = was.iter().map(|one| one.name.as_str()).collect();
+                let gone = names.into_iter().filter(move |name| count(&now, name) < count(was, name));
+                gone.map(|name| Notice::GuardGone { guard: name.to_owned(), file: file.path.clone() })
             })
             .collect()
     }

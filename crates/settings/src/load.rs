@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
     Action, CommandFiles, Declared, Diagnostic, Fingerprinted, Hook, HookState, Layer, Places, Redaction, Registry,
-    Source, Surroundings, Unarmed, Whereabouts, declare, declare_document,
+    Source, Surroundings, Unarmed, Whereabouts, WhyUnarmed, declare, declare_document,
 };
 use serde_json::Map;
 
@@ -213,7 +213,8 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let mut notices = notices(&project, &paths, &registry, &reviews);
     let with_hooks: Vec<SettingsFile> = files.iter().cloned().chain(files_of_extensions(&extensions)).collect();
     notices.extend(known.gone(&with_hooks, &registry));
-    let asleep = known.asleep(&with_hooks);
+    let mut asleep = known.asleep(&with_hooks);
+    asleep.extend(extensions.iter().filter(|one| one.left_out).flat_map(guards_left_out));
     trust::hold(&mut registry, &reviews);
     let redaction = settings.security.redaction.clone();
     let Worlds { own: own_world, session: world } = worlds;
@@ -396,6 +397,15 @@ fn declare_extension(extension: &Extension) -> Declared {
         Ok(None) => Declared::empty(Source::Extension(extension.name.clone()), Vec::new()),
         Err(error) => Declared::empty(Source::Extension(extension.name.clone()), vec![error.diagnostic()]),
     }
+}
+
+/// The guards of an extension that the command line leaves out.
+fn guards_left_out(extension: &Extension) -> Vec<Unarmed> {
+    let file = extension.hooks_file();
+    let guards = Registry::new(vec![declare_extension(extension)]).guards_of(&file);
+    let why = || WhyUnarmed::LeftOut(extension.name.clone());
+    let unarmed = |(name, line)| Unarmed { name, file: Some(file.clone()), line: Some(line), why: why() };
+    guards.into_iter().map(unarmed).collect()
 }
 
 /// The hooks files of active extensions.

@@ -385,3 +385,20 @@ async fn cancelling_a_turn_does_not_end_a_hook_beside_it() {
     world.write("go", "");
     eventually("it finishes", || world.path("done").exists()).await;
 }
+
+#[tokio::test]
+async fn a_guard_that_a_cancel_ends_has_not_agreed() {
+    let world = World::new();
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let ends = cancel.clone();
+    let engine = world.settings(guard("echo $$ > pid; exec sleep 60", json!({}))).build();
+    let event = tool_call();
+    let (outcome, ()) = within(async {
+        tokio::join!(engine.fire_until(&event, &cancel), async {
+            world.pid("pid").await;
+            ends.cancel();
+        })
+    })
+    .await;
+    assert_eq!(denied(&outcome), "the turn was cancelled before a guard had judged");
+}

@@ -290,3 +290,117 @@ fn a_new_guard_is_written_and_awake() {
     let run = sandbox.run(&["hooks", "new", "other", "--event", "SessionEnd", "--guard"]).exits(1);
     has(&run.stderr, "SessionEnd can't be denied");
 }
+
+/// Installs an extension with these hooks.
+fn extension(sandbox: &Sandbox, hooks: &Value) {
+    let folder = sandbox.home().join(".gemini/extensions/ext");
+    std::fs::create_dir_all(folder.join("hooks")).unwrap();
+    std::fs::write(folder.join("gemini-extension.json"), r#"{"name": "ext", "version": "1.0.0"}"#).unwrap();
+    std::fs::write(folder.join("hooks/hooks.json"), hooks.to_string()).unwrap();
+}
+
+#[test]
+fn leaving_out_an_extension_does_not_leave_out_its_guards() {
+    let sandbox = crate::sandbox();
+    extension(&sandbox, &guarded(&[guard("theirs", NO)]));
+    has(&prompt(&sandbox, "go", &writes(), &[]).exits(0).stderr, "guarded");
+    for choice in ["none", "other"] {
+        let run = prompt(&sandbox, "go", &writes(), &["-e", choice]).exits(52);
+        has(&run.stderr, "guard theirs (");
+        has(&run.stderr, "the command line leaves its extension ext out");
+        assert!(!sandbox.has("a.txt"), "{choice}");
+    }
+    // Whoever does not want it says so for good.
+    sandbox.user_settings(&json!({"extensions": {"disabled": ["ext"]}}));
+    prompt(&sandbox, "go", &writes(), &["-e", "none"]).exits(0);
+    assert!(sandbox.has("a.txt"));
+}
+
+#[test]
+fn an_extensions_broken_hooks_are_known_to_have_held_guards() {
+    let sandbox = crate::sandbox();
+    extension(&sandbox, &guarded(&[guard("theirs", NO)]));
+    has(&prompt(&sandbox, "go", &writes(), &[]).exits(0).stderr, "guarded");
+    let file = sandbox.home().join(".gemini/extensions/ext/hooks/hooks.json");
+    std::fs::write(file, "{").unwrap();
+    let run = prompt(&sandbox, "go", &writes(), &[]).exits(52);
+    has(&run.stderr, "guard theirs (");
+    has(&run.stderr, "the settings that held it can't be read");
+    assert!(!sandbox.has("a.txt"));
+}
+
+#[test]
+fn a_guard_does_not_run_beside_its_event() {
+    let sandbox = crate::sandbox();
+    let mut both = guard("both", NO);
+    both["async"] = json!(true);
+    sandbox.settings(&guarded(&[both]));
+    let run = prompt(&sandbox, "go", &writes(), &[]).exits(0);
+    has(&run.stderr, "a guard can't run beside its event");
+    has(&run.stderr, "Tool execution blocked: guarded");
+    assert!(!sandbox.has("a.txt"));
+}
+
+#[test]
+fn a_guards_answer_that_is_nearly_a_no_is_not_a_yes() {
+    let near = r#"cat > /dev/null; echo '{"decison": "deny"}'"#;
+    let utf16 = r"cat > /dev/null; printf '{\000}\000'";
+    for (command, expected) in [(near, "did it mean `decision`?"), (utf16, "holds NUL bytes")] {
+        let sandbox = crate::sandbox();
+        sandbox.settings(&guarded(&[guard("mumbles", command)]));
+        let run = prompt(&sandbox, "go", &writes(), &[]).exits(0);
+        has(&run.stderr, "Tool execution blocked: hook mumbles ");
+        has(&run.stderr, expected);
+        assert!(!sandbox.has("a.txt"));
+    }
+}
+
+#[test]
+fn a_project_makes_nobodys_hook_more_lenient() {
+    let failing = |more: Value| {
+        let mut hook = json!({"type": "command", "name": "check", "command": "cat > /dev/null; exit 1"});
+        hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        guarded(&[hook])
+    };
+    let lenient = json!({"hooksConfig": {"onError": "allow"}});
+    let strict = json!({"hooksConfig": {"onError": "block"}});
+    for (user, project) in [
+        (failing(json!({"onError": "block"})), lenient.clone()),
+        (failing(json!({"onError": {"exit": "block"}})), failing(json!({"onError": "allow", "timeout": 50}))),
+        (strict, failing(json!({"onError": "allow"}))),
+        (failing(json!({})), json!({"hooksConfig": {"onError": "block"}})),
+    ] {
+        let sandbox = crate::sandbox();
+        sandbox.user_settings(&user);
+        sandbox.settings(&project);
+        has(
+            &prompt(&sandbox, "go", &writes(), &[]).exits(0).stderr,
+            "Tool execution blocked: hook check exited with code 1",
+        );
+        assert!(!sandbox.has("a.txt"), "{user} {project}");
+    }
+}
+
+#[test]
+fn keys_that_change_nothing_are_no_warnings_and_enabled_false_counts() {
+    let sandbox = crate::sandbox();
+    let common = json!({"type": "command", "name": "common", "command": "true", "enabled": true, "async": false,
+        "shell": "bash", "statusMessage": "checks", "$schema": "x"});
+    let off = json!({"type": "command", "name": "off", "command": NO, "enabled": false});
+    let mut settings = guarded(&[common, off]);
+    settings["$schema"] = json!("https://example.com/schema.json");
+    sandbox.settings(&settings);
+    has(&sandbox.run(&["hooks", "validate"]).exits(0).stdout, "no problems");
+    has(&sandbox.run(&["hooks", "list"]).exits(0).stdout, "disabled: by project settings");
+    prompt(&sandbox, "go", &writes(), &[]).exits(0);
+    assert!(sandbox.has("a.txt"));
+}
+
+#[test]
+fn machines_are_told_of_settings_that_cannot_be_read() {
+    let sandbox = crate::sandbox();
+    sandbox.write(".gemini/settings.json", "{");
+    let error = prompt(&sandbox, "go", &writes(), &["-o", "json"]).exits(52).json()["error"].clone();
+    assert_eq!((&error["type"], &error["code"]), (&json!("unguarded"), &json!(52)));
+    has(error["hint"].as_str().unwrap(), "--ignore-broken-settings");
+}
