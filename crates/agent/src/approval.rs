@@ -3,6 +3,7 @@
 //! Decides only; asking the user is `call.rs`, and hooks have had their say before this.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hookwright_hooks::shell::{Fit, Naming, Parts, parts, sole_command, sole_program};
@@ -132,6 +133,11 @@ impl Approvals {
     /// Other files that no tool changes unasked, from the next call on.
     pub fn set_protected(&self, protected: Protected) {
         *self.protected.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(protected);
+    }
+
+    /// The whole of a protected path that was told to people.
+    pub(crate) fn protected_path(&self, told: &str) -> PathBuf {
+        self.protected.read().unwrap_or_else(PoisonError::into_inner).whole(told)
     }
 
     /// Lets calls like this one run unasked from now on.

@@ -1,6 +1,7 @@
 //! One tool call's life: schema, BeforeTool, approval, Notification, execution, AfterTool, tail call.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use crate::approval::{Flags, Judgement, Permission};
 use crate::ask::ask;
 use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, ToolEnd, ToolStart};
 use crate::panics::run_tool;
+use crate::protect::settle;
 use crate::scope::Scope;
 use crate::search::Search;
 use crate::services::{Interaction, Services};
@@ -48,6 +50,8 @@ struct Call<'a> {
     original: Option<String>,
     rewritten: Vec<String>,
     decision: Option<CallDecision>,
+    /// The protected file that the user lets it change.
+    allowed: Option<PathBuf>,
     scope: &'a Scope,
 }
 
@@ -96,6 +100,7 @@ pub(crate) async fn run(
         original: None,
         rewritten: Vec::new(),
         decision: None,
+        allowed: None,
         scope,
     };
     let mut depth = 0;
@@ -103,7 +108,9 @@ pub(crate) async fn run(
         // What a hook chose is not the model's choice any more.
         let choice = choice.filter(|_| depth == 0);
         let span = tracing::info_span!("call", id = next.id, tool = next.name);
-        let tail = match next.run(choice).instrument(span.clone()).await {
+        let ran = next.run(choice).instrument(span.clone()).await;
+        settle(services, scope).await;
+        let tail = match ran {
             Ran::Done(finished) => return span.in_scope(|| next.conclude(call, *finished)),
             Ran::Replaced(tail) if depth >= TAIL_CALLS => {
                 let message =
@@ -121,6 +128,7 @@ pub(crate) async fn run(
             original: Some(call.name.clone()),
             rewritten: Vec::new(),
             decision: None,
+            allowed: None,
             ..next
         };
     }
@@ -275,7 +283,10 @@ impl Call<'_> {
             // What is asked about every time is granted for no session.
             let reply =
                 if protected.is_some() && reply == ApprovalReply::Session { ApprovalReply::Once } else { reply };
-            let Some(args) = self.take_reply(reply)? else { return Ok(()) };
+            let Some(args) = self.take_reply(reply)? else {
+                self.allowed = protected.map(|path| self.services.approvals.protected_path(&path));
+                return Ok(());
+            };
             self.edit(args.clone())?;
             asked_by = self.before_tool().await?;
             let permission = self.services.approvals.decide(&self.name, tool.kind(), &self.args);
@@ -283,7 +294,10 @@ impl Call<'_> {
             match permission {
                 Permission::Refused(reason) => return Err(self.refuse(format!("Tool execution blocked: {reason}"))),
                 Permission::Denied(words) => return Err(self.refuse(words)),
-                _ if self.args == args => return Ok(()),
+                _ if self.args == args => {
+                    self.allowed = protected.map(|path| self.services.approvals.protected_path(&path));
+                    return Ok(());
+                }
                 Permission::Granted | Permission::Ask | Permission::Protected(_) => {}
             }
         }
@@ -358,7 +372,13 @@ impl Call<'_> {
         context.output = OutputSink::new(move |text| {
             events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });
         });
-        run_tool(tool, &args, &context).await
+        let result = {
+            let window = || self.services.guards.call(self.allowed.clone());
+            let _window = (!tool.kind().is_harmless()).then(window);
+            run_tool(tool, &args, &context).await
+        };
+        settle(self.services, self.scope).await;
+        result
     }
 
     /// AfterTool: may hide the result, add to it, or put another tool in its place.

@@ -10,6 +10,7 @@ use hookwright_tools::{CommandEnd, Display, ToolErrorKind, ToolKind};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
+use crate::protect::GuardChange;
 use crate::session::Reply;
 
 /// Something that happened.
@@ -95,6 +96,9 @@ pub enum AgentEvent {
     },
     /// The user must be asked. Dropping the reply is a no.
     Approval(Box<ApprovalRequest>, oneshot::Sender<ApprovalReply>),
+    /// The agent changed what guards are made of, and the user is asked whether that is fine. Dropping the reply leaves it
+    /// distrusted.
+    GuardsChanged(Vec<GuardChange>, oneshot::Sender<GuardReply>),
     /// A request goes to the model.
     ModelRequest {
         /// The request, as sent.
@@ -361,6 +365,15 @@ impl ApprovalReply {
             ApprovalReply::Cancel => "cancel",
         }
     }
+}
+
+/// The user's word on what the agent changed of the guards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardReply {
+    /// It is fine, and counts from now on.
+    Trust,
+    /// It is not: hooks that depend on it do not run, and deny what they can.
+    Leave,
 }
 
 /// How bad an end is.

@@ -34,11 +34,11 @@ pub use agent::{Agent, EndReason, StartSource};
 pub use approval::{Approvals, Flags, Judgement, Permission, ToolLimits, session_grant};
 pub use door::Door;
 pub use event::{
-    Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, Gravity, ToolEnd,
-    ToolStart, TurnEnd,
+    Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, Gravity, GuardReply,
+    ToolEnd, ToolStart, TurnEnd,
 };
 pub use events::{EventStream, Events};
 pub use hookwright_settings::ApprovalMode;
 pub use policy::{Decision, Policy, PolicyError, PolicyFiles, Rule, Tier, check_policy, load_policies};
-pub use protect::Protected;
+pub use protect::{GuardChange, Guards, Protected};
 pub use services::{HookEvents, Interaction, Services};

@@ -11,6 +11,7 @@ use crate::approval::Approvals;
 use crate::door::Door;
 use crate::event::AgentEvent;
 use crate::events::Events;
+use crate::protect::Guards;
 use crate::scope::Scope;
 
 /// Whether there is somebody to ask.
@@ -35,6 +36,8 @@ pub struct Services {
     pub hooks: HookEngine,
     /// What runs unasked.
     pub approvals: Approvals,
+    /// What the hooks are made of, under watch.
+    pub guards: Arc<Guards>,
     /// Where to tell of things.
     pub events: Events,
     /// Held by whoever asks the user: one question at a time, whatever runs side by side.
@@ -63,7 +66,10 @@ impl Services {
 
     /// The same without waiting for anybody: a session's end does not depend on who reads of it.
     pub(crate) async fn fire_now<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
+        // Nothing runs, nothing changes.
+        let window = self.hooks.plan(E::KIND, event.subject()).map(|_| self.guards.hooks());
         let outcome = self.hooks.fire_in(event, scope.turn_id.as_ref(), &scope.cancel).await;
+        drop(window);
         self.pass_on::<E>(&outcome.messages, &outcome.warnings);
         outcome
     }

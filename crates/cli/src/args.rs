@@ -293,7 +293,7 @@ pub(crate) enum HooksCommand {
     EnableAll,
     /// Disable every hook.
     DisableAll,
-    /// Trust new and changed project hooks, or show which wait for it.
+    /// Trust new and changed project hooks and what agents changed of the guards, or show which wait for it.
     #[command(
         after_help = "Examples:\n  hookwright hooks trust            show what is new or changed\n  hookwright hooks trust guard      trust one hook\n  hookwright hooks trust --all      trust all of them\n  hookwright hooks trust --folder   trust this folder"
     )]
@@ -301,7 +301,7 @@ pub(crate) enum HooksCommand {
         /// The hook's name, or its command.
         #[arg(conflicts_with = "all")]
         name: Option<String>,
-        /// Trust all of the project's hooks.
+        /// Trust all of the project's hooks, and what agents changed of the guards.
         #[arg(long)]
         all: bool,
         /// Trust the project's folder itself, so that its settings and hooks are loaded.

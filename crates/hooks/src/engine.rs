@@ -20,6 +20,7 @@ use crate::plan::{Plan, Planner};
 use crate::ready::NotReady;
 use crate::registry::{Hook, Registry, SwitchError};
 use crate::run::{Limits, Places, Runners, Surroundings};
+use crate::sentry::Sentry;
 use crate::spot::{Home, Spot};
 
 /// The hook engine of one session. Cheap to clone; clones share everything.
@@ -33,6 +34,7 @@ struct Shared {
     home: RwLock<Arc<Home>>,
     runners: RwLock<Arc<Runners>>,
     observers: Arc<[Arc<dyn Observer>]>,
+    sentry: Option<Arc<dyn Sentry>>,
     /// How many events have had hooks to run.
     fired: AtomicU64,
     beside: Beside,
@@ -58,6 +60,7 @@ pub struct Builder {
     places: Places,
     limits: Limits,
     observers: Vec<Arc<dyn Observer>>,
+    sentry: Option<Arc<dyn Sentry>>,
 }
 
 impl Builder {
@@ -96,6 +99,13 @@ impl Builder {
         self
     }
 
+    /// Somebody who is asked before every run.
+    #[must_use]
+    pub fn sentry(mut self, sentry: Arc<dyn Sentry>) -> Self {
+        self.sentry = Some(sentry);
+        self
+    }
+
     /// The engine.
     pub fn build(self) -> HookEngine {
         HookEngine {
@@ -104,6 +114,7 @@ impl Builder {
                 home: RwLock::new(Arc::new(Home::new(self.session))),
                 runners: RwLock::new(Arc::new(Runners::new(self.places, self.limits))),
                 observers: self.observers.into(),
+                sentry: self.sentry,
                 fired: AtomicU64::new(0),
                 beside: Beside::default(),
             }),
@@ -120,6 +131,7 @@ impl HookEngine {
             places: Places::default(),
             limits: Limits::default(),
             observers: Vec::new(),
+            sentry: None,
         }
     }
 
@@ -179,6 +191,7 @@ impl HookEngine {
             session: Arc::new(self.spot()),
             runners: self.runners(),
             observers: self.shared.observers.clone(),
+            sentry: self.shared.sentry.clone(),
             cancel: cancel.clone(),
             beside: self.shared.beside.clone(),
         })

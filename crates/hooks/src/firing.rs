@@ -15,6 +15,7 @@ use crate::outcome::Said;
 use crate::plan::{Plan, Planner};
 use crate::registry::{FailureAction, Hook, Registry};
 use crate::run::{RunEnd, Runners};
+use crate::sentry::Sentry;
 use crate::spot::Spot;
 
 /// Everything that the runs of one event share. Cheap to clone: every run takes one along.
@@ -30,6 +31,7 @@ pub(crate) struct Firing {
     pub(crate) session: Arc<Spot>,
     pub(crate) runners: Arc<Runners>,
     pub(crate) observers: Arc<[Arc<dyn Observer>]>,
+    pub(crate) sentry: Option<Arc<dyn Sentry>>,
     pub(crate) cancel: CancellationToken,
     pub(crate) beside: Beside,
 }
@@ -208,7 +210,14 @@ impl Firing {
         let (belongs, total) = (&self.belongs, self.plan.hooks.len().max(id.position));
         let start = RunStart { id, belongs, event: self.kind, hook: hook.id(), source: &hook.source, total };
         self.observers.iter().for_each(|observer| observer.started(&start));
+        let distrust = self.sentry.as_ref().and_then(|sentry| sentry.challenge(hook).err()).map(|why| {
+            // Whoever took the directory away took the guards too, and that says more.
+            self.session.complaint().map_or_else(|| why.clone(), |complaint| format!("{complaint}, and {why}"))
+        });
         let (mut finished, input) = match input {
+            Ok(input) if let Some(message) = distrust.clone() => {
+                (RunEnd::not_run(End::NotStarted { code: 126, message }), input)
+            }
             Ok(input) if let Some(why) = self.plan.closed.get(&at) => {
                 let message = format!("it waits for your trust ({why})");
                 (RunEnd::not_run(End::NotStarted { code: 126, message }), input)
@@ -235,6 +244,9 @@ impl Firing {
         match hook.runs_beside() {
             true => answer::without_a_say(&mut reading),
             false => apply_failure_policy(self.kind, hook, self.planner.registry(), &mut reading),
+        }
+        if let Some(why) = distrust {
+            refuse(self.kind, hook, why, &mut reading);
         }
         note_dropped_output(&finished, &mut reading);
         let mut report = self.report(hook, id, input.len(), finished, &mut reading);
@@ -346,6 +358,15 @@ fn apply_failure_policy(kind: EventKind, hook: &Hook, registry: &Registry, readi
     };
     reading.answer.decision = Some(decision);
     reading.answer.reason = Some(format!("hook {} {text}", hook.id()));
+}
+
+/// A hook that is not what the user trusts does not run; what it could have denied is denied.
+fn refuse(kind: EventKind, hook: &Hook, why: String, reading: &mut Reading) {
+    if kind.can(Power::Deny) && !hook.runs_beside() {
+        reading.answer.decision = Some(Decision::Deny);
+        reading.answer.reason = Some(format!("hook {} did not run: {why}", hook.id()));
+    }
+    reading.troubles = vec![Trouble { cause: None, text: format!("did not run: {why}") }];
 }
 
 /// Output over the bound is never dropped silently.

@@ -71,6 +71,7 @@ mod registry;
 mod run;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod sentry;
 pub mod shell;
 mod spot;
 mod tool_names;
@@ -102,4 +103,5 @@ pub use registry::{
     Action, CommandAction, Duty, FailureAction, Hook, HookFunction, HookState, OnError, Registry, Source, SwitchError,
 };
 pub use run::{Limits, Places, Surroundings};
+pub use sentry::Sentry;
 pub use tool_names::{canonical_tool_name, known_tools};

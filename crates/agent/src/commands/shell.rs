@@ -13,6 +13,7 @@ use super::template::Segment;
 use crate::approval::{Flags, Permission};
 use crate::ask::ask;
 use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest};
+use crate::protect::settle;
 use crate::scope::Scope;
 use crate::services::{Interaction, Services};
 
@@ -160,7 +161,11 @@ impl BlockRunner<'_> {
         self.services.events.send(AgentEvent::Note(told));
         let mut context = self.services.context();
         context.cancel = self.scope.cancel.clone();
-        let result = self.tool.run(&args, &context).await;
+        let result = {
+            let _window = self.services.guards.call(None);
+            self.tool.run(&args, &context).await
+        };
+        settle(self.services, self.scope).await;
         if self.scope.is_cancelled() {
             return Err(CommandError::Cancelled);
         }

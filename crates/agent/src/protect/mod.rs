@@ -1,7 +1,14 @@
 //! The agent cannot touch its own guards. Which files those are made of is `paths.rs`; asking before a tool changes one of
-//! them is `approval.rs` and `call.rs`.
+//! them is `approval.rs` and `call.rs`. That anything else changed one is noticed in `guards.rs`, told and asked about in
+//! `settle.rs`.
 
 mod globs;
+mod guards;
 mod paths;
+mod settle;
+mod watched;
 
+pub(crate) use guards::guard_files;
+pub use guards::{GuardChange, Guards};
 pub use paths::Protected;
+pub(crate) use settle::{settle, settle_at_the_end};

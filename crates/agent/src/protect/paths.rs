@@ -63,7 +63,9 @@ impl Protected {
         if kind != ToolKind::Edit && tool != "save_memory" {
             return None;
         }
-        let workspace = self.workspace.as_ref()?;
+        let home = self.workspace.as_ref()?;
+        let moved = home.moved();
+        let workspace = moved.as_ref().unwrap_or(home);
         let named = |key: &str| args.get(key).and_then(Value::as_str).into_iter().collect::<Vec<_>>();
         let asked = match tool {
             "save_memory" => vec![self.memory_file.to_str()?],
@@ -77,7 +79,10 @@ impl Protected {
                 Err(_) => return None,
             };
             let written = hookwright_hooks::shell::normalized(&workspace.directory().join(asked));
-            [real, written].into_iter().find(|path| self.covers(path))
+            // In a project that was moved, what was protected in its old place still is.
+            let old = real.strip_prefix(workspace.directory()).map(|rest| home.directory().join(rest)).ok();
+            let old = old.filter(|_| moved.is_some());
+            [Some(real), Some(written), old].into_iter().flatten().find(|path| self.covers(path))
         })
     }
 
@@ -86,9 +91,24 @@ impl Protected {
         self.globs.adds(path) || (self.is_guard(path) && !self.globs.removes(path))
     }
 
+    /// Whether the user lets tools change a path that would be protected.
+    pub(crate) fn is_given_free(&self, path: &Path) -> bool {
+        self.globs.removes(path) && !self.globs.adds(path)
+    }
+
+    /// Where the project is, if it has been moved.
+    pub(crate) fn moved_to(&self) -> Option<PathBuf> {
+        Some(self.workspace.as_ref()?.moved()?.directory().to_owned())
+    }
+
     /// How a path is told to people: from the project on.
     pub(crate) fn shorten(&self, path: &Path) -> String {
         self.workspace.as_ref().map_or_else(|| path.display().to_string(), |workspace| workspace.shorten(path))
+    }
+
+    /// The whole of a path that was told to people.
+    pub(crate) fn whole(&self, told: &str) -> PathBuf {
+        self.workspace.as_ref().map_or_else(|| told.into(), |workspace| workspace.directory().join(told))
     }
 
     fn is_guard(&self, path: &Path) -> bool {

@@ -56,11 +56,14 @@ impl Conductor {
     fn go_on_with(&mut self, id: String) -> Result<(), SessionError> {
         let view = self.shared.view();
         let options = SessionOptions { resume: Some(id), session_id: None, ..self.options.clone() };
-        let made = open::make(&options, &view.loaded, &view.unarmed(), view.services.events.clone())?;
+        let guards = view.services.guards.clone();
+        let events = view.services.events.clone();
+        let made = open::make(&options, &view.loaded, &view.unarmed(), guards.clone(), events)?;
         let services = made.agent.services();
         services.approvals.set_mode(view.services.approvals.mode());
         // Hooks are as they are now, not as they were when the configuration was read.
         services.hooks.reload(view.services.hooks.registry());
+        guards.arm(&view.loaded, &services.hooks.registry(), &services.tool_context.background);
         self.begin(Job::Resume(Box::new(made.agent)));
         Ok(())
     }

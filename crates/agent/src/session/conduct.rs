@@ -19,6 +19,7 @@ use super::{Asked, Shared, When, chats, shell};
 use crate::agent::{Agent, EndReason, StartSource};
 use crate::event::{Activity, AgentEvent, TurnEnd};
 use crate::panics::panic_words;
+use crate::protect::settle_at_the_end;
 use crate::services::{Interaction, Services};
 
 /// How often the configuration is looked at.
@@ -131,6 +132,9 @@ impl Conductor {
             agent.end(reason).await;
             agent.shutdown().await;
         }
+        let services = self.services();
+        settle_at_the_end(&services);
+        services.guards.close();
     }
 
     fn is_over(&self) -> bool {

@@ -10,6 +10,7 @@ use hookwright_settings::commands::discover;
 use hookwright_settings::edit::{Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
 use hookwright_settings::{ApprovalMode, FileState, Loaded, Notice, Review, remember_guards};
+use tokio_util::sync::CancellationToken;
 
 use super::conduct::Conductor;
 use super::open;
@@ -18,7 +19,8 @@ use super::reply::{Reply, Tone};
 use super::watch::Watch;
 use crate::event::AgentEvent;
 use crate::policy::load_policies;
-use crate::protect::Protected;
+use crate::protect::{Protected, settle};
+use crate::scope::Scope;
 use crate::services::Interaction;
 
 impl Conductor {
@@ -58,7 +60,8 @@ impl Conductor {
         }
         let file = self.shared.view().loaded.settings_file().to_owned();
         let verb = if enabled { "enabled" } else { "disabled" };
-        self.reply(match set_disabled(&file, &switched, switch) {
+        let set = self.services().guards.own_change(|| set_disabled(&file, &switched, switch));
+        self.reply(match set {
             Ok(_) => Reply::plain(format!("{verb} {} in {}", switched.join(", "), file.display())),
             Err(error) => Reply::warning(format!("{verb} {} for this session only: {error}", switched.join(", "))),
         });
@@ -69,15 +72,26 @@ impl Conductor {
 
     /// Trusts hooks that wait for it, and those that were only announced.
     fn trust(&mut self, name: Option<&str>) {
+        let guards = self.services().guards.clone();
+        let changes = if name.is_none() { guards.waiting() } else { Vec::new() };
+        if !changes.is_empty() {
+            guards.trust(&changes);
+            let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+            self.reply(Reply::plain(format!("trusted what the agent changed: {}", paths.join(", "))));
+            self.reload(&[]);
+        }
         let loaded = self.shared.view().loaded.clone();
         let wanted = |review: &&Review| name.is_none_or(|name| review.hook.id() == name);
         let chosen: Vec<&Review> = loaded.reviews.iter().filter(wanted).collect();
         let names: Vec<String> =
             chosen.iter().map(|review| format!("{} ({})", review.hook.id(), review.finding)).collect();
+        if chosen.is_empty() && !changes.is_empty() {
+            return;
+        }
         if chosen.is_empty() {
             return self.reply(Reply::aside("there is nothing to trust: no hook is new or changed"));
         }
-        match trust_hooks(&loaded.paths, chosen) {
+        match guards.own_change(|| trust_hooks(&loaded.paths, chosen)) {
             Ok(_) => {
                 self.reply(Reply::plain(format!("trusted {}", names.join(", "))));
                 self.reload(&[]);
@@ -88,6 +102,13 @@ impl Conductor {
 
     /// Looks whether configuration has changed on disk.
     pub(super) fn look(&mut self) {
+        // What the agent changed waits for the user's trust; until then nothing is read again.
+        let services = self.services();
+        if !services.guards.look() {
+            let scope = Scope::outside(&CancellationToken::new());
+            tokio::spawn(async move { settle(&services, &scope).await });
+            return;
+        }
         let changed = self.watch.changed();
         if !changed.is_empty() {
             self.reload(&changed);
@@ -123,6 +144,7 @@ impl Conductor {
         let news = differences(&before.services.hooks.registry(), &registry);
         tracing::debug!(files = ?names, ?news, "the configuration has changed");
         self.watch = Watch::new(&loaded, &self.options.policies);
+        before.services.guards.reload(&loaded, &self.options.policies, &registry);
         before.services.hooks.reload(registry);
         before.services.hooks.set_places(loaded.hook_places());
         before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
@@ -206,7 +228,7 @@ impl Conductor {
         }
         let announced = loaded.reviews.iter().filter(|review| !review.held);
         if announced.clone().next().is_some()
-            && let Err(error) = trust_hooks(&loaded.paths, announced)
+            && let Err(error) = self.services().guards.own_change(|| trust_hooks(&loaded.paths, announced))
         {
             self.reply(Reply::warning(format!("can't remember which hooks were announced: {error}")));
         }

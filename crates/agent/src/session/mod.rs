@@ -25,13 +25,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use hookwright_hooks::Hook;
 use hookwright_settings::commands::{Commands, discover};
+use hookwright_settings::trust::{PendingChange, pending};
 use hookwright_settings::{ApprovalMode, FileState, Loaded, World};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 use crate::agent::EndReason;
 use crate::events::{EventStream, Events};
-use crate::services::Services;
+use crate::protect::{Guards, Protected, guard_files};
+use crate::services::{Interaction, Services};
 use conduct::Conductor;
 
 pub use choose::proxy;
@@ -130,7 +132,8 @@ impl Opened {
             return Err(SessionError::Unguarded(unarmed));
         }
         let (events, stream) = Events::channel();
-        let made = open::make(&options, &loaded, &unarmed, events)?;
+        let guards = Arc::new(watch_guards(&options, &world, &loaded)?);
+        let made = open::make(&options, &loaded, &unarmed, guards, events)?;
         let commands = Arc::new(discover(&loaded.paths, &loaded.project, &loaded.extensions));
         let view = SessionView {
             model: made.agent.model().to_owned(),
@@ -153,6 +156,25 @@ impl Opened {
         let handle = SessionHandle { orders: self.orders, shared: self.conductor.shared.clone() };
         (handle, self.events, tokio::spawn(self.conductor.run()))
     }
+}
+
+/// Begins to watch over what guards are made of. Where an agent has changed some of it and nobody is there to ask, a session
+/// does not start.
+fn watch_guards(options: &SessionOptions, world: &World, loaded: &Loaded) -> Result<Guards, SessionError> {
+    let pending = changed_guards(options, loaded);
+    if options.interaction == Interaction::Headless && !pending.is_empty() {
+        return Err(SessionError::GuardsChanged(pending.into_iter().map(|change| change.file.path).collect()));
+    }
+    let (options, world) = (options.clone(), world.clone());
+    Ok(Guards::new(loaded, &options.policies.clone(), &pending, move || {
+        Some(open::registry(&options, &options.load(&world).ok()?))
+    }))
+}
+
+/// What agents changed of the guards in earlier sessions, or in others that are open, and nobody has trusted.
+pub fn changed_guards(options: &SessionOptions, loaded: &Loaded) -> Vec<PendingChange> {
+    let files = guard_files(loaded, &options.policies, &Protected::new(loaded, &options.policies));
+    pending(&loaded.paths, &loaded.project.root, &files)
 }
 
 /// A settings file that can't be read as one, if there is any.

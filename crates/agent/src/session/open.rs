@@ -16,7 +16,7 @@ use crate::context::{Memory, MemoryOptions, load_memory};
 use crate::door::Door;
 use crate::events::Events;
 use crate::policy::load_policies;
-use crate::protect::Protected;
+use crate::protect::{Guards, Protected};
 use crate::services::{HookEvents, Interaction, Services};
 use crate::system::{Facts, system_prompt};
 use crate::transcript::{self, Header, LoadedTranscript, Transcript};
@@ -34,13 +34,14 @@ pub(super) fn make(
     options: &SessionOptions,
     loaded: &Loaded,
     unarmed: &[Unarmed],
+    guards: Arc<Guards>,
     events: Events,
 ) -> Result<Made, SessionError> {
     let chats = chats_dir(loaded);
     let earlier = options.resume.as_deref().map(|which| earlier(&chats, which)).transpose()?;
     let (model, model_name) = choose::model(options, loaded, &events)?;
     let model = Door::new(model);
-    let (mode, modes, fallback) = approval_modes(options, loaded, unarmed)?;
+    let (mode, modes, fallback) = approval_modes(options, loaded, unarmed, &guards)?;
     let (policy, about_policies) = load_policies(loaded, &options.policies, options.interaction)?;
     let (session_id, transcript, history) = match earlier {
         Some((path, earlier)) => (earlier.header.session_id, Transcript::open(&path)?, earlier.history),
@@ -50,8 +51,10 @@ pub(super) fn make(
             (id, transcript, Vec::new())
         }
     };
-    let hooks = engine(options, loaded, engine_session(loaded, &session_id, transcript.path()), &events);
+    let session = engine_session(loaded, &session_id, transcript.path());
+    let hooks = engine(options, loaded, session, &guards, &events);
     let tool_context = tool_context(options, loaded)?;
+    guards.arm(loaded, &hooks.registry(), &tool_context.background);
     let (system, mut warnings) = system(loaded, &tool_context, mode, options.interaction);
     warnings.extend(fallback);
     warnings.extend(hooks_that_stay(options, &hooks));
@@ -71,6 +74,7 @@ pub(super) fn make(
         hooks,
         approvals,
         events,
+        guards,
         asking: tokio::sync::Mutex::default(),
         interaction: options.interaction,
         generation: GenerationConfig::default(),
@@ -131,9 +135,10 @@ fn engine(
     options: &SessionOptions,
     loaded: &Loaded,
     session: hookwright_hooks::Session,
+    guards: &Arc<Guards>,
     events: &Events,
 ) -> HookEngine {
-    builder(options, loaded, session).observer(Arc::new(HookEvents(events.clone()))).build()
+    builder(options, loaded, session).observer(Arc::new(HookEvents(events.clone()))).sentry(guards.clone()).build()
 }
 
 /// An engine for this configuration, not yet built.
@@ -180,6 +185,7 @@ fn approval_modes(
     options: &SessionOptions,
     loaded: &Loaded,
     unarmed: &[Unarmed],
+    guards: &Guards,
 ) -> Result<(ApprovalMode, Vec<ApprovalMode>, Option<String>), SessionError> {
     let wanted = options.approval_mode.unwrap_or(loaded.settings.general.approval_mode);
     if wanted == ApprovalMode::Yolo && loaded.settings.security.disable_yolo_mode {
@@ -189,6 +195,7 @@ fn approval_modes(
     let why = match super::broken_settings(loaded) {
         _ if !loaded.project.trust.is_trusted() => Some("this folder is not trusted".to_owned()),
         Some(file) => Some(format!("{} can't be read", file.display())),
+        None if guards.is_waiting() => Some("what an agent changed of the guards waits for your trust".to_owned()),
         None => unarmed.first().map(|guard| format!("guard {} is not armed", guard.name)),
     };
     let lax = [ApprovalMode::Yolo, ApprovalMode::AutoEdit];

@@ -127,9 +127,16 @@ pub enum SessionError {
     /// Guards would not do their work.
     #[error("{}", guards::words(.0))]
     Unguarded(Vec<Unarmed>),
+    /// An agent changed what guards are made of, and nobody has trusted it.
+    #[error("an agent changed {}, and nobody has trusted that yet", list(.0))]
+    GuardsChanged(Vec<PathBuf>),
     /// The settings forbid it.
     #[error("the settings forbid running every tool unasked (security.disableYoloMode)")]
     YoloForbidden,
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 impl SessionError {
@@ -137,7 +144,10 @@ impl SessionError {
     pub fn is_unguarded(&self) -> bool {
         matches!(
             self,
-            SessionError::BrokenSettings(_) | SessionError::Unguarded(_) | SessionError::Policy(PolicyError::Broken(_))
+            SessionError::BrokenSettings(_)
+                | SessionError::Unguarded(_)
+                | SessionError::GuardsChanged(_)
+                | SessionError::Policy(PolicyError::Broken(_))
         )
     }
 
@@ -156,6 +166,10 @@ impl SessionError {
                 Some("correct it, or go on without it by --ignore-broken-settings".to_owned())
             }
             SessionError::Unguarded(unarmed) => Some(guards::advice(unarmed)),
+            SessionError::GuardsChanged(_) => Some(
+                "look at it with `hookwright hooks trust`, and trust it with `--all`, or put it back as it was"
+                    .to_owned(),
+            ),
             SessionError::NoDirectory(_) => Some("change to a directory that is there".to_owned()),
             SessionError::Policy(error) => Some(error.hint()),
             SessionError::Workspace(_) | SessionError::YoloForbidden => None,

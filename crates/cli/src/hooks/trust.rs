@@ -1,9 +1,12 @@
 //! `hooks trust`: what is new or changed among the project's hooks, and the user's word that it is fine.
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::bail;
-use hookwright_settings::trust::{FolderRule, set_folder_trust, trust_hooks};
+use hookwright_settings::trust::{
+    FolderRule, PendingChange, all_pending, set_folder_trust, trust_changes, trust_hooks,
+};
 use hookwright_settings::{FileState, Finding, Review};
 
 use super::Toolbox;
@@ -17,6 +20,13 @@ pub(crate) fn run(toolbox: &Toolbox, name: Option<&str>, all: bool, folder: bool
         out::note(format!("{} is trusted now; its settings and hooks are loaded", root.display()))?;
         return Ok(exit::OK);
     }
+    let changes = all_pending(&toolbox.loaded.paths, root, toolbox.loaded.guard_files(&[]));
+    if all && !changes.is_empty() {
+        trust_changes(root, &changes.iter().collect::<Vec<_>>())?;
+        for change in &changes {
+            out::note(format!("{}, as an agent left it, is trusted now", short(root, change)))?;
+        }
+    }
     if toolbox.loaded.files.iter().any(|file| file.state == FileState::Untrusted) {
         out::warn(format!("{} is not trusted, so its hooks are not loaded", root.display()))?;
         out::hint("look at `.gemini/settings.json`, then run `hookwright hooks trust --folder`")?;
@@ -29,12 +39,19 @@ pub(crate) fn run(toolbox: &Toolbox, name: Option<&str>, all: bool, folder: bool
     let chosen: Vec<&Review> = match name {
         Some(name) => reviews.iter().filter(|review| review.hook.id() == name).collect(),
         None if all => reviews.iter().collect(),
-        None => return show(reviews),
+        None => return show(root, &changes, reviews),
     };
+    if chosen.is_empty() && all && !changes.is_empty() {
+        return Ok(exit::OK);
+    }
     if chosen.is_empty() {
         return nothing_to_trust(toolbox, name);
     }
     trust_hooks(&toolbox.loaded.paths, chosen.iter().copied())?;
+    if all {
+        // The record that was just written is one of the files that count.
+        trust_changes(root, &changes.iter().collect::<Vec<_>>())?;
+    }
     for review in &chosen {
         out::note(format!("hook `{}` on {} is trusted now", review.hook.id(), review.hook.event))?;
     }
@@ -52,7 +69,29 @@ fn nothing_to_trust(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8>
     Ok(exit::OK)
 }
 
-fn show(reviews: &[Review]) -> anyhow::Result<u8> {
+fn short(root: &Path, change: &PendingChange) -> String {
+    let path = &change.file.path;
+    out::one_line(&path.strip_prefix(root).unwrap_or(path).display().to_string())
+}
+
+/// What agents changed of the guards.
+fn show_changes(root: &Path, changes: &[PendingChange]) -> anyhow::Result<()> {
+    let mut stdout = out::stdout();
+    for change in changes {
+        writeln!(stdout, "{} (changed by an agent, waits for trust)", paint(BOLD, short(root, change)))?;
+        for line in change.diff.as_deref().unwrap_or_default().lines() {
+            writeln!(stdout, "    {}", out::safe(line))?;
+        }
+    }
+    Ok(())
+}
+
+fn show(root: &Path, changes: &[PendingChange], reviews: &[Review]) -> anyhow::Result<u8> {
+    show_changes(root, changes)?;
+    if reviews.is_empty() && !changes.is_empty() {
+        out::hint("`hookwright hooks trust --all` trusts it as it is now")?;
+        return Ok(exit::OK);
+    }
     if reviews.is_empty() {
         out::note("every hook is trusted already")?;
         return Ok(exit::OK);

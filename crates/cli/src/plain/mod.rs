@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Write};
 
 use hookwright_agent::session::{Opened, Order, SLASH_COMMANDS, SessionHandle, Typed, View, When};
-use hookwright_agent::{AgentEvent, ApprovalReply, ApprovalRequest, EndReason};
+use hookwright_agent::{AgentEvent, ApprovalReply, ApprovalRequest, EndReason, GuardChange, GuardReply};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -72,6 +72,25 @@ enum Then {
     Leave,
 }
 
+/// What the next line answers.
+enum Question {
+    Call(oneshot::Sender<ApprovalReply>),
+    Guards(oneshot::Sender<GuardReply>),
+}
+
+impl Question {
+    /// Answers it, if anybody waits for that; nobody does where the turn is over.
+    fn answer(self, line: &str) -> bool {
+        match self {
+            Question::Call(reply) => reply.send(reply_of(line)).is_ok(),
+            Question::Guards(reply) => {
+                let word = if line == "trust" { GuardReply::Trust } else { GuardReply::Leave };
+                reply.send(word).is_ok()
+            }
+        }
+    }
+}
+
 /// What a session in lines keeps in mind.
 struct Front {
     session: SessionHandle,
@@ -79,7 +98,7 @@ struct Front {
     stats: Stats,
     log: HookLog,
     /// What the next line answers.
-    question: Option<oneshot::Sender<ApprovalReply>>,
+    question: Option<Question>,
     working: bool,
 }
 
@@ -96,8 +115,12 @@ impl Front {
         self.log.note(&event, std::time::Instant::now());
         match event {
             AgentEvent::Approval(request, reply) => {
-                self.question = Some(reply);
+                self.question = Some(Question::Call(reply));
                 ask(&request)
+            }
+            AgentEvent::GuardsChanged(changes, reply) => {
+                self.question = Some(Question::Guards(reply));
+                ask_about_guards(&changes)
             }
             AgentEvent::Busy(_) => {
                 self.working = true;
@@ -117,9 +140,7 @@ impl Front {
 
     /// The user wrote a line: the answer to a question, or something to do.
     fn read(&mut self, line: &str) -> io::Result<Then> {
-        if let Some(reply) = self.question.take().filter(|reply| !reply.is_closed()) {
-            // Nobody waits where the turn is over.
-            let _ = reply.send(reply_of(line.trim()));
+        if self.question.take().is_some_and(|question| question.answer(line.trim())) {
             return Ok(Then::GoOn);
         }
         match Typed::read(line, &self.session.view().commands) {
@@ -180,6 +201,17 @@ fn ask(request: &ApprovalRequest) -> io::Result<()> {
     say(&format!(
         "1 or y: allow once.{session} 3 or n, with a word to the model if you like: deny. 4: cancel the turn."
     ))
+}
+
+fn ask_about_guards(changes: &[GuardChange]) -> io::Result<()> {
+    say("The agent changed what your guards are made of:")?;
+    for change in changes {
+        say(&change.to_string())?;
+        change.diff.as_deref().map_or(Ok(()), |diff| say(&out::safe(diff)))?;
+    }
+    say(
+        "trust: it counts from now on. Anything else: it stays distrusted, and hooks that depend on it deny what they can.",
+    )
 }
 
 fn reply_of(line: &str) -> ApprovalReply {

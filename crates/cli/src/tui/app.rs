@@ -11,7 +11,8 @@ use super::block::Block;
 use super::card;
 use super::complete::{Completion, Names};
 use super::composer::Composer;
-use super::dialog::Dialog;
+use super::dialog::{Asking, Dialog};
+use super::guards::GuardDialog;
 use super::history::History;
 use super::hooklog::{self, HookLog};
 use super::markdown::Stream;
@@ -91,7 +92,7 @@ pub(crate) struct App {
     pub(crate) busy: Option<Busy>,
     /// Prompts that wait.
     pub(crate) queue: Vec<String>,
-    pub(crate) dialogs: VecDeque<Dialog>,
+    pub(crate) dialogs: VecDeque<Asking>,
     pub(crate) search: Option<Search>,
     pub(crate) completion: Option<Completion>,
     pub(crate) names: Names,
@@ -237,7 +238,12 @@ impl App {
                 let line = Line::of(WARN, "! hook ").with(BOLD, &hook).with(DIM, format!(" ({source}, {event}) "));
                 self.say(words(line, WARN, &text));
             }
-            AgentEvent::Approval(request, reply) => self.dialogs.push_back(Dialog::new(request, reply)),
+            AgentEvent::Approval(request, reply) => {
+                self.dialogs.push_back(Asking::Call(Dialog::new(request, reply)));
+            }
+            AgentEvent::GuardsChanged(changes, reply) => {
+                self.dialogs.push_back(Asking::Guards(GuardDialog::new(changes, reply)));
+            }
             AgentEvent::ModelRetry(text) | AgentEvent::Note(text) => self.tell(DIM, text),
             AgentEvent::Warning(text) => self.say(words(Line::of(WARN, "! "), WARN, &text)),
             AgentEvent::AgentRetry { reason, attempt } => {

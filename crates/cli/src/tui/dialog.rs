@@ -8,8 +8,53 @@ use tokio::sync::oneshot;
 
 use super::card;
 use super::composer::Composer;
+use super::guards::GuardDialog;
 use super::keys::edit;
 use super::text::{ACCENT, BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN};
+
+/// Something that the user is asked while the agent works.
+pub(crate) enum Asking {
+    /// Whether a call may run.
+    Call(Dialog),
+    /// Whether what the agent changed of the guards counts.
+    Guards(GuardDialog),
+}
+
+impl Asking {
+    /// Whether nobody waits for the answer any more.
+    pub(crate) fn is_stale(&self) -> bool {
+        match self {
+            Asking::Call(dialog) => dialog.is_stale(),
+            Asking::Guards(dialog) => dialog.is_stale(),
+        }
+    }
+
+    /// Whether the user is writing instead of choosing.
+    pub(crate) fn is_writing(&self) -> bool {
+        matches!(self, Asking::Call(dialog) if dialog.is_writing())
+    }
+
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Asking::Call(dialog) = self {
+            dialog.paste(text);
+        }
+    }
+
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Reaction {
+        match self {
+            Asking::Call(dialog) => dialog.key(key),
+            Asking::Guards(dialog) => dialog.key(key),
+        }
+    }
+
+    /// The question, in so many columns and rows, and where the cursor is.
+    pub(crate) fn view(&self, columns: usize, rows: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+        match self {
+            Asking::Call(dialog) => dialog.view(columns, rows),
+            Asking::Guards(dialog) => (dialog.view(columns, rows), None),
+        }
+    }
+}
 
 /// A question that waits for an answer.
 pub(crate) struct Dialog {
@@ -64,7 +109,7 @@ impl Dialog {
     }
 
     /// Whether nobody waits for the answer any more.
-    pub(crate) fn is_stale(&self) -> bool {
+    fn is_stale(&self) -> bool {
         self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
@@ -95,17 +140,17 @@ impl Dialog {
     }
 
     /// Whether the user is writing instead of choosing.
-    pub(crate) fn is_writing(&self) -> bool {
+    fn is_writing(&self) -> bool {
         self.writing.is_some()
     }
 
-    pub(crate) fn paste(&mut self, text: &str) {
+    fn paste(&mut self, text: &str) {
         if let Some(writing) = &mut self.writing {
             writing.text.insert(text);
         }
     }
 
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Reaction {
+    fn key(&mut self, key: KeyEvent) -> Reaction {
         if self.writing.is_some() {
             return self.write(key);
         }
@@ -228,7 +273,7 @@ impl Dialog {
     }
 
     /// The dialog, in so many columns and rows, and where the cursor is.
-    pub(crate) fn view(&self, columns: usize, rows: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+    fn view(&self, columns: usize, rows: usize) -> (Vec<Line>, Option<(usize, usize)>) {
         let request = &self.request;
         let mut head = vec![
             Line::of(ACCENT.bold(), "? ")

@@ -12,6 +12,7 @@ mod composer;
 mod dialog;
 mod driver;
 mod files;
+mod guards;
 mod highlight;
 mod history;
 pub(crate) mod hooklog;
@@ -32,7 +33,9 @@ pub(crate) mod view;
 use std::io::IsTerminal;
 
 use hookwright_agent::Interaction;
-use hookwright_agent::session::{BrokenSettings, Opened, UnarmedGuards, broken_settings, unarmed_guards};
+use hookwright_agent::session::{
+    BrokenSettings, Opened, UnarmedGuards, broken_settings, changed_guards, unarmed_guards,
+};
 use hookwright_settings::World;
 
 use crate::args::{AgentArgs, OutputFormat};
@@ -96,6 +99,14 @@ async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
             return Ok(crate::exit::UNGUARDED);
         }
         options.broken = BrokenSettings::GoOn;
+    }
+    let changes = changed_guards(&options, &loaded);
+    if !changes.is_empty() {
+        match trust::ask_about_changes(&loaded, &changes, hands.as_mut()).await? {
+            trust::Asked::NotNeeded => {}
+            trust::Asked::Answered => loaded = options.load(world)?,
+            trust::Asked::Left => return Ok(crate::exit::UNGUARDED),
+        }
     }
     let unarmed = unarmed_guards(&options, &loaded);
     if !unarmed.is_empty() {

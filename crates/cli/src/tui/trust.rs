@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use hookwright_hooks::{Unarmed, WhyUnarmed};
-use hookwright_settings::trust::{FolderRule, set_folder_trust};
+use hookwright_settings::trust::{FolderRule, PendingChange, set_folder_trust, trust_changes};
 use hookwright_settings::{FolderTrust, Loaded, Notice};
 
 use super::Hands;
+use super::guards::diff_line;
 use super::question::Question;
 use super::text::{BOLD, DIM, Line, NOTE, WARN};
 
@@ -101,4 +102,30 @@ pub(crate) async fn ask_about_guards(
     let answers = vec!["Leave, and see to them first".to_owned(), "Go on".to_owned()];
     let chosen = Question { lines, answers, no: 0 }.ask(&loaded.world, hands).await?;
     Ok(chosen == Some(1))
+}
+
+/// Asks about what an agent changed of the guards in an earlier session; what was trusted is on record.
+pub(crate) async fn ask_about_changes(
+    loaded: &Loaded,
+    changes: &[PendingChange],
+    hands: Option<&mut Hands>,
+) -> anyhow::Result<Asked> {
+    let mut lines = vec![Line::of(BOLD, "Trust what an agent changed of your guards?")];
+    let root = &loaded.project.root;
+    for change in changes {
+        let path = &change.file.path;
+        lines.push(Line::of(WARN, format!("  {}", path.strip_prefix(root).unwrap_or(path).display())).hanging(2));
+        lines.extend(change.diff.as_deref().unwrap_or_default().lines().take(30).map(diff_line));
+    }
+    let text = "  While you do not, hooks that depend on it deny what they can, and nothing runs unasked that would not by default.";
+    lines.push(Line::of(DIM, text).hanging(2));
+    let answers = ["Leave, and look at it first", "Go on without trusting it", "Trust it"].map(str::to_owned).into();
+    match (Question { lines, answers, no: 0 }).ask(&loaded.world, hands).await? {
+        Some(1) => Ok(Asked::NotNeeded),
+        Some(2) => {
+            trust_changes(root, &changes.iter().collect::<Vec<_>>())?;
+            Ok(Asked::Answered)
+        }
+        _ => Ok(Asked::Left),
+    }
 }

@@ -18,6 +18,7 @@ mod protected;
 mod resources;
 mod sessions;
 mod signals;
+mod tampering;
 mod telemetry;
 
 use hookwright_testkit::{Replay, Run, Sandbox};

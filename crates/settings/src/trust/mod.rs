@@ -4,12 +4,16 @@
 
 mod fingerprint;
 mod folders;
+mod guards;
 mod hooks;
+mod ledger;
 mod record;
 
 pub(crate) use fingerprint::variable;
 pub(crate) use folders::folder_trust;
 pub use folders::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
+pub use guards::{GuardFile, GuardKind, GuardLook, text_changes};
 pub use hooks::{Finding, Review, hold, trust_hooks};
 pub(crate) use hooks::{Reviewer, Scope};
 pub(crate) use hookwright_hooks::shell::normalized;
+pub use ledger::{Ledger, LedgerEntry, PendingChange, all_pending, pending, trust_changes};

@@ -134,6 +134,7 @@ impl Case {
             hooks: self.hooks.clone(),
             approvals: Approvals::new(self.mode, self.allowed.clone(), self.policy.clone()),
             events,
+            guards: std::sync::Arc::default(),
             asking: tokio::sync::Mutex::default(),
             interaction: if self.replies.is_some() { Interaction::Interactive } else { Interaction::Headless },
             generation: GenerationConfig::default(),

@@ -86,6 +86,7 @@ impl Setup<'_> {
         tool_context.environment = self.project.environment().into();
         let transcript = transcript(self.project);
         let services = Services {
+            guards: Arc::default(),
             model: Door::new(AnyModel::custom(self.script.clone())),
             tools,
             tool_context,

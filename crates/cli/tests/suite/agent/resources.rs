@@ -316,7 +316,7 @@ fn where_the_directory_is_gone_nothing_runs_unguarded() {
     {
         let sandbox = guarded(command);
         let run = command_then_write(&sandbox, &format!("rm -rf ../project && {replaced}"));
-        has(&run.stderr, "for want of room: the working directory");
+        has(&run.stderr, "did not run: the working directory");
         has(&run.stderr, "does not exist");
         assert!(!sandbox.has("denied.txt"), "{command}: {run:#?}");
     }

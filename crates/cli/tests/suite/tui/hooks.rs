@@ -167,3 +167,51 @@ fn changed_policies_are_picked_up_and_broken_ones_are_not() {
     terminal.ready();
     assert!(!sandbox.has("ran") && !sandbox.has("again"));
 }
+
+#[test]
+fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
+    let sandbox = sandbox();
+    let command = sandbox.script("guard.sh", "if grep -q forbidden; then echo 'first words' >&2; exit 2; fi");
+    let hook = json!({"type": "command", "name": "guard", "command": command});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}}));
+    let mut terminal = Terminal::start(&sandbox, &["-y"]);
+    let change = |to: &str| {
+        format!(
+            "call run_shell_command {{\"command\": \"sed -i 's/[a-z]* words/{to} words/' .gemini/hooks/guard.sh\"}}\r"
+        )
+    };
+    let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";
+    terminal.ready().keys(&change("second")).sees("The agent changed what your guards are made of");
+    terminal.sees(".gemini/hooks/guard.sh was changed while the agent worked");
+    terminal.sees("echo 'second words'");
+    // What allows a call does not trust a change.
+    terminal.keys("y").keys("1");
+    terminal.ready().keys(forbidden).sees("hook guard did not run");
+    terminal.ready().keys("/hooks trust\r").sees("trusted what the agent changed: .gemini/hooks/guard.sh");
+    terminal.ready().keys(forbidden).sees("second words");
+    terminal.ready().keys(&change("third")).sees("echo 'third words'");
+    terminal.keys("2");
+    terminal.ready().keys(forbidden).sees("Tool execution blocked: third words");
+    assert!(!sandbox.has("made"));
+}
+
+#[test]
+fn what_an_earlier_sessions_agent_changed_is_asked_about_before_the_next_begins() {
+    let sandbox = sandbox();
+    let command = sandbox.script("guard.sh", "if grep -q forbidden; then echo 'guarded' >&2; exit 2; fi");
+    let hook = json!({"type": "command", "name": "guard", "command": command});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}}));
+    let disarm = json!({"command": "sed -i 's/exit 2/exit 0/' .gemini/hooks/guard.sh"});
+    let replay = sandbox.replay(&hookwright_testkit::Replay::new().calls("run_shell_command", disarm).says("ok"));
+    sandbox.run(&["-p", "go", "-y", "--fake-responses", &replay]).exits(0);
+    let mut terminal = Terminal::start(&sandbox, &["-y"]);
+    terminal.sees("Trust what an agent changed of your guards?");
+    terminal.sees("3. Trust it");
+    terminal.keys("2");
+    terminal.ready();
+    terminal.sees("what an agent changed of the guards waits for your trust");
+    let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";
+    terminal.keys(forbidden).sees("hook guard did not run");
+    terminal.ready();
+    assert!(!sandbox.has("made"));
+}

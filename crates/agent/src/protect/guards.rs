@@ -1,0 +1,502 @@
+//! Notices who changes what guards are made of. What changes while a call of the agent runs, or something that it left
+//! running, is the agent's and waits for the user's trust; everything else is the user's own.
+//!
+//! Asking the user is `settle.rs`; what one file was and is, `watched.rs`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use hookwright_hooks::{Hook, HookState, Registry, Sentry};
+use hookwright_settings::trust::{GuardFile, GuardKind, Ledger, PendingChange, pending, trust_changes};
+use hookwright_settings::{Loaded, Paths};
+use hookwright_tools::Groups;
+
+use super::paths::Protected;
+use super::watched::{Looked, Watched, Whose};
+
+/// How to go on where a guard is not trusted.
+pub(super) const WAY_ON: &str =
+    "look at it, then trust it with `hookwright hooks trust --all` or /hooks trust, or put it back as it was";
+
+/// A change that the agent made to what guards are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardChange {
+    /// The file, as it is told to people.
+    pub path: String,
+    /// What became of it: `changed`, `made`, `removed`.
+    pub deed: &'static str,
+    /// What is different, where that can be shown.
+    pub diff: Option<String>,
+    /// One word for what the file is now.
+    digest: String,
+}
+
+impl std::fmt::Display for GuardChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} was {} while the agent worked", self.path, self.deed)
+    }
+}
+
+type Load = dyn Fn() -> Option<Registry> + Send + Sync;
+
+/// Watches over the guards of a session. Cheap to share.
+pub struct Guards {
+    state: Mutex<State>,
+    /// Reads the configuration as it is on disk now.
+    load: Option<Box<Load>>,
+}
+
+#[derive(Default)]
+struct State {
+    project: PathBuf,
+    /// Where the project is by now.
+    place: PathBuf,
+    protected: Option<Protected>,
+    files: Vec<Watched>,
+    hooks: Vec<Armed>,
+    /// Where a hook stands in `hooks`, by its address.
+    places: HashMap<usize, usize>,
+    /// Hooks that the settings on disk do not declare any more as they run; why they do not.
+    declared: HashMap<usize, String>,
+    /// How many calls of the agent run.
+    calls: usize,
+    /// How many events of hooks run.
+    events: usize,
+    /// What the agent's calls run in the background.
+    background: Arc<Groups>,
+    /// Whether something ran there at the last look at all files.
+    left_running: bool,
+    /// The file that the user let the running call change.
+    allowed: Option<PathBuf>,
+    ledger: Option<Ledger>,
+    /// Whether other sessions are told that the agent is at work.
+    busy: bool,
+    paths: Option<Paths>,
+    /// What nobody has been told of yet.
+    news: Vec<GuardChange>,
+}
+
+/// A hook, and what it is made of.
+struct Armed {
+    hook: Arc<Hook>,
+    /// Where its files stand.
+    files: Vec<usize>,
+    /// The settings that it was read from after an agent had changed them, if so.
+    doubtful: Option<usize>,
+}
+
+/// A call of the agent that may change something, while it runs.
+pub(crate) struct Window<'g> {
+    guards: &'g Guards,
+    kind: WindowKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WindowKind {
+    Call,
+    Hooks,
+}
+
+impl Default for Guards {
+    /// Watches over nothing.
+    fn default() -> Self {
+        Guards { state: Mutex::default(), load: None }
+    }
+}
+
+impl std::fmt::Debug for Guards {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guards")
+    }
+}
+
+impl Guards {
+    /// Begins to watch. `pending` is what earlier sessions left and nobody has trusted.
+    pub(crate) fn new(
+        loaded: &Loaded,
+        policies: &[PathBuf],
+        pending: &[PendingChange],
+        load: impl Fn() -> Option<Registry> + Send + Sync + 'static,
+    ) -> Self {
+        let (project, paths) = (loaded.project.root.clone(), Some(loaded.paths.clone()));
+        let mut state = State { place: project.clone(), project, paths, ..State::default() };
+        state.watch(loaded, policies, pending);
+        let ledger = Ledger::open(&loaded.paths, &loaded.project.root, &uuid::Uuid::new_v4().to_string());
+        if let Err(error) = ledger.begin(state.files.iter().map(Watched::entry).collect()) {
+            tracing::warn!(%error, path = %ledger.path().display(), "the ledger of guards can't be written");
+        }
+        state.ledger = Some(ledger);
+        Guards { state: Mutex::new(state), load: Some(Box::new(load)) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The hooks that run from now on, and where what the agent leaves running is known.
+    pub(crate) fn arm(&self, loaded: &Loaded, registry: &Registry, background: &Arc<Groups>) {
+        let mut state = self.state();
+        state.background = background.clone();
+        state.arm(loaded, registry);
+    }
+
+    /// Another configuration, which the user wants as it is.
+    pub(crate) fn reload(&self, loaded: &Loaded, policies: &[PathBuf], registry: &Registry) {
+        let mut state = self.state();
+        state.watch(loaded, policies, &[]);
+        state.arm(loaded, registry);
+        state.keep();
+    }
+
+    /// A call begins that may change something; `allowed` is the file that the user lets it change.
+    pub(crate) fn call(&self, allowed: Option<PathBuf>) -> Window<'_> {
+        let window = self.open(WindowKind::Call);
+        self.state().allowed = allowed;
+        window
+    }
+
+    /// Hooks begin to run. They are trusted, but what they run may be the agent's work.
+    pub(crate) fn hooks(&self) -> Window<'_> {
+        self.open(WindowKind::Hooks)
+    }
+
+    fn open(&self, kind: WindowKind) -> Window<'_> {
+        let mut state = self.state();
+        if !state.files.is_empty() {
+            self.look_at_all(&mut state);
+            *state.count(kind) += 1;
+            state.tell_busy();
+        }
+        Window { guards: self, kind }
+    }
+
+    fn close_window(&self, kind: WindowKind) {
+        let mut state = self.state();
+        if state.files.is_empty() {
+            return;
+        }
+        self.look_at_all(&mut state);
+        let count = state.count(kind);
+        *count = count.saturating_sub(1);
+        state.allowed = None;
+        state.tell_busy();
+    }
+
+    /// Looks at everything; whether nothing waits for trust, so that what has changed is the user's.
+    pub(crate) fn look(&self) -> bool {
+        let mut state = self.state();
+        self.look_at_all(&mut state);
+        !state.files.iter().any(Watched::is_distrusted) && state.declared.is_empty()
+    }
+
+    /// What the agent changed and nobody has been told of.
+    pub(crate) fn take_news(&self) -> Vec<GuardChange> {
+        let mut state = self.state();
+        if state.news.is_empty() { Vec::new() } else { std::mem::take(&mut state.news) }
+    }
+
+    /// Everything that waits for trust.
+    pub(crate) fn waiting(&self) -> Vec<GuardChange> {
+        let state = self.state();
+        (0..state.files.len()).filter(|at| state.files[*at].is_distrusted()).map(|at| state.change(at)).collect()
+    }
+
+    /// Whether anything waits for trust.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.state().files.iter().any(Watched::is_distrusted)
+    }
+
+    /// The user's word that these changes are fine, as they were shown.
+    pub(crate) fn trust(&self, changes: &[GuardChange]) {
+        let mut state = self.state();
+        self.look_at_all(&mut state);
+        for at in 0..state.files.len() {
+            let now = state.change(at);
+            if changes.iter().any(|shown| shown.path == now.path) {
+                let shown = changes.iter().find(|shown| **shown == now).map(|shown| shown.digest.clone());
+                state.files[at].trust(Some(shown.as_deref().unwrap_or_default()));
+            }
+        }
+        state.news.clear();
+        self.compare_declarations(&mut state);
+        let files: Vec<_> = state.files.iter().filter(|one| !one.is_distrusted()).map(|one| one.file.clone()).collect();
+        if let Some(paths) = &state.paths {
+            let earlier = pending(paths, &state.project, &files);
+            if let Err(error) = trust_changes(&state.project, &earlier.iter().collect::<Vec<_>>()) {
+                tracing::warn!(%error, "the ledger of guards can't be written");
+            }
+        }
+        state.keep();
+    }
+
+    /// Does something for the user that changes what guards are made of.
+    pub(crate) fn own_change<T>(&self, change: impl FnOnce() -> T) -> T {
+        self.look_at_all(&mut self.state());
+        let done = change();
+        let mut state = self.state();
+        let project = state.project.clone();
+        let mut taken = false;
+        for watched in &mut state.files {
+            if !watched.is_distrusted() {
+                taken |= watched.look(&project, |_| Whose::Users) == Looked::Taken;
+            }
+        }
+        if taken {
+            state.keep();
+        }
+        done
+    }
+
+    /// The session is over.
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        self.look_at_all(&mut state);
+        let entries = state.files.iter().map(Watched::entry).collect();
+        if let Some(mut ledger) = state.ledger.take() {
+            ledger.close(entries);
+        }
+        state.files.clear();
+    }
+
+    fn look_at_all(&self, state: &mut State) {
+        state.hear_of_trust();
+        let everything = 0..state.files.len();
+        self.look_at(state, everything);
+        // Only a look at everything may say that whoever ran has changed nothing more.
+        state.left_running = !state.background.pids().is_empty();
+        state.tell_busy();
+    }
+
+    fn look_at(&self, state: &mut State, places: impl IntoIterator<Item = usize>) {
+        state.follow();
+        let now = SystemTime::now();
+        let (mut distrusted, mut moved) = (Vec::new(), false);
+        for at in places {
+            if !state.files[at].has_moved(now) {
+                continue;
+            }
+            match state.look_into(at) {
+                Looked::Same => {}
+                Looked::Taken | Looked::Restored => moved = true,
+                Looked::Distrusted => distrusted.push(at),
+            }
+        }
+        if distrusted.is_empty() && !moved {
+            return;
+        }
+        let settings = |at: &usize| state.files[*at].file.kind == GuardKind::Settings;
+        if moved || distrusted.iter().any(settings) {
+            self.compare_declarations(state);
+        }
+        for at in distrusted {
+            let change = state.change(at);
+            tracing::warn!(path = change.path, deed = change.deed, "the agent changed what guards are made of");
+            state.news.retain(|known| known.path != change.path);
+            state.news.push(change);
+        }
+        state.keep();
+    }
+
+    /// Which hooks would not be the same if the settings were read now.
+    fn compare_declarations(&self, state: &mut State) {
+        let distrusted = state.files.iter().any(|file| file.is_distrusted() && file.file.kind == GuardKind::Settings);
+        state.declared.clear();
+        if !distrusted {
+            return;
+        }
+        // What stands in the place of a project that was moved is another one.
+        let in_place = state.place == state.project;
+        let registry = self.load.as_ref().filter(|_| in_place).and_then(|load| load()).unwrap_or_default();
+        let runs = |hooks: &Registry| {
+            let enabled = hooks.entries().filter(|(_, state)| **state == HookState::Enabled);
+            enabled.map(|(hook, _)| (identity(hook), declaration(hook))).collect::<Vec<_>>()
+        };
+        let now = runs(&registry);
+        for Armed { hook, .. } in &state.hooks {
+            let (identity, declaration) = (identity(hook), declaration(hook));
+            let deed =
+                match now.iter().filter(|(other, _)| *other == identity).map(|(_, other)| other).collect::<Vec<_>>() {
+                    same if same.contains(&&declaration) => continue,
+                    same if same.is_empty() => "removed from",
+                    _ => "changed in",
+                };
+            let file =
+                hook.place.as_ref().map_or_else(|| "the settings".to_owned(), |place| state.shorten(&place.file));
+            state.declared.insert(Arc::as_ptr(hook) as usize, format!("it was {deed} {file}"));
+        }
+    }
+}
+
+impl Sentry for Guards {
+    fn challenge(&self, hook: &Arc<Hook>) -> Result<(), String> {
+        let mut state = self.state();
+        let key = Arc::as_ptr(hook) as usize;
+        let Some(at) = state.places.get(&key).copied() else { return Ok(()) };
+        let files = std::mem::take(&mut state.hooks[at].files);
+        self.look_at(&mut state, files.iter().copied());
+        let doubtful = state.hooks[at].doubtful.filter(|settings| state.files[*settings].is_distrusted());
+        let own = |at: &&usize| state.files[**at].is_distrusted() && state.files[**at].file.kind != GuardKind::Settings;
+        let changed = files.iter().find(own).copied().or(doubtful).map(|at| state.change(at));
+        let why = match (changed, state.declared.get(&key)) {
+            (Some(change), _) => Some(change.to_string()),
+            (None, declared) => declared.map(|deed| format!("{deed} while the agent worked")),
+        };
+        state.hooks[at].files = files;
+        why.map_or(Ok(()), |why| Err(format!("{why}, so it is not trusted; {WAY_ON}")))
+    }
+}
+
+impl State {
+    /// Watches what a configuration is made of, from now on.
+    fn watch(&mut self, loaded: &Loaded, policies: &[PathBuf], pending: &[PendingChange]) {
+        let protected = Protected::new(loaded, policies);
+        let begin = |file: GuardFile| match pending.iter().find(|change| change.file == file) {
+            Some(change) => Watched::distrusted(file, &loaded.project.root, change.before.clone()),
+            None => Watched::new(file, &loaded.project.root),
+        };
+        self.files = guard_files(loaded, policies, &protected).into_iter().map(begin).collect();
+        self.protected = Some(protected);
+        self.news.clear();
+    }
+
+    fn arm(&mut self, loaded: &Loaded, registry: &Registry) {
+        let index: HashMap<&Path, usize> =
+            self.files.iter().enumerate().map(|(at, watched)| (watched.file.path.as_path(), at)).collect();
+        let armed = |hook: &Arc<Hook>| {
+            let own = loaded.guard_files_of(hook).into_iter().map(|(_, path)| path);
+            let settings = hook.place.as_ref().map(|place| place.file.to_path_buf());
+            let doubtful = settings.as_deref().and_then(|path| index.get(path).copied());
+            let files = own.chain(settings).filter_map(|path| index.get(path.as_path()).copied()).collect();
+            Armed { hook: hook.clone(), files, doubtful: doubtful.filter(|at| self.files[*at].is_distrusted()) }
+        };
+        self.hooks = registry.hooks().iter().map(armed).collect();
+        self.places = self.hooks.iter().enumerate().map(|(at, one)| (Arc::as_ptr(&one.hook) as usize, at)).collect();
+        self.declared.clear();
+    }
+
+    /// A project that is moved takes its files along.
+    fn follow(&mut self) {
+        let moved = self.protected.as_ref().and_then(Protected::moved_to);
+        let to = moved.as_deref().unwrap_or(&self.project);
+        if to == self.place {
+            return;
+        }
+        for watched in &mut self.files {
+            if let Ok(rest) = watched.file.path.strip_prefix(&self.place) {
+                watched.file.path = to.join(rest);
+            }
+        }
+        self.place = to.to_owned();
+    }
+
+    fn count(&mut self, kind: WindowKind) -> &mut usize {
+        match kind {
+            WindowKind::Call => &mut self.calls,
+            WindowKind::Hooks => &mut self.events,
+        }
+    }
+
+    fn look_into(&mut self, at: usize) -> Looked {
+        let agents = self.calls > 0 || self.left_running;
+        let (events, ledger, allowed) = (self.events, self.ledger.as_ref(), self.allowed.as_deref());
+        let whose = |file: &GuardFile| {
+            // Hooks keep notes in files that they name; that is their business.
+            let by_hooks = events > 0 && file.kind != GuardKind::Mentioned && file.kind != GuardKind::Trust;
+            let others = || ledger.is_some_and(|ledger| ledger.blames_others(&file.path));
+            let is_allowed = allowed.is_some_and(|allowed| is_same(allowed, &file.path));
+            if !is_allowed && (agents || by_hooks || others()) { Whose::Agents } else { Whose::Users }
+        };
+        self.files[at].look(&self.project, whose)
+    }
+
+    /// What the user trusted elsewhere, with `hooks trust`, counts here too; what a call of the agent did there does not.
+    fn hear_of_trust(&mut self) {
+        if !self.files.iter().any(Watched::is_distrusted) {
+            return;
+        }
+        let Some(ledger) = &self.ledger else { return };
+        let on_disk = ledger.changed_on_disk();
+        let trusted = |watched: &Watched| {
+            let path = watched.file.path.to_string_lossy();
+            watched.is_distrusted() && !on_disk.as_ref().is_some_and(|paths| paths.iter().any(|known| *known == path))
+        };
+        if !self.files.iter().any(trusted) {
+            return;
+        }
+        if self.calls > 0 || self.events > 0 || self.left_running || on_disk.is_none() {
+            return self.keep();
+        }
+        self.files.iter_mut().filter(|watched| trusted(watched)).for_each(|watched| watched.trust(None));
+        if !self.files.iter().any(|file| file.is_distrusted() && file.file.kind == GuardKind::Settings) {
+            self.declared.clear();
+        }
+    }
+
+    /// Writes the ledger.
+    fn keep(&self) {
+        let Some(ledger) = &self.ledger else { return };
+        let entries: Vec<_> = self.files.iter().map(Watched::entry).collect();
+        // Only what waits for the user is worth the time that a disk takes.
+        let written = match entries.iter().any(|entry| entry.changed) {
+            true => ledger.write(entries).map_err(|error| error.to_string()),
+            false => ledger.begin(entries).map_err(|error| error.to_string()),
+        };
+        if let Err(error) = written {
+            tracing::warn!(%error, "the ledger of guards can't be written");
+        }
+    }
+
+    fn tell_busy(&mut self) {
+        let busy = self.calls > 0 || self.left_running;
+        if let Some(ledger) = self.ledger.as_ref().filter(|_| busy != self.busy) {
+            ledger.set_busy(busy);
+            self.busy = busy;
+        }
+    }
+
+    fn change(&self, at: usize) -> GuardChange {
+        let watched = &self.files[at];
+        let digest = watched.digest().to_owned();
+        GuardChange { path: self.shorten(&watched.file.path), deed: watched.deed(), diff: watched.diff(), digest }
+    }
+
+    fn shorten(&self, path: &Path) -> String {
+        self.protected.as_ref().map_or_else(|| path.display().to_string(), |protected| protected.shorten(path))
+    }
+}
+
+/// The files that the guards are made of, without those that the user gives free.
+pub(crate) fn guard_files(loaded: &Loaded, policies: &[PathBuf], protected: &Protected) -> Vec<GuardFile> {
+    let files = loaded.guard_files(policies).into_iter();
+    files.filter(|file| !protected.is_given_free(&file.path)).collect()
+}
+
+/// Whether two names lead to one file, or would.
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
+/// What makes a hook the same one, whatever it does.
+fn identity(hook: &Hook) -> String {
+    format!("{}/{}/{}", hook.source, hook.event, hook.id())
+}
+
+/// All that is declared of a hook, but not where.
+fn declaration(hook: &Hook) -> String {
+    format!("{:?}", Hook { place: None, ..hook.clone() })
+}
+
+impl Drop for Guards {
+    /// Only a session that is killed leaves more than what waits for the user.
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Drop for Window<'_> {
+    fn drop(&mut self) {
+        self.guards.close_window(self.kind);
+    }
+}

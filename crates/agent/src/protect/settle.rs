@@ -1,0 +1,49 @@
+//! What the agent changed of the guards is told, and where somebody is there, asked about at once.
+
+use tokio::sync::oneshot;
+
+use super::guards::{GuardChange, WAY_ON};
+use crate::event::{AgentEvent, GuardReply};
+use crate::scope::Scope;
+use crate::services::{Interaction, Services};
+
+/// Tells of what the agent has changed since the last time.
+pub(crate) async fn settle(services: &Services, scope: &Scope) {
+    let changes = services.guards.take_news();
+    if changes.is_empty() {
+        return;
+    }
+    let reply = match services.interaction {
+        Interaction::Headless => GuardReply::Leave,
+        Interaction::Interactive => ask(services, changes.clone(), scope).await,
+    };
+    match reply {
+        GuardReply::Trust => services.guards.trust(&changes),
+        GuardReply::Leave => tell(services, &changes),
+    }
+}
+
+/// The same where nobody can be asked any more.
+pub(crate) fn settle_at_the_end(services: &Services) {
+    tell(services, &services.guards.take_news());
+}
+
+fn tell(services: &Services, changes: &[GuardChange]) {
+    for change in changes {
+        let text = format!("{change}; hooks that depend on it are not trusted, and deny what they can: {WAY_ON}");
+        services.events.send(AgentEvent::Warning(text));
+    }
+}
+
+async fn ask(services: &Services, changes: Vec<GuardChange>, scope: &Scope) -> GuardReply {
+    let _turn_to_ask = tokio::select! {
+        () = scope.cancel.cancelled() => return GuardReply::Leave,
+        turn = services.asking.lock() => turn,
+    };
+    let (sender, receiver) = oneshot::channel();
+    services.events.send(AgentEvent::GuardsChanged(changes, sender));
+    tokio::select! {
+        () = scope.cancel.cancelled() => GuardReply::Leave,
+        reply = receiver => reply.unwrap_or(GuardReply::Leave),
+    }
+}

@@ -1,0 +1,194 @@
+//! One file that guards are made of: what it was when the user last had it, and what the agent has made of it since. A look
+//! costs a `stat`; only where that differs, the content is read.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use hookwright_settings::trust::{GuardFile, GuardKind, GuardLook, LedgerEntry, text_changes};
+
+/// Whose changes are those since the last look?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    Users,
+    Agents,
+}
+
+/// What a look brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// As it was.
+    Same,
+    /// The user has changed it.
+    Taken,
+    /// The agent has.
+    Distrusted,
+    /// What the agent had changed is again as it was.
+    Restored,
+}
+
+/// A file under watch.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub(super) file: GuardFile,
+    stat: Option<Stat>,
+    /// Whether a later change must show in the times.
+    settled: bool,
+    /// As the user had it.
+    trusted: GuardLook,
+    /// As the agent left it, while nobody trusts that.
+    distrusted: Option<GuardLook>,
+}
+
+/// Everything about a file that another content can hardly share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stat {
+    place: (u64, u64),
+    size: u64,
+    mode: u32,
+    times: (i64, i64, i64, i64),
+}
+
+impl Stat {
+    #[cfg(unix)]
+    fn of(path: &Path) -> Option<Stat> {
+        use std::os::unix::fs::MetadataExt;
+        let found = std::fs::metadata(path).ok()?;
+        Some(Stat {
+            place: (found.dev(), found.ino()),
+            size: found.size(),
+            mode: found.mode(),
+            times: (found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()),
+        })
+    }
+
+    #[cfg(not(unix))]
+    fn of(path: &Path) -> Option<Stat> {
+        let found = std::fs::metadata(path).ok()?;
+        let since = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let modified = since(found.modified().ok()?);
+        let seconds = i64::try_from(modified.as_secs()).unwrap_or_default();
+        let mode = u32::from(found.permissions().readonly());
+        let times = (seconds, i64::from(modified.subsec_nanos()), 0, 0);
+        Some(Stat { place: (0, 0), size: found.len(), mode, times })
+    }
+
+    /// Whether it was last changed so long ago that the next change gets another time. Clocks of files are coarse.
+    fn is_settled(&self, now: SystemTime) -> bool {
+        const COARSE: Duration = Duration::from_millis(100);
+        let (seconds, nanos) = (self.times.0, self.times.1).max((self.times.2, self.times.3));
+        let nanos = u32::try_from(nanos).unwrap_or_default();
+        let changed = u64::try_from(seconds).map(|seconds| SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos));
+        changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > COARSE))
+    }
+}
+
+impl Watched {
+    /// Begins to watch a file as it is.
+    pub(super) fn new(file: GuardFile, project: &Path) -> Self {
+        // In this order: a change in between is seen at the next look.
+        let stat = Stat::of(&file.path);
+        let trusted = file.look(project);
+        let settled = stat.is_none_or(|stat| stat.is_settled(SystemTime::now()));
+        Watched { file, stat, settled, trusted, distrusted: None }
+    }
+
+    /// The same for one that an agent has changed before.
+    pub(super) fn distrusted(file: GuardFile, project: &Path, before: String) -> Self {
+        let mut watched = Watched::new(file, project);
+        watched.distrusted = Some(std::mem::replace(&mut watched.trusted, GuardLook { digest: before, text: None }));
+        watched
+    }
+
+    /// Whether nobody trusts what it is now.
+    pub(super) fn is_distrusted(&self) -> bool {
+        self.distrusted.is_some()
+    }
+
+    /// Whether it may be another than at the last look.
+    pub(super) fn has_moved(&mut self, now: SystemTime) -> bool {
+        let stat = Stat::of(&self.file.path);
+        if stat == self.stat && self.settled {
+            return false;
+        }
+        self.stat = stat;
+        self.settled = stat.is_none_or(|stat| stat.is_settled(now));
+        true
+    }
+
+    /// Takes note of what it is now; only asks whose a change is if there is one.
+    pub(super) fn look(&mut self, project: &Path, whose: impl FnOnce(&GuardFile) -> Whose) -> Looked {
+        let now = self.file.look(project);
+        match &self.distrusted {
+            None if now.digest == self.trusted.digest => Looked::Same,
+            None => match whose(&self.file) {
+                Whose::Users => {
+                    self.trusted = now;
+                    Looked::Taken
+                }
+                Whose::Agents => {
+                    self.distrusted = Some(now);
+                    Looked::Distrusted
+                }
+            },
+            Some(_) if now.digest == self.trusted.digest => {
+                self.distrusted = None;
+                Looked::Restored
+            }
+            Some(before) if before.digest == now.digest => Looked::Same,
+            // Whoever went on from what the agent made of it, it still waits.
+            Some(_) => {
+                self.distrusted = Some(now);
+                Looked::Distrusted
+            }
+        }
+    }
+
+    /// The user's word that it is fine as it is, or as it was shown.
+    pub(super) fn trust(&mut self, shown: Option<&str>) {
+        let as_shown = |now: &&mut GuardLook| shown.is_none_or(|shown| now.digest == shown);
+        if self.distrusted.as_mut().filter(as_shown).is_some()
+            && let Some(now) = self.distrusted.take()
+        {
+            self.trusted = now;
+        }
+    }
+
+    /// One word for what it is now.
+    pub(super) fn digest(&self) -> &str {
+        &self.distrusted.as_ref().unwrap_or(&self.trusted).digest
+    }
+
+    /// What became of it, in a word.
+    pub(super) fn deed(&self) -> &'static str {
+        let now = self.distrusted.as_ref().unwrap_or(&self.trusted);
+        match (self.trusted.digest.as_str(), now.digest.as_str()) {
+            ("nothing", _) => "made",
+            (_, "nothing") => "removed",
+            (before, now) if before.trim_end_matches(" x") == now => "made not executable",
+            _ => "changed",
+        }
+    }
+
+    /// What is different, where that can be shown.
+    pub(super) fn diff(&self) -> Option<String> {
+        let now = self.distrusted.as_ref()?;
+        if matches!(self.file.kind, GuardKind::Environment | GuardKind::Trust) {
+            return None;
+        }
+        let text = |look: &GuardLook| match look.digest.as_str() {
+            "nothing" => Some(String::new()),
+            _ => look.text.clone(),
+        };
+        Some(text_changes(&text(&self.trusted)?, &text(now)?)).filter(|text| !text.is_empty())
+    }
+
+    /// What the ledger says of it.
+    pub(super) fn entry(&self) -> LedgerEntry {
+        LedgerEntry {
+            path: self.file.path.to_string_lossy().into_owned(),
+            before: self.trusted.digest.clone(),
+            changed: self.is_distrusted(),
+            diff: self.diff(),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What the agent's commands change of its guards is noticed: a changed guard denies, nothing new runs, and the next session
+//! does not take over silently what was left.
+
+use super::*;
+
+/// Lets no call pass that holds the word.
+const GUARD: &str = "if grep -q forbidden; then echo 'not allowed' >&2; exit 2; fi; exit 0";
+
+fn shell(command: &str) -> Value {
+    json!({"command": command})
+}
+
+/// The agent attacks its guard, then does what that forbids.
+fn attack(sandbox: &Sandbox, command: &str, more: &[&str]) -> Run {
+    let replay = Replay::new()
+        .calls("run_shell_command", shell(command))
+        .calls("run_shell_command", shell("echo forbidden > made"))
+        .says("done");
+    run(sandbox, &replay, more)
+}
+
+fn guarded() -> Sandbox {
+    project(&[("BeforeTool", "run_shell_command", GUARD)])
+}
+
+fn ledger(sandbox: &Sandbox) -> Vec<String> {
+    let folder = sandbox.home().join(".gemini/hookwright/guards");
+    if folder.exists() { files_under(&folder) } else { Vec::new() }
+}
+
+#[test]
+fn no_way_to_change_a_guard_puts_it_to_sleep() {
+    for command in [
+        "printf '#!/bin/sh\\nexit 0\\n' > .gemini/hooks/hook1.sh",
+        "printf '#!/bin/sh\\nexit 0\\n' > x; chmod +x x; mv x .gemini/hooks/hook1.sh",
+        "sed -i 's/exit 2/exit 0/' .gemini/hooks/hook1.sh",
+        "cd .gemini/hooks; cp -p hook1.sh old; sed 's/exit 2/exit 0/' old > hook1.sh; touch -r old hook1.sh",
+        "exec 3<>.gemini/hooks/hook1.sh; printf '#!/bin/sh\\nexit 0\\n' > /proc/self/fd/3",
+        "chmod -x .gemini/hooks/hook1.sh",
+        ": > .gemini/hooks/hook1.sh",
+        "rm .gemini/hooks/hook1.sh",
+        "ln -sf /bin/true .gemini/hooks/hook1.sh",
+        "mv .gemini .g2",
+        "mv .gemini .g2; cp -r .g2 .gemini; echo 'exit 0' > .gemini/hooks/hook1.sh",
+        "rm -r .gemini",
+        "echo '{}' > .gemini/settings.json",
+        "echo '{' > .gemini/settings.json",
+        "sed -i 's/hook1.sh/other.sh/' .gemini/settings.json",
+        "sed -i 's/\"run_shell_command\"/\"nothing\"/' .gemini/settings.json",
+        "mkdir -p ~/.gemini; echo '{\"hooksConfig\": {\"disabled\": [\"hook1\"]}}' > ~/.gemini/settings.json",
+        "echo '{\"hooksConfig\": {\"enabled\": false}}' > \"$GEMINI_CLI_SYSTEM_SETTINGS_PATH\"",
+    ] {
+        let sandbox = guarded();
+        let ran = attack(&sandbox, command, &[]).exits(0);
+        assert!(!sandbox.has("made"), "{command}\n{ran:#?}");
+        has(&ran.stderr, "while the agent worked");
+        has(&ran.stderr, "hookwright hooks trust");
+        // Nor in the next session.
+        attack(&sandbox, "true", &[]).exits(52);
+        assert!(!sandbox.has("made"), "{command}");
+    }
+}
+
+#[test]
+fn nothing_is_noticed_where_nothing_changed() {
+    for command in [
+        "true",
+        "cp .gemini/hooks/hook1.sh x; rm .gemini/hooks/hook1.sh; cp -p x .gemini/hooks/hook1.sh",
+        "touch .gemini/*.json",
+    ] {
+        let sandbox = guarded();
+        let ran = attack(&sandbox, command, &[]).exits(0);
+        has(&ran.stderr, "Tool execution blocked: not allowed");
+        lacks(&ran.stderr, "while the agent worked");
+        assert!(ledger(&sandbox).is_empty());
+        attack(&sandbox, "true", &[]).exits(0);
+    }
+}
+
+#[test]
+fn what_is_trusted_counts_and_what_is_put_back_needs_no_trust() {
+    let sandbox = guarded();
+    let change = "sed -i 's/not allowed/still not allowed/' .gemini/hooks/hook1.sh";
+    let ran = attack(&sandbox, change, &["-o", "json"]).exits(0);
+    has(&ran.json()["warnings"].to_string(), ".gemini/hooks/hook1.sh was changed while the agent worked");
+    let shown = sandbox.run(&["hooks", "trust"]).exits(0);
+    has(&shown.stdout, ".gemini/hooks/hook1.sh (changed by an agent, waits for trust)");
+    has(&shown.stdout, "+if grep -q forbidden; then echo 'still not allowed'");
+    attack(&sandbox, "true", &[]).exits(52);
+    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    let ran = attack(&sandbox, "true", &[]).exits(0);
+    has(&ran.stderr, "still not allowed");
+    assert!(ledger(&sandbox).is_empty());
+
+    let before = sandbox.read(".gemini/hooks/hook1.sh");
+    attack(&sandbox, ": > .gemini/hooks/hook1.sh", &[]).exits(0);
+    attack(&sandbox, "true", &[]).exits(52);
+    sandbox.write(".gemini/hooks/hook1.sh", before);
+    attack(&sandbox, "true", &[]).exits(0);
+    assert!(!sandbox.has("made") && ledger(&sandbox).is_empty());
+}
+
+#[test]
+fn a_hook_that_the_agent_adds_does_not_run() {
+    let sandbox = crate::sandbox();
+    let hook = r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "touch pwned"}]}]}}"#;
+    let command = format!("mkdir -p .gemini; echo '{hook}' > .gemini/settings.json");
+    let replay =
+        Replay::new().calls("run_shell_command", shell(&command)).calls("run_shell_command", shell("true")).says("ok");
+    let ran = run(&sandbox, &replay, &[]).exits(0);
+    has(&ran.stderr, ".gemini/settings.json was made while the agent worked");
+    run(&sandbox, &replay, &[]).exits(52);
+    assert!(!sandbox.has("pwned"));
+}
+
+#[test]
+fn rules_variables_and_records_of_trust_wait_too() {
+    for (before, command) in [
+        (".gemini/policies/a.toml", "rm ~/.gemini/policies/a.toml"),
+        (".gemini/policies/a.toml", "touch ~/.gemini/policies/b.toml"),
+        (".gemini/x", "echo A=1 > .env"),
+        (".gemini/x", "echo '{\"/\": \"TRUST_FOLDER\"}' > ~/.gemini/trustedFolders.json"),
+    ] {
+        let sandbox = crate::sandbox();
+        let file = sandbox.home().join(before);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "").unwrap();
+        let replay = Replay::new().calls("run_shell_command", shell(command)).says("ok");
+        let ran = run(&sandbox, &replay, &[]).exits(0);
+        has(&ran.stderr, "while the agent worked");
+        run(&sandbox, &replay, &[]).exits(52);
+        sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+        run(&sandbox, &Replay::new().says("ok"), &[]).exits(0);
+    }
+}
+
+#[test]
+fn the_agent_cannot_trust_its_own_changes() {
+    let sandbox = guarded();
+    let own = env!("CARGO_BIN_EXE_hookwright");
+    for command in [
+        format!(": > .gemini/hooks/hook1.sh; {own} hooks trust --all"),
+        ": > .gemini/hooks/hook1.sh; rm -rf ~/.gemini/hookwright".to_owned(),
+    ] {
+        attack(&sandbox, &command, &[]).exits(0);
+        attack(&sandbox, "true", &[]).exits(52);
+        assert!(!sandbox.has("made"), "{command}");
+        sandbox.script("hook1.sh", GUARD);
+        sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+        attack(&sandbox, "true", &[]).exits(0);
+    }
+    // Nor in a later call.
+    let replay = Replay::new()
+        .calls("run_shell_command", shell(": > .gemini/hooks/hook1.sh"))
+        .calls("run_shell_command", shell(&format!("{own} hooks trust --all")))
+        .says("ok");
+    let sandbox = project(&[("BeforeTool", "nothing", GUARD)]);
+    run(&sandbox, &replay, &[]).exits(0);
+    run(&sandbox, &replay, &[]).exits(52);
+}
+
+#[test]
+fn a_session_that_is_killed_leaves_word() {
+    let sandbox = guarded();
+    let replay =
+        Replay::new().calls("run_shell_command", shell(": > .gemini/hooks/hook1.sh; kill -9 $PPID")).says("ok");
+    assert_eq!(run(&sandbox, &replay, &[]).code, None);
+    attack(&sandbox, "true", &[]).exits(52);
+    assert!(!sandbox.has("made"));
+}
+
+#[test]
+fn an_event_that_cannot_be_denied_goes_on_without_its_changed_hook() {
+    let sandbox = project(&[("SessionEnd", "*", "touch ended")]);
+    let replay =
+        Replay::new().calls("run_shell_command", shell("echo 'touch pwned' >> .gemini/hooks/hook1.sh")).says("ok");
+    let ran = run(&sandbox, &replay, &[]).exits(0);
+    has(
+        &ran.stderr,
+        "hook1 (project, SessionEnd) did not run: .gemini/hooks/hook1.sh was changed while the agent worked",
+    );
+    assert!(!sandbox.has("ended") && !sandbox.has("pwned"));
+}
+
+#[test]
+fn what_the_agents_code_does_in_a_hook_is_noticed_too() {
+    // The hook runs the project's tests, and the agent wrote those.
+    let sandbox = project(&[
+        ("AfterTool", "write_file", "sh \"$GEMINI_PROJECT_DIR/t.sh\""),
+        ("BeforeTool", "run_shell_command", GUARD),
+    ]);
+    let replay = Replay::new()
+        .calls("write_file", json!({"file_path": "t.sh", "content": ": > .gemini/hooks/hook2.sh"}))
+        .calls("run_shell_command", shell("echo forbidden > made"))
+        .says("done");
+    let ran = run(&sandbox, &replay, &[]).exits(0);
+    has(&ran.stderr, ".gemini/hooks/hook2.sh was changed while the agent worked");
+    assert!(!sandbox.has("made"));
+}
+
+#[test]
+fn paths_that_the_user_gives_free_are_not_watched() {
+    let sandbox = guarded();
+    sandbox.user_settings(&json!({"security": {"protectedPaths": ["!.gemini/hooks/**"]}}));
+    let ran = attack(&sandbox, "printf '#!/bin/sh\\nexit 0\\n' > .gemini/hooks/hook1.sh", &[]).exits(0);
+    lacks(&ran.stderr, "while the agent worked");
+    assert!(sandbox.has("made"));
+}

@@ -1,0 +1,243 @@
+//! What guards are made of, file by file, and what a file comes to. Who changed one, and what follows, is others' work.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{Hook, NamedFile, Naming};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::file::read_bytes;
+use crate::load::Loaded;
+use crate::paths::{GEMINI_DIR, hex};
+
+/// Larger files are known by their times and sizes alone.
+const LARGEST: u64 = 64 * 1024 * 1024;
+/// Longer texts are not kept to show what changed.
+const LONGEST_TEXT: usize = 64 * 1024;
+/// How many files are looked at where nobody can tell which of them a hook runs.
+const MOST_FILES: usize = 200;
+
+/// What a file is to the guards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GuardKind {
+    /// Hooks are declared there, or it decides whether they are.
+    Settings,
+    /// A hook runs it.
+    Script,
+    /// A hook's command names it.
+    Mentioned,
+    /// Rules.
+    Policy,
+    /// Variables of the environment.
+    Environment,
+    /// Whom and what the user trusts.
+    Trust,
+}
+
+/// A file, or a folder of files, that guards are made of. It need not be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardFile {
+    /// Where it is, or would be.
+    pub path: PathBuf,
+    /// What it is to the guards.
+    pub kind: GuardKind,
+}
+
+/// What a file comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardLook {
+    /// One word for all of it: equal words, equal files.
+    pub digest: String,
+    /// Its text, if it can be shown.
+    pub text: Option<String>,
+}
+
+impl Loaded {
+    /// The files that the guards of this configuration are made of, each once; `policies` are named on the command line.
+    pub fn guard_files(&self, policies: &[PathBuf]) -> Vec<GuardFile> {
+        let (root, paths) = (&self.project.root, &self.paths);
+        let mut found: Vec<(GuardKind, PathBuf)> = Vec::new();
+        let mut add = |kind, path: PathBuf| found.push((kind, path));
+        self.files.iter().for_each(|file| add(GuardKind::Settings, file.path.clone()));
+        add(GuardKind::Settings, paths.system_settings.clone());
+        add(GuardKind::Settings, paths.extensions.clone());
+        for extension in self.extensions.iter().filter(|one| one.active) {
+            add(GuardKind::Settings, extension.hooks_file());
+            add(GuardKind::Settings, extension.path.join("gemini-extension.json"));
+        }
+        let of_extensions = self.extensions.iter().filter(|one| one.active).map(|one| one.policies());
+        let own = [paths.system_policies(), paths.user_policies(), paths.project_policies(root)];
+        let named = policies.iter().map(|path| self.world.cwd.join(path));
+        for path in own.into_iter().chain(of_extensions).chain(named) {
+            let rules = std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path());
+            rules.take(MOST_FILES).for_each(|file| add(GuardKind::Policy, file));
+            add(GuardKind::Policy, path);
+        }
+        for folder in [root.clone(), root.join(GEMINI_DIR), paths.home.clone(), paths.user_dir.clone()] {
+            add(GuardKind::Environment, folder.join(".env"));
+        }
+        add(GuardKind::Trust, paths.trusted_folders.clone());
+        add(GuardKind::Trust, paths.trusted_hooks.clone());
+        self.registry.hooks().iter().for_each(|hook| found.extend(self.guard_files_of(hook)));
+        found.sort_by(|one, other| one.1.cmp(&other.1).then(one.0.cmp(&other.0)));
+        found.dedup_by(|later, first| later.1 == first.1);
+        found.into_iter().map(|(kind, path)| GuardFile { path, kind }).collect()
+    }
+
+    /// The files that a hook runs or names; where that cannot be told, what is likely to run as well.
+    pub fn guard_files_of(&self, hook: &Hook) -> Vec<(GuardKind, PathBuf)> {
+        let files = self.files_of(hook);
+        let kind = |how| if how == Naming::Mentions { GuardKind::Mentioned } else { GuardKind::Script };
+        let counts = |file: &NamedFile| file.how != Naming::Mentions || is_likely_run(&file.path);
+        let named = files.files.into_iter().filter(|file| !file.path.is_dir() && counts(file));
+        let mut found: Vec<_> = named.map(|file| (kind(file.how), file.path)).collect();
+        if !files.certain {
+            let mut likely = Vec::new();
+            all_files(&self.project.root.join(GEMINI_DIR), &mut likely);
+            found.extend(likely.into_iter().map(|path| (GuardKind::Script, path)));
+        }
+        found
+    }
+}
+
+/// Whether a file that a command only mentions may be what it runs in the end, as `wrapper ./guard.sh` does.
+fn is_likely_run(path: &Path) -> bool {
+    const SCRIPTS: [&str; 16] =
+        ["sh", "bash", "zsh", "fish", "ps1", "py", "js", "cjs", "mjs", "ts", "rb", "pl", "php", "lua", "awk", "jq"];
+    let extension = path.extension().and_then(std::ffi::OsStr::to_str);
+    extension.is_some_and(|extension| SCRIPTS.contains(&extension))
+        || path.components().any(|part| part.as_os_str() == GEMINI_DIR)
+        || (path.is_file() && is_executable(path))
+}
+
+fn all_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries.iter().filter(|entry| !["tmp", "node_modules"].iter().any(|name| entry.file_name() == *name)) {
+        match entry.file_type() {
+            _ if found.len() >= MOST_FILES => return,
+            Ok(kind) if kind.is_dir() => all_files(&entry.path(), found),
+            Ok(_) => found.push(entry.path()),
+            Err(_) => {}
+        }
+    }
+}
+
+impl GuardFile {
+    /// What it comes to now, in a project.
+    pub fn look(&self, project: &Path) -> GuardLook {
+        let bytes = match read_bytes(&self.path, LARGEST) {
+            Ok(None) => return GuardLook { digest: "nothing".to_owned(), text: None },
+            Ok(Some(bytes)) => bytes,
+            Err(crate::FileError::Directory(_)) => return GuardLook { digest: folder(&self.path), text: None },
+            Err(error) => return GuardLook { digest: unreadable(&self.path, &error), text: None },
+        };
+        let mode = if is_executable(&self.path) { " x" } else { "" };
+        let digest = match self.kind {
+            GuardKind::Trust => hex(&Sha256::digest(of_project(&bytes, project))),
+            _ => hex(&Sha256::digest(&bytes)),
+        };
+        // Secrets are not for showing.
+        let shown = !matches!(self.kind, GuardKind::Environment | GuardKind::Trust) && bytes.len() <= LONGEST_TEXT;
+        let text = if shown { String::from_utf8(bytes).ok() } else { None };
+        GuardLook { digest: format!("file {digest}{mode}"), text }
+    }
+}
+
+/// What a record of trust says about one project: other sessions add to it all the time. One that does not parse, and one
+/// about folders, count as a whole.
+fn of_project(bytes: &[u8], project: &Path) -> Vec<u8> {
+    let Ok(Value::Object(record)) = serde_json::from_slice::<Value>(bytes) else { return bytes.to_vec() };
+    let Some(own) = record.get("hookwright") else { return bytes.to_vec() };
+    let name = project.canonicalize().unwrap_or_else(|_| project.to_owned()).to_string_lossy().into_owned();
+    let parts = [own.get("projects").and_then(|all| all.get(&name)), own.get("extensions"), record.get(&name)];
+    parts.iter().map(|part| part.map_or_else(String::new, Value::to_string)).collect::<Vec<_>>().join("\n").into_bytes()
+}
+
+/// What changed in a text, with three lines around it.
+pub fn text_changes(before: &str, after: &str) -> String {
+    const MOST: usize = 16 * 1024;
+    let diff = similar::TextDiff::from_lines(before, after);
+    let mut text = diff.unified_diff().context_radius(3).to_string();
+    if let Some((at, _)) = text.char_indices().nth(MOST) {
+        text.truncate(at);
+        text.push_str("\n…\n");
+    }
+    text
+}
+
+fn folder(path: &Path) -> String {
+    let mut names: Vec<_> =
+        std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    let mut hash = Sha256::new();
+    for name in names {
+        hash.update(name.as_encoded_bytes());
+        hash.update([0]);
+    }
+    format!("folder {}", hex(&hash.finalize()))
+}
+
+fn unreadable(path: &Path, error: &crate::FileError) -> String {
+    let times = std::fs::metadata(path).ok().map(|found| (found.len(), found.modified().ok()));
+    format!("unreadable {}", hex(&Sha256::digest(format!("{error}{times:?}"))))
+}
+
+fn is_executable(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        true
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn every_change_that_matters_is_another_digest() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = GuardFile { path: folder.path().join("guard.sh"), kind: GuardKind::Script };
+        let look = || file.look(folder.path()).digest;
+        let mut seen = vec![look()];
+        std::fs::write(&file.path, "exit 2").unwrap();
+        seen.push(look());
+        std::fs::set_permissions(&file.path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        seen.push(look());
+        std::fs::write(&file.path, "exit 0").unwrap();
+        seen.push(look());
+        std::fs::write(&file.path, "").unwrap();
+        seen.push(look());
+        std::fs::remove_file(&file.path).unwrap();
+        std::fs::create_dir(&file.path).unwrap();
+        seen.push(look());
+        std::fs::write(file.path.join("x"), "").unwrap();
+        seen.push(look());
+        let count = seen.len();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), count, "{seen:?}");
+    }
+
+    #[test]
+    fn what_a_record_says_of_other_projects_does_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let file = GuardFile { path: root.join("trusted_hooks.json"), kind: GuardKind::Trust };
+        let write = |own: &str, other: &str| {
+            let record =
+                serde_json::json!({"hookwright": {"projects": {root.to_str().unwrap(): own, "/other": other}}});
+            std::fs::write(&file.path, record.to_string()).unwrap();
+            file.look(&root).digest
+        };
+        assert_eq!(write("a", "b"), write("a", "c"));
+        assert_ne!(write("a", "b"), write("x", "b"));
+    }
+}

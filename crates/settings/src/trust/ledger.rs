@@ -1,0 +1,259 @@
+//! The ledger: what guards were made of when a session last had them from the user, and what an agent has changed since. It
+//! outlives a session that was killed, so that the next one does not take over silently what the agent left.
+//!
+//! Every session writes a file of its own, from its start on; a lock on another one says that it lives, and whether its
+//! agent is at work. What is left when it ends well is only what waits for the user.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::guards::{GuardFile, GuardKind};
+use crate::edit::{self, EditError};
+use crate::paths::Paths;
+
+/// What a session says of one file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct LedgerEntry {
+    /// The file.
+    pub path: String,
+    /// What it came to when the user last had it.
+    pub before: String,
+    /// Whether the agent has changed it since.
+    #[serde(default)]
+    pub changed: bool,
+    /// What it changed, if that can be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Sheet {
+    project: String,
+    files: Vec<LedgerEntry>,
+}
+
+/// A session's own part of the ledger.
+#[derive(Debug)]
+pub struct Ledger {
+    project: String,
+    sheet: PathBuf,
+    lock: PathBuf,
+    /// Locked for as long as the session lives.
+    alive: Option<File>,
+}
+
+impl Ledger {
+    /// Begins a part for a session. One that cannot be written is no reason not to work: there is only nothing to outlive it.
+    pub fn open(paths: &Paths, project: &Path, session: &str) -> Ledger {
+        let folder = folder(paths);
+        let lock = folder.join(format!("{session}.lock"));
+        let alive = make_private(&folder).and_then(|()| open_private(&lock)).ok();
+        let alive = alive.filter(|file| file.lock_shared().is_ok());
+        let project = project.to_string_lossy().into_owned();
+        Ledger { project, sheet: folder.join(format!("{session}.json")), lock, alive }
+    }
+
+    /// The file that holds it.
+    pub fn path(&self) -> &Path {
+        &self.sheet
+    }
+
+    /// Writes what the guards come to. Quickly: it is there for a session that is killed, not for a machine that is.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn begin(&self, files: Vec<LedgerEntry>) -> io::Result<()> {
+        let temporary = self.sheet.with_extension("new");
+        serde_json::to_writer(open_private(&temporary)?, &Sheet { project: self.project.clone(), files })?;
+        fs::rename(&temporary, &self.sheet)
+    }
+
+    /// Writes what the agent has changed, so that it lasts.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, files: Vec<LedgerEntry>) -> Result<(), EditError> {
+        let sheet = Sheet { project: self.project.clone(), files };
+        edit::rewrite_private(&self.sheet, |_| Ok(serde_json::to_string(&sheet).unwrap_or_default())).map(drop)
+    }
+
+    /// The paths of which it says that the agent has changed them, as it is on disk; nothing if it is not there.
+    pub fn changed_on_disk(&self) -> Option<Vec<String>> {
+        let sheet = read(&self.sheet)?;
+        Some(sheet.files.into_iter().filter(|entry| entry.changed).map(|entry| entry.path).collect())
+    }
+
+    /// Whether the agent is at work, for other sessions.
+    pub fn set_busy(&self, busy: bool) {
+        if let Some(file) = &self.alive {
+            let _ = if busy { file.lock() } else { file.lock_shared() };
+        }
+    }
+
+    /// Whether another session's agent has changed this file, or may have, being at work in the same project.
+    pub fn blames_others(&self, path: &Path) -> bool {
+        let path = path.to_string_lossy();
+        let Ok(entries) = fs::read_dir(self.sheet.parent().unwrap_or(Path::new("/"))) else { return false };
+        let sheets =
+            entries.flatten().map(|entry| entry.path()).filter(|other| is_sheet(other) && *other != self.sheet);
+        sheets.into_iter().any(|other| {
+            let Some(sheet) = read(&other) else { return false };
+            let known = sheet.files.iter().find(|entry| entry.path == path);
+            known.is_some_and(|entry| entry.changed || state(&other) == State::Busy)
+        })
+    }
+
+    /// Ends it: only what waits for the user stays.
+    pub fn close(&mut self, files: Vec<LedgerEntry>) {
+        let waiting: Vec<_> = files.into_iter().filter(|entry| entry.changed).collect();
+        if waiting.is_empty() {
+            let _ = fs::remove_file(&self.sheet);
+        } else {
+            let _ = self.write(waiting);
+        }
+        let _ = fs::remove_file(&self.lock);
+        self.alive = None;
+    }
+}
+
+/// A change that waits for the user.
+#[derive(Clone, Debug)]
+pub struct PendingChange {
+    /// What was changed.
+    pub file: GuardFile,
+    /// What it came to before.
+    pub before: String,
+    /// What changed, if that can be shown.
+    pub diff: Option<String>,
+    sheets: Vec<PathBuf>,
+}
+
+/// The changes to these files that agents made and nobody has trusted; a file that is again as it was does not count. Of a
+/// session that was killed nobody knows what it did, so everything that changed since its start counts.
+pub fn pending(paths: &Paths, project: &Path, files: &[GuardFile]) -> Vec<PendingChange> {
+    let mut found: Vec<PendingChange> = Vec::new();
+    let Ok(entries) = fs::read_dir(folder(paths)) else { return found };
+    for path in entries.flatten().map(|entry| entry.path()).filter(|path| is_sheet(path)) {
+        let Some(sheet) = read(&path) else { continue };
+        let lives = state(&path) != State::Dead;
+        let mut waiting = 0;
+        for entry in sheet.files.into_iter().filter(|entry| entry.changed || !lives) {
+            let Some(file) = files.iter().find(|file| file.path.to_string_lossy() == entry.path) else {
+                // About another project, or about a hook that is no more.
+                waiting += usize::from(entry.changed);
+                continue;
+            };
+            if file.look(project).digest == entry.before {
+                continue;
+            }
+            waiting += 1;
+            match found.iter_mut().find(|known| known.file == *file) {
+                Some(known) => known.sheets.push(path.clone()),
+                None => found.push(PendingChange {
+                    file: file.clone(),
+                    before: entry.before,
+                    diff: entry.diff,
+                    sheets: vec![path.clone()],
+                }),
+            }
+        }
+        if waiting == 0 && !lives {
+            let _ = fs::remove_file(&path);
+            let _ = fs::remove_file(path.with_extension("lock"));
+        }
+    }
+    found
+}
+
+/// The same for whoever does not know with which rules sessions were started: of all files that agents changed in this
+/// project, and of these.
+pub fn all_pending(paths: &Paths, project: &Path, mut files: Vec<GuardFile>) -> Vec<PendingChange> {
+    let name = project.to_string_lossy();
+    let entries = fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
+    for sheet in entries.filter(|path| is_sheet(path)).filter_map(|path| read(&path)).filter(|one| one.project == name)
+    {
+        for entry in sheet.files.into_iter().filter(|entry| entry.changed) {
+            let path = PathBuf::from(entry.path);
+            if !files.iter().any(|file| file.path == path) {
+                files.push(GuardFile { path, kind: GuardKind::Policy });
+            }
+        }
+    }
+    pending(paths, project, &files)
+}
+
+/// The user's word that these changes are fine.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), EditError> {
+    let mut sheets: Vec<&PathBuf> = changes.iter().flat_map(|change| &change.sheets).collect();
+    sheets.sort();
+    sheets.dedup();
+    for path in sheets {
+        let Some(mut sheet) = read(path) else { continue };
+        for change in changes {
+            let name = change.file.path.to_string_lossy();
+            for entry in sheet.files.iter_mut().filter(|entry| entry.path == name) {
+                let before = change.file.look(project).digest;
+                *entry = LedgerEntry { path: entry.path.clone(), before, changed: false, diff: None };
+            }
+        }
+        edit::rewrite_private(path, |_| Ok(serde_json::to_string(&sheet).unwrap_or_default()))?;
+    }
+    Ok(())
+}
+
+fn folder(paths: &Paths) -> PathBuf {
+    paths.user_dir.join("hookwright").join("guards")
+}
+
+fn is_sheet(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+}
+
+fn read(path: &Path) -> Option<Sheet> {
+    let text = crate::file::read_text(path).ok()??;
+    serde_json::from_str(&text).ok()
+}
+
+/// How a session is doing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Dead,
+    Idle,
+    Busy,
+}
+
+fn state(sheet: &Path) -> State {
+    let Ok(file) = File::open(sheet.with_extension("lock")) else { return State::Dead };
+    if file.try_lock().is_ok() {
+        return State::Dead;
+    }
+    if file.try_lock_shared().is_ok() { State::Idle } else { State::Busy }
+}
+
+fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(folder)
+}
+
+fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(true).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options.open(path)
+}
