@@ -78,7 +78,7 @@ fn what_belongs_together_is_found_by_its_ids() {
             &["settings::load: configuration loaded", " hooks=1 ", " ms="],
             &["agent::session::conduct: busy with=Starting"],
             &["agent::session::conduct: ordered order=prompt"],
-            &["agent::stream", turn, "asks the model provider=replay"],
+            &["agent::door", turn, "asks the model provider=replay"],
             &["agent::stream", turn, "the answer is over end=complete", "tokens_in=5 tokens_out=3 calls=1"],
             &["hooks::firing", &format!("{event}: fires subject=glob hooks=1 sequential=false")],
             &["hooks::firing", &format!("{hook}: the hook starts source=")],
