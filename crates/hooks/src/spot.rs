@@ -58,7 +58,8 @@ impl Spot {
     pub(crate) fn complaint(&self) -> Option<String> {
         let path = self.directory.path().display();
         match self.directory.standing() {
-            Standing::InPlace => None,
+            Standing::InPlace if self.directory.lets_in() => None,
+            Standing::InPlace => Some(format!("the working directory {path} lets nobody in")),
             Standing::Moved(to) => Some(format!("the working directory {path} was moved to {}", to.display())),
             Standing::Gone => Some(format!("the working directory {path} does not exist")),
         }

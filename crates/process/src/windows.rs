@@ -323,6 +323,11 @@ impl Directory {
     pub fn standing(&self) -> Standing {
         if self.0.is_dir() { Standing::InPlace } else { Standing::Gone }
     }
+
+    /// Whether programs may start there.
+    pub fn lets_in(&self) -> bool {
+        true
+    }
 }
 
 /// Limits, of which this system sets none that matter here.

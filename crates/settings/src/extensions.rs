@@ -94,7 +94,16 @@ pub(crate) struct Surroundings<'a> {
 
 /// All installed extensions, by name.
 pub(crate) fn installed(around: &Surroundings<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Extension> {
-    let Ok(entries) = std::fs::read_dir(&around.paths.extensions) else { return Vec::new() };
+    let entries = match std::fs::read_dir(&around.paths.extensions) {
+        Ok(entries) => entries,
+        Err(error) => {
+            if error.kind() != std::io::ErrorKind::NotFound {
+                let text = format!("the extensions cannot be read, so their hooks are off: {error}");
+                diagnostics.push(Diagnostic::about_file(Severity::Error, &around.paths.extensions, text));
+            }
+            return Vec::new();
+        }
+    };
     let mut directories: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     directories.sort();
     if directories.is_empty() {

@@ -348,6 +348,19 @@ mod tests {
     }
 
     #[test]
+    fn a_project_that_was_moved_away_is_protected_there() {
+        let place = place();
+        let protected = protected(&place, &json!([]));
+        let moved = place.home.join("moved");
+        std::fs::rename(&place.root, &moved).unwrap();
+        for path in ["tools/guard.sh", ".gemini/settings.json"] {
+            assert!(touches(&protected, path), "{path}");
+            assert!(touches(&protected, moved.join(path).to_str().unwrap()), "{path}, by its new name");
+        }
+        assert!(!touches(&protected, "src/main.rs"));
+    }
+
+    #[test]
     fn a_worktrees_git_folder_counts() {
         let place = place();
         let shared = place.home.join("repo.bare");

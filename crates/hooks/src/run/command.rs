@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, Standing, Until, is_no_room};
+use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, Standing, Until};
 use tokio_util::sync::CancellationToken;
 
 use super::words::{Invocation, SESSION_VARIABLES};
@@ -84,7 +84,7 @@ impl Runner {
     fn has_its_place(&self, action: &CommandAction, session: &Spot) -> Result<(), End> {
         let Some(complaint) = session.complaint() else { return Ok(()) };
         // Looked at again: it may have been a while since the event.
-        if session.directory.standing() == Standing::Gone {
+        if !matches!(session.directory.standing(), Standing::Moved(_)) {
             return Err(End::NoRoom(complaint));
         }
         let before = session.directory.path().to_string_lossy();
@@ -288,6 +288,12 @@ fn is_exec_format(error: &std::io::Error) -> bool {
 #[cfg(not(unix))]
 fn is_exec_format(_: &std::io::Error) -> bool {
     false
+}
+
+/// Whether it was for want of something that may be there in a moment: descriptors, processes, memory, or the places in
+/// which the system keeps what a program waits for.
+fn is_no_room(error: &std::io::Error) -> bool {
+    hookwright_process::is_no_room(error) || error.kind() == std::io::ErrorKind::StorageFull
 }
 
 fn not_started(reason: NotReady) -> End {

@@ -71,6 +71,31 @@ async fn a_turn_cancelled_beforehand_starts_nothing() {
 }
 
 #[tokio::test]
+async fn a_hook_that_waits_its_turn_is_cancelled_too() {
+    let world = World::new();
+    let hook = |name: &str| command(name, "echo $$ >>leader; exec sleep 300");
+    let engine = world
+        .settings(
+            json!({"hooksConfig": {"maxParallel": 1}, "hooks": {"BeforeTool": [{"hooks": [hook("a"), hook("b")]}]}}),
+        )
+        .limits(quick())
+        .build();
+    let (event, cancel) = (tool_call(), CancellationToken::new());
+    let (outcome, leader) = within(async {
+        tokio::join!(engine.fire_until(&event, &cancel), async {
+            let leader = world.pid("leader").await;
+            cancel.cancel();
+            leader
+        })
+    })
+    .await;
+    assert_eq!(outcome.runs.len(), 2);
+    assert!(outcome.runs.iter().all(|run| run.status == RunStatus::Cancelled));
+    gone(leader).await;
+    assert_eq!(world.pid("leader").await, leader, "the other one has never started");
+}
+
+#[tokio::test]
 async fn dropping_the_outcomes_future_kills_the_group() {
     let world = World::new();
     let engine = sleeper(&world);

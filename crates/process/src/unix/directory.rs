@@ -72,6 +72,11 @@ impl Directory {
         }
     }
 
+    /// Whether programs may start there.
+    pub fn lets_in(&self) -> bool {
+        rustix::fs::access(&self.path, rustix::fs::Access::EXEC_OK).is_ok()
+    }
+
     pub(super) fn handle(&self) -> Option<BorrowedFd<'_>> {
         self.open.as_ref().map(|open| open.handle.as_fd())
     }

@@ -321,3 +321,26 @@ fn where_the_directory_is_gone_nothing_runs_unguarded() {
         assert!(!sandbox.has("denied.txt"), "{command}: {run:#?}");
     }
 }
+
+#[test]
+fn a_directory_that_lets_nobody_in_lets_no_call_run() {
+    const TEST: &str = "a_directory_that_lets_nobody_in_lets_no_call_run";
+    let sandbox = guarded(".gemini/hooks/guard.sh");
+    let beside = sandbox.beside("beside");
+    std::fs::create_dir(&beside).unwrap();
+    let denied = beside.join("denied.txt");
+    let replay = Replay::new()
+        .calls("run_shell_command", json!({"command": "chmod 000 ."}))
+        .calls("write_file", json!({"file_path": denied, "content": "x"}))
+        .says("done");
+    let file = sandbox.replay(&replay);
+    let include = beside.to_str().unwrap();
+    let args =
+        ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo", "--include-directories", include];
+    let run = with_processes(TEST, &sandbox, &args, 5000);
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(sandbox.project(), open).unwrap();
+    let Some(run) = run else { return };
+    has(&run.stderr, "lets nobody in");
+    assert!(!denied.exists(), "{run:#?}");
+}
