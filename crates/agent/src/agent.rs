@@ -5,20 +5,26 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_hooks::{AfterAgent, AfterAgentVerdict, BeforeAgent, BeforeAgentVerdict, SessionEnd, SessionStart};
+use hookwright_hooks::{
+    AfterAgent, AfterAgentVerdict, Attachment, BeforeAgent, BeforeAgentVerdict, RequestedBy, SessionEnd, SessionStart,
+};
 use hookwright_model::{Content, Part, Role, ToolDeclaration};
 use hookwright_settings::commands::Command;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::commands::{self, CommandError};
+use crate::commands::{CommandError, Invoked};
 use crate::compress::{self, Trigger};
-use crate::context;
+use crate::context::Mentioned;
+use crate::context::reader::Hooked;
 use crate::event::{AgentEvent, TurnEnd};
 use crate::scope::Scope;
 use crate::services::{Interaction, Services};
 use crate::transcript::{Entry, Transcript};
-use crate::translate::{hook_context, is_hook_context};
+use crate::translate::{defuse, hook_context, is_hook_context};
+
+/// How long hooks at a session's end are waited for.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// A conversation with a model.
 pub struct Agent {
@@ -153,14 +159,17 @@ impl Agent {
 
     /// Fires SessionEnd and waits for its hooks only a short while.
     pub async fn end(&mut self, reason: EndReason) {
-        const GRACE: Duration = Duration::from_secs(2);
         let event = SessionEnd { reason: Cow::Borrowed(reason.as_str()) };
-        let _ = tokio::time::timeout(GRACE, self.services.fire_now(&event, &Scope::default())).await;
+        if let Some(done) = self.services.fire_aside(event, &Scope::default()) {
+            let _ = tokio::time::timeout(GRACE, done).await;
+        }
     }
 
     /// Ends what tools and hooks left running. The last thing a session does.
     pub async fn shutdown(&self) {
         const GRACE: Duration = Duration::from_millis(500);
+        // Those that have run since before the end have had their time.
+        self.services.aside.end(GRACE).await;
         self.services.tool_context.background.end_all(GRACE).await;
         self.services.hooks.shutdown().await;
     }
@@ -181,14 +190,15 @@ impl Agent {
 
     /// Answers a prompt, retries demanded by AfterAgent hooks included. Files that it mentions go along.
     pub async fn prompt(&mut self, prompt: &str, cancel: &CancellationToken) -> TurnEnd {
-        let Some(expanded) = context::expand_prompt(prompt, &self.services.context(), cancel).await else {
-            self.services.events.send(AgentEvent::TurnFinished(TurnEnd::Cancelled));
-            return TurnEnd::Cancelled;
-        };
-        for warning in expanded.warnings {
-            self.services.events.send(AgentEvent::Warning(warning));
-        }
-        self.prompt_with(prompt, expanded.parts, cancel).await
+        let mentioned = Mentioned::find(prompt, &self.services.context().workspace);
+        self.turn_of(prompt, Draft::Typed(mentioned), cancel).await
+    }
+
+    /// Answers what was piped in, and what the user typed beside it. Only what was typed can name files.
+    pub async fn prompt_piped(&mut self, piped: &str, typed: &str, cancel: &CancellationToken) -> TurnEnd {
+        let mentioned = Mentioned::find(typed, &self.services.context().workspace);
+        let prompt = if typed.is_empty() { piped.to_owned() } else { format!("{piped}\n\n{typed}") };
+        self.turn_of(&prompt, Draft::Typed(mentioned), cancel).await
     }
 
     /// Runs a custom command: `typed` is the whole line, `args` what stands behind the command's name.
@@ -199,14 +209,14 @@ impl Agent {
         args: &str,
         cancel: &CancellationToken,
     ) -> TurnEnd {
-        let end = match commands::expand(&self.services, command, typed, args, cancel).await {
-            // Hooks see what the model will see, files and output included.
-            Ok(parts) => return self.prompt_with(&Content::user(parts.clone()).text(), parts, cancel).await,
-            Err(CommandError::Cancelled) => TurnEnd::Cancelled,
-            Err(error) => TurnEnd::Failed { message: error.to_string(), hint: error.hint() },
-        };
-        self.services.events.send(AgentEvent::TurnFinished(end.clone()));
-        end
+        match Invoked::new(command, typed, args) {
+            Ok(invoked) => self.turn_of(&invoked.text(), Draft::Command(invoked), cancel).await,
+            Err(error) => {
+                let end = end_of(error);
+                self.services.events.send(AgentEvent::TurnFinished(end.clone()));
+                end
+            }
+        }
     }
 
     /// Tells the model something that it reads with the next prompt.
@@ -214,15 +224,15 @@ impl Agent {
         self.remember(Content::user_text(text));
     }
 
-    /// Answers a prompt that is made of these parts, as a custom command's is; `prompt` is its text.
-    pub async fn prompt_with(&mut self, prompt: &str, parts: Vec<Part>, cancel: &CancellationToken) -> TurnEnd {
+    /// A turn: `prompt` is what hooks see before anything is read or run for it.
+    async fn turn_of(&mut self, prompt: &str, draft: Draft<'_>, cancel: &CancellationToken) -> TurnEnd {
         self.prompts += 1;
         let turn_id = format!("{}########{}", self.services.hooks.session().id, self.prompts);
         let scope = Scope { turn_id: Some(turn_id.into()), cancel: cancel.clone() };
         let prompt_id = scope.prompt_id();
         self.services.events.send(AgentEvent::PromptStarted { prompt: prompt.to_owned(), prompt_id });
         let span = tracing::info_span!("turn", id = scope.turn_id.as_deref());
-        let end = self.answer(prompt, parts, &scope).instrument(span.clone()).await;
+        let end = self.answer(prompt, draft, &scope).instrument(span.clone()).await;
         self.leave_context_behind();
         span.in_scope(|| {
             tracing::debug!(end = end.kind().unwrap_or("answered"), why = end.words(), "the turn is over")
@@ -231,14 +241,14 @@ impl Agent {
         end
     }
 
-    async fn answer(&mut self, prompt: &str, parts: Vec<Part>, scope: &Scope) -> TurnEnd {
+    async fn answer(&mut self, prompt: &str, draft: Draft<'_>, scope: &Scope) -> TurnEnd {
         let limit = self.services.hooks.max_agent_retries();
         let mut current = prompt.to_owned();
-        let mut parts = parts;
+        let mut draft = draft;
         let mut answers = String::new();
         let mut attempt = 0;
         loop {
-            if let Some(end) = self.before_agent(&current, std::mem::take(&mut parts), scope).await {
+            if let Err(end) = self.begin(&current, draft, scope).await {
                 return end;
             }
             let (text, end) = self.run_turn(scope).await;
@@ -259,31 +269,36 @@ impl Agent {
                     attempt += 1;
                     self.services.events.send(AgentEvent::AgentRetry { reason: reason.clone(), attempt });
                     // A hook's words are taken as they are: what looks like a path in them is none.
-                    parts = vec![Part::text(&reason)];
+                    draft = Draft::Typed(Mentioned::default());
                     current = reason;
                 }
             }
         }
     }
 
-    /// BeforeAgent; then the prompt is part of the history, or the turn is over.
-    async fn before_agent(&mut self, prompt: &str, mut parts: Vec<Part>, scope: &Scope) -> Option<TurnEnd> {
-        let outcome =
-            self.services.fire(&BeforeAgent { prompt: Cow::Borrowed(prompt), attachments: Vec::new() }, scope).await;
-        let (context, end) = match outcome.verdict {
+    /// BeforeAgent, and then what the prompt brings along; then it is part of the history, or the turn is over.
+    async fn begin(&mut self, prompt: &str, draft: Draft<'_>, scope: &Scope) -> Result<(), TurnEnd> {
+        let attachments = draft.attachments(&self.services);
+        let event = BeforeAgent { prompt: Cow::Borrowed(prompt), attachments };
+        let (context, stopped) = match self.services.fire(&event, scope).await.verdict {
             BeforeAgentVerdict::Proceed { context } => (context, None),
-            BeforeAgentVerdict::Deny { reason } => return Some(TurnEnd::Blocked(reason)),
+            BeforeAgentVerdict::Deny { reason } => return Err(TurnEnd::Blocked(reason)),
             BeforeAgentVerdict::Stop { reason } => (None, Some(TurnEnd::Stopped(reason))),
         };
         if scope.is_cancelled() {
-            return Some(TurnEnd::Cancelled);
+            return Err(TurnEnd::Cancelled);
         }
+        let mut parts = match &stopped {
+            // Nothing is read or run for a turn that is not.
+            Some(_) => vec![Part::text(defuse(prompt))],
+            None => draft.fill(prompt, &self.services, scope).await?,
+        };
         if let Some(context) = self.start_context.take() {
             parts.insert(0, Part::text(hook_context(&context)));
         }
         parts.extend(context.map(|context| Part::text(hook_context(&context))));
         self.remember(Content::user(parts));
-        end
+        stopped.map_or(Ok(()), Err)
     }
 
     async fn after_agent(&mut self, prompt: &str, answer: &str, retried: bool, scope: &Scope) -> AfterAnswer {
@@ -342,6 +357,43 @@ fn without_turn_context(content: &mut Arc<Content>) {
     if content.role == Role::User && content.parts.iter().enumerate().any(|(at, part)| is_for_its_turn(at, part)) {
         let parts = content.parts.iter().enumerate().filter(|(at, part)| !is_for_its_turn(*at, part));
         *content = Arc::new(Content::user(parts.map(|(_, part)| part.clone()).collect()));
+    }
+}
+
+/// A prompt before anything is read or run for it.
+enum Draft<'a> {
+    /// Words, and the files that they name.
+    Typed(Mentioned),
+    /// A custom command.
+    Command(Invoked<'a>),
+}
+
+impl Draft<'_> {
+    fn attachments(&self, services: &Services) -> Vec<Attachment> {
+        match self {
+            Draft::Typed(mentioned) => mentioned.attachments(),
+            Draft::Command(invoked) => invoked.attachments(&services.context().workspace),
+        }
+    }
+
+    /// Reads and runs what it brings along.
+    async fn fill(self, prompt: &str, services: &Arc<Services>, scope: &Scope) -> Result<Vec<Part>, TurnEnd> {
+        match self {
+            Draft::Typed(mentioned) => {
+                let expanded = mentioned.read(prompt, &Hooked::new(services, RequestedBy::User, scope)).await?;
+                expanded.warnings.into_iter().for_each(|warning| services.events.send(AgentEvent::Warning(warning)));
+                Ok(expanded.parts)
+            }
+            Draft::Command(invoked) => invoked.fill(services, scope).await.map_err(end_of),
+        }
+    }
+}
+
+fn end_of(error: CommandError) -> TurnEnd {
+    match error {
+        CommandError::Cancelled => TurnEnd::Cancelled,
+        CommandError::Stopped(reason) => TurnEnd::Stopped(reason),
+        error => TurnEnd::Failed { message: error.to_string(), hint: error.hint() },
     }
 }
 

@@ -25,9 +25,9 @@ pub(crate) async fn ask(services: &Services, request: ApprovalRequest, scope: &S
             reply = receiver => reply.unwrap_or(ApprovalReply::Cancel),
         }
     };
-    // The user need not wait for hooks that notify.
-    let (_, reply) = tokio::join!(services.fire(&event, scope), wait);
-    reply
+    // Neither the user nor the call waits for hooks that notify.
+    services.fire_aside(event, scope);
+    wait.await
 }
 
 fn notification(request: &ApprovalRequest) -> Notification<'static> {

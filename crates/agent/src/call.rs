@@ -1,4 +1,7 @@
-//! One tool call's life: schema, BeforeTool, approval, Notification, execution, AfterTool, tail call.
+//! One tool call's life: schema, BeforeTool, approval, Notification, execution, AfterTool, tail call. The model's calls
+//! begin here; those that a prompt brings along begin in `wanted.rs`.
+
+pub(crate) mod wanted;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -7,7 +10,10 @@ use std::time::{Duration, Instant};
 
 use hookwright_hooks::{AfterTool, AfterToolVerdict, BeforeTool, BeforeToolVerdict, EventKind, RequestedBy, TailCall};
 use hookwright_model::{FunctionCall, Part, ToolChoice};
-use hookwright_tools::{Display, OutputSink, ResultContent, Tool, ToolErrorKind, ToolFailure, ToolKind, ToolResult};
+use hookwright_tools::{
+    Display, OutputSink, ResultContent, Tool, ToolErrorKind, ToolFailure, ToolKind, ToolResult, ToolSet,
+    canonical_arguments,
+};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -19,8 +25,11 @@ use crate::protect::settle;
 use crate::scope::Scope;
 use crate::search::Search;
 use crate::services::{Interaction, Services};
-use crate::translate::hook_context;
+use crate::translate::{defuse, hook_context};
+use wanted::{Consent, Voice};
 
+/// How a no of the user's begins.
+const USER_SAYS_NO: &str = "the user did not allow this";
 /// The most tools that may take one another's place.
 const TAIL_CALLS: usize = 8;
 
@@ -44,8 +53,14 @@ struct Call<'a> {
     services: &'a Arc<Services>,
     id: String,
     name: String,
+    /// The name that it was asked for by, which may be an older one.
+    asked_for: String,
     args: Map<String, Value>,
     requested_by: RequestedBy,
+    consent: Consent,
+    voice: Voice,
+    /// Other tools than the model's.
+    own_tools: Option<&'a ToolSet>,
     /// For a tail call: the tool that the model asked for.
     original: Option<String>,
     rewritten: Vec<String>,
@@ -81,6 +96,10 @@ struct CallEnd {
     metadata: Map<String, Value>,
     duration: Duration,
     after: AfterCall,
+    /// Whether hooks hid the result, so that their reason stands in its place.
+    is_hidden: bool,
+    /// What hooks add to the result, as it stands there.
+    added: Option<String>,
 }
 
 /// Runs a call of the model to its end, tail calls included.
@@ -91,65 +110,80 @@ pub(crate) async fn run(
     choice: Option<&ToolChoice>,
     scope: &Scope,
 ) -> CallResult {
-    let mut next = Call {
-        services,
-        id: call_id.to_owned(),
-        name: hookwright_tools::canonical_name(&call.name).to_owned(),
-        args: call.args.clone(),
-        requested_by: RequestedBy::Model,
-        original: None,
-        rewritten: Vec::new(),
-        decision: None,
-        allowed: None,
-        scope,
-    };
+    let first = Call::new(services, call_id.to_owned(), &call.name, call.args.clone(), scope);
+    let (last, end) = see_through(first, None, choice).await;
+    last.conclude(call, end)
+}
+
+/// A call to its end, and whatever runs in its place: the last of them, and what came of it. One that is admitted already
+/// is not judged again.
+async fn see_through<'a>(
+    first: Call<'a>,
+    mut admitted: Option<Arc<dyn Tool>>,
+    choice: Option<&ToolChoice>,
+) -> (Call<'a>, CallEnd) {
+    let (call_id, asked_for) = (first.id.clone(), first.asked_for.clone());
+    let mut next = first;
     let mut depth = 0;
     loop {
         // What a hook chose is not the model's choice any more.
         let choice = choice.filter(|_| depth == 0);
         let span = tracing::info_span!("call", id = next.id, tool = next.name);
-        let ran = next.run(choice).instrument(span.clone()).await;
-        settle(services, scope).await;
+        let ran = next.run(admitted.take(), choice).instrument(span).await;
+        settle(next.services, next.scope).await;
         let tail = match ran {
-            Ran::Done(finished) => return span.in_scope(|| next.conclude(call, *finished)),
+            Ran::Done(finished) => return (next, *finished),
             Ran::Replaced(tail) if depth >= TAIL_CALLS => {
                 let message =
                     format!("more than {TAIL_CALLS} tools in a row wanted to run in its place; {} did not", tail.name);
-                return next.conclude(call, failure(ToolErrorKind::ExecutionFailed, message));
+                return (next, failure(ToolErrorKind::ExecutionFailed, message));
             }
             Ran::Replaced(tail) => tail,
         };
         depth += 1;
         next = Call {
-            id: format!("{call_id}-tail{depth}"),
-            name: hookwright_tools::canonical_name(&tail.name).to_owned(),
-            args: tail.args,
             requested_by: RequestedBy::Hook,
-            original: Some(call.name.clone()),
-            rewritten: Vec::new(),
-            decision: None,
-            allowed: None,
-            ..next
+            original: Some(asked_for.clone()),
+            voice: next.voice,
+            ..Call::new(next.services, format!("{call_id}-tail{depth}"), &tail.name, tail.args, next.scope)
         };
     }
 }
 
-impl Call<'_> {
-    async fn run(&mut self, choice: Option<&ToolChoice>) -> Ran {
-        let tool = match self.check(choice) {
-            Ok(tool) => tool,
-            Err(finished) => return Ran::Done(finished),
-        };
-        let asked_by = match self.before_tool().await {
-            Ok(asked_by) => asked_by,
-            Err(finished) => return Ran::Done(finished),
-        };
-        if let Err(finished) = self.approve(&tool, asked_by).await {
-            return Ran::Done(finished);
+impl<'a> Call<'a> {
+    fn new(
+        services: &'a Arc<Services>,
+        id: String,
+        asked_for: &str,
+        args: Map<String, Value>,
+        scope: &'a Scope,
+    ) -> Self {
+        Call {
+            services,
+            id,
+            name: hookwright_tools::canonical_name(asked_for).to_owned(),
+            asked_for: asked_for.to_owned(),
+            args,
+            requested_by: RequestedBy::Model,
+            consent: Consent::Needed,
+            voice: Voice::Plain,
+            own_tools: None,
+            original: None,
+            rewritten: Vec::new(),
+            decision: None,
+            allowed: None,
+            scope,
         }
-        if self.scope.is_cancelled() {
-            return Ran::Done(Box::new(cancelled()));
-        }
+    }
+
+    async fn run(&mut self, admitted: Option<Arc<dyn Tool>>, choice: Option<&ToolChoice>) -> Ran {
+        let tool = match admitted {
+            Some(tool) => tool,
+            None => match self.admit(choice).await {
+                Ok(tool) => tool,
+                Err(finished) => return Ran::Done(finished),
+            },
+        };
         let started = Instant::now();
         let mut result = self.execute(&tool).await;
         let duration = started.elapsed();
@@ -161,8 +195,23 @@ impl Call<'_> {
         self.after_tool(result, duration).await.or_stopped()
     }
 
+    /// Whether it may run: the schema's word, the hooks', the rules' and, where it is needed, the user's.
+    async fn admit(&mut self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CallEnd>> {
+        let tool = self.check(choice)?;
+        let asked_by = self.before_tool().await?;
+        self.approve(&tool, asked_by).await?;
+        if self.scope.is_cancelled() {
+            return Err(Box::new(cancelled()));
+        }
+        Ok(tool)
+    }
+
+    fn tools(&self) -> &'a ToolSet {
+        self.own_tools.unwrap_or(&self.services.tools)
+    }
+
     /// The tool exists, the model may call it, and its arguments fit.
-    fn check(&self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CallEnd>> {
+    fn check(&mut self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CallEnd>> {
         if let Some(choice) = choice.filter(|choice| !choice.allows(&self.name)) {
             let which = match choice.allowed.as_slice() {
                 [] => "no tool may be called now".to_owned(),
@@ -173,7 +222,8 @@ impl Call<'_> {
                 format!("{} was not called: {which}", self.name),
             )));
         }
-        match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
+        let fits = canonical_arguments(&self.name, &mut self.args);
+        match fits.and_then(|()| self.tools().check(&self.name, &Value::Object(self.args.clone()))) {
             Ok(tool) => Ok(tool.clone()),
             Err(problem) => Err(Box::new(CallEnd { result: problem.into(), ..nothing() })),
         }
@@ -211,7 +261,9 @@ impl Call<'_> {
 
     /// Lays a hook's arguments over the model's; what does not fit the tool does not run.
     fn rewrite(&mut self, changes: Option<Map<String, Value>>) -> Result<(), Box<CallEnd>> {
-        for (key, value) in changes.into_iter().flatten() {
+        let mut changes = changes.unwrap_or_default();
+        let fits = canonical_arguments(&self.name, &mut changes);
+        for (key, value) in changes {
             if self.args.get(&key) != Some(&value) {
                 self.rewritten.push(key.clone());
                 self.args.insert(key, value);
@@ -221,7 +273,7 @@ impl Call<'_> {
             return Ok(());
         }
         self.decision = Some(CallDecision::Modify);
-        match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
+        match fits.and_then(|()| self.tools().check(&self.name, &Value::Object(self.args.clone()))) {
             Ok(_) => Ok(()),
             Err(problem) => {
                 let message = format!("hooks changed the arguments, and now they do not fit {}: {problem}", self.name);
@@ -234,9 +286,13 @@ impl Call<'_> {
     async fn approve(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<CallEnd>> {
         let services = self.services;
         let judgement = services.approvals.judge(&self.name, tool.kind(), &self.args);
-        let permission = match &judgement.permission {
-            Permission::Granted if asked_by.is_some() => Permission::Ask,
-            other => other.clone(),
+        let permission = match (judgement.permission.clone(), self.consent) {
+            (Permission::Denied(words), _) => Permission::Denied(words),
+            (Permission::Granted, _) if asked_by.is_some() => Permission::Ask,
+            // Who wrote it has been asked; the mode is about what others want.
+            (_, Consent::Given) if asked_by.is_none() => Permission::Granted,
+            (Permission::Refused(_), Consent::Given) => Permission::Ask,
+            (other, _) => other,
         };
         match permission {
             Permission::Protected(path) if services.interaction == Interaction::Headless => {
@@ -308,7 +364,10 @@ impl Call<'_> {
         ApprovalRequest {
             call_id: self.id.clone(),
             name: self.name.clone(),
-            title: tool.display_name().to_owned(),
+            title: match &self.voice {
+                Voice::Quiet(Some(for_what)) => format!("{} for {for_what}", tool.display_name()),
+                _ => tool.display_name().to_owned(),
+            },
             kind: tool.kind(),
             args: self.args.clone(),
             description: tool.describe(&args),
@@ -325,7 +384,8 @@ impl Call<'_> {
         self.decision = Some(CallDecision::Modify);
         self.rewritten.clear();
         self.args = args;
-        match self.services.tools.check(&self.name, &Value::Object(self.args.clone())) {
+        let fits = canonical_arguments(&self.name, &mut self.args);
+        match fits.and_then(|()| self.tools().check(&self.name, &Value::Object(self.args.clone()))) {
             Ok(_) => Ok(()),
             Err(problem) => Err(Box::new(CallEnd { result: problem.into(), ..nothing() })),
         }
@@ -344,7 +404,7 @@ impl Call<'_> {
             ApprovalReply::Deny(word) => {
                 self.decision = Some(CallDecision::Reject);
                 let word = word.map(|word| format!(": {word}")).unwrap_or_default();
-                Err(Box::new(failure(ToolErrorKind::ExecutionFailed, format!("the user did not allow this{word}"))))
+                Err(Box::new(failure(ToolErrorKind::ExecutionFailed, format!("{USER_SAYS_NO}{word}"))))
             }
             ApprovalReply::Cancel => {
                 self.decision = Some(CallDecision::Reject);
@@ -357,28 +417,43 @@ impl Call<'_> {
         let args = Value::Object(self.args.clone());
         tracing::debug!(rewritten = ?self.rewritten, "the tool runs");
         tracing::trace!(%args, "its arguments");
-        self.services.events.send(AgentEvent::ToolStarted(ToolStart {
-            call_id: self.id.clone(),
-            name: self.name.clone(),
-            kind: tool.kind(),
-            args: self.args.clone(),
-            description: tool.describe(&args),
-            rewritten: self.rewritten.clone(),
-        }));
+        self.say(|name| {
+            AgentEvent::ToolStarted(ToolStart {
+                call_id: self.id.clone(),
+                name,
+                kind: tool.kind(),
+                args: self.args.clone(),
+                description: tool.describe(&args),
+                rewritten: self.rewritten.clone(),
+            })
+        });
         let mut context = self.services.context();
         context.cancel = self.scope.cancel.clone();
         context.search = Some(Arc::new(Search { services: self.services.clone(), scope: self.scope.clone() }));
-        let (events, call_id) = (self.services.events.clone(), self.id.clone());
-        context.output = OutputSink::new(move |text| {
-            events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });
-        });
+        if !matches!(self.voice, Voice::Quiet(_)) {
+            let (events, call_id) = (self.services.events.clone(), self.id.clone());
+            context.output = OutputSink::new(move |text| {
+                events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });
+            });
+        }
         let result = {
             let window = || self.services.guards.call(self.allowed.clone());
-            let _window = (!tool.kind().is_harmless()).then(window);
+            // What the user's own command changes is the user's change.
+            let may_change = !tool.kind().is_harmless() && self.requested_by != RequestedBy::User;
+            let _window = may_change.then(window);
             run_tool(tool, &args, &context).await
         };
         settle(self.services, self.scope).await;
         result
+    }
+
+    /// Tells the screen, if it is to know, under the name that it knows.
+    fn say(&self, event: impl FnOnce(String) -> AgentEvent) {
+        match &self.voice {
+            Voice::Plain => self.services.events.send(event(self.name.clone())),
+            Voice::As(name) => self.services.events.send(event((*name).to_owned())),
+            Voice::Quiet(_) => {}
+        }
     }
 
     /// AfterTool: may hide the result, add to it, or put another tool in its place.
@@ -386,7 +461,8 @@ impl Call<'_> {
         // A result can be large, and writing it as JSON is for hooks only.
         if self.services.hooks.plan(EventKind::AfterTool, Some(&self.name)).is_none() {
             let after = if self.scope.is_cancelled() { AfterCall::Cancel } else { AfterCall::GoOn };
-            return Ran::Done(Box::new(CallEnd { result, metadata: Map::new(), duration, after }));
+            defuse_result(&mut result.llm_content);
+            return Ran::Done(Box::new(CallEnd { result, duration, after, ..nothing() }));
         }
         let event = AfterTool {
             tool_name: Cow::Borrowed(&self.name),
@@ -406,21 +482,22 @@ impl Call<'_> {
             let unseen = failure(ToolErrorKind::Cancelled, message);
             return Ran::Done(Box::new(CallEnd { duration, after: AfterCall::Cancel, ..unseen }));
         }
-        let after = AfterCall::GoOn;
         let finished = match outcome.verdict {
             AfterToolVerdict::Keep { tail_call: Some(tail), .. } => {
-                self.tell(&CallEnd { result, metadata, duration, after });
+                self.tell(&CallEnd { result, metadata, duration, ..nothing() });
                 return Ran::Replaced(tail);
             }
             AfterToolVerdict::Keep { context, .. } => {
-                add_context(&mut result.llm_content, context);
-                CallEnd { result, metadata, duration, after }
+                // Hooks were told it as it is; the model must not take any of it for a hook's.
+                defuse_result(&mut result.llm_content);
+                let added = add_context(&mut result.llm_content, context);
+                CallEnd { result, metadata, duration, added, ..nothing() }
             }
             AfterToolVerdict::Hide { reason, context } => {
                 let mut hidden = failure(ToolErrorKind::ExecutionFailed, format!("Tool result blocked: {reason}"));
                 hidden.result.llm_content = ResultContent::Text(reason);
                 add_context(&mut hidden.result.llm_content, context);
-                CallEnd { metadata, duration, after, ..hidden }
+                CallEnd { metadata, duration, is_hidden: true, ..hidden }
             }
             AfterToolVerdict::Stop { reason } => CallEnd { metadata, duration, ..stopped(&reason) },
         };
@@ -432,22 +509,22 @@ impl Call<'_> {
         let result = &finished.result;
         let error = result.error.as_ref().map(|failure| failure.message.as_str());
         tracing::debug!(ms = finished.duration.as_millis(), error, "the call is over");
-        self.services.events.send(AgentEvent::ToolFinished(Box::new(ToolEnd {
-            call_id: self.id.clone(),
-            name: self.name.clone(),
-            args: self.args.clone(),
-            display: result.return_display.clone(),
-            content: result.llm_content.to_text(),
-            error: result
-                .error
-                .as_ref()
-                .map(|failure| CallError { kind: failure.kind, message: failure.message.clone() }),
-            duration: finished.duration,
-            decision: self.decision,
-            command: result.command.as_ref().map(|run| run.end),
-            metadata: finished.metadata.clone(),
-            prompt_id: self.scope.prompt_id(),
-        })));
+        let error = result.error.as_ref();
+        self.say(|name| {
+            AgentEvent::ToolFinished(Box::new(ToolEnd {
+                call_id: self.id.clone(),
+                name,
+                args: self.args.clone(),
+                display: result.return_display.clone(),
+                content: result.llm_content.to_text(),
+                error: error.map(|failure| CallError { kind: failure.kind, message: failure.message.clone() }),
+                duration: finished.duration,
+                decision: self.decision,
+                command: result.command.as_ref().map(|run| run.end),
+                metadata: finished.metadata.clone(),
+                prompt_id: self.scope.prompt_id(),
+            }))
+        });
     }
 
     /// What the model is told; under the name and id that it asked with.
@@ -509,9 +586,25 @@ fn metadata(specific: &Map<String, Value>, messages: Vec<String>) -> Map<String,
     metadata
 }
 
-fn add_context(content: &mut ResultContent, context: Option<String>) {
-    if let Some(context) = context {
-        append(content, &format!("\n\n{}", hook_context(&context)));
+/// Adds what hooks want the model to know; as it stands there.
+fn add_context(content: &mut ResultContent, context: Option<String>) -> Option<String> {
+    let marked = hook_context(&context?);
+    append(content, &format!("\n\n{marked}"));
+    Some(marked)
+}
+
+fn defuse_result(content: &mut ResultContent) {
+    let change = |text: &mut String| {
+        if let Cow::Owned(safe) = defuse(text) {
+            *text = safe;
+        }
+    };
+    match content {
+        ResultContent::Text(text) => change(text),
+        ResultContent::Parts(parts) => parts.iter_mut().for_each(|part| match part {
+            hookwright_tools::ResultPart::Text(text) => change(text),
+            hookwright_tools::ResultPart::InlineData { .. } => {}
+        }),
     }
 }
 
@@ -523,7 +616,14 @@ fn append(content: &mut ResultContent, text: &str) {
 }
 
 fn nothing() -> CallEnd {
-    CallEnd { result: ToolResult::text("", ""), metadata: Map::new(), duration: Duration::ZERO, after: AfterCall::GoOn }
+    CallEnd {
+        result: ToolResult::text("", ""),
+        metadata: Map::new(),
+        duration: Duration::ZERO,
+        after: AfterCall::GoOn,
+        is_hidden: false,
+        added: None,
+    }
 }
 
 /// A call that did not do what it should.

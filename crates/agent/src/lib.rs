@@ -8,6 +8,7 @@
 
 mod agent;
 mod approval;
+mod aside;
 mod ask;
 mod call;
 pub mod commands;
@@ -32,6 +33,7 @@ mod turn;
 
 pub use agent::{Agent, EndReason, StartSource};
 pub use approval::{Approvals, Flags, Judgement, Permission, ToolLimits, session_grant};
+pub use aside::Aside;
 pub use door::Door;
 pub use event::{
     Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, Gravity, GuardReply,

@@ -8,6 +8,7 @@ use hookwright_tools::{ToolContext, ToolSet};
 use tokio::sync::Mutex;
 
 use crate::approval::Approvals;
+use crate::aside::Aside;
 use crate::door::Door;
 use crate::event::AgentEvent;
 use crate::events::Events;
@@ -40,6 +41,8 @@ pub struct Services {
     pub guards: Arc<Guards>,
     /// Where to tell of things.
     pub events: Events,
+    /// The hooks that nobody waits for.
+    pub aside: Aside,
     /// Held by whoever asks the user: one question at a time, whatever runs side by side.
     pub asking: Mutex<()>,
     /// Whether there is somebody to ask.

@@ -6,6 +6,7 @@
 mod suite {
     mod agent;
     mod approval;
+    mod aside;
     mod call;
     mod chats;
     mod compress;
@@ -17,4 +18,5 @@ mod suite {
     mod stream;
     mod support;
     mod turn;
+    mod user;
 }

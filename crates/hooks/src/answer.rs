@@ -109,7 +109,7 @@ pub enum End {
     Signaled(i32),
     /// It ran past its time and was ended.
     TimedOut(std::time::Duration),
-    /// The turn was cancelled and it was ended.
+    /// What it ran for was cancelled, and it was ended.
     Cancelled,
     /// This machine had no descriptors, processes, memory or working directory for it.
     NoRoom(String),
@@ -204,7 +204,7 @@ pub fn read(kind: EventKind, end: &End, stdout: &Captured, stderr: &Captured) ->
         End::NoRoom(message) => failed(Cause::Resource, format!("could not run, for want of room: {message}"), stderr),
         End::TimedOut(limit) => read_timeout(kind, *limit, stdout, stderr),
         End::Cancelled => {
-            let text = "was ended because the turn was cancelled".to_owned();
+            let text = "was ended before it was done".to_owned();
             Reading { answer: Answer::default(), troubles: vec![Trouble { cause: None, text }] }
         }
     };

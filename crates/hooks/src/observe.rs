@@ -138,7 +138,7 @@ pub enum RunStatus {
     Signaled,
     /// It ran too long.
     TimedOut,
-    /// The turn was cancelled.
+    /// What it ran for was cancelled.
     Cancelled,
     /// It could not start.
     NotStarted,

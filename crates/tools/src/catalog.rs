@@ -1,7 +1,9 @@
 //! THE table of built-in tools: names and kinds. Other names for them are in the engine's table, since matchers know
 //! them too; what each one does is in its own file.
 
+use crate::failure::ToolFailure;
 use crate::tool::ToolKind;
+use serde_json::{Map, Value};
 
 /// One built-in tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,12 +44,64 @@ builtins! {
     WRITE_TODOS = "write_todos", "WriteTodos", Think;
 }
 
+/// Names that arguments had before, which models still give: tool, then, now. What a tool reads is what it declares, so
+/// that hooks and rules that look for an argument find it.
+const OLDER_ARGUMENTS: &[(&str, &str, &str)] = &[
+    ("run_shell_command", "directory", "dir_path"),
+    ("glob", "path", "dir_path"),
+    ("list_directory", "path", "dir_path"),
+    ("search_file_content", "path", "dir_path"),
+    ("search_file_content", "include", "include_pattern"),
+];
+
+/// Gives arguments the names that the tool declares.
+///
+/// # Errors
+/// If one is given under both its names, with different values.
+pub fn canonical_arguments(tool: &str, args: &mut Map<String, Value>) -> Result<(), ToolFailure> {
+    for (_, then, now) in OLDER_ARGUMENTS.iter().filter(|(name, _, _)| *name == tool) {
+        let Some(value) = args.shift_remove(*then) else { continue };
+        if args.get(*now).is_some_and(|known| *known != value) {
+            return Err(ToolFailure::invalid(format!(
+                "params/{then} is another name of params/{now}; give one of them"
+            )));
+        }
+        args.insert((*now).to_owned(), value);
+    }
+    Ok(())
+}
+
 /// The canonical name for `name`: itself, unless it is another name of a built-in tool.
 pub use hookwright_hooks::canonical_tool_name as canonical_name;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn older_arguments_are_the_declared_ones() {
+        let renamed = |tool: &str, args: Value| {
+            let Value::Object(mut args) = args else { panic!("an object") };
+            canonical_arguments(tool, &mut args).map(|()| Value::Object(args)).map_err(|failure| failure.message)
+        };
+        let shell = "run_shell_command";
+        assert_eq!(
+            renamed(shell, json!({"command": "ls", "directory": "d"})),
+            Ok(json!({"command": "ls", "dir_path": "d"}))
+        );
+        assert_eq!(renamed(shell, json!({"directory": "d", "dir_path": "d"})), Ok(json!({"dir_path": "d"})));
+        assert!(
+            renamed(shell, json!({"directory": "a", "dir_path": "b"})).is_err(),
+            "a hook would judge the wrong one"
+        );
+        assert_eq!(renamed("write_file", json!({"path": "d"})), Ok(json!({"path": "d"})));
+        let tools = crate::ToolSet::builtin(crate::WebSearching::Impossible);
+        for (tool, then, now) in OLDER_ARGUMENTS {
+            let declared = tools.get(tool).unwrap().declaration().parameters["properties"].clone();
+            assert!(declared.get(now).is_some() && declared.get(then).is_none(), "{tool} {then}");
+        }
+    }
 
     #[test]
     fn other_names_lead_to_canonical_ones() {

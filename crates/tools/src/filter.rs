@@ -37,11 +37,11 @@ pub(crate) struct FilteringOptions {
 }
 
 impl FileFilter {
-    /// This filter with what a call's arguments say.
+    /// This filter with what a call's arguments say. What the user keeps from the agent, no argument of the agent's shows.
     pub(crate) fn with(self, options: FilteringOptions) -> Self {
         Self {
             git_ignore: options.respect_git_ignore.unwrap_or(self.git_ignore),
-            gemini_ignore: options.respect_gemini_ignore.unwrap_or(self.gemini_ignore),
+            gemini_ignore: self.gemini_ignore || options.respect_gemini_ignore == Some(true),
         }
     }
 

@@ -68,6 +68,9 @@ pub enum CommandError {
         /// Why.
         reason: String,
     },
+    /// A hook stopped the agent.
+    #[error("stopped by a hook: {0}")]
+    Stopped(String),
     /// The user does not want it any more.
     #[error("cancelled")]
     Cancelled,

@@ -4,13 +4,18 @@
 use std::path::PathBuf;
 
 use hookwright_model::Part;
-use hookwright_tools::{
-    Display, ResultContent, ToolContext, ToolErrorKind, ToolResult, ToolSet, WebSearching, Workspace,
-};
-use serde_json::{Value, json};
+use hookwright_tools::{Display, ResultContent, ToolErrorKind, Workspace};
+use serde_json::json;
+
+use crate::call::wanted::{Given, NotRun};
+use crate::context::reader::Reader;
+use crate::event::TurnEnd;
+use crate::translate::defuse;
 
 /// No more media are added once this much is there, in base64.
 const LARGEST_MEDIA: usize = 8 * 1024 * 1024;
+/// What is said of something that hooks hid.
+const HIDDEN: &str = "a hook put its reason in the place of the content";
 /// How many left-out files a remark names.
 const MOST_NAMED: usize = 3;
 
@@ -21,16 +26,29 @@ pub(super) struct Read {
     pub(super) remark: Option<String>,
 }
 
+/// Why something was not read.
+pub(super) enum NotRead {
+    /// It cannot be, and stays as it is written.
+    Because(String),
+    /// A hook or the user ended it all.
+    End(TurnEnd),
+}
+
+impl From<NotRun> for NotRead {
+    fn from(why: NotRun) -> Self {
+        why.end().map_or_else(NotRead::End, NotRead::Because)
+    }
+}
+
 /// Reads a file or directory of the workspace; why not, if that cannot be.
-pub(super) async fn read(path: &str, ctx: &ToolContext) -> Result<Read, String> {
-    let real = find(path, &ctx.workspace)?;
-    let name = real.to_str().ok_or("its name is not valid Unicode")?;
-    let tools = ToolSet::builtin(WebSearching::Impossible);
-    if real.is_dir() { directory(name, &tools, ctx).await } else { file(name, &tools, ctx).await }
+pub(super) async fn read(path: &str, reader: &impl Reader) -> Result<Read, NotRead> {
+    let real = find(path, &reader.context().workspace).map_err(NotRead::Because)?;
+    let name = real.to_str().ok_or_else(|| NotRead::Because("its name is not valid Unicode".to_owned()))?;
+    if real.is_dir() { directory(name, reader).await } else { file(name, reader).await }
 }
 
 /// Where a path leads: from the working directory, else from another root of the workspace.
-fn find(path: &str, workspace: &Workspace) -> Result<PathBuf, String> {
+pub(super) fn find(path: &str, workspace: &Workspace) -> Result<PathBuf, String> {
     let first = workspace.resolve(path);
     let others = workspace.roots().iter().skip(1).filter(|_| !path.is_empty());
     let others = others.filter_map(|root| workspace.resolve(root.join(path).to_str()?).ok());
@@ -42,35 +60,27 @@ fn find(path: &str, workspace: &Workspace) -> Result<PathBuf, String> {
     }
 }
 
-async fn run(tool: &str, args: Value, tools: &ToolSet, ctx: &ToolContext) -> ToolResult {
-    match tools.check(tool, &args) {
-        Ok(tool) => tool.run(&args, ctx).await,
-        Err(failure) => failure.into(),
-    }
-}
-
-async fn file(name: &str, tools: &ToolSet, ctx: &ToolContext) -> Result<Read, String> {
-    let result = run("read_file", json!({ "file_path": name }), tools, ctx).await;
-    match result.error {
+async fn file(name: &str, reader: &impl Reader) -> Result<Read, NotRead> {
+    let Given { result, is_hidden, .. } = match reader.read("read_file", json!({ "file_path": name })).await {
+        Ok(given) => given,
         // The path is known to be good, so this is the tool's word for ignored files. They leave nothing behind.
-        Some(failure) if failure.kind == ToolErrorKind::InvalidToolParams => {
-            Ok(Read { parts: Vec::new(), remark: Some("left out: an ignore file hides it".to_owned()) })
+        Err(NotRun::Failed(failure)) if failure.kind == ToolErrorKind::InvalidToolParams => {
+            return Ok(Read { parts: Vec::new(), remark: Some("left out: an ignore file hides it".to_owned()) });
         }
-        Some(failure) => Err(failure.message),
-        None => {
-            let remark = match (&result.llm_content, result.return_display) {
-                (ResultContent::Text(_), Display::Text(text)) if !text.is_empty() => Some(text),
-                _ => None,
-            };
-            Ok(Read { parts: parts(result.llm_content), remark })
-        }
-    }
+        Err(why) => return Err(why.into()),
+    };
+    let remark = match (&result.llm_content, result.return_display) {
+        _ if is_hidden => Some(HIDDEN.to_owned()),
+        (ResultContent::Text(_), Display::Text(text)) if !text.is_empty() => Some(text),
+        _ => None,
+    };
+    Ok(Read { parts: parts(result.llm_content), remark })
 }
 
-async fn directory(name: &str, tools: &ToolSet, ctx: &ToolContext) -> Result<Read, String> {
-    let result = run("read_many_files", json!({ "include": [name] }), tools, ctx).await;
-    if let Some(failure) = result.error {
-        return Err(failure.message);
+async fn directory(name: &str, reader: &impl Reader) -> Result<Read, NotRead> {
+    let Given { result, is_hidden, .. } = reader.read("read_many_files", json!({ "include": [name] })).await?;
+    if is_hidden {
+        return Ok(Read { parts: parts(result.llm_content), remark: Some(HIDDEN.to_owned()) });
     }
     let (read, skipped) = match result.return_display {
         Display::Files { files, skipped, .. } => (files, skipped),
@@ -81,11 +91,14 @@ async fn directory(name: &str, tools: &ToolSet, ctx: &ToolContext) -> Result<Rea
     let mut total = 0;
     // The tool leaves out media that are not asked for by name; a command's author asks for the whole directory.
     for skipped in skipped {
-        let content = run("read_file", json!({ "file_path": skipped.path }), tools, ctx).await.llm_content;
+        let content = match reader.read("read_file", json!({ "file_path": skipped.path })).await {
+            Ok(given) => Some(given.result.llm_content),
+            Err(why) => why.end().map(|_| None).map_err(NotRead::End)?,
+        };
         match content {
-            ResultContent::Parts(found) if total <= LARGEST_MEDIA => {
+            Some(ResultContent::Parts(found)) if total <= LARGEST_MEDIA => {
                 total += found.iter().map(size_of).sum::<usize>();
-                media.push(Part::text(format!("--- {} ---\n\n", skipped.path)));
+                media.push(Part::text(defuse(&format!("--- {} ---\n\n", skipped.path))));
                 media.extend(parts(ResultContent::Parts(found)));
             }
             _ => left_out.push(format!("{} ({})", skipped.path, skipped.reason)),

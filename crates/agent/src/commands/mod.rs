@@ -9,15 +9,22 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use hookwright_model::{Part, PartKind};
-use hookwright_settings::commands::{Command, Commands};
-use tokio_util::sync::CancellationToken;
+use std::sync::Arc;
 
-use crate::event::AgentEvent;
+use hookwright_hooks::{Attachment, RequestedBy};
+use hookwright_model::{Content, Part, PartKind};
+use hookwright_settings::commands::{Command, Commands};
+use hookwright_tools::Workspace;
+
+use crate::context::reader::{self, Hooked, Reader};
+use crate::event::{AgentEvent, TurnEnd};
 use crate::scope::Scope;
 use crate::services::Services;
+use crate::translate::defuse;
 pub use error::CommandError;
 pub use escape::shell_escape;
+use file::NotRead;
+use shell::Block;
 use template::{ARGS, Segment};
 
 /// The command that a text invokes, and what stands behind its name; nothing if the text is something else.
@@ -40,34 +47,108 @@ pub fn check(command: &Command) -> Result<(), CommandError> {
     shell::resolve(command, &segments, "args").map(drop)
 }
 
-/// The prompt that a command stands for: files read, shell commands approved and run, arguments filled in.
-///
-/// `invocation` is the whole text that the user typed, `args` what stands behind the name in it. What files and shell
-/// commands say is never read as a template again. Files that cannot be read are warnings, as [`AgentEvent::Warning`].
-///
-/// # Errors
-/// If the prompt is not well-formed, a shell command may not run or cannot be started, or `cancel` was.
-pub async fn expand(
-    services: &Services,
-    command: &Command,
-    invocation: &str,
-    args: &str,
-    cancel: &CancellationToken,
-) -> Result<Vec<Part>, CommandError> {
-    let segments = segments(command)?;
-    let blocks = shell::resolve(command, &segments, args)?;
-    let mut files = Vec::new();
-    for segment in &segments {
-        if let Segment::File { written, path } = segment {
-            files.push(inject(services, command, written, path, args, cancel).await?);
+/// A command with the user's arguments, well-formed and ready to be filled in; nothing is read or run yet.
+pub(crate) struct Invoked<'a> {
+    command: &'a Command,
+    /// The whole text that the user typed.
+    typed: &'a str,
+    /// What stands behind the name in it.
+    args: &'a str,
+    segments: Vec<Segment<'a>>,
+    blocks: Vec<Block>,
+}
+
+impl<'a> Invoked<'a> {
+    /// Reads the command's prompt.
+    ///
+    /// # Errors
+    /// If it is not well-formed.
+    pub(crate) fn new(command: &'a Command, typed: &'a str, args: &'a str) -> Result<Self, CommandError> {
+        let segments = segments(command)?;
+        let blocks = shell::resolve(command, &segments, args)?;
+        Ok(Invoked { command, typed, args, segments, blocks })
+    }
+
+    /// The prompt with its arguments and without what its places stand for: those are shown as they would be read and run.
+    pub(crate) fn text(&self) -> String {
+        let file = |segment: &Segment<'_>| match segment {
+            Segment::File { written, .. } => Some(vec![Part::text(written.replace(ARGS, self.args))]),
+            _ => None,
+        };
+        let files = self.segments.iter().filter_map(file).collect();
+        let outputs = self.blocks.iter().map(|block| format!("!{{{}}}", block.shell)).collect();
+        Content::user(self.assemble(files, outputs)).text()
+    }
+
+    /// The files that it would read.
+    pub(crate) fn attachments(&self, workspace: &Workspace) -> Vec<Attachment> {
+        let file = |segment: &Segment<'_>| match segment {
+            Segment::File { path, .. } => file::find(path, workspace).ok(),
+            _ => None,
+        };
+        self.segments.iter().filter_map(file).map(|path| reader::attachment(&path)).collect()
+    }
+
+    /// The prompt that it stands for: files read, shell commands judged and run, arguments filled in. What files and shell
+    /// commands say is never read as a template again. Files that cannot be read are warnings, as [`AgentEvent::Warning`].
+    ///
+    /// # Errors
+    /// If a shell command may not run or cannot be started, or somebody ended it all.
+    pub(crate) async fn fill(self, services: &Arc<Services>, scope: &Scope) -> Result<Vec<Part>, CommandError> {
+        let reader = Hooked::new(services, RequestedBy::Command, scope);
+        let mut files = Vec::new();
+        for segment in &self.segments {
+            if let Segment::File { written, path } = segment {
+                files.push(self.inject(services, &reader, written, path).await?);
+            }
         }
+        let blocks = self.blocks.iter().map(Block::clone).collect();
+        let outputs = shell::run_all(services, &self.command.name, blocks, scope).await?;
+        Ok(self.assemble(files, outputs))
     }
-    let outputs = shell::run_all(services, &command.name, blocks, &Scope::outside(cancel)).await?;
-    let mut prompt = assemble(&segments, files, outputs, args);
-    if !command.prompt.contains(ARGS) && !args.is_empty() {
-        prompt.text(&format!("\n\n{}", invocation.trim()));
+
+    /// What stands in the place of `@{path}`. A path that leads nowhere stays as it is written, and the user is told.
+    async fn inject(
+        &self,
+        services: &Services,
+        reader: &Hooked<'_>,
+        written: &str,
+        path: &str,
+    ) -> Result<Vec<Part>, CommandError> {
+        let (parts, remark) = match file::read(path, reader).await {
+            Ok(file::Read { parts, remark }) => (parts, remark),
+            Err(NotRead::End(TurnEnd::Stopped(reason))) => return Err(CommandError::Stopped(reason)),
+            Err(NotRead::End(_)) => return Err(CommandError::Cancelled),
+            Err(NotRead::Because(reason)) => {
+                (vec![Part::text(defuse(&written.replace(ARGS, self.args)))], Some(format!("not read: {reason}")))
+            }
+        };
+        if reader.context().cancel.is_cancelled() {
+            return Err(CommandError::Cancelled);
+        }
+        if let Some(remark) = remark {
+            services.events.send(AgentEvent::Warning(format!("/{}: @{{{path}}}: {remark}", self.command.name)));
+        }
+        Ok(parts)
     }
-    Ok(prompt.0)
+
+    /// Puts all pieces in their order. `files` and `outputs` are those of the segments of their kind.
+    fn assemble(&self, files: Vec<Vec<Part>>, outputs: Vec<String>) -> Vec<Part> {
+        let (mut files, mut outputs) = (files.into_iter(), outputs.into_iter());
+        let mut prompt = Prompt::default();
+        for segment in &self.segments {
+            match segment {
+                Segment::Text(text) => prompt.text(&defuse(text)),
+                Segment::Args => prompt.text(&defuse(self.args)),
+                Segment::File { .. } => files.next().into_iter().flatten().for_each(|part| prompt.part(part)),
+                Segment::Shell { .. } => prompt.text(&outputs.next().unwrap_or_default()),
+            }
+        }
+        if !self.command.prompt.contains(ARGS) && !self.args.is_empty() {
+            prompt.text(&defuse(&format!("\n\n{}", self.typed.trim())));
+        }
+        prompt.0
+    }
 }
 
 fn segments(command: &Command) -> Result<Vec<Segment<'_>>, CommandError> {
@@ -75,46 +156,6 @@ fn segments(command: &Command) -> Result<Vec<Segment<'_>>, CommandError> {
         place: error::place(command, at),
         opener,
     })
-}
-
-/// What stands in the place of `@{path}`. A path that leads nowhere stays as it is written, and the user is told.
-async fn inject(
-    services: &Services,
-    command: &Command,
-    written: &str,
-    path: &str,
-    args: &str,
-    cancel: &CancellationToken,
-) -> Result<Vec<Part>, CommandError> {
-    let mut context = services.context();
-    context.cancel = cancel.clone();
-    let read = file::read(path, &context).await;
-    if cancel.is_cancelled() {
-        return Err(CommandError::Cancelled);
-    }
-    let (parts, remark) = match read {
-        Ok(file::Read { parts, remark }) => (parts, remark),
-        Err(reason) => (vec![Part::text(written.replace(ARGS, args))], Some(format!("not read: {reason}"))),
-    };
-    if let Some(remark) = remark {
-        services.events.send(AgentEvent::Warning(format!("/{}: @{{{path}}}: {remark}", command.name)));
-    }
-    Ok(parts)
-}
-
-/// Puts all pieces in their order. `files` and `outputs` are those of the segments of their kind.
-fn assemble(segments: &[Segment<'_>], files: Vec<Vec<Part>>, outputs: Vec<String>, args: &str) -> Prompt {
-    let (mut files, mut outputs) = (files.into_iter(), outputs.into_iter());
-    let mut prompt = Prompt::default();
-    for segment in segments {
-        match segment {
-            Segment::Text(text) => prompt.text(text),
-            Segment::Args => prompt.text(args),
-            Segment::File { .. } => files.next().into_iter().flatten().for_each(|part| prompt.part(part)),
-            Segment::Shell { .. } => prompt.text(&outputs.next().unwrap_or_default()),
-        }
-    }
-    prompt
 }
 
 /// A prompt that grows; text beside text is one part.

@@ -1,8 +1,9 @@
-//! `!{…}` in a command's prompt: resolved, approved like the model's `run_shell_command`, all of them before any runs,
-//! then run by that tool. BeforeTool and AfterTool are for the model's calls and do not fire: the user asked for this.
+//! `!{…}` in a command's prompt: resolved, judged like the model's `run_shell_command` by hooks, rules and user, all of
+//! them before any runs, then run by that tool.
 
 use std::sync::Arc;
 
+use hookwright_hooks::RequestedBy;
 use hookwright_settings::commands::Command;
 use hookwright_tools::{CommandEnd, Display, Tool, ToolResult, signal_name};
 use serde_json::{Map, Value};
@@ -11,20 +12,20 @@ use super::error::{CommandError, place};
 use super::escape::{self, Unsafe};
 use super::template::Segment;
 use crate::approval::{Flags, Permission};
-use crate::ask::ask;
-use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest};
-use crate::protect::settle;
+use crate::call::wanted::{self, Admitted, Consent, NotRun, Voice, Wanted};
+use crate::event::AgentEvent;
 use crate::scope::Scope;
 use crate::services::{Interaction, Services};
+use crate::translate::defuse;
 
 const TOOL: &str = "run_shell_command";
 
 /// A shell command with the user's arguments in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Block {
     /// As it is asked about.
-    shell: String,
-    /// What the tool is given; the user may have edited it.
+    pub(super) shell: String,
+    /// What the tool is given.
     args: Map<String, Value>,
 }
 
@@ -44,11 +45,11 @@ pub(super) fn resolve(command: &Command, segments: &[Segment<'_>], args: &str) -
         .collect()
 }
 
-/// Approves all blocks, then runs them one after another; what stands in their places.
+/// Has all blocks judged, then runs them one after another; what stands in their places.
 pub(super) async fn run_all(
-    services: &Services,
+    services: &Arc<Services>,
     name: &str,
-    mut blocks: Vec<Block>,
+    blocks: Vec<Block>,
     scope: &Scope,
 ) -> Result<Vec<String>, CommandError> {
     let Some(first) = blocks.first() else { return Ok(Vec::new()) };
@@ -56,29 +57,25 @@ pub(super) async fn run_all(
         return Err(refused(name, first, format!("{TOOL} is switched off")));
     };
     let runner = BlockRunner { services, name, tool, scope };
-    runner.approve(&mut blocks).await?;
+    let admitted = runner.admit(&blocks).await?;
     let mut outputs = Vec::new();
-    for block in &blocks {
-        outputs.push(runner.run(block).await?);
+    for (block, admitted) in blocks.iter().zip(admitted) {
+        outputs.push(runner.run(block, admitted).await?);
     }
     Ok(outputs)
 }
 
 struct BlockRunner<'a> {
-    services: &'a Services,
+    services: &'a Arc<Services>,
     name: &'a str,
     tool: &'a Arc<dyn Tool>,
     scope: &'a Scope,
 }
 
-impl BlockRunner<'_> {
-    fn decide(&self, block: &Block) -> Permission {
-        self.services.approvals.decide(TOOL, self.tool.kind(), &block.args)
-    }
-
-    async fn approve(&self, blocks: &mut [Block]) -> Result<(), CommandError> {
+impl<'a> BlockRunner<'a> {
+    async fn admit(&self, blocks: &[Block]) -> Result<Vec<Admitted<'a>>, CommandError> {
         // Nobody is asked about the half of a command whose other half will not run.
-        for block in blocks.iter() {
+        for block in blocks {
             let judgement = self.services.approvals.judge(TOOL, self.tool.kind(), &block.args);
             match judgement.permission {
                 Permission::Refused(reason) | Permission::Denied(reason) => {
@@ -95,88 +92,50 @@ impl BlockRunner<'_> {
                 Permission::Ask | Permission::Protected(_) | Permission::Granted => {}
             }
         }
-        let mut answered: Vec<(String, Map<String, Value>)> = Vec::new();
-        for (number, block) in blocks.iter_mut().enumerate() {
-            // Decided anew: a yes for the session may have covered this one too.
-            if self.decide(block) == Permission::Granted {
-                continue;
-            }
-            block.args = match answered.iter().find(|(shell, _)| *shell == block.shell) {
-                Some((_, args)) => args.clone(),
-                None => self.ask(block, number + 1).await?,
+        let mut admitted: Vec<Admitted<'a>> = Vec::new();
+        for (at, block) in blocks.iter().enumerate() {
+            // The user is asked about each command once, and hooks about every run of it.
+            let same = blocks[..at].iter().position(|earlier| earlier.shell == block.shell);
+            let (args, consent) = match same {
+                Some(earlier) => (admitted[earlier].args().clone(), Consent::Given),
+                None => (block.args.clone(), Consent::Needed),
             };
-            answered.push((block.shell.clone(), block.args.clone()));
+            let wanted = Wanted {
+                id: format!("/{}-{}", self.name, at + 1),
+                tool: TOOL,
+                args,
+                requested_by: RequestedBy::Command,
+                consent,
+                voice: Voice::Quiet(Some(format!("/{}", self.name))),
+                tools: None,
+            };
+            let judged = wanted::admit(self.services, wanted, self.scope).await;
+            admitted.push(judged.map_err(|why| self.not_run(block, why))?);
         }
-        Ok(())
+        Ok(admitted)
     }
 
-    /// Asks the user; what the tool is to be given.
-    async fn ask(&self, block: &Block, number: usize) -> Result<Map<String, Value>, CommandError> {
-        let request = self.request(block, number).await;
-        match ask(self.services, request, self.scope).await {
-            ApprovalReply::Once => Ok(block.args.clone()),
-            ApprovalReply::Session => {
-                self.services.approvals.grant(TOOL, &block.args);
-                Ok(block.args.clone())
+    async fn run(&self, block: &Block, admitted: Admitted<'_>) -> Result<String, CommandError> {
+        self.services.events.send(AgentEvent::Note(format!("/{} runs {}", self.name, admitted.describe())));
+        let given = admitted.run().await.map_err(|why| self.not_run(block, why))?;
+        Ok(match given.is_command_output() {
+            true => {
+                defuse(&injected(&given.result)).into_owned()
+                    + &given.added.map(|added| format!("\n\n{added}")).unwrap_or_default()
             }
-            ApprovalReply::Edited(args) => self.judge(block, args),
-            ApprovalReply::Deny(word) => {
-                Err(CommandError::Denied { name: self.name.to_owned(), shell: block.shell.clone(), word })
-            }
-            ApprovalReply::Cancel => Err(CommandError::Cancelled),
-        }
+            false => given.result.llm_content.to_text(),
+        })
     }
 
-    /// What the user wrote instead: it must fit the tool, and no rule may forbid it.
-    fn judge(&self, block: &Block, args: Map<String, Value>) -> Result<Map<String, Value>, CommandError> {
-        if let Err(problem) = self.services.tools.check(TOOL, &Value::Object(args.clone())) {
-            return Err(self.not_run(block, problem.message));
+    fn not_run(&self, block: &Block, why: NotRun) -> CommandError {
+        let (name, shell) = (self.name.to_owned(), block.shell.clone());
+        match why {
+            NotRun::Refused(reason) => CommandError::Refused { name, shell, reason },
+            NotRun::Denied(word) => CommandError::Denied { name, shell, word },
+            NotRun::Failed(failure) => CommandError::NotRun { name, shell, reason: failure.message },
+            NotRun::Stopped(reason) => CommandError::Stopped(reason),
+            NotRun::Cancelled => CommandError::Cancelled,
         }
-        match self.services.approvals.decide(TOOL, self.tool.kind(), &args) {
-            Permission::Refused(reason) | Permission::Denied(reason) => Err(refused(self.name, block, reason)),
-            Permission::Granted | Permission::Protected(_) | Permission::Ask => Ok(args),
-        }
-    }
-
-    async fn request(&self, block: &Block, number: usize) -> ApprovalRequest {
-        let args = Value::Object(block.args.clone());
-        ApprovalRequest {
-            call_id: format!("/{}-{number}", self.name),
-            name: TOOL.to_owned(),
-            title: format!("{} for /{}", self.tool.display_name(), self.name),
-            kind: self.tool.kind(),
-            args: block.args.clone(),
-            description: self.tool.describe(&args),
-            preview: self.tool.preview(&args, &self.services.context()).await,
-            rewritten: Vec::new(),
-            requested_by: hookwright_hooks::RequestedBy::Command,
-            asked_by: None,
-            protected: None,
-        }
-    }
-
-    async fn run(&self, block: &Block) -> Result<String, CommandError> {
-        let args = Value::Object(block.args.clone());
-        let told = format!("/{} runs {}", self.name, self.tool.describe(&args));
-        self.services.events.send(AgentEvent::Note(told));
-        let mut context = self.services.context();
-        context.cancel = self.scope.cancel.clone();
-        let result = {
-            let _window = self.services.guards.call(None);
-            self.tool.run(&args, &context).await
-        };
-        settle(self.services, self.scope).await;
-        if self.scope.is_cancelled() {
-            return Err(CommandError::Cancelled);
-        }
-        match result.error {
-            Some(failure) => Err(self.not_run(block, failure.message)),
-            None => Ok(injected(&result)),
-        }
-    }
-
-    fn not_run(&self, block: &Block, reason: String) -> CommandError {
-        CommandError::NotRun { name: self.name.to_owned(), shell: block.shell.clone(), reason }
     }
 }
 

@@ -73,15 +73,14 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope)
     let trimmed = trim::old_results(&agent.history, cut.at);
     let enough = trigger == Trigger::Auto && estimate(&trimmed) <= limit(agent) / 2;
     if enough && estimate(&trimmed) < estimate(&agent.history) {
-        agent.services.fire(&event, scope).await;
+        agent.services.fire_aside(event, scope);
         replace(agent, trimmed, trigger, before);
         return Ok(());
     }
     let request = summary_request(agent, &trimmed[..cut.at]);
     let asking = Asking::Aside(Purpose::Compress);
-    let (_, summary) =
-        tokio::join!(agent.services.fire(&event, scope), door::ask(&agent.services, request, asking, scope));
-    let summary = match summary_of(summary) {
+    agent.services.fire_aside(event, scope);
+    let summary = match summary_of(door::ask(&agent.services, request, asking, scope).await) {
         Ok(summary) => summary,
         Err(NoSummary::End(end)) => return Err(end),
         Err(NoSummary::Because(why)) => {

@@ -6,6 +6,7 @@ mod import;
 mod memory;
 mod mention;
 mod prompt;
+pub(crate) mod reader;
 
 pub use memory::{Memory, MemoryOptions, load_memory};
-pub use prompt::{Expanded, expand_prompt};
+pub(crate) use prompt::Mentioned;

@@ -3,17 +3,17 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use hookwright_hooks::Attachment;
 use hookwright_model::Part;
-use hookwright_tools::{
-    Display, END_OF_FILES, PathError, ResultContent, Skipped, Tool, ToolContext, ToolResult, ToolSet, WebSearching,
-    Workspace,
-};
-use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use hookwright_tools::{Display, END_OF_FILES, PathError, ResultContent, Skipped, Workspace};
+use serde_json::json;
 
 use super::mention;
+use super::reader::{self, Reader};
+use crate::call::wanted::Given;
+use crate::event::TurnEnd;
+use crate::translate::defuse;
 
 /// Nothing more is read once this much is.
 const LARGEST_TOTAL: usize = 8 * 1024 * 1024;
@@ -24,45 +24,59 @@ const MOST_NAMED: usize = 3;
 
 /// A prompt with what it names.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Expanded {
+pub(crate) struct Expanded {
     /// The user's words as typed, then what they name.
-    pub parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// The files that were read, as one writes them from the working directory.
-    pub read: Vec<String>,
+    pub(crate) read: Vec<String>,
     /// What could not be read, and why.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
-/// Reads what `@path` in a prompt names: files, directories, pictures, documents. Nothing if it is cancelled.
-pub async fn expand_prompt(prompt: &str, ctx: &ToolContext, cancel: &CancellationToken) -> Option<Expanded> {
-    let ctx = &ToolContext { cancel: cancel.clone(), ..ctx.clone() };
-    let mut expanded = Expanded { parts: vec![Part::text(prompt)], ..Expanded::default() };
-    let named = find(prompt, &ctx.workspace);
-    if named.is_empty() {
-        return Some(expanded);
+/// What `@path` in a prompt names: found, and not read yet.
+#[derive(Debug, Default)]
+pub(crate) struct Mentioned(Vec<Named>);
+
+impl Mentioned {
+    /// Looks through a prompt.
+    pub(crate) fn find(prompt: &str, workspace: &Workspace) -> Self {
+        Mentioned(find(prompt, workspace))
     }
-    let tools = ToolSet::builtin(WebSearching::Impossible);
-    let mut total = 0;
-    for Named { written, place } in named {
-        let result = match place {
-            Err(error) => Err(error.to_string()),
-            Ok(_) if total > LARGEST_TOTAL => Err("what comes before it is already 8 MiB".to_owned()),
-            // Not even a file that is slow to read keeps anybody waiting; the tool itself looks where it loops.
-            Ok(path) => cancel.run_until_cancelled(attach(&path, &tools, ctx)).await?,
-        };
-        match result {
-            Ok(attached) => {
-                total += attached.size;
-                expanded.parts.extend(attached.parts);
-                expanded.read.extend(attached.read);
-                expanded.warnings.extend(attached.remark.map(|remark| format!("@{written}: {remark}")));
+
+    /// What hooks are told of it.
+    pub(crate) fn attachments(&self) -> Vec<Attachment> {
+        self.0.iter().filter_map(|named| Some(reader::attachment(named.place.as_ref().ok()?))).collect()
+    }
+
+    /// Reads all of it: files, directories, pictures, documents. How the turn ends, if a hook or the user ends it.
+    pub(crate) async fn read(self, prompt: &str, reader: &impl Reader) -> Result<Expanded, TurnEnd> {
+        let mut expanded = Expanded { parts: vec![Part::text(defuse(prompt))], ..Expanded::default() };
+        let mut total = 0;
+        for Named { written, place } in self.0 {
+            let result = match place {
+                Err(error) => Err(error.to_string()),
+                Ok(_) if total > LARGEST_TOTAL => Err("what comes before it is already 8 MiB".to_owned()),
+                // Not even a file that is slow to read keeps anybody waiting; the tool itself looks where it loops.
+                Ok(path) => {
+                    let cancel = reader.context().cancel.clone();
+                    cancel.run_until_cancelled(attach(&path, reader)).await.ok_or(TurnEnd::Cancelled)??
+                }
+            };
+            match result {
+                Ok(attached) => {
+                    total += attached.size;
+                    expanded.parts.extend(attached.parts);
+                    expanded.read.extend(attached.read);
+                    expanded.warnings.extend(attached.remark.map(|remark| format!("@{written}: {remark}")));
+                }
+                Err(reason) => expanded.warnings.push(format!("@{written} is not read: {reason}")),
             }
-            Err(reason) => expanded.warnings.push(format!("@{written} is not read: {reason}")),
         }
+        if reader.context().cancel.is_cancelled() { Err(TurnEnd::Cancelled) } else { Ok(expanded) }
     }
-    (!cancel.is_cancelled()).then_some(expanded)
 }
 
+#[derive(Debug)]
 struct Named {
     written: String,
     place: Result<PathBuf, PathError>,
@@ -110,18 +124,22 @@ struct Attached {
     remark: Option<String>,
 }
 
-async fn attach(path: &Path, tools: &ToolSet, ctx: &ToolContext) -> Result<Attached, String> {
+/// Why it cannot be, in the inner result; the end of the turn, in the outer one.
+async fn attach(path: &Path, reader: &impl Reader) -> Result<Result<Attached, String>, TurnEnd> {
     let is_directory = path.is_dir();
-    let path_text = path.to_str().ok_or("its name is not valid Unicode")?;
+    let Some(path_text) = path.to_str() else { return Ok(Err("its name is not valid Unicode".to_owned())) };
     let (tool, args) = match is_directory {
         true => ("read_many_files", json!({ "include": [path_text] })),
         false => ("read_file", json!({ "file_path": path_text })),
     };
-    let tool = tools.get(tool).ok_or("there is nothing to read it with")?;
-    let result = run(tool, &args, ctx).await?;
-    let name = ctx.workspace.shorten(path);
+    let Given { result, is_hidden, .. } = match reader.read(tool, args).await {
+        Ok(given) => given,
+        Err(why) => return Ok(Err(why.end()?)),
+    };
+    let name = reader.context().workspace.shorten(path);
     let (read, remark) = match result.return_display {
-        Display::Files { files, skipped, .. } if files.is_empty() => return Err(nothing(&skipped)),
+        _ if is_hidden => (Vec::new(), Some("a hook put its reason in the place of the content".to_owned())),
+        Display::Files { files, skipped, .. } if files.is_empty() => return Ok(Err(nothing(&skipped))),
         Display::Files { files, skipped, .. } => (files, (!skipped.is_empty()).then(|| left_out(&skipped))),
         Display::Text(text) if matches!(result.llm_content, ResultContent::Text(_)) && !text.is_empty() => {
             (vec![name.clone()], Some(text))
@@ -129,7 +147,7 @@ async fn attach(path: &Path, tools: &ToolSet, ctx: &ToolContext) -> Result<Attac
         _ => (vec![name.clone()], None),
     };
     let what = if is_directory { "directory" } else { "file" };
-    let mut parts = enclose(&format!("{what} @{name}"), result.llm_content);
+    let mut parts = enclose(&defuse(&format!("{what} @{name}")), result.llm_content);
     if is_directory {
         // The tool's own last line; ours says the same.
         let last = parts.len().saturating_sub(2);
@@ -138,15 +156,7 @@ async fn attach(path: &Path, tools: &ToolSet, ctx: &ToolContext) -> Result<Attac
         }
     }
     let size = parts.iter().map(size_of).sum();
-    Ok(Attached { parts, read, size, remark })
-}
-
-async fn run(tool: &Arc<dyn Tool>, args: &Value, ctx: &ToolContext) -> Result<ToolResult, String> {
-    let result = tool.run(args, ctx).await;
-    match result.error {
-        Some(failure) => Err(failure.message),
-        None => Ok(result),
-    }
+    Ok(Ok(Attached { parts, read, size, remark }))
 }
 
 /// The content between two lines that say what it is.
@@ -186,8 +196,11 @@ fn left_out(skipped: &[Skipped]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reader::Straight;
     use super::*;
+    use hookwright_tools::ToolContext;
     use std::fs;
+    use tokio_util::sync::CancellationToken;
 
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0";
 
@@ -204,7 +217,12 @@ mod tests {
     }
 
     async fn expand_prompt(prompt: &str, ctx: &ToolContext) -> Expanded {
-        super::expand_prompt(prompt, ctx, &CancellationToken::new()).await.unwrap()
+        expand_until(prompt, ctx, &CancellationToken::new()).await.unwrap()
+    }
+
+    async fn expand_until(prompt: &str, ctx: &ToolContext, cancel: &CancellationToken) -> Result<Expanded, TurnEnd> {
+        let reader = Straight(ToolContext { cancel: cancel.clone(), ..ctx.clone() });
+        Mentioned::find(prompt, &ctx.workspace).read(prompt, &reader).await
     }
 
     fn texts(expanded: &Expanded) -> Vec<&str> {
@@ -259,10 +277,10 @@ mod tests {
     async fn whoever_cancels_waits_for_no_file() {
         let (_dir, ctx) = place(&[("d/a.txt", b"A"), ("b.txt", b"B")]);
         let cancel = CancellationToken::new();
-        assert!(super::expand_prompt("@d @b.txt", &ctx, &cancel).await.is_some());
+        assert!(expand_until("@d @b.txt", &ctx, &cancel).await.is_ok());
         cancel.cancel();
         for prompt in ["@d", "@b.txt", "@d @b.txt"] {
-            assert_eq!(super::expand_prompt(prompt, &ctx, &cancel).await, None, "{prompt}");
+            assert_eq!(expand_until(prompt, &ctx, &cancel).await, Err(TurnEnd::Cancelled), "{prompt}");
         }
     }
 

@@ -66,6 +66,7 @@ struct Waiting {
 pub(super) enum Job {
     Start(StartSource),
     Prompt(String),
+    Piped { piped: String, typed: String },
     Shell(String),
     Custom { command: Box<Command>, typed: String, args: String },
     Clear,
@@ -173,7 +174,10 @@ impl Conductor {
         self.ending.get_or_insert(reason);
         if when == When::Now {
             self.waiting.clear();
-            self.cancel.cancel();
+            // A turn that is over cannot be cancelled, nor can what its hooks still have to say.
+            if !matches!(self.work, Work::Idle(_)) {
+                self.cancel.cancel();
+            }
         }
     }
 
@@ -181,6 +185,9 @@ impl Conductor {
         tracing::debug!(order = order.as_str(), "ordered");
         match order {
             Order::Prompt(prompt) => self.enqueue(Waiting { typed: prompt.clone(), job: Job::Prompt(prompt) }),
+            Order::Piped { piped, typed } => {
+                self.enqueue(Waiting { typed: typed.clone(), job: Job::Piped { piped, typed } });
+            }
             Order::Shell(command) => {
                 self.enqueue(Waiting { typed: format!("!{command}"), job: Job::Shell(command) });
             }
@@ -393,7 +400,7 @@ impl Job {
     fn activity(&self) -> Activity {
         match self {
             Job::Start(_) => Activity::Starting,
-            Job::Prompt(_) | Job::Custom { .. } => Activity::Working,
+            Job::Prompt(_) | Job::Piped { .. } | Job::Custom { .. } => Activity::Working,
             Job::Shell(_) => Activity::RunningCommand,
             Job::Clear => Activity::Clearing,
             Job::Compress => Activity::Compressing,
@@ -410,6 +417,7 @@ impl Job {
         match self {
             Job::Start(source) => agent.start(source, cancel).await,
             Job::Prompt(prompt) => drop(agent.prompt(&prompt, cancel).await),
+            Job::Piped { piped, typed } => drop(agent.prompt_piped(&piped, &typed, cancel).await),
             Job::Custom { command, typed, args } => drop(agent.run_command(&command, &typed, &args, cancel).await),
             Job::Shell(command) => shell::run(&mut agent, command, cancel.clone()).await,
             Job::Clear => chats::clear(&mut agent, loaded, cancel).await,

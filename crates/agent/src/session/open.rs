@@ -12,6 +12,7 @@ use super::choose;
 use super::options::{HookUse, SessionError, SessionOptions};
 use crate::agent::{Agent, StartSource};
 use crate::approval::{Approvals, ToolLimits};
+use crate::aside::Aside;
 use crate::context::{Memory, MemoryOptions, load_memory};
 use crate::door::Door;
 use crate::events::Events;
@@ -20,6 +21,7 @@ use crate::protect::{Guards, Protected};
 use crate::services::{HookEvents, Interaction, Services};
 use crate::system::{Facts, system_prompt};
 use crate::transcript::{self, Header, LoadedTranscript, Transcript};
+use crate::translate::defuse;
 
 /// An agent that is ready to start.
 pub(super) struct Made {
@@ -75,6 +77,7 @@ pub(super) fn make(
         approvals,
         events,
         guards,
+        aside: Aside::default(),
         asking: tokio::sync::Mutex::default(),
         interaction: options.interaction,
         generation: GenerationConfig::default(),
@@ -285,7 +288,7 @@ pub(super) fn system(
         git_repository: root.ancestors().any(|folder| folder.join(".git").exists()),
         interaction,
         approval_mode: mode,
-        memory: &memory.text,
+        memory: &defuse(&memory.text),
         override_text: own_rules.unwrap_or_default(),
     };
     (system_prompt(&facts), warnings)

@@ -8,6 +8,13 @@ use hookwright_settings::commands::Command;
 pub enum Order {
     /// Answer a prompt.
     Prompt(String),
+    /// Answer what was piped in, which may be anybody's words and attaches nothing, and what was typed beside it.
+    Piped {
+        /// What came from the pipe.
+        piped: String,
+        /// What the user typed; empty if nothing.
+        typed: String,
+    },
     /// Run the user's own shell command.
     Shell(String),
     /// Answer what a custom command stands for.
@@ -50,13 +57,21 @@ pub enum Order {
 impl Order {
     /// Whether it takes its turn behind what the agent does now; [`crate::AgentEvent::Begun`] says when it begins.
     pub fn takes_turns(&self) -> bool {
-        matches!(self, Order::Prompt(_) | Order::Shell(_) | Order::Custom { .. } | Order::Clear | Order::Compress)
+        matches!(
+            self,
+            Order::Prompt(_)
+                | Order::Piped { .. }
+                | Order::Shell(_)
+                | Order::Custom { .. }
+                | Order::Clear
+                | Order::Compress
+        )
     }
 
     /// The word in logs, which tells nothing of what the user wrote.
     pub(crate) fn as_str(&self) -> &'static str {
         match self {
-            Order::Prompt(_) => "prompt",
+            Order::Prompt(_) | Order::Piped { .. } => "prompt",
             Order::Shell(_) => "shell",
             Order::Custom { .. } => "custom",
             Order::Clear => "clear",

@@ -64,7 +64,7 @@ async fn the_older_part_becomes_a_summary_and_the_newer_stays() {
     let mut stage = long(&project, Script::new().says("we talked about x").says("ok")).open();
     assert_eq!(compress(&mut stage).await, Ok(()));
     assert_eq!(stage.pick(compressed), ["manual"]);
-    assert_eq!(project.inputs_of("pre", "trigger"), ["manual"]);
+    assert_eq!(project.heard("pre", 1).await[0]["trigger"], "manual");
     assert!(stage.script.told(0).contains("prompt 0") && stage.script.told(0).contains("compress_history"));
     let texts = stage.texts();
     assert!(texts[0].contains("we talked about x"), "{texts:?}");
@@ -93,7 +93,7 @@ async fn a_history_over_its_share_is_compressed_before_the_next_request() {
     assert!(stage.pick(compressed).is_empty(), "nobody knew how long it was");
     assert_eq!(stage.prompt("two").await, TurnEnd::Answered);
     assert_eq!(stage.pick(compressed), ["auto"]);
-    assert_eq!(project.inputs_of("pre", "trigger"), ["auto"]);
+    assert_eq!(project.heard("pre", 1).await[0]["trigger"], "auto");
     assert!(stage.script.told(2).contains("the summary") && stage.script.told(2).contains("two"));
     assert!(!stage.script.told(2).contains("prompt 0"));
     assert_eq!(stage.prompt("three").await, TurnEnd::Answered);
@@ -184,7 +184,7 @@ async fn one_long_turn_loses_what_its_tools_said_long_ago_and_asks_for_no_summar
     assert_eq!(stage.prompt("do the long thing").await, TurnEnd::Answered);
     let compressed = stage.pick(compressed);
     assert!(!compressed.is_empty() && compressed.iter().all(|trigger| *trigger == "auto"), "{compressed:?}");
-    assert_eq!(project.inputs("pre").len(), compressed.len());
+    assert_eq!(project.heard("pre", compressed.len()).await.len(), compressed.len());
     let requests = stage.script.requests().len();
     assert_eq!(requests, 8);
     for at in 0..requests {

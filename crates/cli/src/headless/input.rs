@@ -13,22 +13,19 @@ const LARGEST: u64 = 64 << 20;
 
 /// What the model is to answer.
 pub(crate) struct Prompt {
-    pub(crate) text: String,
-    /// Whether any of it was piped in, and so may be anybody's words.
-    pub(crate) piped: bool,
+    /// What the user said; empty if nothing.
+    pub(crate) typed: String,
+    /// What was piped in, which may be anybody's words.
+    pub(crate) piped: Option<String>,
 }
 
 /// The whole prompt; nothing if there is none.
 pub(crate) fn prompt(args: &AgentArgs) -> anyhow::Result<Option<Prompt>> {
     let spoken = args.prompt.clone().or_else(|| (!args.query.is_empty()).then(|| args.query.join(" ")));
     let piped = if std::io::stdin().is_terminal() { None } else { piped(spoken.is_some())? };
-    let prompt = match (piped, spoken) {
-        (Some(piped), Some(spoken)) => Prompt { text: format!("{piped}\n\n{spoken}"), piped: true },
-        (Some(text), None) => Prompt { text, piped: true },
-        (None, Some(text)) => Prompt { text, piped: false },
-        (None, None) => return Ok(None),
-    };
-    Ok((!prompt.text.trim().is_empty()).then_some(prompt))
+    let prompt = Prompt { typed: spoken.unwrap_or_default(), piped };
+    let is_blank = prompt.typed.trim().is_empty() && prompt.piped.is_none();
+    Ok((!is_blank).then_some(prompt))
 }
 
 /// What is piped in. Where a prompt is there already, a pipe that nobody writes to is not waited for.

@@ -93,15 +93,16 @@ fn unguarded(format: OutputFormat, error: &SessionError) -> io::Result<()> {
     }
 }
 
-/// What the prompt asks for. Text may come from anywhere, so it can show things and run the user's own commands, which
-/// are asked about like the model's; it can't switch hooks off or run a shell command.
+/// What the prompt asks for. Piped text is read, never obeyed. Other text can show things and run the user's own commands,
+/// which are asked about like the model's; it can't switch hooks off or run a shell command.
 fn order(prompt: &Prompt, opened: &Opened) -> Result<Order, String> {
-    let text = &prompt.text;
+    let text = &prompt.typed;
+    if let Some(piped) = &prompt.piped {
+        return Ok(Order::Piped { piped: piped.clone(), typed: text.clone() });
+    }
     match Typed::read(text, &opened.view().commands) {
         Typed::Order(order @ (Order::Custom { .. } | Order::Prompt(_))) => Ok(order),
         Typed::Order(Order::Shell(_)) | Typed::Unknown(_) | Typed::Blank => Ok(Order::Prompt(text.clone())),
-        // Piped text is read, never obeyed.
-        _ if prompt.piped => Ok(Order::Prompt(text.clone())),
         Typed::Order(order) if order.only_shows() => Ok(order),
         Typed::Order(_) => Err(format!("{text} changes something, which only an interactive session does")),
         Typed::View(_) => Err(format!("{text} is for interactive sessions")),

@@ -356,7 +356,7 @@ fn failure(report: &RunReport) -> Option<Cow<'static, str>> {
             None => "was ended by a signal".into(),
         }),
         RunStatus::TimedOut => Some("ran too long and was ended".into()),
-        RunStatus::Cancelled => Some("was ended because the turn was cancelled".into()),
+        RunStatus::Cancelled => Some("was ended before it was done".into()),
         RunStatus::NotStarted => Some("could not start".into()),
     }
 }

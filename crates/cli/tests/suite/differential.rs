@@ -59,7 +59,7 @@ const DIFFERENCES: [Difference; 18] = [
 
 const IDS: &str = "ids of turns, calls, events and runs";
 
-const REQUESTED: &str = "commands and files that the user asks for";
+const REQUESTED: &str = "commands and files that the user asks for: `!cmd`, `@path`, `!{…}`, `@{…}`";
 
 const THOUGHTS: &str = "thoughts and empty pieces";
 

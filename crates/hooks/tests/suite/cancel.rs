@@ -29,7 +29,7 @@ async fn cancelling_the_turn_ends_the_whole_group() {
     let outcome = within(firing).await.unwrap();
     assert_proceeds(&outcome);
     assert_eq!(outcome.runs[0].status, RunStatus::Cancelled);
-    assert_eq!(warning(&outcome), "was ended because the turn was cancelled");
+    assert_eq!(warning(&outcome), "was ended before it was done");
     gone(leader).await;
     gone(child).await;
 }

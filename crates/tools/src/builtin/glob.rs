@@ -22,7 +22,6 @@ pub(crate) struct Glob;
 #[derive(Deserialize)]
 pub(crate) struct Args {
     pattern: String,
-    #[serde(alias = "path")]
     dir_path: Option<String>,
     #[serde(default)]
     case_sensitive: bool,
@@ -52,7 +51,7 @@ impl Builtin for Glob {
                 "case_sensitive": { "type": "boolean", "description": "Whether case counts. Default: false." },
                 "respect_git_ignore": { "type": "boolean", "description": "Whether .gitignore counts. Default: true." },
                 "respect_gemini_ignore": {
-                    "type": "boolean", "description": "Whether .geminiignore counts. Default: true.",
+                    "type": "boolean", "description": "Whether .geminiignore counts; it always does where the settings say so.",
                 },
             },
             "required": ["pattern"],

@@ -16,7 +16,6 @@ pub(crate) struct ListDirectory;
 
 #[derive(Deserialize)]
 pub(crate) struct Args {
-    #[serde(alias = "path")]
     dir_path: String,
     #[serde(default)]
     ignore: Vec<String>,
@@ -72,7 +71,7 @@ pub(super) fn filtering_schema() -> Value {
         "description": "Which ignore files count; all do by default.",
         "properties": {
             "respect_git_ignore": { "type": "boolean", "description": "Whether .gitignore counts." },
-            "respect_gemini_ignore": { "type": "boolean", "description": "Whether .geminiignore counts." },
+            "respect_gemini_ignore": { "type": "boolean", "description": "Whether .geminiignore counts; it always does where the settings say so." },
         },
     })
 }

@@ -22,7 +22,6 @@ pub(crate) struct RunShellCommand;
 pub(crate) struct Args {
     command: String,
     description: Option<String>,
-    #[serde(alias = "directory")]
     dir_path: Option<String>,
     #[serde(default)]
     is_background: bool,

@@ -28,9 +28,7 @@ pub(crate) struct SearchFileContent;
 #[derive(Deserialize)]
 pub(crate) struct Args {
     pattern: String,
-    #[serde(alias = "path")]
     dir_path: Option<String>,
-    #[serde(alias = "include")]
     include_pattern: Option<String>,
     exclude_pattern: Option<String>,
     #[serde(default)]

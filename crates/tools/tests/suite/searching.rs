@@ -89,7 +89,7 @@ async fn matches_come_with_files_lines_and_context() {
     );
     let file = json!({ "pattern": "needle", "dir_path": "src/a.rs", "after": 1 });
     assert!(project.told("search_file_content", file).await.contains("File: a.rs\nL2: Two needle\nL3- three\n---"));
-    let none = json!({ "pattern": "needle", "case_sensitive": true, "include": "*.txt" });
+    let none = json!({ "pattern": "needle", "case_sensitive": true, "include_pattern": "*.txt" });
     assert_eq!(
         project.told("search_file_content", none).await,
         "No matches found for pattern \"needle\" in path \".\" (filter: \"*.txt\")."

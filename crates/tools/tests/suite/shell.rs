@@ -82,7 +82,7 @@ async fn how_it_ended_is_typed() {
         cancel.cancel();
     });
     assert_eq!(project.call("run_shell_command", sleep).await.command.map(|run| run.end), Some(CommandEnd::Cancelled));
-    assert_eq!(project.call("list_directory", json!({ "path": "." })).await.command, None);
+    assert_eq!(project.call("list_directory", json!({ "dir_path": "." })).await.command, None);
 }
 
 #[tokio::test]

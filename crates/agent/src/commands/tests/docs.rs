@@ -45,7 +45,6 @@ fn every_example_loads_and_is_well_formed() {
 async fn examples_expand_as_told() {
     let case = yolo(&[("docs/style.md", "Tabs, not blanks."), ("src/a.rs", "// it's complicated\n")]);
     let commands = home(&case);
-    let (services, _events) = case.services();
     for (typed, expected) in [
         ("/explain the parser", "\n\n/explain the parser"),
         ("/review src/a.rs", "Tabs, not blanks."),
@@ -54,7 +53,7 @@ async fn examples_expand_as_told() {
         ("/find nothing like this", "[Shell command exited with code 1]"),
     ] {
         let (command, args) = parse_invocation(typed, &commands).unwrap();
-        let parts = expand(&services, command, typed, args, &CancellationToken::new()).await.unwrap();
+        let parts = expand(case.services().0, command, typed, args, &CancellationToken::new()).await.unwrap();
         let text = Content::user(parts).text();
         assert!(text.contains(expected), "{typed}: {text}");
     }

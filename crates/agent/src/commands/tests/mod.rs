@@ -6,6 +6,7 @@ mod shell;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use hookwright_hooks::{HookEngine, Registry, Source};
 use hookwright_model::{AnyModel, Content, GenerationConfig, Offline, Part};
@@ -13,9 +14,10 @@ use hookwright_settings::commands::{Command, Commands};
 use hookwright_tools::{ShellSettings, ToolContext, ToolSet, WebSearching, Workspace};
 use tokio_util::sync::CancellationToken;
 
-use super::{CommandError, check, expand, parse_invocation};
+use super::{CommandError, Invoked, check, parse_invocation};
+use crate::scope::Scope;
 use crate::{
-    AgentEvent, ApprovalMode, ApprovalReply, Approvals, Door, EventStream, Events, Interaction, Policy, Services,
+    AgentEvent, ApprovalMode, ApprovalReply, Approvals, Aside, Door, EventStream, Events, Interaction, Policy, Services,
 };
 
 /// A project, what is allowed in it, and what the user will say.
@@ -116,8 +118,7 @@ impl Case {
             }
             (asked, notes, warnings)
         });
-        let result = expand(&services, &command, &format!("/test {args}"), args, &self.cancel).await;
-        drop(services);
+        let result = expand(services, &command, &format!("/test {args}"), args, &self.cancel).await;
         let (asked, notes, warnings) = screen.await.unwrap();
         Ran { result, asked, notes, warnings }
     }
@@ -135,6 +136,7 @@ impl Case {
             approvals: Approvals::new(self.mode, self.allowed.clone(), self.policy.clone()),
             events,
             guards: std::sync::Arc::default(),
+            aside: Aside::default(),
             asking: tokio::sync::Mutex::default(),
             interaction: if self.replies.is_some() { Interaction::Interactive } else { Interaction::Headless },
             generation: GenerationConfig::default(),
@@ -144,6 +146,18 @@ impl Case {
         };
         (services, receiver)
     }
+}
+
+/// What a command stands for, read and run at once.
+async fn expand(
+    services: Services,
+    command: &Command,
+    typed: &str,
+    args: &str,
+    cancel: &CancellationToken,
+) -> Result<Vec<Part>, CommandError> {
+    let invoked = Invoked::new(command, typed, args)?;
+    invoked.fill(&Arc::new(services), &Scope::outside(cancel)).await
 }
 
 fn command(name: &str, prompt: &str, path: &Path) -> Command {

@@ -199,10 +199,10 @@ async fn cancelling_ends_what_runs() {
 }
 
 #[tokio::test]
-async fn only_notification_hooks_hear_of_it() {
+async fn hooks_hear_of_it_like_of_the_models_calls() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let mut hooks = Hooks::default();
-    for event in [EventKind::BeforeTool, EventKind::AfterTool, EventKind::Notification] {
+    for event in [EventKind::BeforeTool, EventKind::AfterTool] {
         let heard = Arc::clone(&heard);
         hooks.add(Hook::in_code(event, "listener", move |_| {
             heard.lock().unwrap().push(event);
@@ -211,5 +211,5 @@ async fn only_notification_hooks_hear_of_it() {
     }
     let case = Case { hooks: HookEngine::builder(hooks).build(), ..interactive(&[ApprovalReply::Once]) };
     assert_eq!(case.run("!{echo a}", "").await.text(), "a");
-    assert_eq!(*heard.lock().unwrap(), [EventKind::Notification]);
+    assert_eq!(*heard.lock().unwrap(), [EventKind::BeforeTool, EventKind::AfterTool]);
 }

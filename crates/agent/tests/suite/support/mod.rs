@@ -120,6 +120,18 @@ impl Project {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    /// Waits until a hook that nobody else waits for has been given its input so many times; what it was given.
+    pub(crate) async fn heard(&self, hook: &str, times: usize) -> Vec<Value> {
+        let lines = || std::fs::read_to_string(self.seen_by(hook)).unwrap_or_default().matches('\n').count();
+        let wait = async {
+            while lines() < times {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        within(&format!("{hook} to hear of it"), wait).await;
+        self.inputs(hook)
+    }
+
     /// One field of what a hook was given, run by run.
     pub(crate) fn inputs_of(&self, hook: &str, field: &str) -> Vec<Value> {
         self.inputs(hook).into_iter().map(|input| input[field].clone()).collect()

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use hookwright_agent::transcript::{Header, Transcript};
 use hookwright_agent::{
-    Agent, AgentEvent, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, Door, EventStream, Events, HookEvents,
-    Interaction, Policy, Services, ToolEnd, TurnEnd,
+    Agent, AgentEvent, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, Aside, Door, EventStream, Events,
+    HookEvents, Interaction, Policy, Services, ToolEnd, TurnEnd,
 };
 use hookwright_hooks::{HookEngine, Layer, Registry, Session, Severity, Source, declare};
 use hookwright_model::{AnyModel, Content, GenerationConfig};
@@ -93,6 +93,7 @@ impl Setup<'_> {
             hooks: engine(self.project, &events, transcript.path()),
             approvals: Approvals::new(self.mode, Vec::new(), Policy::default()),
             events,
+            aside: Aside::default(),
             asking: tokio::sync::Mutex::default(),
             interaction: self.interaction,
             generation: GenerationConfig::default(),
