@@ -81,7 +81,8 @@ impl Firing {
         } else {
             self.run_at_once(event).await
         };
-        if ran.iter().any(|one| one.report.answer.rewrites()) {
+        let rewrites = |one: &Ran| one.report.answer.rewrites();
+        if E::CAN_ADVANCE && self.plan.hooks.iter().any(|hook| hook.is_guard()) && ran.iter().any(rewrites) {
             self.ask_guards_again(event, &mut ran).await;
         }
         tell_the_rest(&self.observers, &mut ran);

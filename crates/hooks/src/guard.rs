@@ -1,11 +1,13 @@
 //! Hooks that must be awake: which of them are not armed, and why. What follows from that is the caller's work.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
 use crate::diagnostic::{Diagnostic, Place, Severity, SourceText};
+use crate::event::EventKind;
 use crate::ready::NotReady;
 use crate::registry::{Duty, Hook, HookState, Registry, Source};
 
@@ -141,7 +143,12 @@ impl Unarmed {
 impl Registry {
     /// Whether any hook must be awake, there or not. Costs nothing to speak of.
     pub fn has_guards(&self) -> bool {
-        self.hooks().iter().any(|hook| hook.is_guard()) || self.required().next().is_some() || !self.lost().is_empty()
+        self.guards().next().is_some() || self.required().next().is_some() || !self.lost().is_empty()
+    }
+
+    /// The hooks that must be awake.
+    pub fn guards(&self) -> impl Iterator<Item = &Hook> {
+        self.hooks().iter().map(AsRef::as_ref).filter(|hook: &&Hook| hook.is_guard())
     }
 
     /// What a file declares as guards or requires, with the lines: for whoever remembers it.
@@ -193,14 +200,15 @@ fn why_unarmed(hook: &Hook, state: &HookState) -> Option<WhyUnarmed> {
 /// that there is not, a misspelt `guard`, a definition that calls itself one.
 pub(crate) fn lost(root: &Object<'_>, hooks: &[Hook], source: &SourceText<'_>, wrong: &[Diagnostic]) -> Vec<Lost> {
     let mut written = Vec::new();
-    for property in root.properties.iter().filter(|property| property.name.as_str() == "hooks") {
+    for property in root.properties.iter().filter(|property| may_hold_hooks(property.name.as_str())) {
         find_written(property, &mut vec![property.value.range().start], &mut written);
     }
-    let armed = |place: &Place| hooks.iter().any(|hook| hook.is_guard() && hook.place.as_ref() == Some(place));
+    let guards = hooks.iter().filter(|hook| hook.is_guard()).filter_map(|hook| hook.place.as_ref());
+    let armed: HashSet<(usize, usize)> = guards.map(|place| (place.line, place.column)).collect();
     let lost = written.into_iter().filter_map(|guard| {
         let object = guard.object;
         let place = source.place(object.range.start);
-        if armed(&place) {
+        if armed.contains(&(place.line, place.column)) {
             return None;
         }
         let lines = place.line..=source.place(object.range.end).line;
@@ -257,6 +265,12 @@ fn written_guards<'v, 't>(value: &'v Value<'t>, above: &mut Vec<usize>, found: &
         }
         _ => {}
     }
+}
+
+/// `hooks`, however spelt, and events that stand outside of it.
+fn may_hold_hooks(name: &str) -> bool {
+    let near = strsim::damerau_levenshtein(&name.to_lowercase(), "hooks") <= 1;
+    near || EventKind::from_name(name).is_some() || EventKind::from_foreign_name(name).is_some()
 }
 
 fn is_guard_key(name: &str) -> bool {

@@ -48,6 +48,9 @@ pub trait Event: Serialize + Clone + Send + Sync {
         &[]
     }
 
+    /// Whether one hook's answer can change what others see.
+    const CAN_ADVANCE: bool = false;
+
     /// Applies one hook's answer to the input of the next one in a sequential plan.
     fn advance(&mut self, _answer: &Answer) {}
 
@@ -374,6 +377,7 @@ impl Event for SessionEnd<'_> {
 
 impl Event for BeforeAgent<'_> {
     const KIND: EventKind = EventKind::BeforeAgent;
+    const CAN_ADVANCE: bool = true;
     type Verdict = outcome::BeforeAgentVerdict;
     fn advance(&mut self, answer: &Answer) {
         if let Some(context) = &answer.additional_context {
@@ -394,6 +398,7 @@ impl Event for AfterAgent<'_> {
 
 impl Event for BeforeModel {
     const KIND: EventKind = EventKind::BeforeModel;
+    const CAN_ADVANCE: bool = true;
     type Verdict = outcome::BeforeModelVerdict;
     fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
         Some(("llm_request", &self.llm_request))
@@ -435,6 +440,7 @@ impl Event for AfterModel<'_> {
 
 impl Event for BeforeTool<'_> {
     const KIND: EventKind = EventKind::BeforeTool;
+    const CAN_ADVANCE: bool = true;
     type Verdict = outcome::BeforeToolVerdict;
     fn subject(&self) -> Option<&str> {
         Some(&self.tool_name)

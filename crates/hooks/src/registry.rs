@@ -433,8 +433,8 @@ impl Registry {
         self.layers.iter().flat_map(|layer| &layer.required)
     }
 
-    /// What was declared as a guard and is none.
-    pub(crate) fn lost(&self) -> &[Lost] {
+    /// What was written as a guard and is none.
+    pub fn lost(&self) -> &[Lost] {
         &self.lost
     }
 

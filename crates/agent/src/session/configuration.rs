@@ -134,6 +134,13 @@ impl Conductor {
         if let Some(guard) = loaded.asleep.iter().find(|guard| guard.why == WhyUnarmed::FileBroken) {
             return self.reply(Reply::error(format!("{guard}; the hooks stay as they were")));
         }
+        let now = before.services.hooks.registry();
+        let lost = loaded.registry.lost().iter().find(|lost| now.guards().any(|guard| guard.id() == lost.name));
+        if let Some(lost) = lost {
+            let text = format!("guard {} ({}) would be lost: {}", lost.name, lost.place, lost.problem);
+            self.reply(Reply::error(format!("{text}; the hooks stay as they were")));
+            return self.tell_diagnostics(&loaded.registry);
+        }
         let names: Vec<String> = changed
             .iter()
             .filter(|path| **path != before.loaded.paths.trusted_hooks)
@@ -141,7 +148,7 @@ impl Conductor {
             .collect();
         // What the user switched in this session is known, whatever the settings were when it was loaded.
         let registry = open::registry(&self.options, &loaded);
-        let news = differences(&before.services.hooks.registry(), &registry);
+        let news = differences(&now, &registry);
         tracing::debug!(files = ?names, ?news, "the configuration has changed");
         self.watch = Watch::new(&loaded, &self.options.policies);
         before.services.guards.reload(&loaded, &self.options.policies, &registry);

@@ -14,6 +14,7 @@ pub(crate) fn run(toolbox: &Toolbox, list: &List) -> anyhow::Result<u8> {
     entries.retain(|entry| list.event.is_none_or(|event| entry.hook.event == event));
     if list.json {
         out::json(&Value::Array(entries.iter().map(hook_json).collect()))?;
+        toolbox.warn_of_guards(&entries)?;
         return Ok(exit::OK);
     }
     toolbox.say_what_is_wrong()?;

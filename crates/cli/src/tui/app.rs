@@ -58,7 +58,7 @@ impl Status {
     pub(crate) fn set_hooks(&mut self, view: &hookwright_agent::session::SessionView) {
         let registry = view.services.hooks.registry();
         self.hooks = registry.hooks().len();
-        self.guards = registry.hooks().iter().filter(|hook| hook.is_guard()).count();
+        self.guards = registry.guards().count();
         self.unarmed = view.unarmed().len();
     }
 

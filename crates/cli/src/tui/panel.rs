@@ -82,8 +82,16 @@ impl Panel {
             (None, _, false) => format!("with `{}`", self.filter),
             (None, ..) => String::new(),
         };
+        let unarmed = match app.status.unarmed {
+            0 => String::new(),
+            1 => "1 guard not armed  ".to_owned(),
+            several => format!("{several} guards not armed  "),
+        };
         let mut lines = vec![
-            Line::of(BOLD, format!("Hooks {}/{}  ", shown.len(), self.entries.len())).with(NOTE, filter).clip(columns),
+            Line::of(BOLD, format!("Hooks {}/{}  ", shown.len(), self.entries.len()))
+                .with(BAD, unarmed)
+                .with(NOTE, filter)
+                .clip(columns),
             Line::of(DIM, heading(columns)).clip(columns),
         ];
         let details = self.details(shown.get(selected).copied(), log, columns);

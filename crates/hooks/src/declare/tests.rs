@@ -598,6 +598,12 @@ fn a_guard_that_is_written_wrong_is_not_forgotten() {
     ] {
         assert_eq!(lost(text), [expected], "{text}");
     }
+    for root in ["Hooks", "hook", "BeforeTool", "PreToolUse"] {
+        let text = format!(
+            r#"{{"{root}": {{"BeforeTool": [{{"hooks": [{{"type": "command", "command": "x", "guard": true}}]}}]}}}}"#
+        );
+        assert_eq!(lost(&text), ["1 x: `guard` stands where it has no effect"], "{text}");
+    }
     for fine in [
         r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "guard": true, "env": {"guard": "1"}}]}]}}"#,
         r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "guard": false}]}]}}"#,

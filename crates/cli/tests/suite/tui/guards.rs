@@ -75,6 +75,10 @@ fn a_guard_that_goes_to_sleep_in_a_session_is_announced_and_nothing_runs_unasked
     sandbox.write(".gemini/settings.json", "{ \"hooks\": {");
     terminal.sees("the hooks stay as they were");
     terminal.sees("1 hook (1 guard)");
+    sandbox.write(".gemini/settings.json", good.replace("BeforeTool", "BeforeTol"));
+    terminal.sees("would be lost");
+    terminal.sees("1 hook (1 guard)");
+    terminal.sees("· yolo ·");
     // Switched off by its own settings, it is missed.
     let off = good.replace("\"guard\": true", "\"guard\": true, \"enabled\": false");
     assert_ne!(off, good);
