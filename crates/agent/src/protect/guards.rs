@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use hookwright_hooks::{Hook, HookState, Registry, Sentry};
 use hookwright_settings::trust::{GuardFile, GuardKind, Ledger, PendingChange, pending, trust_changes};
@@ -15,6 +15,9 @@ use hookwright_tools::Groups;
 
 use super::paths::Protected;
 use super::watched::{Looked, Watched, Whose};
+
+/// For how long a look counts.
+const FRESH: Duration = Duration::from_millis(5);
 
 /// How to go on where a guard is not trusted.
 pub(super) const WAY_ON: &str =
@@ -66,6 +69,8 @@ struct State {
     events: usize,
     /// What the agent's calls run in the background.
     background: Arc<Groups>,
+    /// When all files were last looked at.
+    looked: Option<Instant>,
     /// Whether something ran there at the last look at all files.
     left_running: bool,
     /// The file that the user let the running call change.
@@ -165,7 +170,11 @@ impl Guards {
     fn open(&self, kind: WindowKind) -> Window<'_> {
         let mut state = self.state();
         if !state.files.is_empty() {
-            self.look_at_all(&mut state);
+            // What comes right after another look need not look again; should the user have changed something just then, the
+            // agent is blamed, and the user asked.
+            if state.looked.is_none_or(|at| at.elapsed() > FRESH) {
+                self.look_at_all(&mut state);
+            }
             *state.count(kind) += 1;
             state.tell_busy();
         }
@@ -231,15 +240,15 @@ impl Guards {
         state.keep();
     }
 
-    /// Does something for the user that changes what guards are made of.
-    pub(crate) fn own_change<T>(&self, change: impl FnOnce() -> T) -> T {
+    /// Does something for the user that changes this file.
+    pub(crate) fn own_change<T>(&self, path: &Path, change: impl FnOnce() -> T) -> T {
         self.look_at_all(&mut self.state());
         let done = change();
         let mut state = self.state();
         let project = state.project.clone();
         let mut taken = false;
         for watched in &mut state.files {
-            if !watched.is_distrusted() {
+            if !watched.is_distrusted() && is_same(&watched.file.path, path) {
                 taken |= watched.look(&project, |_| Whose::Users) == Looked::Taken;
             }
         }
@@ -264,6 +273,7 @@ impl Guards {
         state.hear_of_trust();
         let everything = 0..state.files.len();
         self.look_at(state, everything);
+        state.looked = Some(Instant::now());
         // Only a look at everything may say that whoever ran has changed nothing more.
         state.left_running = !state.background.pids().is_empty();
         state.tell_busy();
@@ -500,3 +510,6 @@ impl Drop for Window<'_> {
         self.guards.close_window(self.kind);
     }
 }
+
+#[cfg(test)]
+mod tests;

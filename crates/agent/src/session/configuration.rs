@@ -60,7 +60,7 @@ impl Conductor {
         }
         let file = self.shared.view().loaded.settings_file().to_owned();
         let verb = if enabled { "enabled" } else { "disabled" };
-        let set = self.services().guards.own_change(|| set_disabled(&file, &switched, switch));
+        let set = self.services().guards.own_change(&file, || set_disabled(&file, &switched, switch));
         self.reply(match set {
             Ok(_) => Reply::plain(format!("{verb} {} in {}", switched.join(", "), file.display())),
             Err(error) => Reply::warning(format!("{verb} {} for this session only: {error}", switched.join(", "))),
@@ -91,7 +91,7 @@ impl Conductor {
         if chosen.is_empty() {
             return self.reply(Reply::aside("there is nothing to trust: no hook is new or changed"));
         }
-        match guards.own_change(|| trust_hooks(&loaded.paths, chosen)) {
+        match guards.own_change(&loaded.paths.trusted_hooks, || trust_hooks(&loaded.paths, chosen)) {
             Ok(_) => {
                 self.reply(Reply::plain(format!("trusted {}", names.join(", "))));
                 self.reload(&[]);
@@ -235,7 +235,8 @@ impl Conductor {
         }
         let announced = loaded.reviews.iter().filter(|review| !review.held);
         if announced.clone().next().is_some()
-            && let Err(error) = self.services().guards.own_change(|| trust_hooks(&loaded.paths, announced))
+            && let Err(error) =
+                self.services().guards.own_change(&loaded.paths.trusted_hooks, || trust_hooks(&loaded.paths, announced))
         {
             self.reply(Reply::warning(format!("can't remember which hooks were announced: {error}")));
         }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use hookwright_agent::session::{Armed, HookEntry, hook_json, unarmed_json};
 use hookwright_hooks::Severity;
+use hookwright_settings::trust::all_pending;
 use serde_json::json;
 
 use super::Toolbox;
@@ -16,11 +17,14 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     let inert = entries.iter().filter(|entry| matches!(entry.state, Armed::Inert(_) | Armed::Idle(_))).count();
     let dropped = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
     let unarmed = toolbox.unarmed();
-    let code = if inert + dropped + unarmed.len() == 0 { exit::OK } else { exit::ERROR };
+    let loaded = &toolbox.loaded;
+    let changed = all_pending(&loaded.paths, &loaded.project.root, loaded.guard_files(&[]));
+    let code = if inert + dropped + unarmed.len() + changed.len() == 0 { exit::OK } else { exit::ERROR };
     if as_json {
         let hooks: Vec<_> = entries.iter().map(with_advice).collect();
+        let changed: Vec<_> = changed.iter().map(|change| change.file.path.display().to_string()).collect();
         out::json(
-            &json!({"ok": code == exit::OK, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed.iter().map(unarmed_json).collect::<Vec<_>>()}),
+            &json!({"ok": code == exit::OK, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed.iter().map(unarmed_json).collect::<Vec<_>>(), "changed_by_agent": changed}),
         )?;
         return Ok(code);
     }
@@ -56,6 +60,11 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     for guard in &unarmed {
         writeln!(stdout, "{} {guard}", paint(BAD, "FAIL"))?;
         writeln!(stdout, "       {} {}", paint(NOTE, "to do:"), guard.advice())?;
+    }
+    for change in &changed {
+        let path = change.file.path.display();
+        writeln!(stdout, "{} {path} was changed by an agent, and nobody has trusted that", paint(BAD, "FAIL"))?;
+        writeln!(stdout, "       {} look at it with `hookwright hooks trust`", paint(NOTE, "to do:"))?;
     }
     let guards = entries.iter().filter(|entry| entry.hook.is_guard() && matches!(entry.state, Armed::Yes)).count();
     if guards + unarmed.len() > 0 {

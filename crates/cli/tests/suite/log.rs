@@ -55,10 +55,10 @@ fn process_of(line: &str) -> &str {
 fn there_is_no_log_unless_asked_for() {
     let sandbox = guarded(sandbox());
     ask(&sandbox, &[]);
-    assert!(!sandbox.home().join(".gemini/hookwright").exists());
+    assert!(!sandbox.home().join(".gemini/hookwright/logs").exists());
     let off = guarded(crate::sandbox().env("HOOKWRIGHT_LOG", "off"));
     ask(&off, &["--debug"]);
-    assert!(!off.home().join(".gemini/hookwright").exists());
+    assert!(!off.home().join(".gemini/hookwright/logs").exists());
 }
 
 #[test]

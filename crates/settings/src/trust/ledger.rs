@@ -139,10 +139,11 @@ pub fn pending(paths: &Paths, project: &Path, files: &[GuardFile]) -> Vec<Pendin
     for path in entries.flatten().map(|entry| entry.path()).filter(|path| is_sheet(path)) {
         let Some(sheet) = read(&path) else { continue };
         let lives = state(&path) != State::Dead;
-        let mut waiting = 0;
+        // Only a session in the same project knows all of its files.
+        let mut waiting = usize::from(sheet.project != project.to_string_lossy());
         for entry in sheet.files.into_iter().filter(|entry| entry.changed || !lives) {
             let Some(file) = files.iter().find(|file| file.path.to_string_lossy() == entry.path) else {
-                // About another project, or about a hook that is no more.
+                // About a hook that is no more, or about rules that are not named now.
                 waiting += usize::from(entry.changed);
                 continue;
             };

@@ -1,0 +1,233 @@
+//! Whose a change is: the user's, the agent's, or that of another session's agent.
+
+use super::*;
+use hookwright_settings::{LoadOptions, World, load};
+use hookwright_tools::{ToolContext, ToolSet, Workspace};
+use serde_json::json;
+
+struct Place {
+    _folder: tempfile::TempDir,
+    root: PathBuf,
+    world: World,
+}
+
+impl Place {
+    /// A project with so many hooks, each with a script of its own.
+    fn new(hooks: usize) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let root = top.join("project");
+        std::fs::create_dir_all(root.join(".gemini/hooks")).unwrap();
+        let list: Vec<_> = (0..hooks)
+            .map(|at| {
+                std::fs::write(root.join(format!(".gemini/hooks/{at}.sh")), "exit 2").unwrap();
+                json!({"type": "command", "name": format!("hook{at}"), "command": format!("sh .gemini/hooks/{at}.sh")})
+            })
+            .collect();
+        let settings = json!({"hooks": {"BeforeTool": [{"hooks": list}]}});
+        std::fs::write(root.join(".gemini/settings.json"), settings.to_string()).unwrap();
+        let env = vec![
+            ("HOME".into(), top.join("home").into_os_string()),
+            ("PATH".into(), std::env::var_os("PATH").unwrap_or_default()),
+            ("GEMINI_CLI_TRUST_WORKSPACE".into(), "true".into()),
+            ("GEMINI_CLI_SYSTEM_SETTINGS_PATH".into(), top.join("system.json").into_os_string()),
+        ];
+        let world = World::new(env, root.clone());
+        Place { _folder: folder, root, world }
+    }
+
+    fn load(&self) -> Loaded {
+        load(&self.world, &LoadOptions { project: self.root.clone(), ..LoadOptions::default() })
+    }
+
+    /// A session's watch over its guards, and its hooks.
+    fn session(&self) -> (Guards, Vec<Arc<Hook>>, Arc<Groups>) {
+        let loaded = self.load();
+        let (root, world) = (self.root.clone(), self.world.clone());
+        let again =
+            move || Some(load(&world, &LoadOptions { project: root.clone(), ..LoadOptions::default() }).registry);
+        let guards = Guards::new(&loaded, &[], &[], again);
+        let groups = Arc::<Groups>::default();
+        guards.arm(&loaded, &loaded.registry, &groups);
+        (guards, loaded.registry.hooks().to_vec(), groups)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        std::fs::write(self.root.join(path), text).unwrap();
+    }
+}
+
+const SCRIPT: &str = ".gemini/hooks/0.sh";
+
+#[test]
+fn what_changes_during_a_call_is_the_agents_and_what_changes_else_is_the_users() {
+    let place = Place::new(2);
+    let (guards, hooks, _) = place.session();
+    place.write(SCRIPT, "exit 3");
+    assert!(guards.look() && guards.challenge(&hooks[0]).is_ok());
+    {
+        let _call = guards.call(None);
+        place.write(SCRIPT, "exit 0");
+    }
+    assert!(!guards.look() && guards.challenge(&hooks[0]).is_err() && guards.challenge(&hooks[1]).is_ok());
+    let news = guards.take_news();
+    assert_eq!(news.iter().map(|change| change.path.as_str()).collect::<Vec<_>>(), [SCRIPT]);
+    assert!(news[0].diff.as_ref().unwrap().contains("+exit 0"));
+    // What was shown is what is trusted, not what came after it.
+    place.write(SCRIPT, "exit 1");
+    guards.trust(&news);
+    assert!(guards.challenge(&hooks[0]).is_err());
+    guards.trust(&guards.waiting());
+    assert!(guards.look() && guards.challenge(&hooks[0]).is_ok());
+}
+
+#[test]
+fn a_change_at_once_and_of_the_same_size_is_seen() {
+    let place = Place::new(1);
+    place.write(SCRIPT, "exit 2");
+    let (guards, hooks, _) = place.session();
+    let _call = guards.call(None);
+    place.write(SCRIPT, "exit 0");
+    assert!(guards.challenge(&hooks[0]).is_err());
+}
+
+#[test]
+fn a_change_that_is_taken_back_is_none() {
+    let place = Place::new(1);
+    let (guards, hooks, _) = place.session();
+    {
+        let _call = guards.call(None);
+        place.write(SCRIPT, "exit 0");
+        assert!(guards.challenge(&hooks[0]).is_err());
+        place.write(SCRIPT, "exit 2");
+    }
+    assert!(guards.look() && guards.challenge(&hooks[0]).is_ok());
+}
+
+#[test]
+fn what_the_user_let_a_call_change_is_the_users() {
+    let place = Place::new(1);
+    let (guards, hooks, _) = place.session();
+    {
+        let _call = guards.call(Some(place.root.join(SCRIPT)));
+        place.write(SCRIPT, "exit 0");
+        place.write(".gemini/settings.json", "{}");
+    }
+    let changed: Vec<String> = guards.waiting().into_iter().map(|change| change.path).collect();
+    assert_eq!(changed, [".gemini/settings.json"]);
+    assert!(guards.challenge(&hooks[0]).unwrap_err().contains("removed from .gemini/settings.json"));
+}
+
+#[test]
+fn hooks_keep_notes_but_do_not_change_guards() {
+    let place = Place::new(1);
+    place.write("notes.sh", "");
+    let hook = json!({"type": "command", "command": "sh .gemini/hooks/0.sh; wrapper ./notes.sh"});
+    place.write(".gemini/settings.json", &json!({"hooks": {"AfterTool": [{"hooks": [hook]}]}}).to_string());
+    let (guards, hooks, _) = place.session();
+    {
+        let _event = guards.hooks();
+        place.write("notes.sh", "more");
+    }
+    assert!(guards.look() && guards.challenge(&hooks[0]).is_ok());
+    {
+        let _event = guards.hooks();
+        place.write(SCRIPT, "exit 0");
+    }
+    assert!(!guards.look() && guards.challenge(&hooks[0]).is_err());
+}
+
+#[test]
+fn another_sessions_agent_is_known_while_it_works_and_afterwards() {
+    let place = Place::new(1);
+    let ((one, ..), (other, ..)) = (place.session(), place.session());
+    {
+        let _call = one.call(None);
+        place.write(SCRIPT, "exit 0");
+        assert!(!other.look(), "it is at work");
+    }
+    let (later, ..) = place.session();
+    place.write(SCRIPT, "exit 1");
+    assert!(!later.look(), "it is on record");
+    drop((one, other, later));
+    let place = Place::new(1);
+    let ((_one, ..), (other, ..)) = (place.session(), place.session());
+    place.write(SCRIPT, "exit 0");
+    assert!(other.look(), "nobody but the user");
+}
+
+#[test]
+fn trust_that_is_given_elsewhere_counts_unless_a_call_gave_it() {
+    let place = Place::new(1);
+    let (guards, hooks, _) = place.session();
+    let loaded = place.load();
+    let trust_elsewhere = || {
+        let changes = pending(&loaded.paths, &place.root, &loaded.guard_files(&[]));
+        assert_eq!(changes.len(), 1);
+        trust_changes(&place.root, &changes.iter().collect::<Vec<_>>()).unwrap();
+    };
+    {
+        let _call = guards.call(None);
+        place.write(SCRIPT, "exit 0");
+        assert!(guards.challenge(&hooks[0]).is_err());
+        trust_elsewhere();
+    }
+    assert!(guards.challenge(&hooks[0]).is_err() && !guards.look());
+    trust_elsewhere();
+    assert!(guards.look() && guards.challenge(&hooks[0]).is_ok());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_changes_while_something_is_left_running_is_the_agents() {
+    let place = Place::new(1);
+    let (guards, hooks, _) = place.session();
+    let mut context = ToolContext::new(Workspace::new(&place.root, []).unwrap());
+    context.environment = place.world.env.clone().into();
+    let loaded = place.load();
+    guards.arm(&loaded, &Registry::default(), &context.background);
+    let command = format!("while [ ! -e go ]; do sleep 0.01; done; : > {SCRIPT}");
+    let tools = ToolSet::builtin(hookwright_tools::WebSearching::Impossible);
+    {
+        let _call = guards.call(None);
+        let args = json!({"command": command, "is_background": true, "delay_ms": 0});
+        tools.get("run_shell_command").unwrap().run(&args, &context).await;
+    }
+    assert!(guards.look());
+    place.write("go", "");
+    // It changes the guard and is gone before anybody looks.
+    for _ in 0..6000 {
+        if context.background.pids().is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(std::fs::read_to_string(place.root.join(SCRIPT)).unwrap(), "");
+    assert!(!guards.look());
+    drop(hooks);
+}
+
+/// `cargo test --release -p hookwright-agent --lib -- --ignored --nocapture what_watching_costs`
+#[test]
+#[ignore = "a measurement, not a check"]
+fn what_watching_costs() {
+    let place = Place::new(20);
+    let (guards, hooks, _) = place.session();
+    // Files that were just written are read again until their times can be relied on.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    guards.look();
+    let measure = |what: &str, work: &dyn Fn()| {
+        const ROUNDS: u32 = 5000;
+        let mut best = std::time::Duration::MAX;
+        for _ in 0..5 {
+            let since = std::time::Instant::now();
+            (0..ROUNDS).for_each(|_| work());
+            best = best.min(since.elapsed() / ROUNDS);
+        }
+        eprintln!("{what}: {best:?}");
+    };
+    measure("around a call, right after another look", &|| drop(guards.call(None)));
+    measure("one look at everything", &|| assert!(guards.look()));
+    measure("at the start of one hook", &|| assert!(guards.challenge(&hooks[7]).is_ok()));
+    measure("nothing to watch", &|| drop(Guards::default().call(None)));
+}
