@@ -12,7 +12,7 @@ use anstyle::{AnsiColor, Style};
 use door::Door;
 pub(crate) use door::{paint, unpainted};
 use hookwright_agent::session::Armed;
-pub(crate) use safe::{safe, steers};
+pub(crate) use safe::{safe, spelled, steers};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub(crate) const PLAIN: Style = Style::new();

@@ -25,6 +25,36 @@ pub(crate) fn steers(char: char) -> bool {
     (char.is_control() && !matches!(char, '\n' | '\t')) || reorders
 }
 
+/// The same text with every character spelt out that a reader would not see: what is asked about must read as what runs.
+/// Ends of lines stay.
+pub(crate) fn spelled(text: &str) -> String {
+    if !text.contains(|char: char| is_unseen(char) && char != '\n') {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for char in text.chars() {
+        match char {
+            '\n' => out.push(char),
+            '\t' => out.push_str("    "),
+            _ if is_unseen(char) => out.extend(char.escape_default()),
+            _ => out.push(char),
+        }
+    }
+    out
+}
+
+/// Whether a character shows nothing, or moves what others show.
+fn is_unseen(char: char) -> bool {
+    let blank = matches!(
+        char,
+        '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3000}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+    );
+    blank || char.is_control() || steers(char)
+}
+
 /// What is shown in place of what stands at the beginning, and the text behind it.
 fn without_one(text: &str) -> (&'static str, &str) {
     let mut chars = text.chars();
@@ -67,6 +97,21 @@ fn after_string(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_spelt_out() {
+        for (text, shown) in [
+            ("ls -l\n\tcat x", "ls -l\n    cat x"),
+            ("größe 日本 👍", "größe 日本 👍"),
+            ("rm x\r ls y", "rm x\\r ls y"),
+            ("\x1b[2Kls", "\\u{1b}[2Kls"),
+            ("a\u{202e}b\u{2066}c", "a\\u{202e}b\\u{2066}c"),
+            ("l\u{200b}s\u{feff}", "l\\u{200b}s\\u{feff}"),
+            ("x\u{a0}y\u{e0041}\0", "x\\u{a0}y\\u{e0041}\\u{0}"),
+        ] {
+            assert_eq!(spelled(text), shown);
+        }
+    }
 
     #[test]
     fn sequences_go_and_words_stay() {

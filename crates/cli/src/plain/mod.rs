@@ -4,6 +4,7 @@ use std::io::{self, BufRead, Write};
 
 use hookwright_agent::session::{Opened, Order, SLASH_COMMANDS, SessionHandle, Typed, View, When};
 use hookwright_agent::{AgentEvent, ApprovalReply, ApprovalRequest, EndReason, GuardChange, GuardReply};
+use hookwright_tools::Display;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -182,7 +183,16 @@ fn lines() -> io::Result<UnboundedReceiver<String>> {
 }
 
 fn ask(request: &ApprovalRequest) -> io::Result<()> {
-    say(&format!("Allow {}? {}", request.title, request.description))?;
+    // A model's own description of a long command is no substitute for the command.
+    let command = request.args.get("command").and_then(serde_json::Value::as_str);
+    let what = match (command, &request.preview) {
+        (Some(command), _) => command.to_owned(),
+        (None, Some(Display::Diff(file))) => {
+            format!("{}\n{}", request.description, file.unified.replace("\r\n", "\n"))
+        }
+        (None, _) => request.description.clone(),
+    };
+    say(&format!("Allow {}? {}", out::spelled(&request.title), out::spelled(&what)))?;
     if let Some(path) = &request.protected {
         say(&format!("{path} is protected: guards are made of it"))?;
     }
@@ -193,7 +203,7 @@ fn ask(request: &ApprovalRequest) -> io::Result<()> {
         say(&format!(
             "hooks changed {}; it will run with {}",
             request.rewritten.join(", "),
-            serde_json::Value::Object(request.args.clone())
+            out::spelled(&serde_json::Value::Object(request.args.clone()).to_string())
         ))?;
     }
     // A guard is asked about every time.

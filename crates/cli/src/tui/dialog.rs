@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_agent::{ApprovalReply, ApprovalRequest};
-use hookwright_tools::{Display, ToolKind};
+use hookwright_tools::{Display, FileDiff, ToolKind};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
@@ -11,6 +11,13 @@ use super::composer::Composer;
 use super::guards::GuardDialog;
 use super::keys::edit;
 use super::text::{ACCENT, BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN};
+use crate::out::spelled;
+
+/// A diff whose every character can be seen; that lines end in the way of another system is no secret.
+pub(crate) fn spelled_diff(file: &FileDiff) -> FileDiff {
+    let unified = spelled(&file.unified.replace("\r\n", "\n"));
+    FileDiff { unified, file_name: spelled(&file.file_name), ..file.clone() }
+}
 
 /// Something that the user is asked while the agent works.
 pub(crate) enum Asking {
@@ -124,9 +131,9 @@ impl Dialog {
             Choice::Once => "Allow once".to_owned(),
             // What shell syntax holds together is allowed as a whole or not at all.
             Choice::Session => match self.command().map(hookwright_agent::session_grant) {
-                Some(Some(words)) => format!("Allow `{words}` for this session"),
+                Some(Some(words)) => format!("Allow `{}` for this session", spelled(&words)),
                 Some(None) => "Allow exactly this for this session".to_owned(),
-                None => format!("Allow {} for this session", self.request.title),
+                None => format!("Allow {} for this session", spelled(&self.request.title)),
             },
             Choice::Edit => "Edit before it runs".to_owned(),
             Choice::Deny => "Deny, and say why".to_owned(),
@@ -256,17 +263,18 @@ impl Dialog {
     /// What would run: the command, the diff, or the arguments.
     fn subject(&self) -> Vec<Line> {
         match (&self.request.preview, self.command()) {
-            (Some(Display::Diff(file)), _) => card::diff(file, usize::MAX),
+            (Some(Display::Diff(file)), _) => card::diff(&spelled_diff(file), usize::MAX),
             (_, Some(command)) => {
                 let directory =
                     self.request.args.get("directory").or(self.request.args.get("dir_path")).and_then(Value::as_str);
+                let command = spelled(command);
                 let mut lines: Vec<Line> =
-                    command.lines().map(|line| Line::of(PLAIN, "  ").with(BOLD, line).hanging(4)).collect();
-                lines.extend(directory.map(|directory| Line::of(DIM, format!("  in {directory}"))));
+                    command.split('\n').map(|line| Line::of(PLAIN, "  ").with(BOLD, line).hanging(4)).collect();
+                lines.extend(directory.map(|directory| Line::of(DIM, format!("  in {}", spelled(directory)))));
                 lines
             }
             _ => {
-                let args = format!("{:#}", Value::Object(self.request.args.clone()));
+                let args = spelled(&format!("{:#}", Value::Object(self.request.args.clone())));
                 args.lines().map(|line| Line::of(PLAIN, format!("  {line}")).hanging(4)).collect()
             }
         }
@@ -277,7 +285,7 @@ impl Dialog {
         let request = &self.request;
         let mut head = vec![
             Line::of(ACCENT.bold(), "? ")
-                .with(BOLD, format!("Allow {}?", request.title))
+                .with(BOLD, format!("Allow {}?", spelled(&request.title)))
                 .with(DIM, format!("  {}", request.name)),
         ];
         if let Some(path) = &request.protected {

@@ -150,3 +150,15 @@ fn a_guard_is_asked_about_every_time_in_yolo_too() {
         assert_eq!(sandbox.read(".gemini/hooks/a.sh"), content);
     }
 }
+
+#[test]
+fn what_nobody_would_see_is_spelt_out_where_it_is_asked_about() {
+    let sandbox = sandbox();
+    let call = r#"call run_shell_command {"description": "lists", "command": "echo a\u202eb \u001b[2K\u200bc\rd"}"#;
+    for mode in [&[][..], &["--screen-reader"]] {
+        let mut terminal = Terminal::start(&sandbox, mode);
+        terminal.sees("Type your message");
+        terminal.keys(call).keys("\r");
+        terminal.sees(r"echo a\u{202e}b \u{1b}[2K\u{200b}c\rd");
+    }
+}
