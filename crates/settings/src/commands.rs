@@ -104,14 +104,20 @@ fn read(path: &Path) -> Result<File, Box<Diagnostic>> {
 }
 
 /// All command files in a directory, in a stable order. Links are followed, but never in a circle.
-fn toml_files(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn toml_files(directory: &Path) -> Vec<PathBuf> {
     const DEEPEST: usize = 16;
+    /// A link to the whole disk is no directory of commands.
+    const MOST: usize = 2000;
     let mut files = Vec::new();
     let mut seen = HashSet::new();
     let mut waiting = vec![(directory.to_owned(), 0)];
     while let Some((directory, depth)) = waiting.pop() {
         let Ok(entries) = std::fs::read_dir(&directory) else { continue };
-        if depth > DEEPEST || !std::fs::canonicalize(&directory).is_ok_and(|real| seen.insert(real)) {
+        if depth > DEEPEST
+            || seen.len() > MOST
+            || files.len() > MOST
+            || !std::fs::canonicalize(&directory).is_ok_and(|real| seen.insert(real))
+        {
             continue;
         }
         for path in entries.flatten().map(|entry| entry.path()) {

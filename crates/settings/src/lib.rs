@@ -14,6 +14,7 @@ mod guards;
 mod json;
 mod load;
 mod notice;
+mod offers;
 mod paths;
 mod seclusion;
 mod settings;
@@ -26,6 +27,7 @@ pub use file::{FileError, WriteError, read_text as read_settings_file};
 pub use guards::remember_guards;
 pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverride, load};
 pub use notice::{Notice, SwitchedOff};
+pub use offers::{News, Offer, remember_offers};
 pub use paths::Paths;
 pub use settings::{
     ApprovalMode, Context, General, HookReview, Model, OtlpProtocol, Security, Settings, Telemetry, TelemetryTarget,

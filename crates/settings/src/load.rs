@@ -19,6 +19,7 @@ use crate::file::{leads_inside, read_text};
 use crate::guards;
 use crate::json::fill_variables;
 use crate::notice::{Notice, SwitchedOff};
+use crate::offers::{self, Offer};
 use crate::paths::{GEMINI_DIR, Paths};
 use crate::seclusion;
 use crate::settings::{self, Findings, Layered, Outer, Settings, lay_over, read_layer};
@@ -96,6 +97,8 @@ pub struct Loaded {
     pub reviews: Vec<Review>,
     /// Which variables hooks may not see, if any are kept from them.
     pub redaction: Option<Redaction>,
+    /// What the project brings that runs or opens something, whether it counts or not.
+    pub offers: Vec<Offer>,
     /// Where things are.
     pub paths: Paths,
     /// The settings files, highest precedence first.
@@ -191,8 +194,9 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let mut found = Findings::default();
     let raw = merged(&trees, &worlds, &root, &mut found);
     let Findings { diagnostics: mut setting_problems, without_effect } = found;
-    let settings = Settings { without_effect, ..Settings::new(raw, &worlds.session, &mut setting_problems) };
+    let mut settings = Settings { without_effect, ..Settings::new(raw, &worlds.session, &mut setting_problems) };
     let outer = merged(&trees[..2], &worlds, &root, &mut Findings::default());
+    settings.context.confine(&Layered(&outer));
     let outer_redaction = settings::redaction(&Layered(&outer));
     let disabled = Layered(&settings.raw).strings("extensions.disabled");
     let around = extensions::Surroundings {
@@ -205,13 +209,20 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     };
     let extensions = extensions::installed(&around, &mut problems);
 
+    let is_home = own.is_none();
+    let offered = if is_home { Vec::new() } else { offered(&paths, &root, &worlds, &outer) };
     let files: Vec<SettingsFile> = trees.iter().rev().map(Tree::state).collect();
+    let told = offers::Record::read(&paths.known_offers, &mut problems);
     let known = guards::Record::read(&paths.known_guards, &mut problems);
     let hooks = Hooks { paths: &paths, root: &root, worlds: &worlds, settings: &settings };
     let (mut registry, reviews) = hooks.gather(&trees, setting_problems, &extensions, problems);
     let project = Project { root, trust };
     let mut notices = notices(&project, &paths, &registry, &reviews);
     let with_hooks: Vec<SettingsFile> = files.iter().cloned().chain(files_of_extensions(&extensions)).collect();
+    if project.trust.is_trusted() {
+        let news = told.news(&project.root, &offered);
+        notices.extend(news.into_iter().map(|(what, news)| Notice::ProjectBrings { what, news }));
+    }
     notices.extend(known.gone(&with_hooks, &registry));
     let mut asleep = known.asleep(&with_hooks);
     asleep.extend(extensions.iter().filter(|one| one.left_out).flat_map(guards_left_out));
@@ -227,6 +238,7 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
         notices,
         reviews,
         redaction,
+        offers: offered,
         paths,
         files,
         asleep,
@@ -235,6 +247,20 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     };
     log(&loaded, started.elapsed());
     loaded
+}
+
+/// What the project's files would bring, trusted or not: read here, and nothing of it counts for that.
+fn offered(paths: &Paths, root: &Path, worlds: &Worlds, outer: &Map<String, serde_json::Value>) -> Vec<Offer> {
+    let file = LayerFile::read(Source::Project, &paths.project_settings(root));
+    let tree = file.tree();
+    let values = match &tree.document.root {
+        Ok(Some(object)) => {
+            let (source, outer) = (&tree.document.source, Outer { settings: outer, root });
+            read_layer(object, &Source::Project, source, &worlds.own, &outer, &mut Findings::default())
+        }
+        _ => Map::new(),
+    };
+    offers::offers(&values, &tree.declared().hooks, root, paths)
 }
 
 fn log(loaded: &Loaded, took: Duration) {

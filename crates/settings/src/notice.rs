@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use hookwright_hooks::Source;
 
+use crate::offers::News;
 use crate::trust::Finding;
 
 /// Something to tell the user.
@@ -38,6 +39,13 @@ pub enum Notice {
         guard: String,
         /// The file that held or required it.
         file: PathBuf,
+    },
+    /// The project brings something that the user has not been told of.
+    ProjectBrings {
+        /// What it is: a setting's name, `commands` or `policies`.
+        what: &'static str,
+        /// What has changed about it.
+        news: Vec<(String, News)>,
     },
     /// The project's settings switch off hooks that are not its own.
     ProjectSwitchesOff {
@@ -80,6 +88,14 @@ impl std::fmt::Display for Notice {
                 if *held { f.write_str("; it waits until you trust it") } else { Ok(()) }
             }
             Notice::GuardGone { guard, file } => write!(f, "guard `{guard}` is no longer in {}", file.display()),
+            Notice::ProjectBrings { what, news } => {
+                let each = news.iter().map(|(item, news)| match news {
+                    News::New => format!("`{item}` is new"),
+                    News::Changed => format!("`{item}` has changed"),
+                    News::Gone => format!("`{item}` is gone"),
+                });
+                write!(f, "this project's {what}: {}", join(&each.collect::<Vec<_>>()))
+            }
             Notice::ProjectSwitchesOff { hooks, how } => {
                 let names: Vec<_> = hooks.iter().map(|(name, source)| format!("`{name}` ({source})")).collect();
                 match how {

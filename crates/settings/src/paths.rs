@@ -28,6 +28,8 @@ pub struct Paths {
     pub trusted_hooks: PathBuf,
     /// Which guards each settings file held.
     pub known_guards: PathBuf,
+    /// What the user has been told that projects bring.
+    pub known_offers: PathBuf,
     /// The installed extensions.
     pub extensions: PathBuf,
     /// The user's custom commands.
@@ -54,6 +56,7 @@ impl Paths {
                 .unwrap_or_else(|| user_dir.join("trustedFolders.json")),
             trusted_hooks: user_dir.join("trusted_hooks.json"),
             known_guards: user_dir.join("known_guards.json"),
+            known_offers: user_dir.join("known_offers.json"),
             extensions: user_dir.join("extensions"),
             user_commands: user_dir.join("commands"),
             log: user_dir.join("hookwright").join("logs").join("hookwright.log"),

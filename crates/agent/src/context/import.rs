@@ -109,6 +109,7 @@ mod tests {
             project_root: &home.join("p"),
             cwd: &home.join("p"),
             file_names: &["GEMINI.md".to_owned()],
+            outside_file_names: &["GEMINI.md".to_owned()],
             trusted: true,
             extension_files: Vec::new(),
         });

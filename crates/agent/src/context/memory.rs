@@ -26,6 +26,8 @@ pub struct MemoryOptions<'a> {
     pub cwd: &'a Path,
     /// What context files are called, for example `GEMINI.md`.
     pub file_names: &'a [String],
+    /// What they are called outside of the project.
+    pub outside_file_names: &'a [String],
     /// Whether the user trusts the project; if not, none of its files is read.
     pub trusted: bool,
     /// Context files of active extensions.
@@ -56,7 +58,7 @@ pub(super) enum Owner {
 /// Reads all context files. What is wrong with one is a warning, and the others still count.
 pub fn load_memory(options: &MemoryOptions<'_>) -> Memory {
     let mut reader = ContextReader::new(options);
-    for name in options.file_names {
+    for name in options.outside_file_names {
         reader.context_file(&options.home_gemini_dir.join(name), &Owner::User);
     }
     for file in &options.extension_files {
@@ -65,7 +67,8 @@ pub fn load_memory(options: &MemoryOptions<'_>) -> Memory {
     }
     if options.trusted {
         for directory in project_directories(options.project_root, options.cwd) {
-            for name in options.file_names {
+            let is_inside = directory.starts_with(options.project_root);
+            for name in if is_inside { options.file_names } else { options.outside_file_names } {
                 reader.context_file(&directory.join(name), &Owner::Project);
             }
         }
@@ -261,6 +264,7 @@ mod tests {
                 project_root: &self.at("home/p"),
                 cwd: &self.at(cwd),
                 file_names: &self.names,
+                outside_file_names: &self.names,
                 trusted,
                 extension_files: vec![self.at("ext/GEMINI.md")],
             })

@@ -9,7 +9,7 @@ use hookwright_hooks::{Change, Difference, Registry, SwitchError, WhyUnarmed};
 use hookwright_settings::commands::discover;
 use hookwright_settings::edit::{Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
-use hookwright_settings::{ApprovalMode, FileState, Loaded, Notice, Review, remember_guards};
+use hookwright_settings::{ApprovalMode, FileState, Loaded, Notice, Review, remember_guards, remember_offers};
 use tokio_util::sync::CancellationToken;
 
 use super::conduct::Conductor;
@@ -239,6 +239,11 @@ impl Conductor {
                 self.services().guards.own_change(&loaded.paths.trusted_hooks, || trust_hooks(&loaded.paths, announced))
         {
             self.reply(Reply::warning(format!("can't remember which hooks were announced: {error}")));
+        }
+        if loaded.project.trust.is_trusted()
+            && let Err(error) = remember_offers(&loaded)
+        {
+            self.reply(Reply::warning(format!("can't remember what this project brings: {error}")));
         }
         if let Err(error) = remember_guards(&loaded) {
             self.reply(Reply::warning(format!("can't remember which guards there are: {error}")));

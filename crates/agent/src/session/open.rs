@@ -264,6 +264,7 @@ pub(super) fn memory(loaded: &Loaded) -> Memory {
         project_root: root,
         cwd: root,
         file_names: &loaded.settings.context.file_names,
+        outside_file_names: &loaded.settings.context.outside_file_names,
         trusted: loaded.project.trust.is_trusted(),
         extension_files: active.flat_map(|extension| extension.context_files.clone()).collect(),
     })

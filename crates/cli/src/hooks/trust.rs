@@ -7,7 +7,7 @@ use anyhow::bail;
 use hookwright_settings::trust::{
     FolderRule, PendingChange, all_pending, set_folder_trust, trust_changes, trust_hooks,
 };
-use hookwright_settings::{FileState, Finding, Review};
+use hookwright_settings::{FileState, Finding, Review, remember_offers};
 
 use super::Toolbox;
 use crate::exit;
@@ -17,6 +17,9 @@ pub(crate) fn run(toolbox: &Toolbox, name: Option<&str>, all: bool, folder: bool
     let root = &toolbox.loaded.project.root;
     if folder {
         set_folder_trust(&toolbox.loaded.paths, root, FolderRule::TrustFolder)?;
+        // What is listed here needs no announcement later.
+        crate::tui::trust::offers(&toolbox.loaded).iter().try_for_each(out::note)?;
+        remember_offers(&toolbox.loaded)?;
         out::note(format!("{} is trusted now; its settings and hooks are loaded", root.display()))?;
         return Ok(exit::OK);
     }
@@ -29,6 +32,7 @@ pub(crate) fn run(toolbox: &Toolbox, name: Option<&str>, all: bool, folder: bool
     }
     if toolbox.loaded.files.iter().any(|file| file.state == FileState::Untrusted) {
         out::warn(format!("{} is not trusted, so its hooks are not loaded", root.display()))?;
+        crate::tui::trust::offers(&toolbox.loaded).iter().try_for_each(out::note)?;
         out::hint("look at `.gemini/settings.json`, then run `hookwright hooks trust --folder`")?;
         if name.is_none() && !all {
             return Ok(exit::ERROR);

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use hookwright_hooks::{Unarmed, WhyUnarmed};
 use hookwright_settings::trust::{FolderRule, PendingChange, set_folder_trust, trust_changes};
-use hookwright_settings::{FolderTrust, Loaded, Notice};
+use hookwright_settings::{FolderTrust, Loaded, Notice, Offer, remember_offers};
 
 use super::Hands;
 use super::guards::diff_line;
 use super::question::Question;
 use super::text::{BOLD, DIM, Line, NOTE, WARN};
+use crate::out::spelled;
 
 /// What came of it.
 pub(crate) enum Asked {
@@ -31,6 +32,12 @@ pub(crate) async fn ask(loaded: &Loaded, hands: Option<&mut Hands>) -> anyhow::R
     let question = Question { lines: question(loaded), answers: answers(loaded).into(), no: 2 };
     let Some(chosen) = question.ask(&loaded.world, hands).await? else { return Ok(Asked::Left) };
     let rule = RULES[chosen];
+    // What the question listed needs no announcement.
+    if rule != FolderRule::DoNotTrust
+        && let Err(error) = remember_offers(loaded)
+    {
+        crate::out::warn(format!("can't remember what this project brings: {error}"))?;
+    }
     if let Err(error) = set_folder_trust(&loaded.paths, &loaded.project.root, rule) {
         crate::out::warn(format!("your answer could not be kept: {error}"))?;
     }
@@ -51,7 +58,20 @@ fn question(loaded: &Loaded) -> Vec<Line> {
             lines.push(Line::of(WARN, format!("  It has {}.", names.join(", "))).hanging(2));
         }
     }
+    lines.extend(offers(loaded).into_iter().map(|line| Line::of(WARN, format!("  {line}")).hanging(4)));
     lines
+}
+
+/// What the folder brings that runs or opens something, a line for each kind.
+pub(crate) fn offers(loaded: &Loaded) -> Vec<String> {
+    const MOST: usize = 8;
+    let line = |offer: &Offer| {
+        let shown: Vec<String> = offer.items.keys().take(MOST).map(|item| spelled(item).replace('\n', " ")).collect();
+        let more = offer.items.len().saturating_sub(MOST);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("{}: {}{more}", offer.what, shown.join("; "))
+    };
+    loaded.offers.iter().map(line).collect()
 }
 
 fn answers(loaded: &Loaded) -> [String; 3] {

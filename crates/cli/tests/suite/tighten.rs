@@ -122,3 +122,52 @@ fn a_projects_env_does_not_send_the_users_key_elsewhere() {
     assert!(server.join().unwrap().starts_with("POST "), "{run:#?}");
     assert!(run.stderr.contains(&format!("can't set {}", theirs.join(", "))), "{run:#?}");
 }
+
+/// A project with everything that the question of trust lists.
+fn generous(sandbox: &hookwright_testkit::Sandbox) {
+    let hook = json!({"type": "command", "name": "greeter", "command": "echo hi"});
+    sandbox.settings(&json!({
+        "hooks": {"BeforeAgent": [{"hooks": [hook]}]},
+        "tools": {"allowed": ["run_shell_command(ls)"], "core": ["read_file", "run_shell_command"], "exclude": ["glob"]},
+        "mcpServers": {"helper": {"command": "./server.sh"}},
+    }));
+    sandbox.write(".gemini/commands/go.toml", "prompt = \"say x\"\n");
+    sandbox.write(".gemini/policies/p.toml", "");
+}
+
+const LISTED: [&str; 7] = [
+    "hooks: greeter on BeforeAgent, which runs `echo hi`",
+    "tools.allowed: run_shell_command(ls)",
+    "tools.core: read_file; run_shell_command",
+    "tools.exclude: glob",
+    "mcpServers: helper (`./server.sh`)",
+    "commands: .gemini/commands/go.toml",
+    "policies: .gemini/policies/p.toml",
+];
+
+#[test]
+fn trusting_a_folder_lists_what_it_brings_and_later_changes_are_announced() {
+    let sandbox = sandbox().untrusted();
+    generous(&sandbox);
+    let shown = sandbox.run(&["hooks", "trust"]).exits(1).stderr;
+    let trusted = sandbox.run(&["hooks", "trust", "--folder"]).exits(0).stderr;
+    for line in LISTED {
+        assert!(shown.contains(line) && trusted.contains(line), "{line}:\n{shown}\n{trusted}");
+    }
+    let said = sandbox.run(&["-p", "say hello"]).exits(0).stderr;
+    assert!(!said.contains("this project's tools.allowed"), "{said}");
+    sandbox.settings(&json!({"tools": {"allowed": ["run_shell_command(rm)"]}}));
+    let said = sandbox.run(&["-p", "say hello"]).exits(0).stderr;
+    let news = "this project's tools.allowed: `run_shell_command(rm)` is new and `run_shell_command(ls)` is gone";
+    assert!(said.contains(news), "{said}");
+    let again = sandbox.run(&["-p", "say hello"]).exits(0).stderr;
+    assert!(!again.contains("this project's tools.allowed"), "{again}");
+}
+
+#[test]
+fn what_runs_unasked_in_a_folder_that_nobody_was_asked_about_is_announced() {
+    let sandbox = sandbox();
+    generous(&sandbox);
+    let said = sandbox.run(&["-p", "say hello"]).exits(0).stderr;
+    assert!(said.contains("this project's tools.allowed: `run_shell_command(ls)` is new"), "{said}");
+}

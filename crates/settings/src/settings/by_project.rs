@@ -67,6 +67,11 @@ impl Judged {
 }
 
 impl ByProject {
+    /// Whether the question of trust lists it.
+    pub(super) fn is_listed(self) -> bool {
+        matches!(self, ByProject::Listed | ByProject::ListedStricter(_))
+    }
+
     /// What counts of a project's word.
     pub(super) fn judge(self, key: &str, value: Value, outer: &Outer<'_>) -> Judged {
         match self {

@@ -200,6 +200,16 @@ fn rename_older(values: &mut Map<String, Value>) {
     }
 }
 
+/// The names of the settings that the question of trust lists.
+pub(crate) fn listed_names() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().filter(|known| known.by_project.is_listed()).map(|known| known.key)
+}
+
+/// Those that a project sets, with their values.
+pub(crate) fn listed(values: &Map<String, Value>) -> Vec<(&'static str, &Value)> {
+    listed_names().filter_map(|key| Some((key, super::Layered(values).at(key)?))).collect()
+}
+
 /// What reading settings brings to light.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use by_project::Outer;
 pub use known::WithoutEffect;
-pub(crate) use known::{Findings, read_layer};
+pub(crate) use known::{Findings, listed, listed_names, read_layer};
 pub(crate) use merge::lay_over;
 
 use crate::world::World;
@@ -130,6 +130,8 @@ pub struct Tools {
 pub struct Context {
     /// Names of context files.
     pub file_names: Vec<String>,
+    /// Those of them that count outside of the project, where credentials lie too: the user's own choice, and notes.
+    pub outside_file_names: Vec<String>,
     /// Directories beside the project.
     pub include_directories: Vec<String>,
     /// Whether files that git ignores are left out.
@@ -141,7 +143,13 @@ pub struct Context {
 impl Default for Context {
     fn default() -> Self {
         let file_names = vec![DEFAULT_CONTEXT_FILE.to_owned()];
-        Context { file_names, include_directories: Vec::new(), respect_git_ignore: true, respect_gemini_ignore: true }
+        Context {
+            outside_file_names: file_names.clone(),
+            file_names,
+            include_directories: Vec::new(),
+            respect_git_ignore: true,
+            respect_gemini_ignore: true,
+        }
     }
 }
 
@@ -307,6 +315,16 @@ fn model(get: &Layered<'_>, world: &World) -> Model {
     }
 }
 
+impl Context {
+    /// Keeps names that only the project chose from finding anything but notes outside of it.
+    pub(crate) fn confine(&mut self, outer: &Layered<'_>) {
+        let own = context(outer).file_names;
+        let is_note =
+            |name: &str| std::path::Path::new(name).extension().is_some_and(|end| end.eq_ignore_ascii_case("md"));
+        self.outside_file_names.retain(|name| own.contains(name) || is_note(name));
+    }
+}
+
 fn context(get: &Layered<'_>) -> Context {
     let mut file_names = get.at("context.fileName").map(strings).unwrap_or_default();
     file_names.retain(|name| !name.trim().is_empty());
@@ -315,6 +333,7 @@ fn context(get: &Layered<'_>) -> Context {
         file_names.push(DEFAULT_CONTEXT_FILE.to_owned());
     }
     Context {
+        outside_file_names: file_names.clone(),
         file_names,
         include_directories: get.strings("context.includeDirectories"),
         respect_git_ignore: get.flag("context.fileFiltering.respectGitIgnore", true),

@@ -9,6 +9,7 @@ mod hooks;
 mod ledger;
 mod record;
 
+pub(crate) use fingerprint::exact_name;
 pub(crate) use fingerprint::variable;
 pub(crate) use folders::folder_trust;
 pub use folders::{FolderRule, FolderTrust, TrustSource, set_folder_trust};

@@ -295,3 +295,43 @@ fn plans_go_where_the_settings_say_but_not_out_of_the_project() {
         assert_eq!(place.load().plans_dir("s1"), expected);
     }
 }
+
+#[test]
+fn a_projects_name_for_context_files_finds_no_credentials() {
+    let place = Place::trusted();
+    place.user(r#"{"context": {"fileName": "NOTES"}}"#);
+    place.own(r#"{"context": {"fileName": ["oauth_creds.json", "AGENTS.md"]}}"#);
+    let context = place.load().settings.context;
+    assert_eq!(context.file_names, ["oauth_creds.json", "AGENTS.md", "GEMINI.md"]);
+    assert_eq!(context.outside_file_names, ["AGENTS.md", "GEMINI.md"]);
+}
+
+#[test]
+fn what_a_project_brings_is_listed_and_announced_once_and_when_it_changes() {
+    let place = Place::trusted();
+    place.own(
+        r#"{"tools": {"allowed": ["run_shell_command(ls)"]}, "mcpServers": {"m": {"command": "x", "args": ["1"]}}}"#,
+    );
+    place.write("project/.gemini/commands/go.toml", "prompt = \"one\"");
+    let loaded = place.load();
+    let what: Vec<_> = loaded.offers.iter().map(|offer| offer.what).collect();
+    assert_eq!(what, ["mcpServers", "tools.allowed", "commands"]);
+    assert_eq!(
+        notices(&loaded),
+        ["this project's mcpServers: `m (`x`)` is new", "this project's tools.allowed: `run_shell_command(ls)` is new",]
+    );
+    hookwright_settings::remember_offers(&loaded).unwrap();
+    assert!(notices(&place.load()).is_empty());
+    place.own(
+        r#"{"tools": {"allowed": ["run_shell_command(rm)"]}, "mcpServers": {"m": {"command": "x", "args": ["2"]}}}"#,
+    );
+    place.write("project/.gemini/commands/go.toml", "prompt = \"two\"");
+    assert_eq!(
+        notices(&place.load()),
+        [
+            "this project's mcpServers: `m (`x`)` has changed",
+            "this project's tools.allowed: `run_shell_command(rm)` is new and `run_shell_command(ls)` is gone",
+            "this project's commands: `.gemini/commands/go.toml` has changed",
+        ]
+    );
+}

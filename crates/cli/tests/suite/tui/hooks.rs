@@ -215,3 +215,23 @@ fn what_an_earlier_sessions_agent_changed_is_asked_about_before_the_next_begins(
     terminal.ready();
     assert!(!sandbox.has("made"));
 }
+
+#[test]
+fn the_question_of_trust_lists_what_the_folder_brings() {
+    let sandbox = sandbox().untrusted();
+    let hook = json!({"type": "command", "name": "greeter", "command": "echo hi"});
+    sandbox.settings(&json!({
+        "hooks": {"BeforeAgent": [{"hooks": [hook]}]},
+        "tools": {"allowed": ["run_shell_command(ls)"]},
+        "mcpServers": {"helper": {"command": "./server.sh"}},
+    }));
+    let mut terminal = Terminal::sized(&sandbox, &[], 120, 30);
+    terminal.sees("Do you trust this folder?");
+    terminal.sees("hooks: greeter on BeforeAgent, which runs `echo hi`");
+    terminal.sees("tools.allowed: run_shell_command(ls)");
+    terminal.sees("mcpServers: helper (`./server.sh`)");
+    // What was listed is no news.
+    terminal.keys("1");
+    terminal.ready();
+    assert!(!terminal.everything().contains("this project's tools.allowed"));
+}

@@ -1,0 +1,189 @@
+//! What a project brings that runs or opens something: the question of trust lists it, and what changes later is announced.
+//! Hooks are among it only for the question; who has seen which of them is `trust/`. The record on disk is its own file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hookwright_hooks::{Diagnostic, Hook, Severity};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::commands;
+use crate::edit::{self, EditError};
+use crate::file::read_text;
+use crate::load::Loaded;
+use crate::paths::{Paths, hex};
+use crate::settings;
+use crate::trust::exact_name;
+
+/// One kind of thing that a project brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// What it is: `hooks`, a setting's name, `commands` or `policies`.
+    pub what: &'static str,
+    /// Each of them, as a person reads it, with a mark of what it holds.
+    pub items: BTreeMap<String, String>,
+}
+
+/// What has changed about something that a project brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// It was not there.
+    New,
+    /// It is not what it was.
+    Changed,
+    /// It is not there any more.
+    Gone,
+}
+
+const HOOKS: &str = "hooks";
+
+/// Everything that a project brings, by its settings and its folders, whether they count or not.
+pub(crate) fn offers(values: &Map<String, Value>, hooks: &[Hook], root: &Path, paths: &Paths) -> Vec<Offer> {
+    let mut offers = vec![Offer { what: HOOKS, items: hooks.iter().map(hook).collect() }];
+    for (what, value) in settings::listed(values) {
+        offers.push(Offer { what, items: items(value) });
+    }
+    for (what, directory) in [("commands", paths.project_commands(root)), ("policies", paths.project_policies(root))] {
+        let files = commands::toml_files(&directory);
+        let named = |file: &std::path::PathBuf| {
+            let name = file.strip_prefix(root).unwrap_or(file).display().to_string();
+            let text = read_text(file).ok().flatten().unwrap_or_default();
+            (name, digest(&text))
+        };
+        offers.push(Offer { what, items: files.iter().map(named).collect() });
+    }
+    offers.retain(|offer| !offer.items.is_empty());
+    offers
+}
+
+fn hook(hook: &Hook) -> (String, String) {
+    let command = hook.command().unwrap_or_default();
+    let text = match &hook.name {
+        Some(name) => format!("{name} on {}, which runs `{command}`", hook.event),
+        None => format!("`{command}` on {}", hook.event),
+    };
+    (text, String::new())
+}
+
+fn items(value: &Value) -> BTreeMap<String, String> {
+    match value {
+        Value::Array(entries) if entries.is_empty() => [("nothing".to_owned(), String::new())].into(),
+        Value::Array(entries) => entries
+            .iter()
+            .map(|entry| (entry.as_str().map_or_else(|| entry.to_string(), str::to_owned), String::new()))
+            .collect(),
+        Value::Object(servers) => {
+            servers.iter().map(|(name, server)| (shown(name, server), digest(&server.to_string()))).collect()
+        }
+        other => [(other.to_string(), String::new())].into(),
+    }
+}
+
+/// A server by its name and what it starts or talks to.
+fn shown(name: &str, server: &Value) -> String {
+    let text = |key: &str| server.get(key).and_then(Value::as_str);
+    match text("command").or(text("httpUrl")).or(text("url")) {
+        Some(what) => format!("{name} (`{what}`)"),
+        None => name.to_owned(),
+    }
+}
+
+fn digest(text: &str) -> String {
+    hex(&Sha256::digest(text))[..16].to_owned()
+}
+
+/// What the user has been told of, by project.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Record {
+    #[serde(default)]
+    projects: BTreeMap<String, Known>,
+}
+
+type Known = BTreeMap<String, BTreeMap<String, String>>;
+
+fn key(root: &Path) -> String {
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    exact_name(real.as_os_str()).into_owned()
+}
+
+impl Record {
+    /// Reads the record. One that can't be read counts as empty, and that is said.
+    pub(crate) fn read(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> Record {
+        let text = read_text(file).map(Option::unwrap_or_default).unwrap_or_else(|error| {
+            diagnostics.push(error.diagnostic());
+            String::new()
+        });
+        Record::parse(&text).unwrap_or_else(|error| {
+            let text = format!("this record of what projects bring can't be read: {error}");
+            let wrong = Diagnostic::about_file(Severity::Error, file, text);
+            diagnostics.push(wrong.help("remove it; it is written anew when a session starts"));
+            Record::default()
+        })
+    }
+
+    fn parse(text: &str) -> Result<Record, serde_json::Error> {
+        if text.trim().is_empty() { Ok(Record::default()) } else { serde_json::from_str(text) }
+    }
+
+    /// What the user has not been told of. Of a project that nobody was asked about, only settings are news: its commands run
+    /// when they are typed, and its policies only tighten.
+    pub(crate) fn news(&self, root: &Path, offers: &[Offer]) -> Vec<(&'static str, Vec<(String, News)>)> {
+        let known = self.projects.get(&key(root));
+        let now = known_of(offers);
+        let mut all = Vec::new();
+        for what in settings::listed_names().chain(["commands", "policies"]) {
+            let is_setting = !matches!(what, "commands" | "policies");
+            let empty = BTreeMap::new();
+            let (old, new) =
+                (known.and_then(|known| known.get(what)).unwrap_or(&empty), now.get(what).unwrap_or(&empty));
+            if known.is_none() && !is_setting {
+                continue;
+            }
+            let added = new.iter().filter_map(|(item, mark)| match old.get(item) {
+                None => Some((item.clone(), News::New)),
+                Some(before) if before != mark => Some((item.clone(), News::Changed)),
+                Some(_) => None,
+            });
+            let gone = old.keys().filter(|item| !new.contains_key(*item)).map(|item| (item.clone(), News::Gone));
+            let news: Vec<_> = added.chain(gone).collect();
+            if !news.is_empty() {
+                all.push((what, news));
+            }
+        }
+        all
+    }
+
+    fn with(&self, root: &Path, offers: &[Offer]) -> Record {
+        let mut record = self.clone();
+        record.projects.insert(key(root), known_of(offers));
+        record
+    }
+}
+
+fn known_of(offers: &[Offer]) -> Known {
+    let kept = offers.iter().filter(|offer| offer.what != HOOKS);
+    kept.map(|offer| (offer.what.to_owned(), offer.items.clone())).collect()
+}
+
+/// Remembers what this project brings as told. Writes nothing where that is known already, or where there is nothing.
+///
+/// # Errors
+/// If the record can't be read or written; it is as it was then.
+pub fn remember_offers(loaded: &Loaded) -> Result<(), EditError> {
+    let (file, root) = (&loaded.paths.known_offers, &loaded.project.root);
+    let known = Record::read(file, &mut Vec::new());
+    let fresh = !known.projects.contains_key(&key(root)) && known_of(&loaded.offers).is_empty();
+    if fresh || known.with(root, &loaded.offers) == known {
+        return Ok(());
+    }
+    edit::rewrite_private(file, |text| {
+        // One that can't be read is of no use to anybody.
+        let record = Record::parse(text).unwrap_or_default().with(root, &loaded.offers);
+        let mut text = serde_json::to_string_pretty(&record).unwrap_or_default();
+        text.push('\n');
+        Ok(text)
+    })
+    .map(|_| ())
+}
