@@ -66,6 +66,8 @@ pub struct Shares {
     pub command_processes: Option<usize>,
     /// Jobs of the program that may open a file or start a thread.
     pub jobs: Room,
+    /// How many processes the system had killed for want of memory by then.
+    killed: u64,
 }
 
 impl Shares {
@@ -79,6 +81,11 @@ impl Shares {
             tracing::debug!(guards, commands, jobs, "what may run at once");
             shares
         })
+    }
+
+    /// Whether the system has killed processes for want of memory since the first call.
+    pub fn ran_out_of_memory(&self) -> bool {
+        limits::killed_for_memory() > self.killed
     }
 
     fn out_of(descriptors: Use, processes: Use) -> Shares {
@@ -95,6 +102,7 @@ impl Shares {
             commands: room(3, PER_RUN, PROCESSES_PER_RUN, MOST / 2),
             command_processes,
             jobs: room(1, 1, 1, MOST / 4),
+            killed: limits::killed_for_memory(),
         }
     }
 }

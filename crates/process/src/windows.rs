@@ -337,6 +337,10 @@ pub(crate) mod limits {
     /// There is no such limit.
     pub fn raise_descriptor_limit() {}
 
+    pub(crate) fn killed_for_memory() -> u64 {
+        0
+    }
+
     pub(crate) fn descriptors() -> Use {
         Use { limit: usize::MAX, taken: 0 }
     }

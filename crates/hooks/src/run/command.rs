@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, Standing, Until};
+use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, Shares, Standing, Until};
 use tokio_util::sync::CancellationToken;
 
 use super::words::{Invocation, SESSION_VARIABLES};
@@ -19,6 +19,8 @@ use crate::spot::Spot;
 /// Where programs are looked for if the environment does not say.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// The signal that the system kills with.
+const KILL: i32 = 9;
 /// The processes that a hook's own command may well start at once.
 const SPARE: usize = 4;
 
@@ -250,6 +252,9 @@ fn lack(end: &End) -> Option<String> {
     let how = match end {
         End::Exited(code) if !matches!(code, 0 | 2) => format!("it ended with code {code}"),
         End::TimedOut(after) => format!("it took longer than {after:?}"),
+        End::Signaled(KILL) if Shares::of_process().ran_out_of_memory() => {
+            return Some("it was killed, and the system has been killing processes for want of memory".to_owned());
+        }
         _ => return None,
     };
     let error = hookwright_process::start_threads(SPARE).err()?;

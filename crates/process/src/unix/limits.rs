@@ -44,6 +44,16 @@ pub(super) fn hand_on(to: rustix::process::Pid) {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn hand_on(_: rustix::process::Pid) {}
 
+/// How many processes the system has killed for want of memory since it was started; 0 where it does not tell.
+pub(crate) fn killed_for_memory() -> u64 {
+    if cfg!(target_os = "linux") { oom_kills(&std::fs::read_to_string("/proc/vmstat").unwrap_or_default()) } else { 0 }
+}
+
+fn oom_kills(vmstat: &str) -> u64 {
+    let count = vmstat.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
 /// This program's descriptors.
 pub(crate) fn descriptors() -> Use {
     /// What is open where nobody can count it.
@@ -85,4 +95,15 @@ fn count_processes() -> usize {
     /// Somebody who works at this machine has about so many.
     const USUAL: usize = 256;
     USUAL
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kills_are_counted() {
+        assert_eq!(oom_kills("oom_kill_disable 7\nx 1\noom_kill 12\n"), 12);
+        assert_eq!(oom_kills("") + oom_kills("oom_kill x"), 0);
+    }
 }
