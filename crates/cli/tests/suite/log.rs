@@ -79,7 +79,7 @@ fn what_belongs_together_is_found_by_its_ids() {
             &["agent::session::conduct: busy with=Starting"],
             &["agent::session::conduct: ordered order=prompt"],
             &["agent::door", turn, "asks the model provider=replay"],
-            &["agent::stream", turn, "the answer is over end=complete", "tokens_in=5 tokens_out=3 calls=1"],
+            &["agent::door", turn, "the answer is over end=complete", "tokens_in=5 tokens_out=3 calls=1"],
             &["hooks::firing", &format!("{event}: fires subject=glob hooks=1 sequential=false")],
             &["hooks::firing", &format!("{hook}: the hook starts source=")],
             &["hooks::run::command", &format!("{hook}: its process runs pid=")],
