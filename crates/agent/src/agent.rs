@@ -20,7 +20,7 @@ use crate::context::reader::Hooked;
 use crate::event::{AgentEvent, TurnEnd};
 use crate::scope::Scope;
 use crate::services::{Interaction, Services};
-use crate::transcript::{Entry, Transcript};
+use crate::transcript::{Entry, Transcript, TranscriptError};
 use crate::translate::{defuse, hook_context, is_hook_context};
 
 /// How long hooks at a session's end are waited for.
@@ -342,9 +342,22 @@ impl Agent {
         self.history.push(Arc::new(content));
     }
 
+    /// Writes the last message anew, in the place of what the transcript has of it.
+    pub(crate) fn record_again(&mut self) {
+        if let Some(last) = self.history.last().cloned() {
+            let written = self.transcript.replace_last(&Entry::message(last));
+            self.complain_of(written);
+        }
+    }
+
     /// Adds a line to the transcript; a disk that is full must not end the conversation, nor pass unsaid.
     pub(crate) fn record(&mut self, entry: &Entry) {
-        if let Err(error) = self.transcript.append(entry) {
+        let written = self.transcript.append(entry);
+        self.complain_of(written);
+    }
+
+    fn complain_of(&self, written: Result<(), TranscriptError>) {
+        if let Err(error) = written {
             tracing::warn!("the transcript could not be written: {error}");
             self.services.events.send(AgentEvent::Warning(format!("the transcript could not be written: {error}")));
         }

@@ -39,6 +39,19 @@ pub(crate) struct CallResult {
     pub(crate) parts: Vec<Part>,
     /// Whether the agent goes on.
     pub(crate) after: AfterCall,
+    /// What is to be kept in the place of the model's arguments.
+    pub(crate) redacted: Option<Map<String, Value>>,
+}
+
+/// Whether hooks will see a call of this tool before it runs.
+pub(crate) fn is_watched(services: &Services, tool: &str) -> bool {
+    services.hooks.plan(EventKind::BeforeTool, Some(hookwright_tools::canonical_name(tool))).is_some()
+}
+
+/// Tells that the model asked for a tool.
+pub(crate) fn announce(services: &Services, call_id: &str, name: &str, args: Map<String, Value>) {
+    let (call_id, name) = (call_id.to_owned(), name.to_owned());
+    services.events.send(AgentEvent::ToolRequested { call_id, name, args });
 }
 
 /// Whether the agent goes on after a call.
@@ -63,6 +76,10 @@ struct Call<'a> {
     own_tools: Option<&'a ToolSet>,
     /// For a tail call: the tool that the model asked for.
     original: Option<String>,
+    /// The model's own arguments, until it is told that it asked.
+    unannounced: Option<Map<String, Value>>,
+    /// What is to be kept in the place of the model's arguments.
+    redacted: Option<Map<String, Value>>,
     rewritten: Vec<String>,
     decision: Option<CallDecision>,
     /// The protected file that the user lets it change.
@@ -110,8 +127,9 @@ pub(crate) async fn run(
     choice: Option<&ToolChoice>,
     scope: &Scope,
 ) -> CallResult {
+    let unannounced = is_watched(services, &call.name).then(|| call.args.clone());
     let first = Call::new(services, call_id.to_owned(), &call.name, call.args.clone(), scope);
-    let (last, end) = see_through(first, None, choice).await;
+    let (last, end) = see_through(Call { unannounced, ..first }, None, choice).await;
     last.conclude(call, end)
 }
 
@@ -145,6 +163,7 @@ async fn see_through<'a>(
             requested_by: RequestedBy::Hook,
             original: Some(asked_for.clone()),
             voice: next.voice,
+            redacted: next.redacted,
             ..Call::new(next.services, format!("{call_id}-tail{depth}"), &tail.name, tail.args, next.scope)
         };
     }
@@ -169,6 +188,8 @@ impl<'a> Call<'a> {
             voice: Voice::Plain,
             own_tools: None,
             original: None,
+            unannounced: None,
+            redacted: None,
             rewritten: Vec::new(),
             decision: None,
             allowed: None,
@@ -197,8 +218,14 @@ impl<'a> Call<'a> {
 
     /// Whether it may run: the schema's word, the hooks', the rules' and, where it is needed, the user's.
     async fn admit(&mut self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CallEnd>> {
-        let tool = self.check(choice)?;
-        let asked_by = self.before_tool().await?;
+        let judged = match self.check(choice) {
+            Ok(tool) => self.before_tool().await.map(|asked_by| (tool, asked_by)),
+            Err(end) => Err(end),
+        };
+        if let Some(args) = self.unannounced.take() {
+            announce(self.services, &self.id, &self.asked_for, self.redacted.clone().unwrap_or(args));
+        }
+        let (tool, asked_by) = judged?;
         self.approve(&tool, asked_by).await?;
         if self.scope.is_cancelled() {
             return Err(Box::new(cancelled()));
@@ -240,6 +267,11 @@ impl<'a> Call<'a> {
             requested_by: self.requested_by,
         };
         let outcome = self.services.fire(&event, self.scope).await;
+        let answer = &outcome.merged.answer;
+        let nothing_in_their_place = answer.redact_input && answer.tool_input.is_none();
+        if answer.redact_input {
+            self.redact(answer.tool_input.as_ref());
+        }
         let (asked_by, changes) = match outcome.verdict {
             BeforeToolVerdict::Proceed { changes } => (None, changes),
             BeforeToolVerdict::Ask { reason, changes } => {
@@ -247,16 +279,50 @@ impl<'a> Call<'a> {
             }
             BeforeToolVerdict::Deny { reason } => {
                 tracing::debug!(by = "hooks", hooks = outcome.merged.decided_by.join(", "), "refused: {reason}");
+                self.forget_redacted();
                 self.decision = Some(CallDecision::Reject);
                 return Err(Box::new(failure(
                     ToolErrorKind::PolicyViolation,
                     format!("Tool execution blocked: {reason}"),
                 )));
             }
-            BeforeToolVerdict::Stop { reason } => return Err(Box::new(stopped(&reason))),
+            BeforeToolVerdict::Stop { reason } => {
+                self.forget_redacted();
+                return Err(Box::new(stopped(&reason)));
+            }
         };
+        if nothing_in_their_place {
+            self.forget_redacted();
+            let words = "Tool execution blocked: hooks want the arguments redacted, and give none in their place";
+            return Err(self.refuse(words.to_owned()));
+        }
         self.rewrite(changes)?;
         Ok(asked_by)
+    }
+
+    /// Hooks want the model's own arguments kept nowhere: what is kept in their place.
+    fn redact(&mut self, changes: Option<&Map<String, Value>>) {
+        let mut kept = self.args.clone();
+        match changes {
+            Some(changes) => {
+                let mut changes = changes.clone();
+                // What does not fit is said where the arguments are checked.
+                let _ = canonical_arguments(&self.name, &mut changes);
+                kept.extend(changes);
+            }
+            None => kept.values_mut().for_each(|value| *value = Value::String("[redacted]".to_owned())),
+        }
+        // What a hook asked for itself is not the model's.
+        if self.requested_by != RequestedBy::Hook {
+            self.redacted = Some(kept);
+        }
+    }
+
+    /// A call that will not run is told with what is kept of it.
+    fn forget_redacted(&mut self) {
+        if let Some(kept) = self.redacted.clone().filter(|_| self.requested_by != RequestedBy::Hook) {
+            self.args = kept;
+        }
     }
 
     /// Lays a hook's arguments over the model's; what does not fit the tool does not run.
@@ -542,7 +608,7 @@ impl<'a> Call<'a> {
                 hookwright_tools::ResultPart::Text(_) => None,
             }));
         }
-        CallResult { parts, after }
+        CallResult { parts, after, redacted: self.redacted.clone() }
     }
 }
 

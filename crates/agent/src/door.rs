@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use hookwright_hooks::{BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, Purpose, SharedJson};
 use hookwright_model::{AnyModel, Chunk, Model, ModelError, Provider, Request, ToolChoice};
 
+use crate::call;
 use crate::event::AgentEvent;
 use crate::loop_guard::LoopGuard;
 use crate::scope::Scope;
@@ -86,8 +87,29 @@ impl ModelAnswer {
     }
 }
 
-/// Sends a request and sees its answer through.
-pub(crate) async fn ask(services: &Services, mut request: Request, asking: Asking<'_>, scope: &Scope) -> ModelAnswer {
+/// Whether hooks have yet to see arguments in an answer, and may want them kept nowhere.
+fn may_be_redacted(services: &Services, chunk: &Chunk) -> bool {
+    chunk.function_calls().any(|call| call::is_watched(services, &call.name))
+}
+
+/// What is told of an answer. Calls of one that was cut off are not made, so no hook judges them.
+fn to_tell(answer: &ModelAnswer, chunk: &Chunk) -> Chunk {
+    let mut told = chunk.clone();
+    if !matches!(answer, ModelAnswer::Complete(..)) {
+        told.parts.retain(|part| part.as_function_call().is_none());
+    }
+    told
+}
+
+/// Sends a request and sees its answer through. What there is to tell of an answer whose calls hooks have yet to judge is
+/// held back: it is told when they have.
+pub(crate) async fn ask(
+    services: &Services,
+    mut request: Request,
+    asking: Asking<'_>,
+    held: &mut Option<AgentEvent>,
+    scope: &Scope,
+) -> ModelAnswer {
     let purpose = asking.purpose();
     if let Some(answer) = before_model(services, &mut request, purpose, scope).await {
         return answer;
@@ -113,7 +135,7 @@ pub(crate) async fn ask(services: &Services, mut request: Request, asking: Askin
     });
     let (model, duration) = (request.model.clone(), started.elapsed());
     answer.log(duration);
-    services.events.send(match &answer {
+    let event = match &answer {
         ModelAnswer::Failed(error, _) => {
             AgentEvent::ModelFailed { model, error: error.to_string(), duration, prompt_id }
         }
@@ -124,11 +146,15 @@ pub(crate) async fn ask(services: &Services, mut request: Request, asking: Askin
         | ModelAnswer::Loop(_, chunk) => AgentEvent::ModelResponse {
             model,
             usage: chunk.usage,
-            response: Box::new(chunk.clone()),
+            response: Box::new(to_tell(&answer, chunk)),
             duration,
             prompt_id,
         },
-    });
+    };
+    match &answer {
+        ModelAnswer::Complete(chunk, _) if may_be_redacted(services, chunk) => *held = Some(event),
+        _ => services.events.send(event),
+    }
     answer
 }
 

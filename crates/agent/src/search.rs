@@ -28,15 +28,17 @@ impl WebSearch for Search {
         let scope = Scope { cancel: cancel.clone(), ..self.scope.clone() };
         Box::pin(async move {
             let request = search_request(self.services.model.name(), query);
-            let (kind, message) = match door::ask(&self.services, request, Asking::Aside(Purpose::Search), &scope).await
-            {
-                ModelAnswer::Complete(answer, _) => return Ok(read_search(&answer)),
-                ModelAnswer::Denied(reason) => (ToolErrorKind::PolicyViolation, format!("a hook refused it: {reason}")),
-                ModelAnswer::Stopped(reason, _) => (ToolErrorKind::StopExecution, reason),
-                ModelAnswer::Cancelled(_) => (ToolErrorKind::Cancelled, "Cancelled".to_owned()),
-                ModelAnswer::Loop(reason, _) => (ToolErrorKind::WebSearchFailed, reason),
-                ModelAnswer::Failed(error, _) => (ToolErrorKind::WebSearchFailed, error.to_string()),
-            };
+            let (kind, message) =
+                match door::ask(&self.services, request, Asking::Aside(Purpose::Search), &mut None, &scope).await {
+                    ModelAnswer::Complete(answer, _) => return Ok(read_search(&answer)),
+                    ModelAnswer::Denied(reason) => {
+                        (ToolErrorKind::PolicyViolation, format!("a hook refused it: {reason}"))
+                    }
+                    ModelAnswer::Stopped(reason, _) => (ToolErrorKind::StopExecution, reason),
+                    ModelAnswer::Cancelled(_) => (ToolErrorKind::Cancelled, "Cancelled".to_owned()),
+                    ModelAnswer::Loop(reason, _) => (ToolErrorKind::WebSearchFailed, reason),
+                    ModelAnswer::Failed(error, _) => (ToolErrorKind::WebSearchFailed, error.to_string()),
+                };
             Err(SearchError { kind, message })
         })
     }

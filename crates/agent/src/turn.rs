@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use hookwright_model::{Chunk, Content, FunctionCall, Part, Request, ToolChoice};
+use hookwright_model::{Chunk, Content, FunctionCall, Part, PartKind, Request, ToolChoice};
 use hookwright_process::Shares;
 use hookwright_tools::ToolKind;
+use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::agent::Agent;
@@ -33,7 +34,8 @@ impl Agent {
             }
             self.requests += 1;
             let request = self.request();
-            let answer = door::ask(&self.services, request, Asking::Answer(&mut guard), scope).await;
+            let mut held = None;
+            let answer = door::ask(&self.services, request, Asking::Answer(&mut guard), &mut held, scope).await;
             let (chunk, choice) = match self.take(answer) {
                 Ok(complete) => complete,
                 Err((partial, end)) => return (text + &partial, end),
@@ -46,7 +48,7 @@ impl Agent {
             if calls.is_empty() {
                 return (text, TurnEnd::Answered);
             }
-            if let Some(end) = self.answer_calls(&calls, choice.as_ref(), &mut guard, scope).await {
+            if let Some(end) = self.answer_calls(&calls, choice.as_ref(), held, &mut guard, scope).await {
                 return (text, end);
             }
         }
@@ -110,21 +112,25 @@ impl Agent {
         &mut self,
         calls: &[FunctionCall],
         choice: Option<&ToolChoice>,
+        held: Option<AgentEvent>,
         guard: &mut LoopGuard,
         scope: &Scope,
     ) -> Option<TurnEnd> {
         let repeated = calls.iter().find_map(|call| guard.saw_call(&call.name, &call.args));
         let repeated = repeated.filter(|_| self.services.loop_detection);
         let mut parts = Vec::new();
+        let mut redacted = Vec::new();
         let mut end = repeated.map(TurnEnd::Loop);
         for batch in self.batches(calls) {
             if end.is_some() {
                 // Every call needs an answer, or the provider will not take the history.
                 parts.extend(batch.iter().map(not_run));
+                redacted.extend(batch.iter().map(|_| None));
                 continue;
             }
             for result in self.run_batch(batch, choice, scope).await {
                 parts.extend(result.parts);
+                redacted.push(result.redacted);
                 end = match result.after {
                     AfterCall::GoOn => end,
                     AfterCall::Stop(reason) => Some(TurnEnd::Stopped(reason)),
@@ -132,8 +138,25 @@ impl Agent {
                 };
             }
         }
+        self.redact(&redacted, held);
         self.remember(Content::user(parts));
         end
+    }
+
+    /// Puts hooks' arguments in the place of the model's wherever those are kept, and tells what was held back for that.
+    fn redact(&mut self, redacted: &[Option<Map<String, Value>>], mut held: Option<AgentEvent>) {
+        if redacted.iter().any(Option::is_some) {
+            if let Some(last) = self.history.last_mut() {
+                redact_calls(&mut Arc::make_mut(last).parts, redacted);
+            }
+            self.record_again();
+            if let Some(AgentEvent::ModelResponse { response, .. }) = &mut held {
+                redact_calls(&mut response.parts, redacted);
+            }
+        }
+        if let Some(event) = held {
+            self.services.events.send(event);
+        }
     }
 
     /// Calls that only look run side by side; others run alone and in order.
@@ -157,8 +180,10 @@ impl Agent {
         for call in batch {
             self.calls += 1;
             let call_id = call.id.clone().unwrap_or_else(|| format!("{}-{}", call.name, self.calls));
-            let (name, args) = (call.name.clone(), call.args.clone());
-            self.services.events.send(AgentEvent::ToolRequested { call_id: call_id.clone(), name, args });
+            // What hooks may want nobody to read is told when they have seen it.
+            if !call::is_watched(&self.services, &call.name) {
+                call::announce(&self.services, &call_id, &call.name, call.args.clone());
+            }
             ids.push(call_id);
         }
         if let ([call], [id]) = (batch, ids.as_slice()) {
@@ -195,7 +220,20 @@ fn ended<T>(joined: Option<Result<T, tokio::task::JoinError>>) -> Option<T> {
     }
 }
 
+/// The arguments of calls, in their order, replaced where there are others.
+fn redact_calls(parts: &mut [Part], redacted: &[Option<Map<String, Value>>]) {
+    let calls = parts.iter_mut().filter_map(|part| match &mut part.kind {
+        PartKind::FunctionCall(call) => Some(call),
+        _ => None,
+    });
+    for (call, args) in calls.zip(redacted) {
+        if let Some(args) = args {
+            call.args.clone_from(args);
+        }
+    }
+}
+
 fn not_run(call: &FunctionCall) -> Part {
-    let response = serde_json::Map::from_iter([("error".to_owned(), "this call was not run".into())]);
+    let response = Map::from_iter([("error".to_owned(), "this call was not run".into())]);
     Part::function_response(call.id.clone(), call.name.clone(), response)
 }

@@ -80,7 +80,7 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope)
     let request = summary_request(agent, &trimmed[..cut.at]);
     let asking = Asking::Aside(Purpose::Compress);
     agent.services.fire_aside(event, scope);
-    let summary = match summary_of(door::ask(&agent.services, request, asking, scope).await) {
+    let summary = match summary_of(door::ask(&agent.services, request, asking, &mut None, scope).await) {
         Ok(summary) => summary,
         Err(NoSummary::End(end)) => return Err(end),
         Err(NoSummary::Because(why)) => {

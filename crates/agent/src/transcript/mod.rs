@@ -84,6 +84,8 @@ impl Entry {
 pub struct Transcript {
     path: PathBuf,
     file: File,
+    /// Where the last line begins.
+    last: u64,
     /// Where the next line begins.
     end: u64,
     /// Half a line may stand behind `end`: the disk was full.
@@ -121,7 +123,8 @@ impl Transcript {
         }
         let line = wire::header_line(header);
         let file = appear(path, &line).map_err(failed)?;
-        Ok(Transcript { path: path.to_owned(), file, end: line.len() as u64, torn: false, has_message: false })
+        let end = line.len() as u64;
+        Ok(Transcript { path: path.to_owned(), file, last: end, end, torn: false, has_message: false })
     }
 
     /// Opens a transcript to go on with it, and takes off what a killed process left of its last line.
@@ -136,7 +139,7 @@ impl Transcript {
         if end == 0 {
             return Err(TranscriptError::NotATranscript { path: path.to_owned() });
         }
-        Ok(Transcript { path: path.to_owned(), file, end, torn: false, has_message: true })
+        Ok(Transcript { path: path.to_owned(), file, last: end, end, torn: false, has_message: true })
     }
 
     /// Where it is.
@@ -152,13 +155,22 @@ impl Transcript {
         let line = wire::entry_line(entry, self.end, Timestamp::now());
         let written = self.untear().and_then(|()| self.reappear(entry)).and_then(|()| self.file.write_all(&line));
         match written {
-            Ok(()) => self.end += line.len() as u64,
+            Ok(()) => (self.last, self.end) = (self.end, self.end + line.len() as u64),
             Err(cause) => {
                 self.torn = true;
                 return Err(TranscriptError::Append { path: self.path.clone(), cause });
             }
         }
         Ok(())
+    }
+
+    /// Puts another line in the place of the last one that was added: what a hook redacts afterwards stays in no file.
+    ///
+    /// # Errors
+    /// As for [`Transcript::append`].
+    pub fn replace_last(&mut self, entry: &Entry) -> Result<(), TranscriptError> {
+        (self.end, self.torn) = (self.last, true);
+        self.append(entry)
     }
 
     fn untear(&mut self) -> io::Result<()> {

@@ -43,6 +43,19 @@ fn written(dir: &Path, messages: &[Content]) -> PathBuf {
     transcript.path().to_owned()
 }
 
+#[test]
+fn the_last_line_can_be_taken_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut transcript = Transcript::create_in(dir.path(), &usual()).unwrap();
+    transcript.append(&Entry::message(Content::user_text("one"))).unwrap();
+    transcript.append(&Entry::message(Content::model_text("hunter2 and a long story"))).unwrap();
+    transcript.replace_last(&Entry::message(Content::model_text("[gone]"))).unwrap();
+    transcript.append(&Entry::message(Content::user_text("three"))).unwrap();
+    let text = fs::read_to_string(transcript.path()).unwrap();
+    assert!(!text.contains("hunter2") && text.ends_with('\n'), "{text}");
+    assert_eq!(texts(&load(transcript.path()).unwrap().history), ["one", "[gone]", "three"]);
+}
+
 fn history_of(messages: &[Content]) -> Vec<Content> {
     let dir = tempfile::tempdir().unwrap();
     let loaded = load(&written(dir.path(), messages)).unwrap();
@@ -257,7 +270,8 @@ fn nobody_else_may_read_it() {
 #[test]
 fn a_full_disk_is_an_error() {
     let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
-    let mut transcript = Transcript { path: PathBuf::from("/dev/full"), file, end: 1, torn: false, has_message: true };
+    let mut transcript =
+        Transcript { path: PathBuf::from("/dev/full"), file, last: 1, end: 1, torn: false, has_message: true };
     let error = transcript.append(&Entry::ClearContext).unwrap_err();
     assert!(matches!(error, TranscriptError::Append { .. }));
     assert!(transcript.torn && transcript.append(&Entry::ClearContext).is_err());

@@ -202,3 +202,64 @@ fn hooks_see_thoughts_code_and_sources_apart_from_the_text() {
     lacks(&input["llm_response"].to_string(), SECRET);
     assert!(log(&sandbox)[1].get("thoughts").is_none(), "what is not there is not named");
 }
+
+/// Puts other arguments in the place of the model's, and has those kept nowhere.
+const REDACT_INPUT: &str = r#"case $(cat) in *hunter2*)
+echo '{"hookSpecificOutput": {"tool_input": {"command": "echo [gone]"}, "redact_input": true}}';; esac"#;
+
+/// Whether the secret is in anything that was printed, kept or sent.
+fn is_anywhere(sandbox: &Sandbox, run: &Run) -> Vec<String> {
+    let files = files_under(&sandbox.home()).into_iter().chain([sandbox.beside("telemetry.log").display().to_string()]);
+    let read = |file: &String| String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned();
+    let printed = [("stdout".to_owned(), run.stdout.clone()), ("stderr".to_owned(), run.stderr.clone())];
+    let all = files.map(|file| (file.clone(), read(&file))).chain(printed);
+    all.filter(|(_, text)| text.contains(SECRET)).map(|(name, _)| name).collect()
+}
+
+#[test]
+fn arguments_that_a_hook_redacts_are_nowhere() {
+    for format in ["text", "json", "stream-json"] {
+        // Another hook is told them too, and its record must not tell either.
+        let sandbox = project(&[("BeforeTool", "", REDACT_INPUT), ("BeforeTool", "", "cat > /dev/null")]);
+        let replay = Replay::new().calls("run_shell_command", json!({"command": "login hunter2"})).says("done");
+        let run = run(&sandbox, &replay, &["-o", format, "--debug"]).exits(0);
+        assert_eq!(is_anywhere(&sandbox, &run), Vec::<String>::new(), "{format}");
+        let sent = requests(&sandbox).pop().unwrap();
+        assert_eq!(sent[1]["parts"][0]["functionCall"]["args"], json!({"command": "echo [gone]"}));
+        has(&transcript(&sandbox), "echo [gone]");
+        has(records(&sandbox, "tool_call")[0]["function_args"].as_str().unwrap(), "echo [gone]");
+    }
+}
+
+#[test]
+fn redacted_arguments_of_a_denied_call_are_nowhere_either() {
+    let with = json!({"decision": "deny", "reason": "no", "hookSpecificOutput": {"tool_input": {"command": "[gone]"}, "redact_input": true}});
+    let without = json!({"decision": "deny", "reason": "no", "hookSpecificOutput": {"redact_input": true}});
+    let alone = json!({"hookSpecificOutput": {"redact_input": true}});
+    for (said, kept) in [(with, "[gone]"), (without, "[redacted]"), (alone, "[redacted]")] {
+        let sandbox = project(&[("BeforeTool", "", &answer(&said))]);
+        let replay = Replay::new().calls("run_shell_command", json!({"command": "touch ran # hunter2"})).says("done");
+        let run = run(&sandbox, &replay, &["-o", "stream-json"]).exits(0);
+        assert_eq!(is_anywhere(&sandbox, &run), Vec::<String>::new(), "{said}");
+        assert!(!sandbox.has("ran"));
+        let sent = requests(&sandbox).pop().unwrap();
+        assert_eq!(sent[1]["parts"][0]["functionCall"]["args"], json!({"command": kept}), "{said}");
+    }
+}
+
+#[test]
+fn only_the_call_that_is_redacted_is() {
+    let sandbox = project(&[("BeforeTool", "run_shell_command", REDACT_INPUT)]);
+    sandbox.write("a.txt", "A");
+    let parts = [
+        call("read_file", json!({"file_path": "a.txt"})),
+        call("run_shell_command", json!({"command": "login hunter2"})),
+        call("run_shell_command", json!({"command": "echo fine"})),
+    ];
+    let run = run(&sandbox, &Replay::new().parts(&parts).says("done"), &[]).exits(0);
+    assert_eq!(is_anywhere(&sandbox, &run), Vec::<String>::new());
+    let sent = requests(&sandbox).pop().unwrap();
+    let args = |at: usize| sent[1]["parts"][at]["functionCall"]["args"].clone();
+    assert_eq!(args(0), json!({"file_path": "a.txt"}));
+    assert_eq!((args(1), args(2)), (json!({"command": "echo [gone]"}), json!({"command": "echo fine"})));
+}

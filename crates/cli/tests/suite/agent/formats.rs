@@ -39,18 +39,19 @@ fn stream_json_tells_everything_as_it_happens() {
     let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
     assert_eq!(
         kinds,
-        ["init", "message", "tool_use", "hook", "hook", "error", "tool_result", "message", "message", "result"]
+        ["init", "message", "hook", "tool_use", "hook", "error", "tool_result", "message", "message", "result"],
+        "a call is told when its hooks have said what may be told of it"
     );
     assert!(lines.iter().all(|line| line["timestamp"].is_string()));
     assert_eq!((&lines[1]["role"], &lines[1]["content"]), (&json!("user"), &json!("hello")));
     assert_eq!(
-        (&lines[2]["tool_name"], &lines[2]["parameters"]),
+        (&lines[3]["tool_name"], &lines[3]["parameters"]),
         (&json!("read_file"), &json!({"file_path": "a.txt"}))
     );
-    let hook = &lines[3];
+    let hook = &lines[2];
     assert_eq!((&hook["name"], &hook["event"], &hook["exit_code"]), (&json!("hook1"), &json!("BeforeTool"), &json!(0)));
     assert!(hook["duration_ms"].as_f64().unwrap() > 0.0);
-    assert_eq!((&lines[6]["tool_id"], &lines[6]["status"]), (&lines[2]["tool_id"], &json!("success")));
+    assert_eq!((&lines[6]["tool_id"], &lines[6]["status"]), (&lines[3]["tool_id"], &json!("success")));
     assert_eq!(
         (&lines[8]["role"], &lines[8]["content"], &lines[8]["delta"]),
         (&json!("assistant"), &json!("two"), &json!(true))
