@@ -83,7 +83,7 @@ pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
 pub use difference::{Change, Difference};
 pub use engine::{Builder, HookEngine};
 pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
-pub use files::{CommandFiles, Fingerprinted, NamedFile, Naming, Whereabouts};
+pub use files::{Around, CommandFiles, Fingerprinted, Follower, NamedFile, Naming, Whereabouts};
 pub use growing::GrowingText;
 pub use guard::{Lost, Required, Unarmed, WhyUnarmed};
 pub use input::*;

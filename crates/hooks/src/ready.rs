@@ -111,7 +111,7 @@ fn executable(_: &Path) -> bool {
 /// A program that runs only under a condition counts if nothing else is there to run: `[ -x x.sh ] && ./x.sh` without
 /// that file does nothing at all.
 pub(crate) fn check(command: &CommandAction, place: &Whereabouts<'_>) -> Result<(), NotReady> {
-    let walk = files::walk(command, place);
+    let walk = files::walk(command, place, None);
     let mut blamed = None;
     for unit in walk.steps.chunk_by(|one, other| one.unit == other.unit) {
         let mut does_something = false;

@@ -116,6 +116,15 @@ pub enum Piece {
         /// Whether it stands in double quotes.
         quoted: bool,
     },
+    /// `${NAME%/*}` or `${NAME##*/}`: a part of the path that the variable holds.
+    PathPart {
+        /// The variable.
+        name: String,
+        /// Which part.
+        part: PathPart,
+        /// Whether it stands in double quotes.
+        quoted: bool,
+    },
     /// `$( … )` or backquotes: what these commands print.
     Output {
         /// The commands.
@@ -125,6 +134,15 @@ pub enum Piece {
     },
     /// Any other expansion, and what stands inside it.
     Other(Word),
+}
+
+/// A part of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathPart {
+    /// What stands before the last slash.
+    Directory,
+    /// What stands behind it.
+    Name,
 }
 
 /// Reads a text. Never fails: what is not understood makes the script uncertain.
@@ -198,7 +216,7 @@ impl Word {
                     Piece::Output { script, .. } => found.push(script),
                     Piece::Variable { default, .. } => words.extend(default),
                     Piece::Other(inner) => words.push(inner),
-                    Piece::Plain(_) | Piece::Quoted(_) => {}
+                    Piece::Plain(_) | Piece::Quoted(_) | Piece::PathPart { .. } => {}
                 }
             }
         }

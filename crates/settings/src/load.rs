@@ -1,15 +1,15 @@
 //! Everything on disk → one [`Loaded`] configuration. Never fails: what is wrong is a diagnostic in its registry,
 //! what is noteworthy a notice.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
-    Action, CommandFiles, Declared, Diagnostic, Fingerprinted, Hook, HookState, Layer, Places, Redaction, Registry,
-    Source, Surroundings, Unarmed, Whereabouts, WhyUnarmed, declare, declare_document,
+    Action, CommandFiles, Declared, Diagnostic, Hook, HookState, Layer, Places, Redaction, Registry, Source,
+    Surroundings, Unarmed, WhyUnarmed, declare, declare_document,
 };
 use serde_json::Map;
 
@@ -23,7 +23,7 @@ use crate::offers::{self, Offer};
 use crate::paths::{GEMINI_DIR, Paths};
 use crate::seclusion;
 use crate::settings::{self, Findings, Layered, Outer, Settings, lay_over, read_layer};
-use crate::trust::{self, FolderTrust, Review, Reviewer, Scope};
+use crate::trust::{self, FolderTrust, Review, Reviewer, Scope, Taker};
 use crate::world::World;
 
 /// Whether a folder's trust is asked for.
@@ -157,14 +157,31 @@ impl Loaded {
         self.files.iter().cloned().chain(files_of_extensions(&self.extensions)).collect()
     }
 
-    /// The files that a command hook names, run in the project.
+    /// The files that a hook runs, as far as that can be told.
     pub fn files_of(&self, hook: &Hook) -> CommandFiles {
-        let root = &self.project.root;
-        let world = if env_file::is_own(&hook.source) { &self.own.world } else { &self.world };
-        let variable = |name: &str| trust::variable(hook, world, root, name);
-        match hook.action.fingerprinted(&Whereabouts { cwd: root, variable: &variable }) {
-            Fingerprinted::Declared { files, .. } => files,
-            Fingerprinted::InCode => CommandFiles { files: Vec::new(), certain: true },
+        self.files_of_all([hook]).pop().unwrap_or_default()
+    }
+
+    /// The same for many hooks, with everything that they share looked at once.
+    pub fn files_of_all<'h>(&self, hooks: impl IntoIterator<Item = &'h Hook>) -> Vec<CommandFiles> {
+        let mut takers: HashMap<(&Path, bool), Taker<'_>> = HashMap::new();
+        let mut files_of = |hook: &Hook| {
+            let (root, own) = (self.home_of(hook), env_file::is_own(&hook.source));
+            let world = if own { &self.own.world } else { &self.world };
+            let taker = takers.entry((root, own)).or_insert_with(|| Taker::new(root, &self.project.root, world));
+            let none = CommandFiles { certain: true, ..CommandFiles::default() };
+            taker.files(hook).unwrap_or(none)
+        };
+        hooks.into_iter().map(&mut files_of).collect()
+    }
+
+    /// The directory that a hook's own files are in.
+    fn home_of(&self, hook: &Hook) -> &Path {
+        let extension = |name: &str| self.extensions.iter().find(|extension| extension.name == name);
+        match &hook.source {
+            Source::Extension(name) => extension(name).map_or(&self.project.root, |extension| &extension.path),
+            Source::User => &self.paths.user_dir,
+            Source::Runtime | Source::Project | Source::System => &self.project.root,
         }
     }
 }

@@ -83,7 +83,7 @@ impl std::fmt::Display for Notice {
                     write!(f, ", which runs `{command}`")?;
                 }
                 if !certain {
-                    f.write_str("; which files that runs can't be told, so everything around it counts")?;
+                    f.write_str("; which files that runs can't be told, so everything under .gemini/ counts")?;
                 }
                 if *held { f.write_str("; it waits until you trust it") } else { Ok(()) }
             }

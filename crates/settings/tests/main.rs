@@ -4,10 +4,12 @@
 
 mod suite {
     mod commands;
+    mod cost;
     mod edit;
     mod extensions;
     mod load;
     mod place;
     mod processes;
+    mod spellings;
     mod trust;
 }

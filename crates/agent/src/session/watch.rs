@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use hookwright_hooks::CommandFiles;
 use hookwright_settings::Loaded;
 
 use crate::policy::watched;
@@ -24,8 +25,8 @@ impl Watch {
         paths.push(loaded.paths.trusted_hooks.clone());
         paths.extend(loaded.extensions.iter().filter(|one| one.active).map(hookwright_settings::Extension::hooks_file));
         // A missing script that appears is news too, and so is one that changes.
-        let named = loaded.registry.hooks().iter().flat_map(|hook| loaded.files_of(hook).files);
-        paths.extend(named.map(|file| file.path));
+        let run = loaded.files_of_all(loaded.registry.hooks().iter().map(AsRef::as_ref));
+        paths.extend(run.iter().flat_map(CommandFiles::paths).map(Path::to_owned));
         Watch { files: paths.into_iter().map(|path| (path.clone(), look(&path))).collect() }
     }
 

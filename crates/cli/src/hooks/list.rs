@@ -4,7 +4,7 @@ use hookwright_agent::session::hook_json;
 use hookwright_settings::FileState;
 use serde_json::Value;
 
-use super::Toolbox;
+use super::{Covered, Toolbox};
 use crate::args::List;
 use crate::exit;
 use crate::out::{self, BOLD, DIM, NOTE, PLAIN, Table};
@@ -12,8 +12,14 @@ use crate::out::{self, BOLD, DIM, NOTE, PLAIN, Table};
 pub(crate) fn run(toolbox: &Toolbox, list: &List) -> anyhow::Result<u8> {
     let mut entries = toolbox.entries();
     entries.retain(|entry| list.event.is_none_or(|event| entry.hook.event == event));
+    let covered = toolbox.covered(&entries);
     if list.json {
-        out::json(&Value::Array(entries.iter().map(hook_json).collect()))?;
+        let hooks = entries.iter().zip(&covered).map(|(entry, covered)| {
+            let mut hook = hook_json(entry);
+            covered.add_to(&mut hook);
+            hook
+        });
+        out::json(&Value::Array(hooks.collect()))?;
         toolbox.warn_of_guards(&entries)?;
         return Ok(exit::OK);
     }
@@ -40,5 +46,9 @@ pub(crate) fn run(toolbox: &Toolbox, list: &List) -> anyhow::Result<u8> {
     }
     table.print(&mut out::stdout())?;
     toolbox.warn_of_guards(&entries)?;
+    let unsure = entries.iter().zip(&covered).filter(|(_, covered)| !covered.certain);
+    for (entry, _) in unsure {
+        out::note(format!("hook `{}`: {}", out::shorten(entry.hook.id(), 48), Covered::UNSURE))?;
+    }
     Ok(exit::OK)
 }

@@ -16,8 +16,9 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use hookwright_agent::session::{HookEntry, hook_entries, unarmed_in};
-use hookwright_hooks::{HookEngine, Session, Unarmed};
+use hookwright_hooks::{Hook, HookEngine, Session, Source, Unarmed};
 use hookwright_settings::{LoadOptions, Loaded, Notice, TrustOverride, World, load};
+use serde_json::{Value, json};
 
 use crate::args::{Hooks, HooksCommand, Place};
 use crate::out;
@@ -60,6 +61,27 @@ impl Place {
     }
 }
 
+/// The files that trust in a hook extends to.
+pub(crate) struct Covered {
+    /// From the project or the extension.
+    pub(crate) files: Vec<String>,
+    /// Whether these are all that it runs; if not, everything under `.gemini/` is among them.
+    pub(crate) certain: bool,
+}
+
+impl Covered {
+    /// What to say where not everything can be told.
+    pub(crate) const UNSURE: &str = "which files it runs can't be told; everything under .gemini/ counts as part of it";
+
+    /// The same as fields of a hook.
+    pub(crate) fn add_to(&self, hook: &mut Value) {
+        if let Value::Object(hook) = hook {
+            hook.insert("files".to_owned(), json!(self.files));
+            hook.insert("files_certain".to_owned(), json!(self.certain));
+        }
+    }
+}
+
 /// A project with its configuration loaded.
 pub(crate) struct Toolbox {
     pub(crate) loaded: Loaded,
@@ -96,6 +118,27 @@ impl Toolbox {
             out::warn(guard)?;
         }
         Ok(())
+    }
+
+    /// What trust looks at besides the declarations of these hooks: the files that they run.
+    pub(crate) fn covered(&self, entries: &[HookEntry]) -> Vec<Covered> {
+        let hooks = entries.iter().map(|entry| entry.hook.as_ref());
+        let is_reviewed = |hook: &Hook| matches!(hook.source, Source::Project | Source::Extension(_));
+        let files = self.loaded.files_of_all(hooks);
+        let covered = files.into_iter().zip(entries).map(|(files, entry)| {
+            let roots =
+                [&self.loaded.project.root].into_iter().chain(self.loaded.extensions.iter().map(|one| &one.path));
+            let mut names: Vec<String> = files
+                .paths()
+                .filter(|path| path.is_file())
+                .filter_map(|path| roots.clone().find_map(|root| path.strip_prefix(root).ok()))
+                .map(|path| path.display().to_string())
+                .collect();
+            names.sort();
+            names.dedup();
+            Covered { files: names, certain: files.certain || !is_reviewed(&entry.hook) }
+        });
+        covered.collect()
     }
 
     /// A session in this project.

@@ -6,7 +6,7 @@ use anyhow::bail;
 use hookwright_agent::session::{Armed, HookEntry, hook_json};
 use serde_json::Value;
 
-use super::Toolbox;
+use super::{Covered, Toolbox};
 use crate::exit;
 use crate::out::{self, BOLD, paint};
 
@@ -15,20 +15,39 @@ pub(crate) fn run(toolbox: &Toolbox, name: &str, json: bool) -> anyhow::Result<u
     if entries.is_empty() {
         bail!("no hook is called `{name}`; `hookwright hooks list` shows them all");
     }
+    let covered = toolbox.covered(&entries);
     if json {
-        out::json(&Value::Array(entries.iter().map(hook_json).collect()))?;
+        let hooks = entries.iter().zip(&covered).map(|(entry, covered)| {
+            let mut hook = hook_json(entry);
+            covered.add_to(&mut hook);
+            hook
+        });
+        out::json(&Value::Array(hooks.collect()))?;
         return Ok(exit::OK);
     }
     let mut stdout = out::stdout();
-    for (at, entry) in entries.iter().enumerate() {
+    for (at, (entry, covered)) in entries.iter().zip(&covered).enumerate() {
         if at > 0 {
             writeln!(stdout)?;
         }
-        for (label, value) in lines(entry) {
+        for (label, value) in lines(entry).into_iter().chain(files(covered)) {
             writeln!(stdout, "{}{value}", paint(BOLD, format!("{label:<13}")))?;
         }
     }
     Ok(exit::OK)
+}
+
+/// The files that trust in it extends to.
+fn files(covered: &Covered) -> Vec<(&'static str, String)> {
+    const MOST: usize = 20;
+    let mut lines: Vec<_> = covered.files.iter().take(MOST).map(|file| ("runs", out::one_line(file))).collect();
+    if covered.files.len() > MOST {
+        lines.push(("runs", format!("and {} more", covered.files.len() - MOST)));
+    }
+    if !covered.certain {
+        lines.push(("not sure", Covered::UNSURE.to_owned()));
+    }
+    lines
 }
 
 /// What there is to say, leaving out what is not set.

@@ -1,11 +1,11 @@
 //! What words come to, as far as that can be told without running anything: variables, `~`, patterns, and the few
 //! substitutions that only say where something is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{Node, Piece, Script, SimpleCommand, Word};
+use super::{Node, PathPart, Piece, Script, SimpleCommand, Word};
 
 /// One word after expansion; `None` where nobody can know it beforehand.
 pub(crate) type Field = Option<String>;
@@ -41,6 +41,14 @@ pub(crate) struct State<'a> {
     pub(crate) cwd: Option<PathBuf>,
     /// Variables that the script set; `None` for those whose value cannot be told.
     set: HashMap<String, Field>,
+    /// Variables that the script hands to what it runs.
+    exported: HashSet<String>,
+    /// What the script was given, if that can be told.
+    pub(crate) parameters: Option<Vec<Field>>,
+    /// `$0`.
+    pub(crate) script: Field,
+    /// `$BASH_SOURCE`: the file that is being read.
+    pub(crate) reading: Field,
     /// Whether code that was not read has run in this shell: it may have set variables and defined functions.
     pub(crate) foreign: bool,
     environment: &'a dyn Fn(&str) -> Option<OsString>,
@@ -54,12 +62,26 @@ pub(crate) struct Before {
 
 impl<'a> State<'a> {
     pub(crate) fn new(cwd: &Path, environment: &'a dyn Fn(&str) -> Option<OsString>) -> Self {
-        State { cwd: Some(cwd.to_owned()), set: HashMap::new(), foreign: false, environment }
+        State {
+            cwd: Some(cwd.to_owned()),
+            set: HashMap::new(),
+            exported: HashSet::new(),
+            parameters: None,
+            script: None,
+            reading: None,
+            foreign: false,
+            environment,
+        }
     }
 
     /// Sets a variable; gives what is needed to take that back.
     pub(crate) fn set(&mut self, name: &str, value: Field) -> Before {
         Before { name: name.to_owned(), value: self.set.insert(name.to_owned(), value) }
+    }
+
+    /// Hands a variable to what runs from now on.
+    pub(crate) fn export(&mut self, name: &str) {
+        self.exported.insert(name.to_owned());
     }
 
     /// Takes a setting back.
@@ -81,8 +103,16 @@ impl<'a> State<'a> {
         if let Some(value) = self.set.get(name) {
             return value.clone();
         }
-        if name == "PWD" {
-            return self.cwd.as_ref()?.to_str().map(str::to_owned);
+        match name {
+            "PWD" => return self.cwd.as_ref()?.to_str().map(str::to_owned),
+            "0" => return self.script.clone(),
+            "BASH_SOURCE" => return self.reading.clone(),
+            "@" | "*" => return Some(self.parameters.clone()?.into_iter().collect::<Option<Vec<_>>>()?.join(" ")),
+            _ => {}
+        }
+        if let Ok(number) = name.parse::<usize>() {
+            let at = number.checked_sub(1)?;
+            return self.parameters.as_ref()?.get(at).cloned().unwrap_or(Some(String::new()));
         }
         match (self.environment)(name) {
             Some(value) => value.into_string().ok(),
@@ -97,6 +127,9 @@ impl<'a> State<'a> {
             self.cwd = None;
         }
         self.foreign |= other.foreign;
+        if self.parameters != other.parameters {
+            self.parameters = None;
+        }
         let names: Vec<String> = self.set.keys().chain(other.set.keys()).cloned().collect();
         for name in names {
             let same = self.value(&name).filter(|value| other.value(&name).as_ref() == Some(value));
@@ -104,10 +137,27 @@ impl<'a> State<'a> {
         }
     }
 
-    /// What a shell started by this one has in mind: variables of the script's own are the script's own.
+    /// What a program started by this shell has in mind: variables that are not exported are the script's own.
     pub(crate) fn of_child(&self) -> State<'a> {
-        let set = self.set.keys().map(|name| (name.clone(), None)).collect();
-        State { cwd: self.cwd.clone(), set, foreign: false, environment: self.environment }
+        let exported = |name: &str| self.exported.contains(name) || (self.environment)(name).is_some();
+        let handed = |name: &String, value: &Field| value.clone().filter(|_| exported(name));
+        let set = self.set.iter().map(|(name, value)| (name.clone(), handed(name, value))).collect();
+        State {
+            cwd: self.cwd.clone(),
+            set,
+            exported: self.exported.clone(),
+            parameters: None,
+            script: None,
+            reading: None,
+            foreign: false,
+            environment: self.environment,
+        }
+    }
+
+    /// Everything that decides what a script does in this state, as text.
+    pub(crate) fn key(&self) -> String {
+        let set: std::collections::BTreeMap<_, _> = self.set.iter().collect();
+        format!("{:?} {set:?} {:?} {:?}", self.cwd, self.parameters, self.script)
     }
 
     /// The path that a word stands for.
@@ -117,13 +167,16 @@ impl<'a> State<'a> {
 
     /// Goes to a directory, as `cd` with these arguments does.
     pub(crate) fn go(&mut self, args: &[Field]) {
+        let physical = args.iter().any(|arg| arg.as_deref() == Some("-P"));
         let mut operands = args.iter().filter(|arg| !matches!(arg.as_deref(), Some("-P" | "-L" | "-e" | "--")));
         let target = match operands.next() {
             None => self.value("HOME").filter(|home| !home.is_empty()),
             Some(Some(target)) if target != "-" => Some(target.clone()),
             Some(_) => None,
         };
-        self.cwd = target.and_then(|target| self.path(&target)).map(|path| normalized(&path));
+        let real = |path: PathBuf| path.canonicalize().unwrap_or_else(|_| normalized(&path));
+        let path = target.and_then(|target| self.path(&target));
+        self.cwd = path.map(|path| if physical { real(path) } else { normalized(&path) });
     }
 }
 
@@ -150,6 +203,7 @@ pub(crate) fn join(word: &Word, state: &State<'_>) -> Field {
             Piece::Plain(plain) if at == 0 && plain.starts_with('~') => text.push_str(&tilde(plain, state)?),
             Piece::Plain(plain) | Piece::Quoted(plain) => text.push_str(plain),
             Piece::Variable { name, default, .. } => text.push_str(&variable(name, default.as_ref(), state)?),
+            Piece::PathPart { name, part, .. } => text.push_str(path_part(&state.value(name)?, *part)),
             Piece::Output { script, .. } => text.push_str(&output(script, state)?),
             Piece::Other(_) => return None,
         }
@@ -161,6 +215,14 @@ fn tilde(plain: &str, state: &State<'_>) -> Field {
     let rest = plain.strip_prefix('~')?;
     let home = state.value("HOME").filter(|home| !home.is_empty())?;
     (rest.is_empty() || rest.starts_with('/')).then(|| home + rest)
+}
+
+fn path_part(path: &str, part: PathPart) -> &str {
+    match (path.rsplit_once('/'), part) {
+        (None, _) => path,
+        (Some((directory, _)), PathPart::Directory) => directory,
+        (Some((_, name)), PathPart::Name) => name,
+    }
 }
 
 fn variable(name: &str, default: Option<&Word>, state: &State<'_>) -> Field {
@@ -183,11 +245,26 @@ fn expand(word: &Word, state: &State<'_>) -> Option<Vec<Field>> {
     let mut done: Vec<Vec<Marked>> = Vec::new();
     let mut current: Option<Vec<Marked>> = None;
     for (at, piece) in word.pieces.iter().enumerate() {
+        if let Piece::Variable { name, quoted: true, default: None } = piece
+            && name == "@"
+        {
+            let parameters = state.parameters.clone()?.into_iter().collect::<Option<Vec<_>>>()?;
+            for (at, parameter) in parameters.iter().enumerate() {
+                if at > 0 {
+                    done.extend(current.take());
+                }
+                current.get_or_insert_default().extend(parameter.chars().map(|char| (char, true)));
+            }
+            continue;
+        }
         let (text, quoted, splits) = match piece {
             Piece::Plain(plain) if at == 0 && plain.starts_with('~') => (tilde(plain, state)?, true, false),
             Piece::Plain(plain) => (plain.clone(), false, false),
             Piece::Quoted(text) => (text.clone(), true, false),
             Piece::Variable { name, default, quoted } => (variable(name, default.as_ref(), state)?, *quoted, !quoted),
+            Piece::PathPart { name, part, quoted } => {
+                (path_part(&state.value(name)?, *part).to_owned(), *quoted, !quoted)
+            }
             Piece::Output { script, quoted } => (output(script, state)?, *quoted, !quoted),
             Piece::Other(_) => return None,
         };
@@ -235,6 +312,10 @@ fn is_pattern(field: &[Marked]) -> bool {
 /// The files that a pattern names; the pattern itself where there are none.
 fn glob(pattern: &[Marked], state: &State<'_>) -> Option<Vec<String>> {
     let literal = || pattern.iter().map(|(char, _)| char).collect::<String>();
+    // `[[:alpha:]]` and its kind are not followed.
+    if pattern.windows(2).any(|pair| pair[0] == ('[', false) && matches!(pair[1].0, ':' | '=' | '.')) {
+        return None;
+    }
     let mut found = vec![String::new()];
     for (at, part) in pattern.split(|(char, _)| *char == '/').enumerate() {
         let fixed = !is_pattern(part);
@@ -245,7 +326,7 @@ fn glob(pattern: &[Marked], state: &State<'_>) -> Option<Vec<String>> {
                 next.push(prefix + &part.iter().map(|(char, _)| char).collect::<String>());
                 continue;
             }
-            for name in names_in(&state.path(&prefix)?) {
+            for name in names_in(&state.path(&prefix)?)? {
                 let hidden = name.starts_with('.') && part.first().is_none_or(|(char, _)| *char != '.');
                 if !hidden && matches(part, &name.chars().collect::<Vec<_>>()) {
                     next.push(format!("{prefix}{name}"));
@@ -261,13 +342,18 @@ fn glob(pattern: &[Marked], state: &State<'_>) -> Option<Vec<String>> {
     Some(if found.is_empty() { vec![literal()] } else { found })
 }
 
-fn names_in(directory: &Path) -> Vec<String> {
+/// What is in a directory; nothing if it is too much, or holds names that have no place in a text.
+fn names_in(directory: &Path) -> Option<Vec<String>> {
     const MOST: usize = 4096;
-    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    let names = entries.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut names: Vec<_> = names.collect();
+    let Ok(entries) = std::fs::read_dir(directory) else { return Some(Vec::new()) };
+    let mut names = entries
+        .flatten()
+        .take(MOST + 1)
+        .map(|entry| entry.file_name().into_string().ok())
+        .collect::<Option<Vec<String>>>()
+        .filter(|names| names.len() <= MOST)?;
     names.sort_unstable();
-    names
+    Some(names)
 }
 
 /// Whether a name fits a pattern of `*`, `?` and `[…]`.
@@ -346,9 +432,13 @@ fn output(script: &Script, state: &State<'_>) -> Field {
                 state.go(&args);
             }
             ["pwd", ..] if is_last => return state.cwd?.to_str().map(str::to_owned),
-            ["dirname", path] if is_last => return Some(directory_of(path)),
-            ["basename", path] if is_last => return Path::new(path).file_name()?.to_str().map(str::to_owned),
-            ["echo", text] if is_last => return Some((*text).to_owned()),
+            ["dirname", path] | ["dirname", "--", path] if is_last => return Some(directory_of(path)),
+            ["basename", path] | ["basename", "--", path] if is_last => {
+                return Path::new(path).file_name()?.to_str().map(str::to_owned);
+            }
+            ["echo", text] | ["echo", "-n", text] if is_last => return Some((*text).to_owned()),
+            ["printf", text] if is_last && !text.contains(['%', '\\']) => return Some((*text).to_owned()),
+            ["printf", "%s", text] if is_last => return Some((*text).to_owned()),
             ["realpath", path] | ["readlink", "-f", path] if is_last => {
                 return std::fs::canonicalize(state.path(path)?).ok()?.to_str().map(str::to_owned);
             }

@@ -100,11 +100,12 @@ impl<'t> Parser<'t> {
         while self.eat("\n") {
             for document in std::mem::take(&mut self.pending) {
                 let text = self.here_document(&document)?;
-                if document.expands {
-                    let target = self.inner_word(&text)?;
-                    let redirections = vec![Redirection { kind: RedirectionKind::Text, target }];
-                    nodes.push(Node::Simple(SimpleCommand { redirections, ..SimpleCommand::default() }));
-                }
+                let target = match document.expands {
+                    true => self.inner_word(&text)?,
+                    false => Word { pieces: vec![Piece::Quoted(text)] },
+                };
+                let redirections = vec![Redirection { kind: RedirectionKind::Text, target }];
+                nodes.push(Node::Simple(SimpleCommand { redirections, ..SimpleCommand::default() }));
             }
             self.blanks();
         }

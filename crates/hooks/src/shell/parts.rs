@@ -253,7 +253,7 @@ fn argument(word: &Word) -> Field {
 fn shown(word: &Word) -> String {
     let piece = |piece: &Piece| match piece {
         Piece::Plain(text) | Piece::Quoted(text) => text.clone(),
-        Piece::Variable { name, .. } => format!("${name}"),
+        Piece::Variable { name, .. } | Piece::PathPart { name, .. } => format!("${name}"),
         Piece::Output { .. } => "$(…)".to_owned(),
         Piece::Other(_) => "…".to_owned(),
     };

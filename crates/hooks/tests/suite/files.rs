@@ -40,6 +40,7 @@ fn named(world: &World, text: &str) -> String {
             Naming::Runs => "runs",
             Naming::Sources => "sources",
             Naming::Mentions => "mentions",
+            Naming::Configures => "configured by",
         };
         words.push(format!("{how} {}", path.display()));
     }
@@ -134,7 +135,7 @@ fn what_cannot_be_told_is_said() {
         "./{x,y}.sh",
         "./x.sh 'open",
         "IFS=:; ./x.sh",
-        "${X%/*}/x.sh",
+        "${X#a}/x.sh",
         "$((1 + 1))",
         "env -S './x.sh'",
         "cat <<E\nno end",

@@ -1,28 +1,29 @@
-//! What a hook is made of: its name, its command, its variables, and the content of every file in its root that the
-//! command names; where that cannot be told, of every file that it is likely to run. What those load in turn is not
-//! followed.
+//! What a hook is made of: its declaration, its variables, and the content of every file in its root that it runs, that
+//! those run in turn, or that may be loaded for where it stands; where that cannot be told, everything under `.gemini/` too.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::cell::{OnceCell, RefCell};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Read};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use hookwright_hooks::shell::normalized;
-use hookwright_hooks::{CommandFiles, Fingerprinted, Hook, Whereabouts};
+use hookwright_disk::{Links, ReadError};
+use hookwright_hooks::{Around, CommandFiles, Fingerprinted, Follower, Hook, Naming, Source, Whereabouts};
 use sha2::{Digest, Sha256};
 
-use crate::file::read_bytes;
 use crate::json::fill_variables;
 use crate::paths::{GEMINI_DIR, hex};
 use crate::world::World;
 
-/// Scripts beyond this are taken by their size alone; nobody reads changes in them anyway.
-const LARGEST_SCRIPT: u64 = 16 * 1024 * 1024;
 /// How many lines of a script are remembered, to tell later how many changed.
 const MOST_LINES: usize = 2000;
-/// How many files are looked at where nobody can tell which of them run.
-const MOST_FILES: usize = 1000;
+const LONGEST_TEXT: usize = 1024 * 1024;
+/// So many files around a script have names of their own in its fingerprint; more are told together.
+const MOST_NAMES: usize = 64;
+const MOST_WITH_LINES: usize = 16;
 
 /// Which fingerprints these are. What an older form did not look at, nobody has trusted.
 pub(crate) const FORM: u32 = 2;
@@ -93,7 +94,7 @@ fn variables(env: &[(String, String)]) -> BTreeMap<String, String> {
 }
 
 /// The variables of a hook that runs in a project.
-pub(crate) fn variable(hook: &Hook, world: &World, project: &Path, name: &str) -> Option<OsString> {
+fn variable(hook: &Hook, world: &World, project: &Path, name: &str) -> Option<OsString> {
     let own = hook.env().iter().rev().find(|(key, _)| key == name);
     match (own, name) {
         (Some((_, value)), _) => Some(fill_variables(value, world).into_owned().into()),
@@ -108,58 +109,142 @@ pub(crate) struct Taker<'a> {
     /// Where hooks run.
     project: &'a Path,
     world: &'a World,
-    /// Contents by name: many hooks share few scripts.
-    scripts: RefCell<HashMap<String, Option<Script>>>,
+    follower: Follower<'a>,
+    /// Contents by path: many hooks share few scripts.
+    scripts: RefCell<HashMap<PathBuf, Option<Script>>>,
+    /// The same for many files together.
+    together: RefCell<HashMap<(PathBuf, usize), Script>>,
+    likely: OnceCell<Arc<Around>>,
 }
 
 impl<'a> Taker<'a> {
     pub(crate) fn new(root: &'a Path, project: &'a Path, world: &'a World) -> Self {
-        Taker { root, project, world, scripts: RefCell::default() }
+        let mut roots = vec![root.to_owned()];
+        if root == project {
+            roots.extend(repository(root, world).filter(|top| top != root));
+        }
+        Taker {
+            root,
+            project,
+            world,
+            follower: Follower::new(roots, &read_start),
+            scripts: RefCell::default(),
+            together: RefCell::default(),
+            likely: OnceCell::new(),
+        }
     }
 
     /// A hook's fingerprint; nothing for one that the program brings with it.
     pub(crate) fn take(&self, hook: &Hook) -> Option<Fingerprint> {
+        let files = self.files(hook)?;
+        Some(Fingerprint {
+            declared: declared(hook),
+            variables: variables(hook.env()),
+            scripts: self.contents(&files),
+            certain: files.certain,
+        })
+    }
+
+    /// The files of the root that a hook runs, or is likely to; nothing for one that the program brings with it.
+    pub(crate) fn files(&self, hook: &Hook) -> Option<CommandFiles> {
         let variable = |name: &str| variable(hook, self.world, self.project, name);
         let place = Whereabouts { cwd: self.project, variable: &variable };
-        match hook.action.fingerprinted(&place) {
-            Fingerprinted::InCode => None,
-            Fingerprinted::Declared { env, files } => Some(Fingerprint {
-                declared: declared(hook),
-                variables: variables(env),
-                scripts: self.contents(&files),
-                certain: files.certain,
-            }),
+        let Fingerprinted::Declared { env: _, mut files } = hook.action.fingerprinted(&place, &self.follower) else {
+            return None;
+        };
+        if !files.certain && matches!(hook.source, Source::Project | Source::Extension(_)) {
+            files.around.push(self.likely.get_or_init(|| Arc::new(likely(self.root, self.project))).clone());
         }
+        Some(files)
     }
 
-    /// The content of the files in the root that are named, or likely to run.
+    /// The content of the files in the root.
     fn contents(&self, files: &CommandFiles) -> BTreeMap<String, Script> {
-        let mut paths: Vec<PathBuf> = files.files.iter().map(|file| file.path.clone()).collect();
-        if !files.certain {
-            let likely = self.root.join(GEMINI_DIR);
-            all_files(if self.root == self.project { &likely } else { self.root }, &mut paths);
+        let mut contents = BTreeMap::new();
+        for file in files.files.iter().filter(|file| self.follower.holds(&file.path)) {
+            let script = match file.how {
+                Naming::Configures => manifest(&file.path),
+                Naming::Runs | Naming::Sources | Naming::Mentions => self.script(&file.path),
+            };
+            contents.extend(script.map(|script| (self.name(&file.path), script)));
         }
-        let inside = paths.iter().filter_map(|path| self.inside(path));
-        inside.filter_map(|(name, path)| Some((name.clone(), self.script(&name, &path)?))).collect()
+        for around in &files.around {
+            if around.files.len() > MOST_NAMES {
+                contents.insert(format!("{}/", self.name(&around.directory)), self.together(around));
+                continue;
+            }
+            for path in &around.files {
+                let script = || {
+                    let script = self.script(path)?;
+                    // Lines of many files would fill the record.
+                    Some(if around.files.len() > MOST_WITH_LINES {
+                        Script { lines: Vec::new(), ..script }
+                    } else {
+                        script
+                    })
+                };
+                if let Entry::Vacant(free) = contents.entry(self.name(path))
+                    && let Some(script) = script()
+                {
+                    free.insert(script);
+                }
+            }
+        }
+        contents
     }
 
-    /// The name inside the root of a path, if it leads there.
-    fn inside(&self, path: &Path) -> Option<(String, PathBuf)> {
-        let path = normalized(path);
-        let inner = path.strip_prefix(self.root).ok()?;
-        let parts: Vec<_> = inner.components().map(|part| exact_name(part.as_os_str())).collect();
-        let name = parts.join("/");
-        (!name.is_empty()).then_some((name, path))
+    /// The name of a path, from the root where it lies inside.
+    fn name(&self, path: &Path) -> String {
+        let path = path.strip_prefix(self.root).unwrap_or(path);
+        let root = path.has_root().then_some("");
+        let parts = path.components().filter(|part| *part != Component::RootDir);
+        root.into_iter()
+            .map(Cow::Borrowed)
+            .chain(parts.map(|part| exact_name(part.as_os_str())))
+            .collect::<Vec<_>>()
+            .join("/")
     }
 
-    fn script(&self, name: &str, path: &Path) -> Option<Script> {
-        if let Some(known) = self.scripts.borrow().get(name) {
+    fn script(&self, path: &Path) -> Option<Script> {
+        if let Some(known) = self.scripts.borrow().get(path) {
             return known.clone();
         }
         let script = read_script(path);
-        self.scripts.borrow_mut().insert(name.to_owned(), script.clone());
+        self.scripts.borrow_mut().insert(path.to_owned(), script.clone());
         script
     }
+
+    /// One hash for many files: their names and contents.
+    fn together(&self, around: &Around) -> Script {
+        let key = (around.directory.clone(), around.files.len());
+        if let Some(known) = self.together.borrow().get(&key) {
+            return known.clone();
+        }
+        let mut hash = Sha256::new();
+        for path in &around.files {
+            let content = self.script(path).map(|script| script.sha256).unwrap_or_default();
+            hash.update(format!("{}\0{content}\0", self.name(path)));
+        }
+        let script = Script { sha256: hex(&hash.finalize()), lines: Vec::new() };
+        self.together.borrow_mut().insert(key, script.clone());
+        script
+    }
+}
+
+/// The repository that a project is a part of: what it runs from there comes from the same hands. A home directory that
+/// is one holds more than that.
+fn repository(root: &Path, world: &World) -> Option<PathBuf> {
+    let home = world.var_os("HOME").map(Path::new);
+    let top = root.ancestors().find(|above| above.join(".git").exists())?;
+    (!home.is_some_and(|home| home.starts_with(top))).then(|| top.to_owned())
+}
+
+/// What counts where nobody can tell what runs: everything under `.gemini/`, or all of an extension.
+fn likely(root: &Path, project: &Path) -> Around {
+    let directory = if root == project { root.join(GEMINI_DIR) } else { root.to_owned() };
+    let mut files = Vec::new();
+    all_files(&directory, Kept::AtTheTop, &mut HashSet::new(), &mut files);
+    Around { directory, files }
 }
 
 /// A name of which no two files share one: what is not UTF-8 is spelt out.
@@ -170,15 +255,57 @@ pub(crate) fn exact_name(name: &OsStr) -> Cow<'_, str> {
 
 const BYTES: &str = "bytes:";
 
+/// How a file begins, for whoever follows it.
+fn read_start(path: &Path) -> Option<Vec<u8>> {
+    let (file, _) = hookwright_disk::open_regular(path, Links::Follow).ok()?;
+    let mut bytes = Vec::new();
+    file.take(Follower::LONGEST as u64 + 1).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// A file's content, however long it is. What is there and cannot be read is told apart from what is not there.
 fn read_script(path: &Path) -> Option<Script> {
-    match read_bytes(path, LARGEST_SCRIPT) {
-        Ok(bytes) => bytes.map(|bytes| Script { sha256: hex(&Sha256::digest(&bytes)), lines: line_hashes(&bytes) }),
-        Err(crate::FileError::TooLarge { size, .. }) => {
-            Some(Script { sha256: format!("size {size}"), lines: Vec::new() })
+    let special = |what: &str| Some(Script { sha256: what.to_owned(), lines: Vec::new() });
+    let mut file = match hookwright_disk::open_regular(path, Links::Follow) {
+        Ok((file, _)) => file,
+        Err(ReadError::Directory) => return None,
+        Err(ReadError::Special) => return special("not a regular file"),
+        Err(ReadError::Io(error)) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return None;
         }
-        // One that cannot be read cannot run either.
-        Err(_) => None,
+        Err(_) => return special("unreadable"),
+    };
+    let mut hash = Sha256::new();
+    let mut beginning = Vec::new();
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(length) => {
+                hash.update(&chunk[..length]);
+                if beginning.len() <= LONGEST_TEXT {
+                    beginning.extend_from_slice(&chunk[..length]);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return special("unreadable"),
+        }
     }
+    let lines = if beginning.len() <= LONGEST_TEXT { line_hashes(&beginning) } else { Vec::new() };
+    Some(Script { sha256: hex(&hash.finalize()), lines })
+}
+
+/// Of a package's manifest what says how it runs; versions and dependencies come and go.
+fn manifest(path: &Path) -> Option<Script> {
+    const COUNTS: [&str; 9] =
+        ["type", "main", "module", "exports", "imports", "bin", "scripts", "config", "packageManager"];
+    let whole = read_script(path)?;
+    let text = read_start(path)?;
+    let Ok(serde_json::Value::Object(mut manifest)) = serde_json::from_slice(&text) else { return Some(whole) };
+    manifest.retain(|key, _| COUNTS.contains(&key.as_str()));
+    let sorted: BTreeMap<_, _> = manifest.into_iter().collect();
+    let text = serde_json::to_string(&sorted).unwrap_or_default();
+    Some(Script { sha256: hex(&Sha256::digest(text)), lines: Vec::new() })
 }
 
 fn line_hashes(bytes: &[u8]) -> Vec<u32> {
@@ -195,24 +322,52 @@ fn fnv(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
-/// The files of a directory, however deep; without the settings, whose hooks have fingerprints of their own, and
-/// without what programs leave behind.
-fn all_files(directory: &Path, found: &mut Vec<PathBuf>) {
-    const LEFT_OUT: [&str; 4] = ["tmp", ".git", "node_modules", "settings.json"];
+/// Which files are left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// The settings, whose hooks have fingerprints of their own.
+    AtTheTop,
+    /// Nothing.
+    All,
+    /// Everything but what looks like a program: this is where programs leave things.
+    Programs,
+}
+
+/// The files of a directory, however deep.
+fn all_files(directory: &Path, kept: Kept, seen: &mut HashSet<PathBuf>, found: &mut Vec<PathBuf>) {
+    // Links may lead in a circle.
+    if !seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.to_owned())) {
+        return;
+    }
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
     entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries.iter().filter(|entry| !LEFT_OUT.iter().any(|name| entry.file_name() == *name)) {
-        if found.len() >= MOST_FILES {
-            return;
-        }
-        match entry.file_type() {
-            // Not through links: they may lead in a circle.
-            Ok(kind) if kind.is_dir() => all_files(&entry.path(), found),
-            Ok(kind) if !kind.is_symlink() => found.push(entry.path()),
-            _ => {}
+    for entry in entries {
+        let (path, name) = (entry.path(), entry.file_name());
+        let inside = match kept {
+            Kept::AtTheTop if name == "settings.json" => continue,
+            Kept::AtTheTop if name == "tmp" => Kept::Programs,
+            Kept::AtTheTop => Kept::All,
+            inside => inside,
+        };
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir() || (kind.is_symlink() && path.is_dir()));
+        if is_directory {
+            all_files(&path, inside, seen, found);
+        } else if inside != Kept::Programs || looks_like_a_program(&path) {
+            found.push(path);
         }
     }
+}
+
+fn looks_like_a_program(path: &Path) -> bool {
+    let by_name = path.extension().and_then(OsStr::to_str).is_some_and(|end| {
+        matches!(end, "sh" | "bash" | "py" | "js" | "mjs" | "cjs" | "ts" | "rb" | "pl" | "php" | "lua" | "so")
+    });
+    by_name
+        || hookwright_disk::open_regular(path, Links::Follow).is_ok_and(|(mut file, _)| {
+            let mut start = [0; 2];
+            file.read_exact(&mut start).is_ok() && (start == *b"#!" || start == *b"\x7fE")
+        })
 }
 
 #[cfg(test)]
@@ -223,10 +378,12 @@ mod tests {
     fn paths_are_kept_inside_the_root() {
         let world = World::default();
         let taker = Taker::new(Path::new("/p"), Path::new("/p"), &world);
-        let inside = |path: &str| taker.inside(Path::new(path)).map(|(name, _)| name);
-        assert_eq!(inside("/p/a/../b.sh").as_deref(), Some("b.sh"));
+        let inside = |path: &str| taker.follower.holds(Path::new(path)).then(|| taker.name(Path::new(path)));
         assert_eq!(inside("/p/c/d").as_deref(), Some("c/d"));
-        assert_eq!(inside("/p/../x"), None);
+        assert_eq!(inside("/p/a/../b.sh").as_deref(), Some("a/../b.sh"));
+        // The way there goes through the project, and a link in it may lead anywhere.
+        assert_eq!(inside("/p/../x").as_deref(), Some("../x"));
+        assert_eq!(inside("/q/../p/x").as_deref(), Some("/q/../p/x"));
         assert_eq!(inside("/etc/passwd"), None);
         assert_eq!(inside("/p"), None);
     }

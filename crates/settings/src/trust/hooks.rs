@@ -150,7 +150,7 @@ impl<'s> Known<'s> {
     /// What this hook was: of those with its name or its command the one that is most like it.
     fn before(&mut self, hook: &Fingerprint) -> Option<&'s Seen> {
         let likeness = |seen: &Seen| {
-            let same = |key: &str| seen.declared.get(key) == hook.declared.get(key);
+            let same = |key: &str| seen.declared(key) == hook.declared.get(key).map(String::as_str);
             let name = seen.name.as_deref() == hook.name();
             (name, seen.command == hook.command(), same("event"), same("matcher"))
         };
@@ -203,9 +203,9 @@ fn differences(old: &Seen, new: &Fingerprint) -> Vec<String> {
 }
 
 fn declared_differences(old: &Seen, new: &Fingerprint, what: &mut Vec<String>) {
-    let keys: BTreeSet<_> = old.declared.keys().chain(new.declared.keys()).collect();
-    for key in keys.into_iter().filter(|key| old.declared.get(*key) != new.declared.get(*key)) {
-        what.push(match old.declared.get(key) {
+    let keys: BTreeSet<&str> = old.keys().chain(new.declared.keys().map(String::as_str)).collect();
+    for key in keys.into_iter().filter(|key| old.declared(key) != new.declared.get(*key).map(String::as_str)) {
+        what.push(match old.declared(key) {
             Some(before) => format!("its {key} was `{before}`"),
             None => format!("it had no {key}"),
         });

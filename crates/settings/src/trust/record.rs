@@ -56,7 +56,7 @@ pub(super) struct Seen {
     #[serde(default)]
     pub(super) certain: bool,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) declared: BTreeMap<String, String>,
+    declared: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) variables: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -80,7 +80,24 @@ impl SeenScript {
 }
 
 impl Seen {
+    /// A field of the declaration as it was.
+    pub(super) fn declared(&self, key: &str) -> Option<&str> {
+        match key {
+            "name" => self.name.as_deref(),
+            "command" => Some(&self.command),
+            key => self.declared.get(key).map(String::as_str),
+        }
+    }
+
+    /// The fields that the declaration had.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        let name = self.name.as_ref().map(|_| "name");
+        name.into_iter().chain(["command"]).chain(self.declared.keys().map(String::as_str))
+    }
+
     fn new(fingerprint: &Fingerprint) -> Self {
+        // These have places of their own.
+        let own = |key: &str| matches!(key, "name" | "command");
         let script = |script: &Script| SeenScript {
             sha256: script.sha256.clone(),
             lines: script.lines.iter().map(|line| format!("{line:08x}")).collect(),
@@ -91,7 +108,12 @@ impl Seen {
             fingerprint: fingerprint.digest(),
             form: FORM,
             certain: fingerprint.certain,
-            declared: fingerprint.declared.clone(),
+            declared: fingerprint
+                .declared
+                .iter()
+                .filter(|(key, _)| !own(key))
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect(),
             variables: fingerprint.variables.clone(),
             scripts: fingerprint.scripts.iter().map(|(path, content)| (path.clone(), script(content))).collect(),
         }

@@ -218,7 +218,7 @@ fn where_it_cannot_be_told_everything_around_counts() {
     place.write("project/.gemini/hooks/inner.py", "one\n");
     place.own(&one_hook("g", "python3 -c 'import runpy; runpy.run_path(input())'"));
     let loaded = place.load();
-    assert!(loaded.notices[0].to_string().contains("can't be told, so everything around it counts"));
+    assert!(loaded.notices[0].to_string().contains("can't be told, so everything under .gemini/ counts"));
     trust_all(&loaded);
     place.write("project/.gemini/tmp/log", "x");
     assert_eq!(findings(&place.load()), [""; 0]);

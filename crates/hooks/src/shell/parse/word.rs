@@ -1,7 +1,7 @@
 //! The inside of words: quotes, escapes, variables and substitutions.
 
 use super::{DEEPEST, Parsed, Parser, Unsure, ends_word, is_name, is_name_start, script};
-use crate::shell::{Piece, Script, Word};
+use crate::shell::{PathPart, Piece, Script, Word};
 
 /// What ends a run of pieces.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,11 @@ impl Parser<'_> {
                 self.at += name.len();
                 word.pieces.push(Piece::Variable { name, default: None, quoted });
             }
-            Some(char) if char.is_ascii_digit() || "@*#?-$!".contains(char) => {
+            Some(char) if is_parameter(char) => {
+                self.next()?;
+                word.pieces.push(Piece::Variable { name: char.to_string(), default: None, quoted });
+            }
+            Some(char) if "#?-$!".contains(char) => {
                 self.next()?;
                 word.pieces.push(Piece::Other(Word::default()));
             }
@@ -158,9 +162,23 @@ impl Parser<'_> {
 
     /// After `${`.
     fn braced(&mut self, quoted: bool) -> Parsed<Piece> {
-        let name: String = self.rest().chars().take_while(|char| is_name(*char)).collect();
+        let mut name: String = self.rest().chars().take_while(|char| is_name(*char)).collect();
+        if name.is_empty() {
+            name = self.rest().chars().take(1).filter(|char| matches!(char, '@' | '*')).collect();
+        }
         self.at += name.len();
-        let known = name.starts_with(is_name_start);
+        let known = name.starts_with(|char| is_name_start(char) || is_parameter(char));
+        // Without an index, an array is its first element.
+        if name == "BASH_SOURCE" {
+            self.eat("[0]");
+        }
+        for (token, part) in [("%/*}", PathPart::Directory), ("##*/}", PathPart::Name)] {
+            if known && self.eat(token) {
+                self.at -= 1;
+                self.expect("}")?;
+                return Ok(Piece::PathPart { name, part, quoted });
+            }
+        }
         let simple = self.rest().starts_with('}');
         let default = !simple && [":-", "-", ":=", "="].iter().any(|token| self.eat(token));
         // `${NAME:?message}` is the variable, or no command runs at all.
@@ -245,6 +263,11 @@ impl Parser<'_> {
         self.certain &= inner.certain;
         Ok(word)
     }
+}
+
+/// The name of what a script was given.
+fn is_parameter(char: char) -> bool {
+    char.is_ascii_digit() || matches!(char, '@' | '*')
 }
 
 fn push(word: &mut Word, char: char, quoted: bool) {

@@ -1,0 +1,250 @@
+//! What whoever follows scripts remembers: whose files count, what stands in them, and what was found behind them. Many
+//! hooks share few scripts, so everything is looked at once.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::{Around, NamedFile};
+use crate::ready::NotReady;
+use crate::shell::normalized;
+
+/// No directory that counts is larger; of a larger one not everything is known.
+const MOST_NAMES: usize = 10_000;
+/// How deep directories are looked into.
+const DEEPEST: usize = 24;
+
+/// A program's name, the search path, and the directory that both start from.
+type ProgramKey = (String, String, PathBuf);
+/// Files around a directory, and whether these are all.
+pub(super) type Surroundings = (Arc<Around>, bool);
+
+/// Follows commands into the scripts of one project or extension.
+pub struct Follower<'a> {
+    /// The directories whose files count.
+    roots: Vec<PathBuf>,
+    read: &'a dyn Fn(&Path) -> Option<Vec<u8>>,
+    texts: RefCell<HashMap<PathBuf, Content>>,
+    listings: RefCell<HashMap<PathBuf, Rc<Listing>>>,
+    programs: RefCell<HashMap<ProgramKey, Result<PathBuf, NotReady>>>,
+    around: RefCell<HashMap<(PathBuf, &'static str), Surroundings>>,
+    pub(super) found: RefCell<HashMap<String, Rc<Found>>>,
+    pub(super) open: RefCell<HashSet<String>>,
+}
+
+/// What a file holds, as far as somebody who follows scripts needs it.
+#[derive(Clone)]
+pub(super) enum Content {
+    /// Nothing that could be read.
+    None,
+    /// No text.
+    Binary,
+    /// More than anybody reads.
+    Long,
+    Text(Rc<str>),
+}
+
+/// A directory: its names, and which of them are directories too.
+#[derive(Default)]
+pub(super) struct Listing {
+    pub(super) names: BTreeMap<String, bool>,
+    /// Whether these are all.
+    pub(super) whole: bool,
+}
+
+/// What stands at a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Nothing,
+    File,
+    Directory,
+}
+
+/// What was found behind a script.
+pub(super) struct Found {
+    pub(super) files: Vec<NamedFile>,
+    pub(super) around: Vec<Arc<Around>>,
+    pub(super) likely: Vec<PathBuf>,
+    pub(super) certain: bool,
+}
+
+impl<'a> Follower<'a> {
+    /// The longest text that is read: no script is longer.
+    pub const LONGEST: usize = 256 * 1024;
+
+    /// A follower into files below these directories. It reads through the function, which gives the beginning of a
+    /// regular file, one byte more than [`LONGEST`](Self::LONGEST) at most, and never hangs.
+    pub fn new(roots: Vec<PathBuf>, read: &'a dyn Fn(&Path) -> Option<Vec<u8>>) -> Self {
+        let mut all = roots.clone();
+        all.extend(roots.iter().filter_map(|root| root.canonicalize().ok()).filter(|real| !roots.contains(real)));
+        Follower {
+            roots: all,
+            read,
+            texts: RefCell::default(),
+            listings: RefCell::default(),
+            programs: RefCell::default(),
+            around: RefCell::default(),
+            found: RefCell::default(),
+            open: RefCell::default(),
+        }
+    }
+
+    /// Whether a file is one of those that count: it lies in one of the directories, or the way to it goes through one.
+    pub fn holds(&self, path: &Path) -> bool {
+        let inside = |path: &Path| self.roots.iter().any(|root| path.starts_with(root) && path != root);
+        let climbs = path.components().any(|part| part == Component::ParentDir);
+        inside(path) || (climbs && inside(&normalized(path)))
+    }
+
+    /// The directory that commands speak of, first of all.
+    pub(super) fn root(&self) -> &Path {
+        self.roots.first().map_or(Path::new("/"), PathBuf::as_path)
+    }
+
+    pub(super) fn content(&self, path: &Path) -> Content {
+        if let Some(known) = self.texts.borrow().get(path) {
+            return known.clone();
+        }
+        let content = match (self.read)(path) {
+            None => Content::None,
+            Some(bytes) if bytes.contains(&0) => Content::Binary,
+            Some(bytes) if bytes.len() > Self::LONGEST => Content::Long,
+            Some(bytes) => Content::Text(String::from_utf8_lossy(&bytes).into()),
+        };
+        self.texts.borrow_mut().insert(path.to_owned(), content.clone());
+        content
+    }
+
+    /// How a file begins.
+    pub(super) fn head(&self, path: &Path) -> Option<Vec<u8>> {
+        (self.read)(path).map(|mut bytes| {
+            bytes.truncate(16);
+            bytes
+        })
+    }
+
+    pub(super) fn text(&self, path: &Path) -> Option<Rc<str>> {
+        if let Content::Text(text) = self.content(path) { Some(text) } else { None }
+    }
+
+    pub(super) fn listing(&self, directory: &Path) -> Rc<Listing> {
+        if let Some(known) = self.listings.borrow().get(directory) {
+            return known.clone();
+        }
+        let listing = Rc::new(list(directory));
+        self.listings.borrow_mut().insert(directory.to_owned(), listing.clone());
+        listing
+    }
+
+    /// What stands at a path, by what is known of its directory: asking the disk for every word would take much longer.
+    pub(super) fn kind(&self, path: &Path) -> Kind {
+        let known = match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
+            (Some(directory), Some(name)) if self.holds(path) => Some((self.listing(directory), name)),
+            _ => None,
+        };
+        match known {
+            Some((listing, name)) if listing.whole => match listing.names.get(name) {
+                None => Kind::Nothing,
+                Some(true) => Kind::Directory,
+                Some(false) => Kind::File,
+            },
+            _ => match path.metadata() {
+                Err(_) => Kind::Nothing,
+                Ok(found) if found.is_dir() => Kind::Directory,
+                Ok(_) => Kind::File,
+            },
+        }
+    }
+
+    /// Where a program is, looked for once.
+    pub(super) fn program(
+        &self,
+        key: ProgramKey,
+        look: impl FnOnce() -> Result<PathBuf, NotReady>,
+    ) -> Result<PathBuf, NotReady> {
+        if let Some(known) = self.programs.borrow().get(&key) {
+            return known.clone();
+        }
+        let found = look();
+        self.programs.borrow_mut().insert(key, found.clone());
+        found
+    }
+
+    /// The files around a directory, looked for once for each kind; and whether these are all.
+    pub(super) fn around(
+        &self,
+        directory: &Path,
+        kind: &'static str,
+        look: impl FnOnce() -> (Vec<PathBuf>, bool),
+    ) -> Surroundings {
+        let key = (directory.to_owned(), kind);
+        if let Some(known) = self.around.borrow().get(&key) {
+            return known.clone();
+        }
+        let (files, whole) = look();
+        let around = (Arc::new(Around { directory: directory.to_owned(), files }), whole);
+        self.around.borrow_mut().insert(key, around.clone());
+        around
+    }
+
+    /// The files below a directory that fit, and whether these are all.
+    pub(super) fn tree(&self, directory: &Path, fits: &dyn Fn(&Path) -> bool) -> (Vec<PathBuf>, bool) {
+        let mut tree = Tree { files: Vec::new(), seen: HashSet::new(), whole: true };
+        self.collect(directory, DEEPEST, fits, &mut tree);
+        (tree.files, tree.whole)
+    }
+
+    fn collect(&self, directory: &Path, depth: usize, fits: &dyn Fn(&Path) -> bool, tree: &mut Tree) {
+        // Links may lead in a circle.
+        let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        if !tree.seen.insert(real) {
+            return;
+        }
+        let listing = self.listing(directory);
+        tree.whole &= listing.whole;
+        for (name, is_directory) in &listing.names {
+            if tree.files.len() >= MOST_NAMES {
+                tree.whole = false;
+                return;
+            }
+            let path = directory.join(name);
+            match is_directory {
+                true if depth > 0 && name != ".git" => self.collect(&path, depth - 1, fits, tree),
+                true => {}
+                false if fits(&path) => tree.files.push(path),
+                false => {}
+            }
+        }
+    }
+}
+
+struct Tree {
+    files: Vec<PathBuf>,
+    seen: HashSet<PathBuf>,
+    whole: bool,
+}
+
+fn list(directory: &Path) -> Listing {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Listing { whole: true, ..Listing::default() } };
+    let mut listing = Listing { whole: true, ..Listing::default() };
+    for entry in entries.flatten() {
+        // A name that has no place in a text cannot be followed by it either.
+        let Ok(name) = entry.file_name().into_string() else {
+            listing.whole = false;
+            continue;
+        };
+        if listing.names.len() >= MOST_NAMES {
+            listing.whole = false;
+            break;
+        }
+        let is_directory = match entry.file_type() {
+            Ok(kind) if kind.is_symlink() => entry.path().is_dir(),
+            Ok(kind) => kind.is_dir(),
+            Err(_) => false,
+        };
+        listing.names.insert(name, is_directory);
+    }
+    listing
+}

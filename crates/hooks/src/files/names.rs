@@ -1,0 +1,237 @@
+//! Names of files that stand in words, strings and texts. What is named in passing counts where a command runs it, or
+//! where nobody can tell what runs.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::code::is_code;
+use super::follow::Kind;
+use super::walk::Walk;
+use super::{Follower, Naming};
+use crate::shell::{Piece, State, Word};
+
+impl<'a> Walk<'a> {
+    /// A word that may be a file's name, or hold one: too much does no harm.
+    pub(super) fn mention(&mut self, word: &str, state: &State<'a>) {
+        let value = word.split_once('=').map(|(_, value)| value);
+        let inside = word.split(|char: char| char.is_whitespace() || ";|&()<>`'\"".contains(char));
+        let parts = inside.filter(|part| !part.is_empty() && *part != word);
+        for name in std::iter::once(word).filter(|word| !word.starts_with('-')).chain(value) {
+            let looks_like_one = name.contains('/') && !name.contains("://") && !name.contains(char::is_whitespace);
+            for path in self.places(name, state) {
+                if !name.is_empty() && (looks_like_one || self.kind(&path) == Kind::File) {
+                    self.named(path, state);
+                }
+            }
+        }
+        // `-fx.awk`, `-I./lib`.
+        let glued = word.get(2..).filter(|rest| word.starts_with('-') && !word.starts_with("--") && !rest.is_empty());
+        for part in parts {
+            for path in self.places(part, state) {
+                if self.kind(&path) == Kind::File {
+                    self.named(path, state);
+                }
+            }
+        }
+        let glued: Vec<PathBuf> = glued.map(|part| self.places(part, state)).unwrap_or_default();
+        for path in glued {
+            if self.kind(&path) != Kind::Nothing {
+                self.named(path, state);
+            }
+        }
+    }
+
+    /// Where a name may lead: from the directory it stands in, else from any that was gone to.
+    pub(super) fn places(&self, name: &str, state: &State<'a>) -> Vec<PathBuf> {
+        match state.path(name) {
+            Some(path) => vec![path],
+            None => {
+                let root = self.follower.map(Follower::root);
+                root.into_iter().chain(self.went.iter().map(PathBuf::as_path)).map(|from| from.join(name)).collect()
+            }
+        }
+    }
+
+    /// A file or directory that is named in passing. A script's words are too many for all of them to count.
+    pub(super) fn named(&mut self, path: PathBuf, state: &State<'a>) {
+        let Some(follower) = self.follower else { return self.files(Some(path), Naming::Mentions) };
+        let (ours, kind) = (follower.holds(&path), follower.kind(&path));
+        if !self.nested || (ours && kind == Kind::File && is_code(&path)) {
+            self.files(Some(path.clone()), Naming::Mentions);
+        }
+        if ours && kind == Kind::File && self.is_script(&path) {
+            self.enter(&path, path.to_str(), &[None], state);
+        }
+        // A name that is filled in later: its directory is all that is known.
+        match path.parent() {
+            Some(parent) if kind == Kind::Nothing && follower.kind(parent) == Kind::Directory => {
+                self.likely(parent.to_owned());
+            }
+            _ => self.likely(path),
+        }
+    }
+
+    fn kind(&self, path: &Path) -> Kind {
+        match self.follower {
+            Some(follower) => follower.kind(path),
+            None if path.is_file() => Kind::File,
+            None if path.exists() => Kind::Directory,
+            None => Kind::Nothing,
+        }
+    }
+
+    /// The files that a source names in its strings, and the words of commands in them.
+    pub(super) fn strings(&mut self, text: &str, directory: &Path, state: &State<'a>) {
+        let mut seen = HashSet::new();
+        for (_, inside) in literals(text) {
+            for name in std::iter::once(inside).chain(inside.split([' ', ';', '=', ':', ','])) {
+                let name = name.trim_start_matches("./");
+                if !name.is_empty() && seen.insert(name.to_owned()) {
+                    self.known_name(name, directory, state);
+                }
+            }
+        }
+    }
+
+    /// A name that counts if something of that name is there: beside the file, where the command runs, or in the root.
+    pub(super) fn known_name(&mut self, name: &str, directory: &Path, state: &State<'a>) {
+        let Some(follower) = self.follower else { return };
+        let first = name.trim_start_matches('/').split('/').next().unwrap_or_default();
+        let from = [Some(directory), state.cwd.as_deref(), Some(follower.root())];
+        let mut looked_at: Vec<&Path> = Vec::new();
+        for from in from.into_iter().flatten() {
+            // A listing is at hand; asking for each name would take much longer.
+            let there = matches!(first, ".." | "." | "") || follower.listing(from).names.contains_key(first);
+            if looked_at.contains(&from) || !there {
+                continue;
+            }
+            looked_at.push(from);
+            let path = if Path::new(name).is_absolute() && Path::new(name).exists() {
+                PathBuf::from(name)
+            } else {
+                from.join(name.trim_start_matches('/'))
+            };
+            if path != from && follower.holds(&path) && follower.kind(&path) != Kind::Nothing {
+                self.named(path, state);
+            }
+        }
+    }
+
+    /// A text that was not understood: whatever in it is the name of a file.
+    pub(super) fn loose(&mut self, text: &str, state: &State<'a>) {
+        let Some(follower) = self.follower else { return };
+        let root = follower.root().to_owned();
+        let mut seen = HashSet::new();
+        let plain = |char: char| char.is_alphanumeric() || "_-./@+~".contains(char);
+        for name in text.split(|char: char| !plain(char)) {
+            let name = name.trim_start_matches("./").trim_matches('.');
+            if !name.is_empty() && seen.insert(name) {
+                self.known_name(name, &root, state);
+            }
+        }
+        for place in self.went.clone() {
+            text.split(|char: char| !plain(char)).filter(|name| !name.is_empty()).for_each(|name| {
+                self.known_name(name.trim_start_matches("./"), &place, state);
+            });
+        }
+    }
+
+    /// A word of which only parts can be told: those that are names of files.
+    pub(super) fn pieces(&mut self, word: &Word, state: &State<'a>) {
+        let mut whole = String::new();
+        spell_out(word, &mut whole);
+        for text in alternatives(&whole) {
+            self.loose(&text, state);
+            // A directory in front of a pattern.
+            let before = text.split(['*', '?', '[']).next().unwrap_or_default();
+            let directory = before.rsplit_once('/').map(|(directory, _)| directory.to_owned());
+            directory.into_iter().for_each(|directory| self.loose(&directory, state));
+        }
+    }
+
+    /// A variable that a command sets. Some say what programs load before they do anything else.
+    pub(super) fn variable(&mut self, name: &str, value: Option<&str>, state: &State<'a>) {
+        let Some(follower) = self.follower else { return };
+        let parts = value.unwrap_or_default().split([':', ';', ',', ' ', '=']).filter(|part| !part.is_empty());
+        let there: Vec<PathBuf> = parts
+            .flat_map(|part| self.places(part, state))
+            .filter(|path| path.exists() && (follower.holds(path) || path == follower.root()))
+            .collect();
+        if steers(name) && (value.is_none() || !there.is_empty()) {
+            self.certain = false;
+        }
+        // The directories of a search path count where it cannot be told what is looked for.
+        there.into_iter().for_each(|path| self.likely(path));
+    }
+}
+
+/// The words of a text that could be names.
+pub(super) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|char: char| !(char.is_alphanumeric() || char == '_')).filter(|word| !word.is_empty())
+}
+
+/// The strings of a text, whatever the language: what stands between two equal quotes on one line.
+pub(super) fn literals(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut rest = line;
+        while let Some(at) = rest.find(['\'', '"', '`']) {
+            let quote = &rest[at..=at];
+            let Some(length) = rest[at + 1..].find(quote) else {
+                rest = &rest[at + 1..];
+                continue;
+            };
+            let inside = &rest[at + 1..at + 1 + length];
+            if !inside.is_empty() && inside.len() <= 512 {
+                found.push((&rest[..at], inside));
+            }
+            // Quotes may be unbalanced, as in `don't`: what ends one string may begin the next.
+            rest = if inside.is_empty() { &rest[at + 2..] } else { &rest[at + 1..] };
+        }
+    }
+    found
+}
+
+/// Variables that steer what loaders, interpreters, shells and version control run.
+fn steers(name: &str) -> bool {
+    const PREFIXES: [&str; 11] =
+        ["LD_", "DYLD_", "PYTHON", "NODE_", "PERL5", "RUBY", "BASH_", "GIT_", "npm_config_", "NPM_CONFIG_", "MAKEF"];
+    const NAMES: [&str; 9] = [
+        "ENV",
+        "HOME",
+        "ZDOTDIR",
+        "SHELL",
+        "SHELLOPTS",
+        "CDPATH",
+        "XDG_CONFIG_HOME",
+        "JAVA_TOOL_OPTIONS",
+        "DOCKER_HOST",
+    ];
+    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// What of a word stands in the text, with spaces for the rest.
+fn spell_out(word: &Word, text: &mut String) {
+    for piece in &word.pieces {
+        match piece {
+            Piece::Plain(plain) | Piece::Quoted(plain) => text.push_str(plain),
+            Piece::Other(inner) => {
+                text.push(' ');
+                spell_out(inner, text);
+                text.push(' ');
+            }
+            Piece::Variable { .. } | Piece::PathPart { .. } | Piece::Output { .. } => text.push(' '),
+        }
+    }
+}
+
+/// `a{b,c}d` → `abd`, `acd`; any other text as it is.
+fn alternatives(text: &str) -> Vec<String> {
+    let parts = text.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    match parts {
+        Some((before, (inside, after))) if inside.contains(',') => {
+            inside.split(',').map(|one| format!("{before}{one}{after}")).collect()
+        }
+        _ => vec![text.to_owned()],
+    }
+}

@@ -1,0 +1,135 @@
+//! What Python code imports: its own modules, and whatever stands where it looks for modules first.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::code::extension;
+use super::follow::Kind;
+use super::names::{identifiers, literals};
+use super::walk::Walk;
+use super::{Follower, Naming};
+use crate::shell::State;
+
+/// Words of Python with which a program decides by itself what else runs.
+const PYTHON_DECIDES: [&str; 24] = [
+    "__import__",
+    "importlib",
+    "exec",
+    "eval",
+    "compile",
+    "execfile",
+    "runpy",
+    "imp",
+    "subprocess",
+    "system",
+    "popen",
+    "Popen",
+    "execv",
+    "execve",
+    "execvp",
+    "execl",
+    "execlp",
+    "spawnv",
+    "spawnl",
+    "posix_spawn",
+    "ctypes",
+    "pickle",
+    "marshal",
+    "multiprocessing",
+];
+
+pub(super) fn is_python(path: &Path) -> bool {
+    matches!(extension(path), "py" | "pyc" | "pyw" | "so" | "pyd" | "pth" | "zip" | "egg")
+}
+
+impl<'a> Walk<'a> {
+    /// Python code that finds its modules in a directory first.
+    pub(super) fn python(&mut self, key: &str, text: &str, directory: &Path, state: &State<'a>) {
+        let Some(follower) = self.follower else { return };
+        let key = format!("python {key} {} {:?}", directory.display(), state.cwd);
+        self.behind(&key, |walk| {
+            // Any module beside it may take the place of one that it, or what it imports, asks for.
+            walk.around(follower.around(directory, "python beside", || beside(follower, directory)));
+            let listing = follower.listing(directory);
+            let mut seen: HashSet<String> = HashSet::new();
+            let mut texts: Vec<Rc<str>> = vec![text.into()];
+            let mut left = 200;
+            while let Some(text) = texts.pop() {
+                walk.certain &= !identifiers(&text).any(|word| PYTHON_DECIDES.contains(&word)) && left > 0;
+                walk.certain &= !text.contains("sys.path");
+                walk.strings(&text, directory, state);
+                // A directory that is named may be one to import from.
+                for (_, name) in literals(&text) {
+                    let places = [Some(directory), state.cwd.as_deref(), Some(follower.root())].into_iter().flatten();
+                    for package in places.map(|from| from.join(name.trim_start_matches(['.', '/']))) {
+                        if name.len() > 1 && follower.holds(&package) && follower.kind(&package) == Kind::Directory {
+                            walk.around(follower.around(&package, "python", || follower.tree(&package, &is_python)));
+                        }
+                    }
+                }
+                for word in identifiers(&text) {
+                    if left == 0 || seen.contains(word) {
+                        continue;
+                    }
+                    seen.insert(word.to_owned());
+                    let module = format!("{word}.py");
+                    if listing.names.get(&module) == Some(&false) {
+                        let path = directory.join(module);
+                        left -= 1;
+                        texts.extend(follower.text(&path));
+                        walk.files(Some(path), Naming::Runs);
+                    }
+                    if listing.names.get(word) == Some(&true) {
+                        let package = directory.join(word);
+                        let around = follower.around(&package, "python", || follower.tree(&package, &is_python));
+                        for path in around.0.files.iter().take(left) {
+                            texts.extend(follower.text(path));
+                        }
+                        left = left.saturating_sub(around.0.files.len());
+                        walk.around(around);
+                    }
+                }
+            }
+        });
+    }
+
+    /// `python -m`: a module of the directory it runs in, or an installed one.
+    pub(super) fn module(&mut self, module: &str, state: &State<'a>) {
+        let Some(follower) = self.follower else { return };
+        let Some(cwd) = state.cwd.clone() else { return self.certain = false };
+        let first = module.split('.').next().unwrap_or_default();
+        let listing = follower.listing(&cwd);
+        let own = listing.names.contains_key(first) || listing.names.contains_key(&format!("{first}.py"));
+        // Most installed ones run what they are pointed to: tests, tasks, other scripts.
+        const HARMLESS: [&str; 5] = ["json", "base64", "gzip", "http", "calendar"];
+        self.certain &= own || HARMLESS.contains(&first);
+        self.python(module, &format!("import {module}"), &cwd, state);
+    }
+}
+
+/// What Python could import from a directory: its modules, and the beginnings of its packages.
+fn beside(follower: &Follower<'_>, directory: &Path) -> (Vec<PathBuf>, bool) {
+    let listing = follower.listing(directory);
+    let mut files = Vec::new();
+    for (name, is_directory) in &listing.names {
+        let path = directory.join(name);
+        match is_directory {
+            true if name == "__pycache__" => files.extend(unchecked(follower, &path)),
+            true => files.extend(
+                ["__init__.py", "__init__.pyc"].map(|init| path.join(init)).into_iter().filter(|init| init.is_file()),
+            ),
+            false if is_python(&path) => files.push(path),
+            false => {}
+        }
+    }
+    (files, listing.whole)
+}
+
+/// Compiled modules that Python runs without looking at their source. Others come and go by themselves.
+fn unchecked(follower: &Follower<'_>, cache: &Path) -> Vec<PathBuf> {
+    let listing = follower.listing(cache);
+    let by_hash =
+        |path: &PathBuf| follower.head(path).is_some_and(|head| head.get(4..8).is_some_and(|flags| flags != [0; 4]));
+    listing.names.keys().map(|name| cache.join(name)).filter(by_hash).collect()
+}

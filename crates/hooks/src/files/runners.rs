@@ -1,0 +1,377 @@
+//! Programs that run what a project's own files say: package scripts, make targets, task runners, and programs that start
+//! others which only they know.
+
+use std::path::{Path, PathBuf};
+
+use super::Naming;
+use super::walk::{Walk, When, base_name};
+use crate::shell::{Field, State};
+
+/// A program whose work is written down in files of the project.
+struct Runner {
+    names: &'static [&'static str],
+    /// Those files, where they are looked for.
+    files: &'static [&'static str],
+}
+
+/// What these run is up to them; the files that tell them count.
+const RUNNERS: [Runner; 27] = [
+    Runner { names: &["just"], files: &["justfile", "Justfile", ".justfile"] },
+    Runner { names: &["task", "go-task"], files: &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"] },
+    Runner { names: &["rake"], files: &["Rakefile", "rakefile", "Rakefile.rb"] },
+    Runner {
+        names: &["tox", "nox", "invoke", "inv", "fab"],
+        files: &["tox.ini", "setup.cfg", "pyproject.toml", "noxfile.py", "tasks.py", "fabfile.py"],
+    },
+    Runner {
+        names: &["pytest", "py.test"],
+        files: &["conftest.py", "pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"],
+    },
+    Runner {
+        names: &["poetry", "pipenv", "pdm", "hatch", "rye", "uv", "uvx", "pipx", "conda"],
+        files: &["pyproject.toml", "Pipfile", "uv.toml"],
+    },
+    Runner { names: &["pre-commit", "prek"], files: &[".pre-commit-config.yaml"] },
+    Runner { names: &["lefthook", "husky"], files: &["lefthook.yml", "lefthook.yaml", ".lefthook.yml"] },
+    Runner { names: &["cargo"], files: &["Cargo.toml", "build.rs", ".cargo/config.toml"] },
+    Runner { names: &["go"], files: &["go.mod"] },
+    Runner {
+        names: &["gradle", "mvn", "ant", "sbt"],
+        files: &["build.gradle", "build.gradle.kts", "settings.gradle", "pom.xml", "build.xml", "build.sbt"],
+    },
+    Runner {
+        names: &["docker", "podman", "nerdctl", "docker-compose", "podman-compose"],
+        files: &["Dockerfile", "compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"],
+    },
+    Runner { names: &["composer"], files: &["composer.json"] },
+    Runner { names: &["bundle", "bundler"], files: &["Gemfile"] },
+    Runner {
+        names: &["mise", "rtx", "asdf", "direnv"],
+        files: &["mise.toml", ".mise.toml", ".tool-versions", ".envrc"],
+    },
+    Runner { names: &["nix", "nix-shell", "nix-build"], files: &["flake.nix", "shell.nix", "default.nix"] },
+    Runner {
+        names: &["bazel", "buck", "buck2", "pants"],
+        files: &["BUILD", "BUILD.bazel", "WORKSPACE", "MODULE.bazel"],
+    },
+    Runner {
+        names: &["ninja", "cmake", "ctest", "meson", "scons"],
+        files: &["build.ninja", "CMakeLists.txt", "meson.build", "SConstruct"],
+    },
+    Runner { names: &["deno"], files: &["deno.json", "deno.jsonc"] },
+    Runner {
+        names: &["mage", "earthly", "dagger", "ansible-playbook", "vagrant", "terraform"],
+        files: &["magefile.go", "Earthfile", "Vagrantfile"],
+    },
+    Runner {
+        names: &["dotnet", "msbuild", "swift", "mix", "rebar3", "stack", "cabal", "zig", "dune", "lein"],
+        files: &[],
+    },
+    Runner {
+        names: &[
+            "pnpm",
+            "yarn",
+            "bun",
+            "bunx",
+            "pnpx",
+            "corepack",
+            "lerna",
+            "nx",
+            "turbo",
+            "tsx",
+            "ts-node",
+            "swc-node",
+            "vite-node",
+        ],
+        files: &["bunfig.toml", ".yarnrc.yml", ".yarnrc", ".pnpmfile.cjs", "tsconfig.json"],
+    },
+    Runner {
+        names: &["vim", "vi", "nvim", "emacs", "ed", "ex", "expect", "gdb", "lldb", "screen", "tmux"],
+        files: &[],
+    },
+    Runner {
+        names: &["parallel", "watch", "entr", "watchexec", "script", "flock", "strace", "ltrace", "valgrind", "perf"],
+        files: &[],
+    },
+    Runner {
+        names: &[
+            "chroot",
+            "unshare",
+            "nsenter",
+            "bwrap",
+            "firejail",
+            "systemd-run",
+            "su",
+            "runuser",
+            "setpriv",
+            "flatpak",
+            "busybox",
+            "toybox",
+            "start-stop-daemon",
+            "at",
+            "batch",
+        ],
+        files: &[],
+    },
+    Runner { names: &["ssh", "socat", "nc", "ncat", "telnet"], files: &[] },
+    Runner {
+        names: &[
+            "java",
+            "scala",
+            "kotlin",
+            "groovy",
+            "julia",
+            "elixir",
+            "escript",
+            "osascript",
+            "pwsh",
+            "powershell",
+            "tclsh",
+            "wish",
+            "racket",
+            "guile",
+            "sbcl",
+            "awk",
+            "gawk",
+            "mawk",
+            "nawk",
+            "sqlite3",
+            "psql",
+        ],
+        files: &[],
+    },
+];
+
+impl<'a> Walk<'a> {
+    /// What a program runs because it is that program.
+    pub(super) fn runner(&mut self, program: &str, words: &[Field], state: &mut State<'a>) {
+        if self.follower.is_none() {
+            return;
+        }
+        let name = base_name(program);
+        match name {
+            "npm" | "npx" | "pnpm" | "yarn" | "bun" | "bunx" | "pnpx" => self.package_script(name, words, state),
+            "make" | "gmake" | "bmake" => self.make(words, state),
+            "run-parts" => self.all_in(words, state),
+            "find" | "fd" | "fdfind" => self.found_files(words, state),
+            _ => {}
+        }
+        let Some(runner) = RUNNERS.iter().find(|runner| runner.names.contains(&name)) else { return };
+        // Awk reads its program from its first argument, and is at home in every script.
+        if name.ends_with("awk") {
+            self.certain &= !words
+                .iter()
+                .flatten()
+                .any(|word| word.contains("system(") || word.contains("| \"") || word.starts_with("-f"));
+            return;
+        }
+        self.certain = false;
+        for file in runner.files {
+            let Some(path) = state.path(file).filter(|path| path.is_file()) else { continue };
+            self.told_by(&path, state);
+        }
+    }
+
+    /// A file that tells a runner what to do: it counts, and so does every file that it names.
+    fn told_by(&mut self, path: &Path, state: &State<'a>) {
+        if let Some(text) = self.follower.and_then(|follower| follower.text(path)) {
+            self.loose(&text, state);
+        }
+        self.by_name(path);
+        self.files(Some(path.to_owned()), Naming::Runs);
+    }
+
+    /// `npm run x` and its kin: the scripts of the nearest manifest.
+    fn package_script(&mut self, name: &str, words: &[Field], state: &State<'a>) {
+        let Some(follower) = self.follower else { return };
+        let mut inner = state.of_child();
+        let mut operands = Vec::new();
+        let mut at = 1;
+        while let Some(word) = words.get(at) {
+            at += 1;
+            match word.as_deref() {
+                None => self.certain = false,
+                Some("--prefix" | "-C" | "--cwd" | "--dir") => {
+                    inner.go(&words[at.min(words.len())..(at + 1).min(words.len())]);
+                    at += 1;
+                }
+                Some(option) if option.starts_with("--prefix=") => {
+                    inner.go(&[Some(option["--prefix=".len()..].to_owned())])
+                }
+                Some(
+                    "-w" | "--workspace" | "--workspaces" | "-r" | "--filter" | "--script-shell" | "--node-options",
+                ) => {
+                    self.certain = false;
+                }
+                Some(option) if option.starts_with("--script-shell") || option.starts_with("--node-options") => {
+                    self.certain = false
+                }
+                Some(option) if option.starts_with('-') => {}
+                Some(operand) => operands.push(operand.to_owned()),
+            }
+        }
+        let Some(cwd) = inner.cwd.clone() else { return self.certain = false };
+        let manifest = cwd.ancestors().map(|above| above.join("package.json")).find(|path| path.is_file());
+        let Some(manifest) = manifest.filter(|path| follower.holds(path)) else { return self.certain = false };
+        let home = manifest.parent().unwrap_or(&cwd).to_owned();
+        self.files(Some(manifest.clone()), Naming::Configures);
+        self.files(Some(home.join(".npmrc")).filter(|path| path.is_file()), Naming::Runs);
+        let text = follower.text(&manifest).unwrap_or_default();
+        let manifest: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        inner.cwd = Some(home.clone());
+        let path = inner.value("PATH").unwrap_or_default();
+        inner.set("PATH", Some(format!("{}:{path}", home.join("node_modules/.bin").display())));
+        inner.export("PATH");
+        let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
+        match operands.as_slice() {
+            [run @ ("run" | "run-script" | "rum" | "urn"), script, ..] if name != "npx" => {
+                let _ = run;
+                self.scripts(&manifest, script, &mut inner);
+            }
+            [script, ..] if name != "npx" && manifest["scripts"][*script].is_string() => {
+                self.scripts(&manifest, script, &mut inner)
+            }
+            ["t" | "tst", ..] if name == "npm" => self.scripts(&manifest, "test", &mut inner),
+            ["start", ..] if name == "npm" => self.required(&home.join("server.js"), &inner),
+            ["exec" | "x" | "dlx", tool, ..] => self.tool(tool, &mut inner),
+            [tool, ..] if name == "npx" => self.tool(tool, &mut inner),
+            _ => self.certain = false,
+        }
+    }
+
+    fn scripts(&mut self, manifest: &serde_json::Value, name: &str, state: &mut State<'a>) {
+        let mut known = false;
+        for name in [format!("pre{name}"), name.to_owned(), format!("post{name}")] {
+            if let Some(text) = manifest["scripts"][&name].as_str() {
+                known = true;
+                self.deeper(When::INSIDE, |walk| walk.text(text, &mut state.clone(), When::INSIDE));
+            }
+        }
+        self.certain &= known;
+    }
+
+    fn tool(&mut self, name: &str, state: &mut State<'a>) {
+        let words = [Some(name.to_owned())];
+        // What is not here is fetched from elsewhere.
+        self.certain = false;
+        self.deeper(When::INSIDE, |walk| walk.run(&words, None, state, When::INSIDE));
+    }
+
+    /// `make`: the makefile, what it includes, and the commands of its recipes.
+    fn make(&mut self, words: &[Field], state: &State<'a>) {
+        self.certain = false;
+        let mut inner = state.of_child();
+        let mut files = Vec::new();
+        for pair in words.windows(2) {
+            match (pair[0].as_deref(), &pair[1]) {
+                (Some("-C" | "--directory"), target) => inner.go(std::slice::from_ref(target)),
+                (Some("-f" | "--file" | "--makefile"), Some(file)) => files.push(file.clone()),
+                _ => {}
+            }
+        }
+        for word in words.iter().flatten() {
+            match word {
+                word if word.starts_with("--directory=") => inner.go(&[Some(word["--directory=".len()..].to_owned())]),
+                word if word.starts_with("-C") && word.len() > 2 => inner.go(&[Some(word[2..].to_owned())]),
+                word if word.starts_with("-f") && word.len() > 2 => files.push(word[2..].to_owned()),
+                word if word.starts_with("--file=") => files.push(word["--file=".len()..].to_owned()),
+                _ => {}
+            }
+        }
+        if files.is_empty() {
+            files = ["GNUmakefile", "makefile", "Makefile", "BSDmakefile"].map(str::to_owned).to_vec();
+        }
+        for path in files.iter().filter_map(|file| inner.path(file)).filter(|path| path.is_file()) {
+            self.makefile(&path, &inner);
+        }
+    }
+
+    fn makefile(&mut self, path: &Path, state: &State<'a>) {
+        let Some(text) = self.follower.and_then(|follower| follower.text(path)) else { return };
+        self.files(Some(path.to_owned()), Naming::Runs);
+        let state = state.clone();
+        self.behind(&format!("make {} {:?}", path.display(), state.cwd), |walk| {
+            walk.certain = false;
+            walk.loose(&text, &state);
+            for line in text.replace("\\\n", " ").lines() {
+                if let Some(names) =
+                    ["include ", "-include ", "sinclude "].iter().find_map(|word| line.trim().strip_prefix(word))
+                {
+                    for path in
+                        names.split_whitespace().filter_map(|name| state.path(name)).filter(|path| path.is_file())
+                    {
+                        walk.deeper(When::INSIDE, |walk| walk.makefile(&path, &state));
+                    }
+                }
+                let recipe = line.strip_prefix('\t').or_else(|| line.split_once(';').map(|(_, recipe)| recipe));
+                if let Some(recipe) = recipe {
+                    let recipe = recipe.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$");
+                    walk.deeper(When::INSIDE, |walk| walk.text(&recipe, &mut state.clone(), When::INSIDE));
+                }
+            }
+        });
+    }
+
+    /// Every file of the directories that are named.
+    fn all_in(&mut self, words: &[Field], state: &State<'a>) {
+        self.certain &= !words.contains(&None);
+        for word in words[1..].iter().flatten().filter(|word| !word.starts_with('-')) {
+            for path in self.places(word, state) {
+                self.whole_directory(&path, state);
+            }
+        }
+    }
+
+    fn whole_directory(&mut self, path: &Path, state: &State<'a>) {
+        let Some(follower) = self.follower.filter(|_| path.is_dir()) else { return };
+        let (files, whole) = follower.tree(path, &|_| true);
+        self.certain &= whole;
+        for file in files {
+            self.enter(&file, file.to_str(), &[], state);
+            self.files(Some(file), Naming::Runs);
+        }
+    }
+
+    /// `find … -exec`: the command that it runs, and what it could find.
+    fn found_files(&mut self, words: &[Field], state: &mut State<'a>) {
+        let runs = |word: &Field| {
+            matches!(word.as_deref(), Some("-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec"))
+        };
+        for at in (1..words.len()).filter(|at| runs(&words[*at])) {
+            let inner: Vec<Field> = words[at + 1..]
+                .iter()
+                .take_while(|word| !matches!(word.as_deref(), Some(";" | "+")))
+                .map(|word| word.clone().filter(|word| !word.contains("{}")))
+                .collect();
+            self.deeper(When::INSIDE, |walk| walk.run(&inner, None, &mut state.clone(), When::INSIDE));
+        }
+        let patterns: Vec<&str> = words
+            .windows(2)
+            .filter(|pair| matches!(pair[0].as_deref(), Some("-name" | "-iname" | "-path" | "-wholename")))
+            .filter_map(|pair| pair[1].as_deref())
+            .collect();
+        let Some(follower) = self.follower else { return };
+        let starts =
+            words[1..].iter().map_while(|word| word.as_deref()).take_while(|word| !word.starts_with(['-', '(', '!']));
+        let mut places: Vec<PathBuf> = starts.flat_map(|word| self.places(word, state)).collect();
+        if places.is_empty() {
+            places = self.places(".", state);
+        }
+        for place in places.into_iter().filter(|place| place.is_dir()) {
+            let place: PathBuf = place.components().collect();
+            if patterns.is_empty() {
+                self.likely(place);
+                continue;
+            }
+            // The ends of the patterns are enough: too much does no harm.
+            let fits = |path: &Path| {
+                patterns.iter().any(|pattern| {
+                    let end = pattern.rsplit(['*', '?', ']', '/']).next().unwrap_or_default();
+                    path.to_string_lossy().ends_with(end)
+                })
+            };
+            let (files, _) = follower.tree(&place, &fits);
+            files.into_iter().take(500).for_each(|file| self.likely(file));
+        }
+    }
+}
