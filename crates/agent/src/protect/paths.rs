@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
+use hookwright_hooks::CommandFiles;
 use hookwright_settings::Loaded;
 use hookwright_tools::{PathError, ToolKind, Workspace};
 use serde_json::{Map, Value};
@@ -38,9 +39,9 @@ impl Protected {
         let (root, paths) = (&loaded.project.root, &loaded.paths);
         let mut files: Vec<PathBuf> = loaded.files.iter().map(|file| file.path.clone()).collect();
         files.extend([&paths.system_settings, &paths.trusted_folders, &paths.trusted_hooks].map(Clone::clone));
-        let named = loaded.registry.hooks().iter().flat_map(|hook| loaded.files_of(hook).files);
+        let run = loaded.files_of_all(loaded.registry.hooks().iter().map(AsRef::as_ref));
         // A hook that names the project, or a folder in it, does not protect all of that.
-        files.extend(named.map(|file| file.path).filter(|path| !path.is_dir()));
+        files.extend(run.iter().flat_map(CommandFiles::paths).filter(|path| !path.is_dir()).map(Path::to_owned));
         let mut folders = vec![paths.user_dir.clone(), paths.home.join(FOLDERS[1]), paths.system_policies()];
         folders.extend(FOLDERS.map(|name| root.join(name)));
         folders.extend(policies.iter().map(|path| loaded.world.cwd.join(path)));

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::Naming;
 use super::follow::Content;
+use super::names::Passing;
 use super::node::is_node;
 use super::walk::{Walk, When};
 use crate::shell::{self, Field, Language, State};
@@ -153,7 +154,7 @@ impl<'a> Walk<'a> {
                 walk.around(follower.around(&directory, "kin", || follower.tree(&directory, &kin)));
             }
             walk.strings(&text, &directory, state);
-            walk.loose(&text, state);
+            walk.loose(&text, Passing::InAText, state);
         });
     }
 
@@ -210,7 +211,7 @@ impl<'a> Walk<'a> {
             },
             (_, Some(code), _) => {
                 self.certain = false;
-                self.loose(&code, state);
+                self.loose(&code, Passing::InAText, state);
             }
             (_, None, Some(path)) if follower.holds(path) && path.is_file() => {
                 let shown = path.display().to_string();

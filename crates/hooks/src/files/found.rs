@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::code::is_code;
 use super::follow::{Found, Surroundings};
+use super::names::Passing;
 use super::walk::{Walk, When};
 use super::{CommandFiles, NamedFile, Naming};
 use crate::shell;
@@ -120,7 +121,7 @@ impl<'a> Walk<'a> {
                         self.by_name(&path);
                         // A list of names, perhaps.
                         if let Some(text) = follower.text(&path).filter(|_| follower.holds(&path) && !is_code(&path)) {
-                            self.loose(&text, &self.base.clone());
+                            self.loose(&text, Passing::InAText, &self.base.clone());
                         }
                         self.files(Some(path), Naming::Mentions);
                     }

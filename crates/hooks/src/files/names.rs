@@ -10,6 +10,24 @@ use super::walk::Walk;
 use super::{Follower, Naming};
 use crate::shell::{Piece, State, Word};
 
+/// How a name is come by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passing {
+    /// It is an argument.
+    AsAWord,
+    /// It is what a command reads.
+    AsInput,
+    /// It is a part of a word that cannot be told.
+    InPart,
+    /// It stands somewhere in a text.
+    InAText,
+}
+
+/// Whether a name has a sign in it that somebody fills in, as `xargs -I{}` does.
+fn is_filled_in(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains(['{', '}', '@', '%', '?']))
+}
+
 impl<'a> Walk<'a> {
     /// A word that may be a file's name, or hold one: too much does no harm.
     pub(super) fn mention(&mut self, word: &str, state: &State<'a>) {
@@ -20,7 +38,7 @@ impl<'a> Walk<'a> {
             let looks_like_one = name.contains('/') && !name.contains("://") && !name.contains(char::is_whitespace);
             for path in self.places(name, state) {
                 if !name.is_empty() && (looks_like_one || self.kind(&path) == Kind::File) {
-                    self.named(path, state);
+                    self.named(path, Passing::AsAWord, state);
                 }
             }
         }
@@ -29,14 +47,14 @@ impl<'a> Walk<'a> {
         for part in parts {
             for path in self.places(part, state) {
                 if self.kind(&path) == Kind::File {
-                    self.named(path, state);
+                    self.named(path, Passing::AsAWord, state);
                 }
             }
         }
         let glued: Vec<PathBuf> = glued.map(|part| self.places(part, state)).unwrap_or_default();
         for path in glued {
             if self.kind(&path) != Kind::Nothing {
-                self.named(path, state);
+                self.named(path, Passing::InPart, state);
             }
         }
     }
@@ -52,22 +70,28 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A file or directory that is named in passing. A script's words are too many for all of them to count.
-    pub(super) fn named(&mut self, path: PathBuf, state: &State<'a>) {
+    /// A file or directory that is named in passing. Too many are for all of them to count.
+    pub(super) fn named(&mut self, path: PathBuf, passing: Passing, state: &State<'a>) {
         let Some(follower) = self.follower else { return self.files(Some(path), Naming::Mentions) };
         let (ours, kind) = (follower.holds(&path), follower.kind(&path));
-        if !self.nested || (ours && kind == Kind::File && is_code(&path)) {
+        let code = ours && kind == Kind::File && is_code(&path);
+        if code || (!self.nested && passing != Passing::InAText && passing != Passing::InPart) {
             self.files(Some(path.clone()), Naming::Mentions);
         }
         if ours && kind == Kind::File && self.is_script(&path) {
             self.enter(&path, path.to_str(), &[None], state);
         }
-        // A name that is filled in later: its directory is all that is known.
-        match path.parent() {
-            Some(parent) if kind == Kind::Nothing && follower.kind(parent) == Kind::Directory => {
-                self.likely(parent.to_owned());
-            }
-            _ => self.likely(path),
+        let counts = match (passing, kind) {
+            (Passing::AsAWord, Kind::Directory) | (_, Kind::Nothing) => false,
+            (Passing::AsAWord, Kind::File) => code || !self.nested,
+            (Passing::InAText, _) => code,
+            (Passing::InPart | Passing::AsInput, _) => true,
+        };
+        if counts {
+            self.likely(path);
+        } else if kind == Kind::Nothing && is_filled_in(&path) {
+            // Its directory is all that is known.
+            path.parent().into_iter().for_each(|parent| self.likely(parent.to_owned()));
         }
     }
 
@@ -87,14 +111,14 @@ impl<'a> Walk<'a> {
             for name in std::iter::once(inside).chain(inside.split([' ', ';', '=', ':', ','])) {
                 let name = name.trim_start_matches("./");
                 if !name.is_empty() && seen.insert(name.to_owned()) {
-                    self.known_name(name, directory, state);
+                    self.known_name(name, directory, Passing::InAText, state);
                 }
             }
         }
     }
 
     /// A name that counts if something of that name is there: beside the file, where the command runs, or in the root.
-    pub(super) fn known_name(&mut self, name: &str, directory: &Path, state: &State<'a>) {
+    pub(super) fn known_name(&mut self, name: &str, directory: &Path, passing: Passing, state: &State<'a>) {
         let Some(follower) = self.follower else { return };
         let first = name.trim_start_matches('/').split('/').next().unwrap_or_default();
         let from = [Some(directory), state.cwd.as_deref(), Some(follower.root())];
@@ -112,13 +136,13 @@ impl<'a> Walk<'a> {
                 from.join(name.trim_start_matches('/'))
             };
             if path != from && follower.holds(&path) && follower.kind(&path) != Kind::Nothing {
-                self.named(path, state);
+                self.named(path, passing, state);
             }
         }
     }
 
     /// A text that was not understood: whatever in it is the name of a file.
-    pub(super) fn loose(&mut self, text: &str, state: &State<'a>) {
+    pub(super) fn loose(&mut self, text: &str, passing: Passing, state: &State<'a>) {
         let Some(follower) = self.follower else { return };
         let root = follower.root().to_owned();
         let mut seen = HashSet::new();
@@ -126,12 +150,12 @@ impl<'a> Walk<'a> {
         for name in text.split(|char: char| !plain(char)) {
             let name = name.trim_start_matches("./").trim_matches('.');
             if !name.is_empty() && seen.insert(name) {
-                self.known_name(name, &root, state);
+                self.known_name(name, &root, passing, state);
             }
         }
         for place in self.went.clone() {
             text.split(|char: char| !plain(char)).filter(|name| !name.is_empty()).for_each(|name| {
-                self.known_name(name.trim_start_matches("./"), &place, state);
+                self.known_name(name.trim_start_matches("./"), &place, passing, state);
             });
         }
     }
@@ -141,11 +165,11 @@ impl<'a> Walk<'a> {
         let mut whole = String::new();
         spell_out(word, &mut whole);
         for text in alternatives(&whole) {
-            self.loose(&text, state);
+            self.loose(&text, Passing::InPart, state);
             // A directory in front of a pattern.
             let before = text.split(['*', '?', '[']).next().unwrap_or_default();
             let directory = before.rsplit_once('/').map(|(directory, _)| directory.to_owned());
-            directory.into_iter().for_each(|directory| self.loose(&directory, state));
+            directory.into_iter().for_each(|directory| self.loose(&directory, Passing::InPart, state));
         }
     }
 

@@ -43,6 +43,21 @@ pub(super) fn is_python(path: &Path) -> bool {
     matches!(extension(path), "py" | "pyc" | "pyw" | "so" | "pyd" | "pth" | "zip" | "egg")
 }
 
+/// The words of import statements, those that go on for several lines included.
+fn imported(text: &str) -> impl Iterator<Item = &str> {
+    let mut goes_on = false;
+    let mut open = 0_i32;
+    let lines = text.lines().filter(move |line| {
+        let counts = goes_on || open > 0 || identifiers(line).any(|word| matches!(word, "import" | "from"));
+        if counts {
+            open += line.chars().map(|char| i32::from(char == '(') - i32::from(char == ')')).sum::<i32>();
+        }
+        goes_on = counts && line.trim_end().ends_with('\\');
+        counts
+    });
+    lines.flat_map(identifiers)
+}
+
 impl<'a> Walk<'a> {
     /// Python code that finds its modules in a directory first.
     pub(super) fn python(&mut self, key: &str, text: &str, directory: &Path, state: &State<'a>) {
@@ -57,10 +72,12 @@ impl<'a> Walk<'a> {
             let mut left = 200;
             while let Some(text) = texts.pop() {
                 walk.certain &= !identifiers(&text).any(|word| PYTHON_DECIDES.contains(&word)) && left > 0;
-                walk.certain &= !text.contains("sys.path");
+                let looks_elsewhere = ["sys.path", "path.insert", "path.append", "addsitedir"];
+                let looks_elsewhere = looks_elsewhere.iter().any(|word| text.contains(word));
+                walk.certain &= !looks_elsewhere;
                 walk.strings(&text, directory, state);
                 // A directory that is named may be one to import from.
-                for (_, name) in literals(&text) {
+                for (_, name) in literals(&text).into_iter().filter(|_| looks_elsewhere) {
                     let places = [Some(directory), state.cwd.as_deref(), Some(follower.root())].into_iter().flatten();
                     for package in places.map(|from| from.join(name.trim_start_matches(['.', '/']))) {
                         if name.len() > 1 && follower.holds(&package) && follower.kind(&package) == Kind::Directory {
@@ -68,7 +85,7 @@ impl<'a> Walk<'a> {
                         }
                     }
                 }
-                for word in identifiers(&text) {
+                for word in imported(&text) {
                     if left == 0 || seen.contains(word) {
                         continue;
                     }

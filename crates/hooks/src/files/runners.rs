@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Naming;
+use super::names::Passing;
 use super::walk::{Walk, When, base_name};
 use crate::shell::{Field, State};
 
@@ -175,7 +176,7 @@ impl<'a> Walk<'a> {
     /// A file that tells a runner what to do: it counts, and so does every file that it names.
     fn told_by(&mut self, path: &Path, state: &State<'a>) {
         if let Some(text) = self.follower.and_then(|follower| follower.text(path)) {
-            self.loose(&text, state);
+            self.loose(&text, Passing::InAText, state);
         }
         self.by_name(path);
         self.files(Some(path.to_owned()), Naming::Runs);
@@ -292,7 +293,7 @@ impl<'a> Walk<'a> {
         let state = state.clone();
         self.behind(&format!("make {} {:?}", path.display(), state.cwd), |walk| {
             walk.certain = false;
-            walk.loose(&text, &state);
+            walk.loose(&text, Passing::InAText, &state);
             for line in text.replace("\\\n", " ").lines() {
                 if let Some(names) =
                     ["include ", "-include ", "sinclude "].iter().find_map(|word| line.trim().strip_prefix(word))

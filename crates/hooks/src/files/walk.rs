@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::follow::Content;
+use super::names::Passing;
 use super::{Around, Follower, NamedFile, Naming, Whereabouts};
 use crate::ready::{self, NotReady, Places};
 use crate::registry::CommandAction;
@@ -124,7 +125,7 @@ impl<'a> Walk<'a> {
         let script = shell::parse(text);
         if !script.certain {
             self.unsure(when);
-            self.loose(text, state);
+            self.loose(text, Passing::InAText, state);
         }
         self.deeper(when, |walk| walk.nodes(&script.nodes, state, when));
     }
@@ -216,7 +217,7 @@ impl<'a> Walk<'a> {
         let mut input = None;
         for redirection in command.redirections.iter().filter(|one| one.kind == RedirectionKind::Read) {
             input = shell::join(&redirection.target, state).and_then(|file| state.path(&file));
-            input.iter().for_each(|path| self.named(path.clone(), state));
+            input.iter().for_each(|path| self.named(path.clone(), Passing::AsInput, state));
         }
         for redirection in command.redirections.iter().filter(|one| one.kind == RedirectionKind::Text) {
             if let Some(text) = shell::join(&redirection.target, state).filter(|_| self.follower.is_some()) {

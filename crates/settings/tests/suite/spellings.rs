@@ -656,3 +656,27 @@ fn ordinary_scripts_are_certain_and_small() {
         assert_eq!(own, [Path::new(row.payload)], "{}", row.command);
     }
 }
+
+/// A hook that looks at the project's sources does not change with them.
+#[test]
+fn what_a_hook_works_on_is_no_part_of_it() {
+    let rows = [
+        row("npx eslint src", "src/a.js"),
+        row("cargo clippy --manifest-path src/Cargo.toml", "src/a.rs"),
+        row("docker run -v ./src:/src lint", "src/a.py"),
+        with("make lint", "src/a.js", &[("Makefile", "lint:\n\teslint src docs\n")]),
+        with("sh h/x.sh", "README.md", &[("h/x.sh", "grep -q x README.md && prettier src && eval \"$X\"\n")]),
+        with("python3 x.py", "src/a.py", &[("x.py", "for name in ['src', 'docs']:\n    print(name)  # src\n")]),
+        with("node x.js", "src/a.md", &[("x.js", "console.log('src', 'README.md');\n")]),
+    ];
+    for row in rows {
+        let place = lay_out(&row);
+        let path = place.project().join(row.payload);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "something").unwrap();
+        trust(&place);
+        fs::write(&path, "something else").unwrap();
+        let loaded = place.load();
+        assert!(loaded.reviews.is_empty(), "{}: {:?}", row.command, loaded.reviews[0].finding);
+    }
+}
