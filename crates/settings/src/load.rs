@@ -266,6 +266,21 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     loaded
 }
 
+/// What is wrong with a project's settings as settings, in a folder that is not trusted: what they would be told if they
+/// counted.
+pub fn check_untrusted(loaded: &Loaded, file: &Path) -> Vec<Diagnostic> {
+    let outer: Vec<LayerFile> =
+        [(Source::System, &loaded.paths.system_settings), (Source::User, &loaded.paths.user_settings)]
+            .into_iter()
+            .map(|(source, path)| LayerFile::read(source, path))
+            .chain([LayerFile::read(Source::Project, file)])
+            .collect();
+    let trees: Vec<Tree<'_>> = outer.iter().map(LayerFile::tree).collect();
+    let mut found = Findings::default();
+    merged(&trees, &Worlds::without_files(&loaded.own.world), &loaded.project.root, &mut found);
+    found.diagnostics.into_iter().filter(|wrong| wrong.file == *file).collect()
+}
+
 /// What the project's files would bring, trusted or not: read here, and nothing of it counts for that.
 fn offered(paths: &Paths, root: &Path, worlds: &Worlds, outer: &Map<String, serde_json::Value>) -> Vec<Offer> {
     let file = LayerFile::read(Source::Project, &paths.project_settings(root));

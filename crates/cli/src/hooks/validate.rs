@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hookwright_agent::session::unarmed_json;
 use hookwright_hooks::{Diagnostic, Layer, Severity, Source, declare};
-use hookwright_settings::{FileState, World, read_settings_file};
+use hookwright_settings::{FileState, World, check_untrusted, read_settings_file};
 use serde_json::json;
 
 use super::Toolbox;
@@ -47,7 +47,10 @@ fn check_layers(toolbox: &Toolbox) -> (Vec<PathBuf>, Vec<Diagnostic>) {
     for file in &toolbox.loaded.files {
         match file.state {
             FileState::Missing => continue,
-            FileState::Untrusted => diagnostics.extend(check_file(&file.path, file.source.clone())),
+            FileState::Untrusted => {
+                diagnostics.extend(check_file(&file.path, file.source.clone()));
+                diagnostics.extend(check_untrusted(&toolbox.loaded, &file.path));
+            }
             FileState::Loaded | FileState::Broken => {}
         }
         checked.push(file.path.clone());

@@ -76,6 +76,16 @@ fn every_loosening_setting_is_refused_with_its_place() {
 }
 
 #[test]
+fn what_would_be_refused_is_said_before_the_folder_is_trusted() {
+    let sandbox = sandbox().untrusted();
+    sandbox.settings(&json!({"telemetry": {"outfile": "/tmp/x"}, "security": {"folderTrust": {"enabled": false}}}));
+    let run = sandbox.run(&["hooks", "validate"]).exits(0);
+    for key in ["telemetry.outfile", "security.folderTrust.enabled"] {
+        assert!(run.stderr.contains(&format!("`{key}`")), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn a_project_does_not_leave_plan_mode() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"general": {"defaultApprovalMode": "plan"}}));
