@@ -68,10 +68,11 @@ pub(crate) fn start(command: &str, directory: &Path, ctx: &ToolContext) -> io::R
     let shell = find_shell(directory, ctx).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no shell"))?;
     let overrides = OVERRIDES.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
     let mut env = ctx.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).chain(overrides);
+    let (first, args) = arguments(&shell, command, shares.command_processes);
     let mut program = Program {
-        path: &shell,
-        name: shell.file_name().unwrap_or(OsStr::new("sh")),
-        args: &arguments(&shell, command, shares.command_processes),
+        path: first,
+        name: first.file_name().unwrap_or(OsStr::new("sh")),
+        args: &args,
         cwd: directory,
         directory: None,
         env: &mut env,
@@ -91,12 +92,16 @@ fn full(most: usize) -> io::Error {
     ))
 }
 
-/// What the shell is given. Where the system limits a user's processes, the command's own limit is lower.
-fn arguments(shell: &Path, command: &str, processes: Option<usize>) -> Vec<OsString> {
-    let Some(most) = processes else { return vec![OsString::from("-c"), OsString::from(command)] };
+/// What is started, and what it is given: the shell with the command. Where the system limits a user's processes, a first
+/// shell lowers that for the command; one that reads no startup file, which is for the other to do.
+fn arguments<'s>(shell: &'s Path, command: &str, processes: Option<usize>) -> (&'s Path, Vec<OsString>) {
+    let plain = Path::new("/bin/sh");
+    let Some(most) = processes.filter(|_| is_program(plain)) else {
+        return (shell, vec![OsString::from("-c"), OsString::from(command)]);
+    };
     // One of the two letters is this shell's.
     let limit = format!("ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null; exec \"$0\" -c \"$1\"");
-    vec![OsString::from("-c"), OsString::from(limit), shell.as_os_str().to_owned(), OsString::from(command)]
+    (plain, vec![OsString::from("-c"), OsString::from(limit), shell.as_os_str().to_owned(), OsString::from(command)])
 }
 
 fn find_shell(directory: &Path, ctx: &ToolContext) -> Option<PathBuf> {

@@ -275,16 +275,15 @@ fn a_directory_that_is_moved_away_takes_its_guards_along() {
         (".gemini/hooks/guard.sh", "true"),
         ("sh .gemini/hooks/guard.sh", "true"),
         ("$GEMINI_PROJECT_DIR/.gemini/hooks/guard.sh", "true"),
-        // Another project in its place, without guards: the session goes on in its own.
+        // Another project in its place, without guards, for long enough to be noticed: the session goes on in its own.
         (
             "\"$GEMINI_PROJECT_DIR\"/.gemini/hooks/guard.sh || exit 2",
-            "mkdir -p ../project/.gemini && echo {} > ../project/.gemini/settings.json",
+            "mkdir -p ../project/.gemini && echo {} > ../project/.gemini/settings.json && sleep 1.5",
         ),
     ] {
         let sandbox = guarded(command);
         let moved = sandbox.beside("moved");
-        // Long enough for a changed configuration to be noticed.
-        let run = command_then_write(&sandbox, &format!("mv ../project ../moved && {replaced} && sleep 1.5"));
+        let run = command_then_write(&sandbox, &format!("mv ../project ../moved && {replaced}"));
         has(&run.stderr, "never");
         assert!(!sandbox.has("denied.txt") && !moved.join("denied.txt").exists(), "{command}");
         let moved = moved.to_str().unwrap();
