@@ -29,9 +29,11 @@ impl Services {
         let (turn, over) = (scope.cancel.clone(), self.aside.over.clone());
         let cancel = over.child_token();
         let run = self.hooks.fire_aside(event, scope.turn_id.as_ref(), &cancel)?;
-        let events = HookEvents(self.events.clone());
+        let (events, guards) = (HookEvents(self.events.clone()), self.guards.clone());
         let (done, when_done) = oneshot::channel();
         let task = async move {
+            // What hooks run may be the agent's work, whether or not anybody waits for them.
+            let window = guards.hooks();
             let mut run = std::pin::pin!(run);
             let outcome = tokio::select! {
                 outcome = &mut run => outcome,
@@ -40,6 +42,7 @@ impl Services {
                     run.await
                 }
             };
+            drop(window);
             let warnings = if over.is_cancelled() { at_the_end(&outcome) } else { outcome.warnings };
             events.later(E::KIND, &outcome.messages, &warnings);
             // Mostly nobody waits.

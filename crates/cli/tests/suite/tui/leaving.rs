@@ -73,3 +73,38 @@ fn the_cursor_ends_up_below_everything() {
     terminal.is_restored();
     assert!(terminal.cursor_is_below_everything(), "{}", terminal.screen());
 }
+
+/// A project with one hook, whose script is this.
+fn with_hook(event: &str, script: &str) -> Sandbox {
+    let sandbox = sandbox();
+    let command = sandbox.script("hook.sh", script);
+    let hook = json!({"type": "command", "name": "watch", "command": command});
+    sandbox.settings(&json!({"hooks": {event: [{"hooks": [hook]}]}}));
+    sandbox
+}
+
+#[test]
+fn a_hook_that_still_notifies_holds_up_nothing_and_control_d_cancels_nothing() {
+    let sandbox = with_hook("Notification", "exec sleep 600");
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("call run_shell_command {\"command\": \"touch made\"}\r").sees("Allow once");
+    terminal.keys("y");
+    terminal.ready();
+    assert!(sandbox.has("made"), "the call did not wait");
+    terminal.keys("\x04");
+    assert_eq!(terminal.ends(), 0);
+    let told = terminal.raw_to_the_end();
+    let told = anstream::adapter::strip_str(&told).to_string();
+    assert!(!told.contains("ancelled"), "{told}");
+    assert!(told.contains("was still running at the end of the"), "{told}");
+}
+
+#[test]
+fn a_deny_holds_for_the_users_own_command() {
+    let sandbox = with_hook("BeforeTool", "case $(cat) in *'touch ran'*) echo 'not here' >&2; exit 2;; esac");
+    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
+    terminal.ready().keys("!touch ran\r").sees("Tool execution blocked: not here");
+    terminal.ready().keys("!touch other\r");
+    hookwright_testkit::wait_until("the command runs", || sandbox.has("other"));
+    assert!(!sandbox.has("ran"));
+}
