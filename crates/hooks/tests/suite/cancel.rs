@@ -182,13 +182,13 @@ fn zombies() -> Vec<u32> {
 async fn no_zombie_is_left_however_a_hook_ends() {
     let world = World::new();
     let hooks = json!([
-        command("ends", "exit 0"),
-        command("fails", "exit 3"),
-        command("dies", "kill -KILL $$"),
+        command("ends", "echo $$ >>pids; exit 0"),
+        command("fails", "echo $$ >>pids; exit 3"),
+        command("dies", "echo $$ >>pids; kill -KILL $$"),
         command("missing", "/no/such/program"),
-        command("leaves", "sleep 300 &"),
-        {"type": "command", "command": "sleep 300", "timeout": 100},
-        {"type": "command", "command": "trap '' TERM; while :; do sleep 1; done", "timeout": 100},
+        command("leaves", "echo $$ >>pids; sleep 300 &"),
+        {"type": "command", "command": "echo $$ >>pids; exec sleep 300", "timeout": 500},
+        {"type": "command", "command": "echo $$ >>pids; trap '' TERM; while :; do sleep 1; done", "timeout": 500},
     ]);
     let engine = world.hooks(EventKind::BeforeTool, hooks).limits(quick()).build();
     within(engine.fire(&tool_call())).await;
@@ -202,11 +202,13 @@ async fn no_zombie_is_left_however_a_hook_ends() {
     };
     within(engine.shutdown()).await;
     gone(dropped).await;
-    // Other tests' children pass through this state; one that stays was forgotten.
-    let seen = zombies();
+    // Not those of other tests, which may end with their runtime before they have asked for their children.
+    let own = std::fs::read_to_string(world.path("pids")).unwrap();
+    let own: Vec<u32> = own.lines().map(|pid| pid.parse().unwrap()).chain([dropped]).collect();
+    assert!(own.len() > 4, "{own:?}");
     eventually("every ended child is asked for", || {
         let now = zombies();
-        !seen.iter().any(|pid| now.contains(pid))
+        !own.iter().any(|pid| now.contains(pid))
     })
     .await;
 }
