@@ -55,7 +55,20 @@ pub(crate) fn offers(values: &Map<String, Value>, hooks: &[Hook], root: &Path, p
         offers.push(Offer { what, items: files.iter().map(named).collect() });
     }
     offers.retain(|offer| !offer.items.is_empty());
+    for offer in &mut offers {
+        offer.items =
+            std::mem::take(&mut offer.items).into_iter().map(|(item, mark)| (in_one_line(&item), mark)).collect();
+    }
     offers
+}
+
+/// The text with its control characters spelt out: nobody's name for something forges another line.
+fn in_one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() { out.extend(char.escape_default()) } else { out.push(char) }
+    }
+    out
 }
 
 fn hook(hook: &Hook) -> (String, String) {

@@ -51,6 +51,10 @@ pub(super) fn inside(program: &str, words: &[Field]) -> Vec<Inside> {
             ];
             code(has(&|word| marks.iter().any(|mark| word.starts_with(mark))))
         }
+        // What runs in a container may do so on what is mounted there.
+        "docker" | "podman" | "nerdctl" | "kubectl" => {
+            code(words[1..].iter().any(|word| matches!(word.as_deref(), Some("run" | "exec" | "create" | "debug"))))
+        }
         "rsync" | "nc" | "ncat" | "zip" | "sort" => {
             let marks = ["-e", "-c", "-TT", "--rsh", "--exec", "--sh-exec", "--unzip-command", "--compress-program"];
             code(has(&|word| marks.iter().any(|mark| word.starts_with(mark))))

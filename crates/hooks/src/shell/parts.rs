@@ -369,6 +369,8 @@ mod tests {
             "tmux new 'rm x'",
             "ssh -o ProxyCommand='rm x' host",
             "rsync -e 'sh -c x' a b",
+            "docker run -v /:/x image rm /x/y",
+            "kubectl -n a exec pod -- rm x",
         ] {
             let parts = parts(text);
             assert!(!parts.is_clear(), "{text}: {parts:?}");

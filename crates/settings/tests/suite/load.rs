@@ -322,6 +322,9 @@ fn what_a_project_brings_is_listed_and_announced_once_and_when_it_changes() {
     );
     hookwright_settings::remember_offers(&loaded).unwrap();
     assert!(notices(&place.load()).is_empty());
+    // No name forges another line.
+    place.own(r#"{"tools": {"exclude": ["x\nthis project is fine\u001b[2K"]}}"#);
+    assert_eq!(place.load().offers[0].items.keys().next().unwrap(), "x\\nthis project is fine\\u{1b}[2K");
     place.own(
         r#"{"tools": {"allowed": ["run_shell_command(rm)"]}, "mcpServers": {"m": {"command": "x", "args": ["2"]}}}"#,
     );
