@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
     Action, CommandFiles, Declared, Diagnostic, Hook, HookState, Layer, Places, Redaction, Registry, Source,
-    Surroundings, Unarmed, WhyUnarmed, declare, declare_document,
+    Surroundings, Unarmed, Whereabouts, WhyUnarmed, declare, declare_document,
 };
 use serde_json::Map;
 
@@ -157,7 +157,19 @@ impl Loaded {
         self.files.iter().cloned().chain(files_of_extensions(&self.extensions)).collect()
     }
 
-    /// The files that a hook runs, as far as that can be told.
+    /// The files that a hook's command itself names: what is the guard's own, rather than the project's code that it may
+    /// run, such as its tests.
+    pub fn named_by(&self, hook: &Hook) -> CommandFiles {
+        let root = &self.project.root;
+        let world = if env_file::is_own(&hook.source) { &self.own.world } else { &self.world };
+        let variable = |name: &str| trust::variable(hook, world, root, name);
+        match &hook.action {
+            Action::Command(command) => command.files(&Whereabouts { cwd: root, variable: &variable }),
+            Action::Function(_) => CommandFiles { certain: true, ..CommandFiles::default() },
+        }
+    }
+
+    /// The files that a hook runs, and that those run in turn, as far as that can be told: what trust in it extends to.
     pub fn files_of(&self, hook: &Hook) -> CommandFiles {
         self.files_of_all([hook]).pop().unwrap_or_default()
     }

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use hookwright_hooks::CommandFiles;
 use hookwright_settings::Loaded;
 use hookwright_tools::{PathError, ToolKind, Workspace};
 use serde_json::{Map, Value};
@@ -39,9 +38,9 @@ impl Protected {
         let (root, paths) = (&loaded.project.root, &loaded.paths);
         let mut files: Vec<PathBuf> = loaded.files.iter().map(|file| file.path.clone()).collect();
         files.extend([&paths.system_settings, &paths.trusted_folders, &paths.trusted_hooks].map(Clone::clone));
-        let run = loaded.files_of_all(loaded.registry.hooks().iter().map(AsRef::as_ref));
+        let named = loaded.registry.hooks().iter().flat_map(|hook| loaded.named_by(hook).files);
         // A hook that names the project, or a folder in it, does not protect all of that.
-        files.extend(run.iter().flat_map(CommandFiles::paths).filter(|path| !path.is_dir()).map(Path::to_owned));
+        files.extend(named.map(|file| file.path).filter(|path| !path.is_dir()));
         let mut folders = vec![paths.user_dir.clone(), paths.home.join(FOLDERS[1]), paths.system_policies()];
         folders.extend(FOLDERS.map(|name| root.join(name)));
         folders.extend(policies.iter().map(|path| loaded.world.cwd.join(path)));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hookwright_hooks::CommandFiles;
-use hookwright_settings::Loaded;
+use hookwright_settings::{HookReview, Loaded};
 
 use crate::policy::watched;
 
@@ -25,7 +25,12 @@ impl Watch {
         paths.push(loaded.paths.trusted_hooks.clone());
         paths.extend(loaded.extensions.iter().filter(|one| one.active).map(hookwright_settings::Extension::hooks_file));
         // A missing script that appears is news too, and so is one that changes.
-        let run = loaded.files_of_all(loaded.registry.hooks().iter().map(AsRef::as_ref));
+        let hooks = loaded.registry.hooks().iter().map(AsRef::as_ref);
+        let run = match loaded.settings.security.hook_review {
+            HookReview::Announce => hooks.map(|hook| loaded.named_by(hook)).collect(),
+            // Whatever changes of a hook must wait, down to the last script.
+            HookReview::Ask | HookReview::Block => loaded.files_of_all(hooks),
+        };
         paths.extend(run.iter().flat_map(CommandFiles::paths).map(Path::to_owned));
         Watch { files: paths.into_iter().map(|path| (path.clone(), look(&path))).collect() }
     }

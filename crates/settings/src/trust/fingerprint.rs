@@ -94,7 +94,7 @@ fn variables(env: &[(String, String)]) -> BTreeMap<String, String> {
 }
 
 /// The variables of a hook that runs in a project.
-fn variable(hook: &Hook, world: &World, project: &Path, name: &str) -> Option<OsString> {
+pub(crate) fn variable(hook: &Hook, world: &World, project: &Path, name: &str) -> Option<OsString> {
     let own = hook.env().iter().rev().find(|(key, _)| key == name);
     match (own, name) {
         (Some((_, value)), _) => Some(fill_variables(value, world).into_owned().into()),

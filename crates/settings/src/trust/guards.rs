@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::{CommandFiles, Hook, NamedFile, Naming};
+use hookwright_hooks::{Hook, NamedFile, Naming};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -14,8 +14,6 @@ use crate::paths::{GEMINI_DIR, hex};
 const LARGEST: u64 = 64 * 1024 * 1024;
 /// Longer texts are not kept to show what changed.
 const LONGEST_TEXT: usize = 64 * 1024;
-/// How many files beside a script are looked at.
-const MOST_AROUND: usize = 64;
 /// How many files are looked at where nobody can tell which of them a hook runs.
 const MOST_FILES: usize = 200;
 
@@ -80,8 +78,7 @@ impl Loaded {
         }
         add(GuardKind::Trust, paths.trusted_folders.clone());
         add(GuardKind::Trust, paths.trusted_hooks.clone());
-        let run = self.files_of_all(self.registry.hooks().iter().map(AsRef::as_ref));
-        run.into_iter().for_each(|files| found.extend(self.guards_among(files)));
+        self.registry.hooks().iter().for_each(|hook| found.extend(self.guard_files_of(hook)));
         found.sort_by(|one, other| one.1.cmp(&other.1).then(one.0.cmp(&other.0)));
         found.dedup_by(|later, first| later.1 == first.1);
         found.into_iter().map(|(kind, path)| GuardFile { path, kind }).collect()
@@ -89,18 +86,11 @@ impl Loaded {
 
     /// The files that a hook runs or names; where that cannot be told, what is likely to run as well.
     pub fn guard_files_of(&self, hook: &Hook) -> Vec<(GuardKind, PathBuf)> {
-        self.guards_among(self.files_of(hook))
-    }
-
-    fn guards_among(&self, files: CommandFiles) -> Vec<(GuardKind, PathBuf)> {
-        // A crowd of files beside a script would take too long to look at before and after every call.
-        let few = files.around.iter().filter(|around| around.files.len() <= MOST_AROUND);
-        let around: Vec<_> =
-            few.flat_map(|around| &around.files).map(|path| (GuardKind::Script, path.clone())).collect();
+        let files = self.named_by(hook);
         let kind = |how| if how == Naming::Mentions { GuardKind::Mentioned } else { GuardKind::Script };
         let counts = |file: &NamedFile| file.how != Naming::Mentions || is_likely_run(&file.path);
         let named = files.files.into_iter().filter(|file| !file.path.is_dir() && counts(file));
-        let mut found: Vec<_> = named.map(|file| (kind(file.how), file.path)).chain(around).collect();
+        let mut found: Vec<_> = named.map(|file| (kind(file.how), file.path)).collect();
         if !files.certain {
             let mut likely = Vec::new();
             all_files(&self.project.root.join(GEMINI_DIR), &mut likely);

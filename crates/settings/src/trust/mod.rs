@@ -9,7 +9,7 @@ mod hooks;
 mod ledger;
 mod record;
 
-pub(crate) use fingerprint::{Taker, exact_name};
+pub(crate) use fingerprint::{Taker, exact_name, variable};
 pub(crate) use folders::folder_trust;
 pub use folders::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
 pub use guards::{GuardFile, GuardKind, GuardLook, text_changes};
