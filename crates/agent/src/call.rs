@@ -256,8 +256,23 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// BeforeTool: may refuse, rewrite, or want the user asked.
+    /// BeforeTool: may refuse, rewrite, or want the user asked. What a hook changes under a name that the tool does not
+    /// declare is judged once more under the one that it does: guards look for that.
     async fn before_tool(&mut self) -> Result<Option<AskedBy>, Box<CallEnd>> {
+        const ROUNDS: usize = 3;
+        let mut asked_by = None;
+        for _ in 0..ROUNDS {
+            let (asked, names) = self.fire_before_tool().await?;
+            asked_by = asked.or(asked_by);
+            if names == Names::Declared {
+                return Ok(asked_by);
+            }
+        }
+        let message = format!("hooks keep changing the arguments of {}, so that nobody can judge them", self.name);
+        Err(Box::new(failure(ToolErrorKind::PolicyViolation, message)))
+    }
+
+    async fn fire_before_tool(&mut self) -> Result<(Option<AskedBy>, Names), Box<CallEnd>> {
         let event = BeforeTool {
             tool_name: Cow::Borrowed(&self.name),
             tool_input: Cow::Borrowed(&self.args),
@@ -296,8 +311,7 @@ impl<'a> Call<'a> {
             let words = "Tool execution blocked: hooks want the arguments redacted, and give none in their place";
             return Err(self.refuse(words.to_owned()));
         }
-        self.rewrite(changes)?;
-        Ok(asked_by)
+        Ok((asked_by, self.rewrite(changes)?))
     }
 
     /// Hooks want the model's own arguments kept nowhere: what is kept in their place.
@@ -326,21 +340,28 @@ impl<'a> Call<'a> {
     }
 
     /// Lays a hook's arguments over the model's; what does not fit the tool does not run.
-    fn rewrite(&mut self, changes: Option<Map<String, Value>>) -> Result<(), Box<CallEnd>> {
+    fn rewrite(&mut self, changes: Option<Map<String, Value>>) -> Result<Names, Box<CallEnd>> {
         let mut changes = changes.unwrap_or_default();
+        let given: Vec<String> = changes.keys().cloned().collect();
         let fits = canonical_arguments(&self.name, &mut changes);
+        let mut names = Names::Declared;
         for (key, value) in changes {
             if self.args.get(&key) != Some(&value) {
-                self.rewritten.push(key.clone());
+                if !given.contains(&key) {
+                    names = Names::Others;
+                }
+                if !self.rewritten.contains(&key) {
+                    self.rewritten.push(key.clone());
+                }
                 self.args.insert(key, value);
             }
         }
         if self.rewritten.is_empty() {
-            return Ok(());
+            return Ok(names);
         }
         self.decision = Some(CallDecision::Modify);
         match fits.and_then(|()| self.tools().check(&self.name, &Value::Object(self.args.clone()))) {
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(names),
             Err(problem) => {
                 let message = format!("hooks changed the arguments, and now they do not fit {}: {problem}", self.name);
                 Err(Box::new(failure(ToolErrorKind::InvalidToolParams, message)))
@@ -706,6 +727,15 @@ fn failure(kind: ToolErrorKind, message: String) -> CallEnd {
 fn stopped(reason: &str) -> CallEnd {
     let message = format!("Agent execution stopped by hook: {reason}");
     CallEnd { after: AfterCall::Stop(reason.to_owned()), ..failure(ToolErrorKind::StopExecution, message) }
+}
+
+/// Under which names hooks changed arguments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// Those that the tool declares.
+    Declared,
+    /// Others, which mean the same.
+    Others,
 }
 
 fn cancelled() -> CallEnd {

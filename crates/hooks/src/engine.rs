@@ -327,7 +327,16 @@ impl HookEngine {
 
 /// Merges what ran into the event's outcome.
 fn conclude<E: Event>(ran: Vec<Ran>) -> Outcome<E::Verdict> {
-    let (merged, conflicts) = merge(ran.iter().map(|one| (one.report.hook.as_str(), &one.report.answer)));
+    let (mut merged, conflicts) = merge(ran.iter().map(|one| (one.report.hook.as_str(), &one.report.answer)));
+    let guards: Vec<&Ran> = ran.iter().filter(|one| one.is_guards_no()).collect();
+    if !guards.is_empty() {
+        merged.answer.llm_response = None;
+        // A stop keeps the prompt, or the answer so far; a guard's no does not.
+        if merged.answer.stop && matches!(E::KIND, EventKind::BeforeAgent | EventKind::AfterModel) {
+            merged.answer.stop = false;
+            merged.decided_by = guards.iter().map(|one| one.report.hook.clone()).collect();
+        }
+    }
     let (mut messages, mut warnings) = (Vec::new(), Vec::new());
     for one in &ran {
         let (says, about) = one.words();

@@ -42,6 +42,8 @@ pub(crate) struct Ran {
     /// What it was given, where observers have yet to be told of its end.
     untold: Option<HookInput>,
     pub(crate) troubles: Vec<Trouble>,
+    /// Whether it is a guard's.
+    guard: bool,
     /// Its hook's place in the plan.
     at: usize,
     /// How many of the answers before it its input took in.
@@ -220,7 +222,7 @@ impl Firing {
                 (RunEnd::not_run(End::NotStarted { code: 126, message }), input)
             }
             Ok(input) if let Some(why) = self.plan.closed.get(&at) => {
-                let message = format!("it waits for your trust ({why})");
+                let message = format!("it waits for your trust ({why}); `/hooks trust` lets it run");
                 (RunEnd::not_run(End::NotStarted { code: 126, message }), input)
             }
             Ok(input) => {
@@ -258,7 +260,7 @@ impl Firing {
         if untold.is_none() {
             self.observers.iter().for_each(|observer| observer.finished(&report, &input));
         }
-        Ran { report, untold, troubles: reading.troubles, at, saw }
+        Ran { report, untold, troubles: reading.troubles, guard: hook.is_guard(), at, saw }
     }
 
     fn report(&self, hook: &Hook, id: RunId, input_bytes: usize, finished: RunEnd, reading: &mut Reading) -> RunReport {
@@ -290,6 +292,12 @@ impl Firing {
 }
 
 impl Ran {
+    /// Whether a guard says no and leaves it at that: then nobody else answers in its stead.
+    pub(crate) fn is_guards_no(&self) -> bool {
+        let answer = &self.report.answer;
+        self.guard && answer.decision == Some(Decision::Deny) && answer.llm_response.is_none()
+    }
+
     /// What it says, and what is said about it.
     pub(crate) fn words(&self) -> (Vec<Said>, Vec<Said>) {
         let said = |text: &str| Said {

@@ -2,8 +2,8 @@
 //! And their opposite: hooks that run beside their event.
 
 use hookwright_hooks::{
-    Answer, BeforeAgent, BeforeAgentVerdict, BeforeToolVerdict, Duty, EventKind, Hook, HookState, Source, SwitchError,
-    WhyUnarmed,
+    Answer, BeforeAgent, BeforeAgentVerdict, BeforeModel, BeforeModelVerdict, BeforeToolVerdict, Duty, EventKind, Hook,
+    HookState, LlmRequest, Purpose, SharedJson, Source, SwitchError, WhyUnarmed,
 };
 use serde_json::{Value, json};
 
@@ -87,7 +87,10 @@ async fn a_guard_that_waits_for_trust_says_no() {
     engine.update(|registry| registry.hold(|_| Some("new".to_owned())));
     assert!(matches!(engine.registry().entries().next().unwrap().1, HookState::Held { .. }));
     let outcome = within(engine.fire(&tool_call())).await;
-    assert_eq!(denied(&outcome), "hook guard could not start: it waits for your trust (new)");
+    assert_eq!(
+        denied(&outcome),
+        "hook guard could not start: it waits for your trust (new); `/hooks trust` lets it run"
+    );
     assert!(!world.path("ran").exists());
     assert_eq!(engine.unarmed()[0].why, WhyUnarmed::Held("new".into()));
     // An ordinary one is only left out.
@@ -269,13 +272,16 @@ async fn guards_that_keep_changing_each_others_calls_come_to_an_end_and_it_is_no
     assert!(denied(&outcome).contains("could not judge what other hooks keep changing"), "{:?}", outcome.verdict);
 }
 
+fn prompt(text: &'static str) -> BeforeAgent<'static> {
+    BeforeAgent { prompt: text.into(), attachments: Vec::new() }
+}
+
 #[tokio::test]
 async fn what_hooks_add_to_a_prompt_is_judged_too() {
     let world = World::new();
     let adds = says(json!({"hookSpecificOutput": {"additionalContext": "evil"}}));
     let engine = world.hooks(EventKind::BeforeAgent, json!([no_evil(), command("adder", &adds)])).build();
-    let event = BeforeAgent { prompt: "hello".into(), attachments: Vec::new() };
-    let outcome = within(engine.fire(&event)).await;
+    let outcome = within(engine.fire(&prompt("hello"))).await;
     assert_eq!(outcome.verdict, BeforeAgentVerdict::Deny { reason: "no evil".into() });
 }
 
@@ -401,4 +407,48 @@ async fn a_guard_that_a_cancel_ends_has_not_agreed() {
     })
     .await;
     assert_eq!(denied(&outcome), "the turn was cancelled before a guard had judged");
+}
+
+fn request() -> BeforeModel {
+    let request = json!({"model": "m", "messages": [{"role": "user", "content": "hello"}], "config": {}});
+    let request: LlmRequest = serde_json::from_value(request).unwrap();
+    BeforeModel { llm_request: SharedJson::of(&request), purpose: Purpose::Answer }
+}
+
+#[tokio::test]
+async fn a_rewritten_request_is_judged_too() {
+    let world = World::new();
+    let rewrite =
+        says(json!({"hookSpecificOutput": {"llm_request": {"messages": [{"role": "user", "content": "evil"}]}}}));
+    let engine = world.hooks(EventKind::BeforeModel, json!([no_evil(), command("rewriter", &rewrite)])).build();
+    let outcome = within(engine.fire(&request())).await;
+    assert_eq!(outcome.verdict, BeforeModelVerdict::Deny { reason: "no evil".into() });
+}
+
+#[tokio::test]
+async fn nobody_answers_for_the_model_where_a_guard_says_no() {
+    let world = World::new();
+    let answers = command("answers", &says(json!({"hookSpecificOutput": {"llm_response": {"text": "mine"}}})));
+    let no = json!({"type": "command", "name": "no", "command": "echo no >&2; exit 2", "guard": true});
+    let engine = world.hooks(EventKind::BeforeModel, json!([no, answers])).build();
+    let outcome = within(engine.fire(&request())).await;
+    assert_eq!(outcome.verdict, BeforeModelVerdict::Deny { reason: "no".into() });
+    // Its own answer is what it wants.
+    let both =
+        says(json!({"decision": "deny", "reason": "no", "hookSpecificOutput": {"llm_response": {"text": "mine"}}}));
+    let both = json!({"type": "command", "name": "both", "command": both, "guard": true});
+    let outcome = within(world.hooks(EventKind::BeforeModel, json!([both])).build().fire(&request())).await;
+    assert!(matches!(outcome.verdict, BeforeModelVerdict::Answer { .. }));
+}
+
+#[tokio::test]
+async fn a_stop_keeps_nothing_that_a_guard_denies() {
+    let world = World::new();
+    let stops = command("stops", &says(json!({"continue": false, "stopReason": "enough"})));
+    let engine = world.hooks(EventKind::BeforeAgent, json!([no_evil(), stops])).build();
+    let outcome = within(engine.fire(&prompt("evil"))).await;
+    assert_eq!(outcome.verdict, BeforeAgentVerdict::Deny { reason: "no evil".into() });
+    assert_eq!(outcome.merged.decided_by, ["no-evil"]);
+    let outcome = within(engine.fire(&prompt("hello"))).await;
+    assert_eq!(outcome.verdict, BeforeAgentVerdict::Stop { reason: "enough".into() });
 }

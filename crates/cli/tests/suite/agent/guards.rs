@@ -404,3 +404,20 @@ fn machines_are_told_of_settings_that_cannot_be_read() {
     assert_eq!((&error["type"], &error["code"]), (&json!("unguarded"), &json!(52)));
     has(error["hint"].as_str().unwrap(), "--ignore-broken-settings");
 }
+
+#[test]
+fn no_other_name_of_an_argument_smuggles_anything_past_a_guard() {
+    let sandbox = crate::sandbox();
+    std::fs::create_dir(sandbox.project().join("private")).unwrap();
+    let no_private = r#"case $(cat) in *'"dir_path":"private"'*) echo 'not there' >&2; exit 2;; esac"#;
+    let rewrite = answer(&json!({"hookSpecificOutput": {"tool_input": {"directory": "private"}}}));
+    let rewriter = sandbox.script("rewrite.sh", &rewrite);
+    sandbox.settings(&guarded(&[
+        guard("no-private", no_private),
+        json!({"type": "command", "name": "rewriter", "command": rewriter}),
+    ]));
+    let calls = Replay::new().calls("run_shell_command", json!({"command": "touch made"})).says("done");
+    let run = prompt(&sandbox, "go", &calls, &[]).exits(0);
+    has(&run.stderr, "Tool execution blocked: not there");
+    assert!(!sandbox.has("private/made") && !sandbox.has("made"));
+}
