@@ -217,7 +217,7 @@ fn ask_about_guards(changes: &[GuardChange]) -> io::Result<()> {
     say("The agent changed what your guards are made of:")?;
     for change in changes {
         say(&change.to_string())?;
-        change.diff.as_deref().map_or(Ok(()), |diff| say(&out::safe(diff)))?;
+        change.diff.as_deref().map_or(Ok(()), |diff| say(&out::spelled(diff)))?;
     }
     say(
         "trust: it counts from now on. Anything else: it stays distrusted, and hooks that depend on it deny what they can.",

@@ -97,5 +97,5 @@ pub(crate) fn diff_line(line: &str) -> Line {
         Some(b'@') => DIM,
         _ => PLAIN,
     };
-    Line::of(style, format!("    {line}")).hanging(6)
+    Line::of(style, format!("    {}", crate::out::spelled(line))).hanging(6)
 }
