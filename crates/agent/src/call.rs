@@ -530,6 +530,9 @@ impl<'a> Call<'a> {
             let _window = may_change.then(window);
             run_tool(tool, &args, &context).await
         };
+        if self.requested_by == RequestedBy::User && !tool.kind().is_harmless() {
+            self.services.guards.look();
+        }
         settle(self.services, self.scope).await;
         result
     }

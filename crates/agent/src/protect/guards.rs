@@ -334,7 +334,7 @@ impl Guards {
                 };
             let file =
                 hook.place.as_ref().map_or_else(|| "the settings".to_owned(), |place| state.shorten(&place.file));
-            state.declared.insert(Arc::as_ptr(hook) as usize, format!("it was {deed} {file}"));
+            state.declared.insert(address(hook), format!("it was {deed} {file}"));
         }
     }
 }
@@ -342,7 +342,7 @@ impl Guards {
 impl Sentry for Guards {
     fn challenge(&self, hook: &Arc<Hook>) -> Result<(), String> {
         let mut state = self.state();
-        let key = Arc::as_ptr(hook) as usize;
+        let key = address(hook);
         let Some(at) = state.places.get(&key).copied() else { return Ok(()) };
         let files = std::mem::take(&mut state.hooks[at].files);
         self.look_at(&mut state, files.iter().copied());
@@ -374,15 +374,20 @@ impl State {
     fn arm(&mut self, loaded: &Loaded, registry: &Registry) {
         let index: HashMap<&Path, usize> =
             self.files.iter().enumerate().map(|(at, watched)| (watched.file.path.as_path(), at)).collect();
+        // A registry is the configuration's own, with other states and what was added in code.
+        let of_hook: HashMap<usize, Vec<(GuardKind, PathBuf)>> =
+            loaded.registry.hooks().iter().map(address).zip(loaded.guard_files_by_hook()).collect();
         let armed = |hook: &Arc<Hook>| {
-            let own = loaded.guard_files_of(hook).into_iter().map(|(_, path)| path);
-            let settings = hook.place.as_ref().map(|place| place.file.to_path_buf());
-            let doubtful = settings.as_deref().and_then(|path| index.get(path).copied());
-            let files = own.chain(settings).filter_map(|path| index.get(path.as_path()).copied()).collect();
+            let known = of_hook.get(&address(hook)).cloned();
+            let own = known.unwrap_or_else(|| loaded.guard_files_of(hook));
+            let own = own.iter().map(|(_, path)| path.as_path());
+            let settings = hook.place.as_ref().map(|place| &*place.file);
+            let doubtful = settings.and_then(|path| index.get(path).copied());
+            let files = own.chain(settings).filter_map(|path| index.get(path).copied()).collect();
             Armed { hook: hook.clone(), files, doubtful: doubtful.filter(|at| self.files[*at].is_distrusted()) }
         };
         self.hooks = registry.hooks().iter().map(armed).collect();
-        self.places = self.hooks.iter().enumerate().map(|(at, one)| (Arc::as_ptr(&one.hook) as usize, at)).collect();
+        self.places = self.hooks.iter().enumerate().map(|(at, one)| (address(&one.hook), at)).collect();
         self.declared.clear();
     }
 
@@ -486,6 +491,11 @@ pub(crate) fn guard_files(loaded: &Loaded, policies: &[PathBuf], protected: &Pro
 /// Whether two names lead to one file, or would.
 fn is_same(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
+/// What tells a hook from all others that are there.
+fn address(hook: &Arc<Hook>) -> usize {
+    Arc::as_ptr(hook) as usize
 }
 
 /// What makes a hook the same one, whatever it does.

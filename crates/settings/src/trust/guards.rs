@@ -1,8 +1,9 @@
 //! What guards are made of, file by file, and what a file comes to. Who changed one, and what follows, is others' work.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::{Hook, NamedFile, Naming};
+use hookwright_hooks::{CommandFiles, Hook, NamedFile, Naming};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -78,23 +79,40 @@ impl Loaded {
         }
         add(GuardKind::Trust, paths.trusted_folders.clone());
         add(GuardKind::Trust, paths.trusted_hooks.clone());
-        self.registry.hooks().iter().for_each(|hook| found.extend(self.guard_files_of(hook)));
+        found.extend(self.guard_files_by_hook().into_iter().flatten());
         found.sort_by(|one, other| one.1.cmp(&other.1).then(one.0.cmp(&other.0)));
         found.dedup_by(|later, first| later.1 == first.1);
         found.into_iter().map(|(kind, path)| GuardFile { path, kind }).collect()
     }
 
-    /// The files that a hook runs or names; where that cannot be told, what is likely to run as well.
+    /// The files that each hook names, in the registry's order; where that cannot be told, what is likely to run as well.
+    pub fn guard_files_by_hook(&self) -> Vec<Vec<(GuardKind, PathBuf)>> {
+        let likely = OnceCell::new();
+        let hooks = self.registry.hooks().iter();
+        hooks.map(|hook| self.guards_among(self.named_by(hook), &likely)).collect()
+    }
+
+    /// The same for one hook, which need not be in the registry.
     pub fn guard_files_of(&self, hook: &Hook) -> Vec<(GuardKind, PathBuf)> {
-        let files = self.named_by(hook);
+        self.guards_among(self.named_by(hook), &OnceCell::new())
+    }
+
+    fn guards_among(&self, files: CommandFiles, likely: &OnceCell<Vec<PathBuf>>) -> Vec<(GuardKind, PathBuf)> {
         let kind = |how| if how == Naming::Mentions { GuardKind::Mentioned } else { GuardKind::Script };
         let counts = |file: &NamedFile| file.how != Naming::Mentions || is_likely_run(&file.path);
         let named = files.files.into_iter().filter(|file| !file.path.is_dir() && counts(file));
         let mut found: Vec<_> = named.map(|file| (kind(file.how), file.path)).collect();
         if !files.certain {
-            let mut likely = Vec::new();
-            all_files(&self.project.root.join(GEMINI_DIR), &mut likely);
-            found.extend(likely.into_iter().map(|path| (GuardKind::Script, path)));
+            let likely = likely.get_or_init(|| {
+                let mut likely = Vec::new();
+                all_files(&self.project.root.join(GEMINI_DIR), &mut likely);
+                // What only tells the model something runs nowhere.
+                let memory = &self.settings.context.file_names;
+                likely
+                    .retain(|path| !memory.iter().any(|name| path.file_name().is_some_and(|own| own == name.as_str())));
+                likely
+            });
+            found.extend(likely.iter().map(|path| (GuardKind::Script, path.clone())));
         }
         found
     }
@@ -111,9 +129,11 @@ fn is_likely_run(path: &Path) -> bool {
 }
 
 fn all_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    /// What programs leave behind, and what this one writes itself.
+    const LEFT_OUT: [&str; 4] = ["tmp", "node_modules", ".git", "hookwright"];
     let mut entries: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().collect();
     entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries.iter().filter(|entry| !["tmp", "node_modules"].iter().any(|name| entry.file_name() == *name)) {
+    for entry in entries.iter().filter(|entry| !LEFT_OUT.iter().any(|name| entry.file_name() == *name)) {
         match entry.file_type() {
             _ if found.len() >= MOST_FILES => return,
             Ok(kind) if kind.is_dir() => all_files(&entry.path(), found),

@@ -171,6 +171,30 @@ fn a_session_that_is_killed_leaves_word() {
 }
 
 #[test]
+fn a_guard_of_which_nobody_can_tell_what_it_runs_is_all_of_its_folder() {
+    for (root_is_home, change) in [(false, ": > .gemini/lib/rules.txt"), (true, "true")] {
+        let sandbox = crate::sandbox();
+        let root = if root_is_home { sandbox.home() } else { sandbox.project() };
+        std::fs::create_dir_all(root.join(".gemini/lib")).unwrap();
+        std::fs::write(root.join(".gemini/lib/rules.txt"), "forbidden").unwrap();
+        let hook = json!({"type": "command", "command": "eval \"$(date '+grep -q forbidden') && exit 2; exit 0\""});
+        let settings = json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}});
+        std::fs::write(root.join(".gemini/settings.json"), settings.to_string()).unwrap();
+        let replay = sandbox.replay(
+            &Replay::new()
+                .calls("save_memory", json!({"fact": "likes tea"}))
+                .calls("run_shell_command", shell(change))
+                .calls("run_shell_command", shell("echo forbidden > made"))
+                .says("ok"),
+        );
+        let mut command = sandbox.command(&["-p", "go", "-y", "--fake-responses", &replay]);
+        let ran = hookwright_testkit::finish(command.current_dir(&root).spawn().unwrap()).exits(0);
+        assert_eq!(ran.stderr.contains("while the agent worked"), !root_is_home, "{ran:#?}");
+        assert!(!root.join("made").exists());
+    }
+}
+
+#[test]
 fn an_event_that_cannot_be_denied_goes_on_without_its_changed_hook() {
     let sandbox = project(&[("SessionEnd", "*", "touch ended")]);
     let replay =
@@ -187,11 +211,11 @@ fn an_event_that_cannot_be_denied_goes_on_without_its_changed_hook() {
 fn what_the_agents_code_does_in_a_hook_is_noticed_too() {
     // The hook runs the project's tests, and the agent wrote those.
     let sandbox = project(&[
-        ("AfterTool", "write_file", "sh \"$GEMINI_PROJECT_DIR/t.sh\""),
+        ("AfterTool", "write_file", "ls | grep '[.]x$' | xargs -n1 sh"),
         ("BeforeTool", "run_shell_command", GUARD),
     ]);
     let replay = Replay::new()
-        .calls("write_file", json!({"file_path": "t.sh", "content": ": > .gemini/hooks/hook2.sh"}))
+        .calls("write_file", json!({"file_path": "t.x", "content": ": > .gemini/hooks/hook2.sh"}))
         .calls("run_shell_command", shell("echo forbidden > made"))
         .says("done");
     let ran = run(&sandbox, &replay, &[]).exits(0);

@@ -192,6 +192,9 @@ fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
     terminal.ready().keys(&change("third")).sees("echo 'third words'");
     terminal.keys("2");
     terminal.ready().keys(forbidden).sees("Tool execution blocked: third words");
+    // What the user's own command changes is the user's.
+    terminal.ready().keys("!sed -i 's/[a-z]* words/fourth words/' .gemini/hooks/guard.sh\r");
+    terminal.ready().keys(forbidden).sees("Tool execution blocked: fourth words");
     assert!(!sandbox.has("made"));
 }
 
