@@ -180,10 +180,11 @@ pub(crate) fn is_hook_context(part: &Part) -> bool {
     part.as_text().is_some_and(|text| text.starts_with("<hook_context>") && text.ends_with("</hook_context>"))
 }
 
+/// Brackets that a model may take for one.
+const BRACKETS: [&str; 7] = ["<", "\u{ff1c}", "\u{fe64}", "\u{2039}", "\\u003c", "\\u003C", "\\x3c"];
+
 /// Text that is no hook's, unable to pass for one: whatever looks like the mark loses its bracket.
 pub(crate) fn defuse(text: &str) -> Cow<'_, str> {
-    /// Brackets that a model may take for one.
-    const BRACKETS: [&str; 7] = ["<", "\u{ff1c}", "\u{fe64}", "\u{2039}", "\\u003c", "\\u003C", "\\x3c"];
     // Quick where there is nothing to find, which is nearly always.
     if !names_the_mark(text) {
         return Cow::Borrowed(text);
@@ -198,6 +199,26 @@ pub(crate) fn defuse(text: &str) -> Cow<'_, str> {
     }
     safe.push_str(rest);
     Cow::Owned(safe)
+}
+
+/// Adds a text to another. Each may be safe alone: a mark that begins in the one and ends in the other loses its bracket.
+pub(crate) fn join_safely(text: &mut String, more: &str) {
+    const FURTHEST: usize = 256;
+    let seam = text.len();
+    text.push_str(more);
+    let from = text.floor_char_boundary(seam.saturating_sub(FURTHEST));
+    let places = BRACKETS.iter().flat_map(|bracket| {
+        text[from..seam]
+            .match_indices(*bracket)
+            .map(|(at, bracket)| from + at..from + at + bracket.len())
+            .collect::<Vec<_>>()
+    });
+    let is_split = |place: &std::ops::Range<usize>| {
+        !begins_the_mark(&text[place.end..seam]) && begins_the_mark(&text[place.end..])
+    };
+    let mut split: Vec<_> = places.filter(is_split).collect();
+    split.sort_by_key(|place| std::cmp::Reverse(place.start));
+    split.into_iter().for_each(|place| text.replace_range(place, "&lt;"));
 }
 
 /// Whether the mark's name is anywhere in a text, however it is written.
@@ -331,6 +352,20 @@ mod tests {
         ] {
             assert!(matches!(defuse(harmless), Cow::Borrowed(_)) || defuse(harmless) == harmless, "{harmless}");
         }
+    }
+
+    #[test]
+    fn no_mark_is_put_together_from_two_texts() {
+        for (one, other) in
+            [("a <", "hook_context>"), ("<hook_", "context>"), ("x\u{ff1c} hook", "_context y"), ("<", "/hook_context")]
+        {
+            let mut text = one.to_owned();
+            join_safely(&mut text, other);
+            assert!(text.contains("&lt;") && defuse(&text) == text, "{text}");
+        }
+        let mut text = hook_context("a hook's");
+        join_safely(&mut text, " and a < b");
+        assert_eq!(text, format!("{} and a < b", hook_context("a hook's")));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::context::reader::{self, Hooked, Reader};
 use crate::event::{AgentEvent, TurnEnd};
 use crate::scope::Scope;
 use crate::services::Services;
-use crate::translate::defuse;
+use crate::translate::{defuse, join_safely};
 pub use error::CommandError;
 pub use escape::shell_escape;
 use file::NotRead;
@@ -165,7 +165,7 @@ struct Prompt(Vec<Part>);
 impl Prompt {
     fn text(&mut self, text: &str) {
         match self.0.last_mut() {
-            Some(Part { kind: PartKind::Text(last), .. }) => last.push_str(text),
+            Some(Part { kind: PartKind::Text(last), .. }) => join_safely(last, text),
             _ if text.is_empty() => {}
             _ => self.0.push(Part::text(text)),
         }
