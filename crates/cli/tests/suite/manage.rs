@@ -227,3 +227,52 @@ fn a_settings_file_that_is_a_pipe_or_a_device_is_reported_and_does_not_hang() {
     let run = sandbox.run(&["hooks", "list"]);
     assert!(run.stderr.contains("this is not a regular file"), "{run:#?}");
 }
+
+#[test]
+fn list_and_show_say_what_trust_extends_to() {
+    let sandbox = sandbox();
+    let command = sandbox.script("guard.sh", ". \"$(dirname \"$0\")/lib.sh\"");
+    sandbox.write(".gemini/hooks/lib.sh", "exit 0\n");
+    let hook = |name: &str, command: &str| json!({"type": "command", "name": name, "command": command});
+    let hooks = json!([hook("plain", &command), hook("far", "docker run guard")]);
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}}));
+    let listed = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    assert_eq!(listed[0]["files"], json!([".gemini/hooks/guard.sh", ".gemini/hooks/lib.sh"]));
+    assert_eq!((&listed[0]["files_certain"], &listed[1]["files_certain"]), (&json!(true), &json!(false)));
+    let run = sandbox.run(&["hooks", "list"]).exits(0);
+    assert!(run.stderr.contains("hook `far`: which files it runs can't be told"), "{}", run.stderr);
+    assert!(!run.stderr.contains("hook `plain`: which"), "{}", run.stderr);
+    let run = sandbox.run(&["hooks", "show", "plain"]).exits(0);
+    assert!(run.stdout.contains("runs         .gemini/hooks/lib.sh"), "{}", run.stdout);
+    assert!(sandbox.run(&["hooks", "show", "far"]).exits(0).stdout.contains("everything under .gemini/ counts"));
+}
+
+#[test]
+fn a_script_that_a_hook_sources_is_reviewed_and_the_review_says_what_changed() {
+    let sandbox = sandbox();
+    sandbox.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
+    let command = sandbox.script("guard.sh", ". \"${0%/*}/lib.sh\"");
+    sandbox.write(".gemini/hooks/lib.sh", "touch ran\n");
+    let hook = |timeout: u64| {
+        json!({"hooks": {"SessionStart": [{"hooks": [
+            {"type": "command", "name": "g", "command": command, "timeout": timeout}]}]}})
+    };
+    sandbox.settings(&hook(5000));
+    let fire = || {
+        sandbox.run_with_input(&["hooks", "fire", "SessionStart", "--input", "-"], r#"{"source": "startup"}"#).exits(0);
+        sandbox.has("ran")
+    };
+    assert!(!fire());
+    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    assert!(fire());
+    std::fs::remove_file(sandbox.project().join("ran")).unwrap();
+    sandbox.write(".gemini/hooks/lib.sh", "touch ran\ntouch stolen\n");
+    sandbox.settings(&hook(1));
+    assert!(!fire() && !sandbox.has("stolen"));
+    let run = sandbox.run(&["hooks", "trust"]).exits(0);
+    assert!(
+        run.stdout.contains("its timeout was `5000 ms`; .gemini/hooks/lib.sh changed (+1 -0 lines)"),
+        "{}",
+        run.stdout
+    );
+}

@@ -446,7 +446,8 @@ impl<'a> Walk<'a> {
         let Some(found) = self.search(program, state) else { return self.unsure(when) };
         let fit = match found {
             Ok(path) => {
-                let fit = if when.counts { self.check(&path, program, state) } else { Ok(()) };
+                let fit =
+                    if when.counts && self.follower.is_none() { self.check(&path, program, state) } else { Ok(()) };
                 let shown = if program.contains('/') { Some(program) } else { path.to_str() };
                 self.enter(&path, shown, args, state);
                 self.files(Some(path), Naming::Runs);

@@ -257,8 +257,9 @@ const BYTES: &str = "bytes:";
 
 /// How a file begins, for whoever follows it.
 fn read_start(path: &Path) -> Option<Vec<u8>> {
-    let (file, _) = hookwright_disk::open_regular(path, Links::Follow).ok()?;
-    let mut bytes = Vec::new();
+    let (file, found) = hookwright_disk::open_regular(path, Links::Follow).ok()?;
+    let expected = usize::try_from(found.len()).unwrap_or(usize::MAX).min(Follower::LONGEST);
+    let mut bytes = Vec::with_capacity(expected + 2);
     file.take(Follower::LONGEST as u64 + 1).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
