@@ -128,9 +128,10 @@ impl<'a> Walk<'a> {
 
     fn shell(&mut self, path: &Path, shown: &str, args: &[Field], text: &Rc<str>, state: &State<'a>) {
         let mut inner = state.of_child();
-        inner.script = Some(shown.to_owned());
+        // Most scripts ask neither for their name nor for what they were given, and are the same for everybody then.
+        let own_name = ["$0", "${0", "BASH_SOURCE"].iter().any(|word| text.contains(word));
+        inner.script = own_name.then(|| shown.to_owned());
         inner.reading = Some(shown.to_owned());
-        // Most scripts do not ask what they were given, and are the same for every hook then.
         let known = uses_parameters(text) && !args.contains(&None);
         inner.parameters = known.then(|| args.to_vec());
         let key = format!("sh {} {}", path.display(), inner.key());

@@ -346,7 +346,8 @@ fn all_files(directory: &Path, kept: Kept, seen: &mut HashSet<PathBuf>, found: &
     for entry in entries {
         let (path, name) = (entry.path(), entry.file_name());
         let inside = match kept {
-            Kept::AtTheTop if name == "settings.json" => continue,
+            // What git keeps of an extension that was cloned comes and goes.
+            Kept::AtTheTop if name == "settings.json" || name == ".git" => continue,
             Kept::AtTheTop if name == "tmp" => Kept::Programs,
             Kept::AtTheTop => Kept::All,
             inside => inside,
