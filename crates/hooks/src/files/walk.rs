@@ -280,12 +280,15 @@ impl<'a> Walk<'a> {
                 }
             }
             "export" | "readonly" | "local" | "declare" | "typeset" => {
+                // A name for another variable, a number, an array: not what it is set to.
+                let odd = |arg: &String| arg.starts_with('-') && arg.contains(['n', 'i', 'a', 'A', 'u', 'l', 'c']);
+                let odd = program != "export" && args.iter().flatten().any(odd);
                 for arg in args {
                     match arg.as_deref().map(|arg| arg.split_once('=').map_or((arg, None), |(a, b)| (a, Some(b)))) {
                         Some((name, value)) => {
                             if let Some(value) = value {
                                 self.variable(name, Some(value), state);
-                                state.set(name, Some(value.to_owned()));
+                                state.set(name, Some(value.to_owned()).filter(|_| !odd));
                             }
                             state.export(name);
                         }
