@@ -742,3 +742,24 @@ fn second_thoughts() {
         with("./a.sh", "d/x.sh", &[("a.sh", "export PATH=\"$PWD/d:$PATH\"\n./b.sh\n"), ("b.sh", "x.sh\n")]),
     ]);
 }
+
+#[test]
+fn second_thoughts_about_python() {
+    if !has("python3") {
+        return;
+    }
+    check(&[
+        row("python3 -c \"__import__('x')\"", "x.py"),
+        row("python3 -X utf8 -W ignore d/x.py", "d/x.py"),
+        row("python3 -c 'import importlib as i; i.import_module(\"d.x\")'", "d/x.py"),
+        with("python3 h/g.py", "h/b.py", &[("h/g.py", "import a, \\\n    b\n"), ("h/a.py", "")]),
+        with("python3 h/g.py", "h/p/b.py", &[("h/g.py", "from p import (\n    a,\n    b,\n)\n"), ("h/p/a.py", "")]),
+        with("python3 h/g.py", "h/b.py", &[("h/g.py", "if True: import b\n")]),
+        with("python3 h/g.py", "h/b.py", &[("h/g.py", "try:\n\timport b\nexcept ImportError: pass\n")]),
+        with("cd h && python3 -c 'from p.q import x'", "h/p/q/x.py", &[("h/p/f", "")]),
+        with("sh run.sh", "h/b.py", &[("run.sh", "python3 -m h.g\n"), ("h/g.py", "from . import b\n")]),
+        with("python3 h/g.py", "h/b.py", &[("h/g.py", "import runpy\nrunpy.run_module('b')\n")]),
+        with("python3 h/g.py", "h/b.py", &[("h/g.py", "import sys as s\ns.path.append('zzz')\nimport b\n")]),
+        with("env -C h python3 g.py", "h/b.py", &[("h/g.py", "import b\n")]),
+    ]);
+}
