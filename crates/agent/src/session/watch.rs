@@ -83,4 +83,32 @@ mod tests {
         assert!(found("cat >> ./log.jsonl 2>/dev/null").is_empty());
         assert_eq!(found("./guard.sh 2> ./log.txt ./more.sh"), ["guard.sh", "more.sh"]);
     }
+
+    #[test]
+    fn where_changes_must_wait_the_last_script_is_watched() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("home/.gemini")).unwrap();
+        std::fs::create_dir_all(root.join("p/.gemini")).unwrap();
+        std::fs::write(root.join("p/a.sh"), ". ./lib.sh\n").unwrap();
+        std::fs::write(root.join("p/lib.sh"), "true\n").unwrap();
+        let hooks = serde_json::json!([{"hooks": [{"type": "command", "command": "sh a.sh"}]}]);
+        let settings = serde_json::json!({"hooks": {"BeforeTool": hooks}}).to_string();
+        std::fs::write(root.join("p/.gemini/settings.json"), settings).unwrap();
+        for (review, watched) in [("block", true), ("ask", true), ("announce", false)] {
+            let user = serde_json::json!({"security": {"hooks": {"review": review}}}).to_string();
+            std::fs::write(root.join("home/.gemini/settings.json"), user).unwrap();
+            let env = vec![
+                ("HOME".into(), root.join("home").into_os_string()),
+                ("PATH".into(), "/usr/bin:/bin".into()),
+                ("GEMINI_CLI_TRUST_WORKSPACE".into(), "true".into()),
+            ];
+            let world = World::new(env, root.join("p"));
+            let loaded = load(&world, &LoadOptions { project: root.join("p"), ..LoadOptions::default() });
+            let mut watch = Watch::new(&loaded, &[]);
+            assert_eq!(watch.files.contains_key(&root.join("p/lib.sh")), watched, "{review}");
+            std::fs::write(root.join("p/lib.sh"), format!("true # {review}\n")).unwrap();
+            assert_eq!(watch.changed().contains(&root.join("p/lib.sh")), watched, "{review}");
+        }
+    }
 }
