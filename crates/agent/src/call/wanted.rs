@@ -7,7 +7,8 @@ use hookwright_hooks::RequestedBy;
 use hookwright_tools::{Tool, ToolErrorKind, ToolFailure, ToolResult, ToolSet};
 use serde_json::{Map, Value};
 
-use super::{AfterCall, Call, CallEnd, USER_SAYS_NO, see_through};
+use super::end::CallEnd;
+use super::{AfterCall, Call, USER_SAYS_NO, see_through};
 use crate::event::TurnEnd;
 use crate::scope::Scope;
 use crate::services::Services;
