@@ -1,5 +1,5 @@
-//! `docs/compatibility.md`: every row names tests that hold it, and they do. Not what the tests say: they stand where
-//! the behaviour is.
+//! The tables of `docs/compatibility.md` and `docs/security.md`: every row names tests that hold it, and they do. Not what
+//! the tests say: they stand where the behaviour is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,24 +17,9 @@ struct Program {
 }
 
 #[test]
-fn every_row_names_tests_that_pass() {
-    let rows = rows();
-    assert!(rows.len() > 30, "only {} rows were found", rows.len());
+fn every_difference_names_tests_that_pass() {
     let programs = programs();
-    let mut wanted: BTreeMap<usize, BTreeSet<&str>> = BTreeMap::new();
-    for (row, names) in &rows {
-        assert!(!names.is_empty(), "no test is named: {row}");
-        for name in names {
-            let is_it = |test: &&String| test.rsplit("::").next() == Some(name);
-            let found: Vec<_> = (programs.iter().enumerate())
-                .flat_map(|(at, program)| program.tests.iter().filter(is_it).map(move |test| (at, test.as_str())))
-                .collect();
-            assert!(!found.is_empty(), "there is no test {name}, or it is ignored: {row}");
-            for (at, test) in found {
-                wanted.entry(at).or_default().insert(test);
-            }
-        }
-    }
+    let wanted = wanted(&rows("compatibility.md", "pinned by"), &programs);
     std::thread::scope(|scope| {
         for (at, tests) in &wanted {
             scope.spawn(|| programs[*at].run(tests));
@@ -42,16 +27,57 @@ fn every_row_names_tests_that_pass() {
     });
 }
 
-/// The rows, and the tests that each names.
-fn rows() -> Vec<(String, Vec<String>)> {
-    let text = std::fs::read_to_string(root().join("docs/compatibility.md")).unwrap();
-    let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| what"));
-    let named = |row: &str| {
-        let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
-        assert_eq!(cells.len(), 5, "{row}");
-        cells[4].split('`').skip(1).step_by(2).map(str::to_owned).collect()
-    };
-    rows.map(|row| (row.to_owned(), named(row))).collect()
+/// They run with all others; here it counts that none is missing or left out.
+#[test]
+fn every_attack_names_tests_that_there_are() {
+    wanted(&rows("security.md", "test"), &programs());
+}
+
+/// The tests that rows name, by the program that they are in.
+fn wanted(rows: &[Row], programs: &[Program]) -> BTreeMap<usize, BTreeSet<String>> {
+    let mut wanted: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+    for Row { text, tests } in rows {
+        assert!(!tests.is_empty(), "no test is named: {text}");
+        for name in tests {
+            let is_it = |test: &&String| test.rsplit("::").next() == Some(name);
+            let found: Vec<_> = (programs.iter().enumerate())
+                .flat_map(|(at, program)| program.tests.iter().filter(is_it).map(move |test| (at, test)))
+                .collect();
+            assert!(!found.is_empty(), "there is no test {name}, or it is ignored: {text}");
+            for (at, test) in found {
+                wanted.entry(at).or_default().insert(test.clone());
+            }
+        }
+    }
+    wanted
+}
+
+/// A row of a table, and the tests that it names.
+struct Row {
+    text: String,
+    tests: Vec<String>,
+}
+
+/// The rows of a page's tables whose last column has this head.
+fn rows(page: &str, last: &str) -> Vec<Row> {
+    let text = std::fs::read_to_string(root().join("docs").join(page)).unwrap();
+    let mut columns = None;
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        match columns {
+            _ if !line.starts_with('|') => columns = None,
+            None => columns = Some((cells.len(), cells.last() == Some(&last))),
+            Some((count, true)) if line.starts_with("| ") => {
+                assert_eq!(cells.len(), count, "{line}");
+                let tests = cells[count - 1].split('`').skip(1).step_by(2).map(str::to_owned).collect();
+                rows.push(Row { text: line.to_owned(), tests });
+            }
+            Some(_) => {}
+        }
+    }
+    assert!(rows.len() > 20, "only {} rows were found in {page}", rows.len());
+    rows
 }
 
 /// All test programs of the workspace. They are built already where the whole workspace is tested.
@@ -87,7 +113,7 @@ impl Program {
         Some(Program { file: file.into(), folder, tests })
     }
 
-    fn run(&self, tests: &BTreeSet<&str>) {
+    fn run(&self, tests: &BTreeSet<String>) {
         let mut command = Command::new(&self.file);
         let run = command.arg("--exact").args(tests).current_dir(&self.folder).output().unwrap();
         let (said, trouble) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
