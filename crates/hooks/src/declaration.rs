@@ -1,7 +1,8 @@
 //! A hook's declaration, field by field, for whoever must tell whether it is still what a person agreed to. What its
 //! command leads to is `files.rs`.
 
-use crate::registry::{Action, Duty, FailureAction, Hook, OnError};
+use crate::hook::{Action, Duty, Hook};
+use crate::on_error::{FailureAction, OnError};
 
 /// One field of a declaration: its key in the settings, and its value in words.
 pub type DeclaredField = (&'static str, String);

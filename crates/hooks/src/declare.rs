@@ -16,9 +16,10 @@ use jsonc_parser::common::Ranged;
 use crate::diagnostic::{Diagnostic, SourceText};
 use crate::event::{EVENTS, EventKind, Subject};
 use crate::guard::{self, Lost, Required};
+use crate::hook::{Hook, Source};
 use crate::jsonc::{Document, last, lowercase_first};
 use crate::matcher::{Matcher, matches_everything, words};
-use crate::registry::{Hook, OnError, Source};
+use crate::on_error::OnError;
 use crate::tool_names::{canonical_tool_name, known_tools};
 use node::NodeReader;
 

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::event::EventKind;
-use crate::registry::{Hook, HookState, Registry, Source};
+use crate::hook::{Hook, Source};
+use crate::registry::{HookState, Registry};
 
 /// What became of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

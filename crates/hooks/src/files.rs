@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub use follow::Follower;
 pub(crate) use walk::{What, walk};
 
-use crate::registry::{Action, CommandAction};
+use crate::hook::{Action, CommandAction};
 
 /// Where a command would run, and with which variables.
 #[derive(Clone, Copy)]

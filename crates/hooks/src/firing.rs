@@ -9,11 +9,13 @@ use tracing::Instrument;
 
 use crate::answer::{self, Decision, End, Reading, Trouble};
 use crate::event::{EventKind, Power};
+use crate::hook::Hook;
 use crate::input::{Event, HookInput};
 use crate::observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
+use crate::on_error::FailureAction;
 use crate::outcome::Said;
 use crate::plan::{Plan, Planner};
-use crate::registry::{FailureAction, Hook, Registry};
+use crate::registry::Registry;
 use crate::run::{RunEnd, Runners};
 use crate::sentry::Sentry;
 use crate::spot::Spot;

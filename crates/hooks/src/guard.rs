@@ -8,8 +8,9 @@ use jsonc_parser::common::Ranged;
 
 use crate::diagnostic::{Diagnostic, Place, Severity, SourceText};
 use crate::event::EventKind;
+use crate::hook::{Duty, Hook, Source};
 use crate::ready::NotReady;
-use crate::registry::{Duty, Hook, HookState, Registry, Source};
+use crate::registry::{HookState, Registry};
 
 /// A hook that must be there: an entry of `hooksConfig.required`.
 #[derive(Clone, Debug, PartialEq, Eq)]

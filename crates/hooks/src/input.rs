@@ -1,10 +1,11 @@
 //! The eleven events as values: what each tells its hooks, how that becomes the JSON on a hook's stdin, and how a
 //! sequential plan hands one hook's changes to the next. What an answer does to the event is `outcome.rs`.
 
+mod encode;
+
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -13,8 +14,9 @@ use crate::event::EventKind;
 use crate::growing::GrowingText;
 use crate::merge::Merged;
 use crate::model_api::{LlmResponse, SharedJson};
-use crate::observe::Belongs;
 use crate::outcome;
+pub(crate) use encode::Base;
+pub use encode::HookInput;
 
 /// An event that can be fired: its kind, its input and the type of its verdict belong together.
 pub trait Event: Serialize + Clone + Send + Sync {
@@ -485,172 +487,5 @@ impl Event for Notification<'_> {
     }
     fn tool_use_id(&self) -> Option<&str> {
         self.tool_use_id.as_deref()
-    }
-}
-
-/// The fields every hook receives ahead of its event's own.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Base<'a> {
-    session_id: &'a str,
-    transcript_path: Cow<'a, str>,
-    cwd: Cow<'a, str>,
-    hook_event_name: EventKind,
-    timestamp: String,
-    /// The turn, for events within one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    turn_id: Option<&'a str>,
-}
-
-/// The JSON for a hook's stdin, in pieces so that a shared field is never copied.
-#[derive(Clone, Debug, Default)]
-pub struct HookInput {
-    pieces: Vec<Bytes>,
-}
-
-impl HookInput {
-    /// Encodes an event of a session.
-    pub(crate) fn encode<E: Event>(event: &E, session: &Session, belongs: &Belongs) -> Result<Self, String> {
-        Self::try_encode(event, session, belongs)
-            .map_err(|error| format!("its input could not be written as JSON: {error}"))
-    }
-
-    fn try_encode<E: Event>(event: &E, session: &Session, belongs: &Belongs) -> Result<Self, serde_json::Error> {
-        let base = Base {
-            session_id: &session.id,
-            transcript_path: session.transcript_path.to_string_lossy(),
-            cwd: session.cwd.to_string_lossy(),
-            hook_event_name: E::KIND,
-            timestamp: format!("{:.3}", jiff::Timestamp::now()),
-            turn_id: belongs.turn_id.as_deref(),
-        };
-        let mut head = serde_json::to_vec(&base)?;
-        head.pop();
-        let mut pieces = Vec::with_capacity(3);
-        if let Some((name, value)) = event.shared_field() {
-            head.extend_from_slice(format!(",\"{name}\":").as_bytes());
-            pieces.push(Bytes::from(std::mem::take(&mut head)));
-            pieces.push(value.bytes().clone());
-        }
-        // The event's own object is written behind the base's; its opening brace becomes the comma between them.
-        let seam = head.len();
-        serde_json::to_writer(&mut head, event)?;
-        if head[seam..] == *b"{}" {
-            head.remove(seam);
-        } else {
-            head[seam] = b',';
-        }
-        if let Some((name, text)) = event.growing_field() {
-            head.pop();
-            head.extend_from_slice(format!(",\"{name}\":\"").as_bytes());
-            pieces.push(Bytes::from(std::mem::replace(&mut head, b"\"}".to_vec())));
-            pieces.extend(text.pieces().iter().cloned());
-        }
-        pieces.push(Bytes::from(head));
-        Ok(HookInput { pieces })
-    }
-
-    /// The pieces, in order.
-    pub fn pieces(&self) -> &[Bytes] {
-        &self.pieces
-    }
-
-    /// The length in bytes.
-    pub fn len(&self) -> usize {
-        self.pieces.iter().map(Bytes::len).sum()
-    }
-
-    /// Whether there is nothing to send.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The beginning of the text, of at most so many bytes: for people, who read no more.
-    pub fn beginning(&self, most: usize) -> String {
-        let mut kept = Vec::with_capacity(most.min(self.len()));
-        for piece in &self.pieces {
-            kept.extend_from_slice(&piece[..piece.len().min(most - kept.len())]);
-        }
-        let whole = kept.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-        whole.to_owned()
-    }
-
-    /// The whole text, copied together: for logs and for hooks in code.
-    pub fn to_json(&self) -> String {
-        String::from_utf8_lossy(&self.pieces.concat()).into_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model_api::LlmRequest;
-
-    fn session() -> Session {
-        Session { id: "s1".into(), cwd: "/p".into(), transcript_path: "/t".into(), ..Session::default() }
-    }
-
-    #[test]
-    fn base_fields_come_first_and_own_fields_follow() {
-        let event = BeforeAgent { prompt: "hi \"you\"".into(), attachments: Vec::new() };
-        let json = HookInput::encode(&event, &session(), &Belongs::default()).unwrap().to_json();
-        let value: Map<String, Value> = serde_json::from_str(&json).unwrap();
-        let keys: Vec<_> = value.keys().map(String::as_str).collect();
-        assert_eq!(keys, ["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "prompt"]);
-        let stamp = value["timestamp"].as_str().unwrap();
-        assert_eq!((stamp.len(), stamp.as_bytes()[19], stamp.as_bytes()[23]), (24, b'.', b'Z'));
-    }
-
-    #[test]
-    fn a_shared_field_is_not_copied() {
-        let shared = SharedJson::of(&LlmRequest { model: "m".into(), ..LlmRequest::default() });
-        let event = BeforeModel { llm_request: shared.clone(), purpose: Purpose::Answer };
-        let input = HookInput::encode(&event, &session(), &Belongs::default()).unwrap();
-        assert_eq!(input.pieces()[1].as_ptr(), shared.bytes().as_ptr());
-        let value: Value = serde_json::from_str(&input.to_json()).unwrap();
-        assert_eq!(value["llm_request"]["model"], "m");
-    }
-
-    #[test]
-    fn a_growing_text_stands_last_and_is_whole() {
-        let mut full_content = GrowingText::default();
-        ["one \"", "\u{1F600}\n", ""].iter().for_each(|piece| full_content.push(piece));
-        let event = AfterModel {
-            llm_request: SharedJson::of(&LlmRequest::default()),
-            llm_response: Cow::Owned(LlmResponse::from_text("x")),
-            thoughts: "".into(),
-            code: "".into(),
-            citations: "".into(),
-            purpose: Purpose::Answer,
-            content: "x".into(),
-            full_content,
-        };
-        let belongs = Belongs { turn_id: Some("t1".into()), ..Belongs::default() };
-        let input = HookInput::encode(&event, &session(), &belongs).unwrap();
-        let value: Map<String, Value> = serde_json::from_str(&input.to_json()).unwrap();
-        assert_eq!(value["full_content"], "one \"\u{1F600}\n");
-        let keys: Vec<_> = value.keys().map(String::as_str).collect();
-        assert_eq!(keys[5..], ["turn_id", "llm_request", "llm_response", "purpose", "content", "full_content"]);
-    }
-
-    #[test]
-    fn the_beginning_is_cut_between_characters() {
-        let event = BeforeAgent { prompt: "ééééé".into(), attachments: Vec::new() };
-        let input = HookInput::encode(&event, &session(), &Belongs::default()).unwrap();
-        let whole = input.to_json();
-        for most in 0..whole.len() + 2 {
-            let beginning = input.beginning(most);
-            assert!(
-                whole.starts_with(&beginning)
-                    && beginning.len() <= most
-                    && beginning.len() + 1 >= most.min(whole.len())
-            );
-        }
-    }
-
-    #[test]
-    fn any_event_names_the_field_that_is_missing() {
-        let error = AnyEvent::from_fields(EventKind::BeforeTool, Map::new()).unwrap_err();
-        assert!(error.to_string().contains("tool_name"), "{error}");
     }
 }

@@ -55,12 +55,14 @@ mod files;
 mod firing;
 mod growing;
 mod guard;
+mod hook;
 mod input;
 pub mod jsonc;
 mod matcher;
 pub mod merge;
 mod model_api;
 mod observe;
+mod on_error;
 mod outcome;
 mod pattern;
 mod plan;
@@ -86,6 +88,7 @@ pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
 pub use files::{Around, CommandFiles, Fingerprinted, Follower, NamedFile, Naming, Whereabouts};
 pub use growing::GrowingText;
 pub use guard::{Lost, Required, Unarmed, WhyUnarmed};
+pub use hook::{Action, CommandAction, Duty, Hook, HookFunction, Source};
 pub use input::*;
 pub use matcher::Matcher;
 pub use merge::{Conflict, Merged};
@@ -94,14 +97,13 @@ pub use model_api::{
     ToolMode,
 };
 pub use observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
+pub use on_error::{FailureAction, OnError};
 pub use outcome::*;
 pub use pattern::{Found, Pattern, Search};
 pub use plan::{Plan, Planner};
 pub use ready::NotReady;
 pub use redact::{Redaction, looks_like_a_key};
-pub use registry::{
-    Action, CommandAction, Duty, FailureAction, Hook, HookFunction, HookState, OnError, Registry, Source, SwitchError,
-};
+pub use registry::{HookState, Registry, SwitchError};
 pub use run::{Limits, Places, Surroundings};
 pub use sentry::Sentry;
 pub use tool_names::{canonical_tool_name, known_tools};

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::answer::{Answer, Captured, Decision, End};
 use crate::event::EventKind;
+use crate::hook::Source;
 use crate::input::HookInput;
 use crate::outcome::Said;
-use crate::registry::Source;
 
 /// Hears of every hook run. Called on the engine's tasks: be quick, and never block.
 pub trait Observer: Send + Sync {

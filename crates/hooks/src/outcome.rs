@@ -4,10 +4,10 @@
 use serde_json::{Map, Value};
 
 use crate::answer::Decision;
+use crate::hook::Source;
 use crate::merge::Merged;
 use crate::model_api::{LlmRequestPatch, LlmResponse, ToolConfig};
 use crate::observe::RunReport;
-use crate::registry::Source;
 
 /// Everything that came of firing one event.
 #[derive(Clone, Debug)]

@@ -6,10 +6,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::event::{EventKind, Power};
+use crate::hook::{Hook, Source};
 use crate::matcher::Matcher;
 use crate::pattern::Pattern;
 use crate::prefilter::Prefilter;
-use crate::registry::{Hook, HookState, Registry, Source};
+use crate::registry::{HookState, Registry};
 use crate::tool_names::other_names;
 
 /// The hooks that one event runs.

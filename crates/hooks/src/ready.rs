@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::files::{self, What, Whereabouts};
-use crate::registry::CommandAction;
+use crate::hook::CommandAction;
 
 /// Why a command could not start, as a shell would have it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::event::{EVENTS, EventKind, Power, Subject};
 use crate::input;
 use crate::model_api::{LlmRequestPatch, LlmResponse, ToolConfig};
-use crate::registry::FailureAction;
+use crate::on_error::FailureAction;
 
 /// A group of hooks and when they run.
 #[derive(JsonSchema)]
@@ -252,7 +252,7 @@ fn take_object(schema: &Value, key: &str) -> Map<String, Value> {
 mod tests {
     use super::*;
     use crate::declare::{Layer, declare};
-    use crate::registry::Source;
+    use crate::hook::Source;
 
     /// The schema and the reader must know the same keys, or one of them lies.
     #[test]

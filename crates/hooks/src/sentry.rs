@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::registry::Hook;
+use crate::hook::Hook;
 
 /// Knows whether a hook may still run.
 pub trait Sentry: Send + Sync {

@@ -8,8 +8,9 @@ use jsonc_parser::common::Ranged;
 use super::node::NodeReader;
 use super::{Common, Layer};
 use crate::event::{EventKind, Power};
+use crate::hook::{Action, CommandAction, Duty, Hook, Source};
 use crate::jsonc::{kind_of, last};
-use crate::registry::{Action, CommandAction, Duty, FailureAction, Hook, OnError, Source};
+use crate::on_error::{FailureAction, OnError};
 use crate::run::words::Invocation;
 
 /// The keys of a hook.

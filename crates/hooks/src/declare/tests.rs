@@ -1,7 +1,7 @@
 //! Every kind of mistake, what is said about it, and what still loads beside it.
 
 use super::*;
-use crate::registry::FailureAction;
+use crate::on_error::FailureAction;
 use insta::assert_snapshot;
 use std::time::Duration;
 
@@ -112,7 +112,7 @@ fn a_good_file_loads_without_a_word() {
     assert_eq!((hook.on_error.timeout, hook.on_error.exit), (Some(FailureAction::Block), Some(FailureAction::Ask)));
     assert_eq!((hook.on_error.spawn, hook.locked), (None, false));
     assert_eq!(hook.place.as_ref().map(ToString::to_string).as_deref(), Some("settings.json:9:9"));
-    let crate::registry::Action::Command(action) = &hook.action else { panic!("a command") };
+    let crate::hook::Action::Command(action) = &hook.action else { panic!("a command") };
     let env: Vec<_> = action.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     assert_eq!(env, ["A=1", "B=2", "C=true"]);
     assert_eq!(declared.hooks[1].timeout, Hook::DEFAULT_TIMEOUT);
@@ -437,7 +437,7 @@ fn optional_fields_of_the_wrong_type_cost_only_themselves() {
     let (declared, said) = odd_hook(
         r#"{ "type": "command", "name": "odd", "command": "x", "env": { "A": null, "B=C": "1", "": "2", "D": "3" } }"#,
     );
-    let crate::registry::Action::Command(action) = &declared.hooks[1].action else { panic!("a command") };
+    let crate::hook::Action::Command(action) = &declared.hooks[1].action else { panic!("a command") };
     assert_eq!(action.env, [("D".to_owned(), "3".to_owned())]);
     assert_snapshot!(said, @"
     settings.json:5:85: error: `env.A` should be a string, not null; expected a string

@@ -11,9 +11,9 @@ use super::words::{Invocation, SESSION_VARIABLES};
 use super::{RunEnd, Runner, lookup};
 use crate::answer::{Captured, End};
 use crate::files::Whereabouts;
+use crate::hook::CommandAction;
 use crate::input::{HookInput, Session};
 use crate::ready::{self, NotReady, Places};
-use crate::registry::CommandAction;
 use crate::spot::Spot;
 
 /// Where programs are looked for if the environment does not say.

@@ -14,9 +14,9 @@ use hookwright_process::Groups;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, Captured, End};
+use crate::hook::{Action, Hook, HookFunction, Source};
 use crate::input::HookInput;
 use crate::ready::{self, NotReady};
-use crate::registry::{Action, Hook, HookFunction, Source};
 use crate::spot::Spot;
 use queue::Queue;
 

@@ -1,0 +1,223 @@
+//! One hook as a value: where it was declared, when it runs, what runs. Whether it runs at all is `registry.rs`.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::answer::Answer;
+use crate::diagnostic::Place;
+use crate::event::{EventKind, Subject};
+use crate::input::HookInput;
+use crate::matcher::Matcher;
+use crate::on_error::OnError;
+use crate::run::words::Invocation;
+use crate::tool_names::known_tools;
+
+/// Where a hook was declared, highest precedence first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// By the embedding program, in code.
+    Runtime,
+    /// The project's settings.
+    Project,
+    /// The user's settings.
+    User,
+    /// The machine's settings.
+    System,
+    /// An extension of that name.
+    Extension(String),
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Runtime => f.pad("runtime"),
+            Source::Project => f.pad("project"),
+            Source::User => f.pad("user"),
+            Source::System => f.pad("system"),
+            Source::Extension(name) => f.pad(&format!("extension {name}")),
+        }
+    }
+}
+
+/// What is expected of a hook.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Duty {
+    /// It says what it has to say.
+    #[default]
+    Ordinary,
+    /// It runs beside its event and decides nothing.
+    Beside,
+    /// It must be awake: every failure of it blocks, whatever `onError` says.
+    Guard,
+}
+
+/// One hook.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    /// The event it runs on.
+    pub event: EventKind,
+    /// Where it was declared.
+    pub source: Source,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// When it runs.
+    pub matcher: Matcher,
+    /// The matcher as written.
+    pub matcher_text: Option<String>,
+    /// Whether its definition asks for a sequential plan.
+    pub sequential: bool,
+    /// What runs.
+    pub action: Action,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// What counts when it fails.
+    pub on_error: OnError,
+    /// Whether no other layer may switch it off (system hooks only).
+    pub locked: bool,
+    /// What is expected of it, as declared.
+    pub duty: Duty,
+    /// Whether a layer requires it by name, which makes it a guard; the registry sees to that.
+    pub required: bool,
+    /// Whether its own declaration leaves it on.
+    pub enabled: bool,
+    /// Where it stands, for hooks from files.
+    pub place: Option<Place>,
+}
+
+impl Hook {
+    /// How long a hook may take where nothing else is said.
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+    /// A hook in code that runs every time its event fires; set other fields afterwards.
+    pub fn in_code<F, Fut>(event: EventKind, name: impl Into<String>, function: F) -> Self
+    where
+        F: Fn(HookInput) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Answer, String>> + Send + 'static,
+    {
+        Hook {
+            event,
+            source: Source::Runtime,
+            name: Some(name.into()),
+            description: None,
+            matcher: Matcher::All,
+            matcher_text: None,
+            sequential: false,
+            action: Action::Function(HookFunction::new(function)),
+            timeout: Hook::DEFAULT_TIMEOUT,
+            on_error: OnError::default(),
+            locked: false,
+            duty: Duty::Ordinary,
+            required: false,
+            enabled: true,
+            place: None,
+        }
+    }
+
+    /// Whether it must be awake.
+    pub fn is_guard(&self) -> bool {
+        self.required || self.duty == Duty::Guard
+    }
+
+    /// Whether its event does not wait for it. A guard is always waited for.
+    pub fn runs_beside(&self) -> bool {
+        self.duty == Duty::Beside && !self.required
+    }
+
+    /// Whether no layer but its own has a say in it.
+    pub(crate) fn is_protected(&self) -> bool {
+        self.locked || self.is_guard()
+    }
+
+    /// Whether its matcher can match anything that is known: the built-in tools, tools of MCP servers, the values that
+    /// the event's field can have.
+    pub fn can_match(&self) -> bool {
+        let text = self.matcher_text.as_deref().unwrap_or_default();
+        match self.event.info().subject {
+            _ if matches!(self.matcher, Matcher::All) => true,
+            Subject::Nothing => true,
+            Subject::Field { values, .. } => values.iter().any(|value| self.matcher.matches(value)),
+            Subject::ToolName => text.contains("mcp") || known_tools().any(|tool| self.matcher.matches(tool)),
+        }
+    }
+
+    /// The hook's identity: its name, else its command.
+    pub fn id(&self) -> &str {
+        match (&self.name, &self.action) {
+            (Some(name), _) => name,
+            (None, Action::Command(command)) => &command.command,
+            (None, Action::Function(_)) => "unnamed",
+        }
+    }
+
+    /// The command as written, for command hooks.
+    pub fn command(&self) -> Option<&str> {
+        match &self.action {
+            Action::Command(command) => Some(&command.command),
+            Action::Function(_) => None,
+        }
+    }
+
+    /// Variables of its own.
+    pub fn env(&self) -> &[(String, String)] {
+        match &self.action {
+            Action::Command(command) => &command.env,
+            Action::Function(_) => &[],
+        }
+    }
+
+    /// Hooks with equal keys are one hook. A hook in code equals no other.
+    pub(crate) fn key(&self) -> Option<(Option<&str>, &str)> {
+        self.command().map(|command| (self.name.as_deref(), command))
+    }
+}
+
+/// What a hook runs.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// A command.
+    Command(CommandAction),
+    /// A function of the embedding program.
+    Function(HookFunction),
+}
+
+/// A command and what it needs.
+#[derive(Clone, Debug)]
+pub struct CommandAction {
+    /// The command as written.
+    pub command: String,
+    /// Variables of its own, over the session's.
+    pub env: Vec<(String, String)>,
+    /// How it is started.
+    pub(crate) invocation: Invocation,
+}
+
+type BoxedAnswer = Pin<Box<dyn Future<Output = Result<Answer, String>> + Send>>;
+
+/// A hook in code: gets the JSON that a command would get on stdin, and gives an answer or says why it failed.
+#[derive(Clone)]
+pub struct HookFunction(Arc<dyn Fn(HookInput) -> BoxedAnswer + Send + Sync>);
+
+impl HookFunction {
+    /// Wraps an async function.
+    pub fn new<F, Fut>(function: F) -> Self
+    where
+        F: Fn(HookInput) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Answer, String>> + Send + 'static,
+    {
+        HookFunction(Arc::new(move |input| Box::pin(function(input))))
+    }
+
+    pub(crate) fn call(&self, input: HookInput) -> BoxedAnswer {
+        (self.0)(input)
+    }
+}
+
+impl std::fmt::Debug for HookFunction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HookFunction")
+    }
+}
