@@ -42,5 +42,5 @@ pub use event::{
 pub use events::{EventStream, Events};
 pub use hookwright_settings::ApprovalMode;
 pub use policy::{Decision, Policy, PolicyError, PolicyFiles, Rule, Tier, check_policy, load_policies};
-pub use protect::{GuardChange, Guards, Protected};
+pub use protect::{GuardChange, Guards, LeftChanges, Protected};
 pub use services::{HookEvents, Interaction, Services};

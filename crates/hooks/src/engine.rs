@@ -294,6 +294,14 @@ impl HookEngine {
         self.planner().registry().unarmed(|hook| self.check(hook))
     }
 
+    /// Whether a hook is still what the user trusts.
+    ///
+    /// # Errors
+    /// If it is not, and why.
+    pub fn trusts(&self, hook: &Arc<Hook>) -> Result<(), String> {
+        self.shared.sentry.as_ref().map_or(Ok(()), |sentry| sentry.challenge(hook))
+    }
+
     /// Ends everything that hooks left running and those that run beside their events. Call it before the program ends;
     /// dropping the engine is the rough way.
     pub async fn shutdown(&self) {

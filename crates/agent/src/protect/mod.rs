@@ -4,11 +4,13 @@
 
 mod globs;
 mod guards;
+mod left;
 mod paths;
 mod settle;
 mod watched;
 
 pub(crate) use guards::guard_files;
 pub use guards::{GuardChange, Guards};
+pub use left::LeftChanges;
 pub use paths::Protected;
 pub(crate) use settle::{settle, settle_at_the_end};

@@ -69,7 +69,10 @@ pub fn entries(engine: &HookEngine, loaded: &Loaded) -> Vec<HookEntry> {
             HookState::Enabled if hook.is_guard() && !hook.can_match() => {
                 Armed::Idle(hook.matcher_text.clone().unwrap_or_default())
             }
-            HookState::Enabled => engine.check(hook).map_or_else(Armed::Inert, |()| Armed::Yes),
+            HookState::Enabled => match engine.trusts(hook) {
+                Err(why) => Armed::Untrusted(why),
+                Ok(()) => engine.check(hook).map_or_else(Armed::Inert, |()| Armed::Yes),
+            },
             HookState::Disabled { by } if by.is_empty() => Armed::Disabled("in this session".to_owned()),
             HookState::Disabled { by } => Armed::Disabled(format!("by {} settings", names(by))),
             HookState::SwitchedOff { by } => Armed::Disabled(format!("{by} settings switch all hooks off")),

@@ -15,6 +15,7 @@ mod validate;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use hookwright_agent::LeftChanges;
 use hookwright_agent::session::{HookEntry, hook_entries, unarmed_in};
 use hookwright_hooks::{Hook, HookEngine, Session, Source, Unarmed};
 use hookwright_settings::{LoadOptions, Loaded, Notice, TrustOverride, World, load};
@@ -98,7 +99,11 @@ impl Toolbox {
     /// An engine for this project, as a session would have it.
     pub(crate) fn engine(&self, session: Session) -> HookEngine {
         let places = self.loaded.hook_places();
-        HookEngine::builder(self.loaded.registry.clone()).session(session).places(places).build()
+        let engine = HookEngine::builder(self.loaded.registry.clone()).session(session).places(places);
+        match LeftChanges::of(&self.loaded) {
+            Some(sentry) => engine.sentry(sentry).build(),
+            None => engine.build(),
+        }
     }
 
     /// Every hook of the project with its honest state.

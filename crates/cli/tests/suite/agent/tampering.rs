@@ -88,6 +88,9 @@ fn what_is_trusted_counts_and_what_is_put_back_needs_no_trust() {
     has(&shown.stdout, "+if grep -q forbidden; then echo 'still not allowed'");
     attack(&sandbox, "true", &[]).exits(52);
     has(&sandbox.run(&["hooks", "doctor"]).exits(1).stdout, "hook1.sh was changed by an agent");
+    has(&sandbox.run(&["hooks", "list"]).stdout, "untrusted");
+    has(&sandbox.run(&["hooks", "list"]).stdout, "hook1.sh was changed by an agent");
+    has(&sandbox.run(&["-p", "/hooks list"]).exits(52).stderr, "an agent changed");
     sandbox.run(&["hooks", "trust", "--all"]).exits(0);
     let ran = attack(&sandbox, "true", &[]).exits(0);
     has(&ran.stderr, "still not allowed");

@@ -1,0 +1,42 @@
+//! What earlier sessions' agents changed and nobody has trusted, for whoever has no session of their own: lists, and hooks
+//! that a person fires. In a session that is `guards.rs`.
+
+use std::sync::Arc;
+
+use hookwright_hooks::{Hook, Sentry};
+use hookwright_settings::Loaded;
+use hookwright_settings::trust::{PendingChange, all_pending};
+
+use super::guards::WAY_ON;
+
+/// Knows what was left.
+pub struct LeftChanges {
+    loaded: Loaded,
+    changes: Vec<PendingChange>,
+}
+
+impl LeftChanges {
+    /// What agents left in this project, if anything.
+    pub fn of(loaded: &Loaded) -> Option<Arc<dyn Sentry>> {
+        let changes = all_pending(&loaded.paths, &loaded.project.root, loaded.guard_files(&[]));
+        (!changes.is_empty()).then(|| Arc::new(LeftChanges { loaded: loaded.clone(), changes }) as Arc<dyn Sentry>)
+    }
+}
+
+impl Sentry for LeftChanges {
+    fn challenge(&self, hook: &Arc<Hook>) -> Result<(), String> {
+        let named = self.loaded.named_by(hook).files;
+        let settings = hook.place.as_ref().map(|place| &*place.file);
+        let depends = |change: &&PendingChange| {
+            let path = change.file.path.as_path();
+            settings == Some(path) || named.iter().any(|file| file.path == path)
+        };
+        match self.changes.iter().find(depends) {
+            None => Ok(()),
+            Some(change) => {
+                let path = change.file.path.strip_prefix(&self.loaded.project.root).unwrap_or(&change.file.path);
+                Err(format!("{} was changed by an agent, so it is not trusted; {WAY_ON}", path.display()))
+            }
+        }
+    }
+}
