@@ -141,7 +141,8 @@ mod tests {
         table.row(vec![(PLAIN, "abcde".into()), (PLAIN, "yy\n".into()), (PLAIN, String::new())]);
         let mut text = Vec::new();
         table.print(&mut text).unwrap();
-        let text = unpainted(&String::from_utf8(text).unwrap());
+        let text = String::from_utf8(text).unwrap();
+        let text = unpainted(&text);
         assert_eq!(text, "A      B    C\n日本   x    end\nabcde  yy\n");
     }
 

@@ -79,7 +79,7 @@ mod tests {
     fn drawn(text: &str) -> String {
         let declared = declare(&Layer::new(Source::Project, "settings.json".as_ref(), text));
         let drawn: Vec<_> = declared.diagnostics.iter().map(draw).collect();
-        crate::out::unpainted(&drawn.join("\n"))
+        crate::out::unpainted(&drawn.join("\n")).into_owned()
     }
 
     #[test]

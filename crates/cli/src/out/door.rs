@@ -1,6 +1,7 @@
 //! The one way to stdout and stderr. What goes to a terminal is made safe here, whoever wrote it; what goes into a pipe or a
 //! file is left alone. Only this program's own styles reach a terminal, and only where colour is wanted.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
@@ -18,8 +19,8 @@ pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
 }
 
 /// Text as somebody sees it who sees no colours.
-pub(crate) fn unpainted(text: &str) -> String {
-    styled(text, Colour::Off)
+pub(crate) fn unpainted(text: &str) -> Cow<'_, str> {
+    if text.contains(OPEN) { Cow::Owned(styled(text, Colour::Off)) } else { Cow::Borrowed(text) }
 }
 
 /// Whether styles are wanted.

@@ -3,7 +3,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use crate::out::{safe, steers};
+use crate::out::{safe, steers, unpainted};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -172,8 +172,9 @@ fn breaks_well(cells: &[Cell<'_>], start: usize, space: usize, room: usize) -> b
     cells[start..space].iter().any(|cell| cell.text != " ") && word.map(|cell| cell.width).sum::<usize>() <= room
 }
 
-/// Text for one line that only shows: tabs and line ends are spaces.
+/// Text for one line that only shows, in a style of the line's: tabs and line ends are spaces.
 pub(crate) fn clean(text: &str) -> String {
+    let text = &*unpainted(text);
     if !text.contains(|char: char| char.is_control() || steers(char)) {
         return text.to_owned();
     }
@@ -230,6 +231,7 @@ mod tests {
     #[test]
     fn nothing_steers_the_terminal() {
         assert_eq!(clean("a\u{1b}[31mb\u{1b}]0;title\u{7}c\rd\te\u{202e}f"), "abc d    ef");
+        assert_eq!(clean(&crate::out::paint(BAD, "not a\tletter")), "not a    letter");
         assert_eq!(Line::of(BAD, "x").encode(false), "x");
     }
 }

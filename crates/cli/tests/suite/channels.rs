@@ -111,6 +111,19 @@ fn nothing_that_anybody_says_steers_the_terminal() {
     }
 }
 
+/// The marks of our own styles are for the door; on the screen they would be strange letters.
+#[test]
+fn the_screen_shows_no_marks_of_styles() {
+    let sandbox = hostile_project();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("say hello\r").sees("\nhello");
+    terminal.ready().keys("/hooks trace\r").sees("BeforeAgent");
+    terminal.ready().keys("/commands list\r").sees("bad");
+    let shown = terminal.everything();
+    assert!(shown.contains("help:"), "{shown}");
+    assert!(!shown.contains(['\u{f0000}', '\u{f0001}']), "{shown}");
+}
+
 #[test]
 fn a_pipe_gets_every_byte_of_an_answer() {
     let sandbox = crate::sandbox();
