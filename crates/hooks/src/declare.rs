@@ -141,6 +141,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
         }
         self.declared.config = combine(switches);
         self.declared.lost = guard::lost(root, &self.declared.hooks, self.read.source, &self.read.diagnostics);
+        self.declared.lost.extend(guard::lost_required(root, self.read.source));
         self.read.diagnostics.sort_by_key(|diagnostic| diagnostic.span.as_ref().map(|span| (span.line, span.column)));
         self.declared.diagnostics.append(&mut self.read.diagnostics);
     }

@@ -9,6 +9,7 @@ use jsonc_parser::common::Ranged;
 use crate::diagnostic::{Diagnostic, Place, Severity, SourceText};
 use crate::event::EventKind;
 use crate::hook::{Duty, Hook, Source};
+use crate::jsonc::{kind_of, last};
 use crate::ready::NotReady;
 use crate::registry::{HookState, Registry};
 
@@ -152,13 +153,15 @@ impl Registry {
         self.hooks().iter().map(AsRef::as_ref).filter(|hook: &&Hook| hook.is_guard())
     }
 
-    /// What a file declares as guards or requires, with the lines: for whoever remembers it.
+    /// What a file declares as guards or requires, rightly or wrongly, with the lines: for whoever remembers it.
     pub fn guards_of(&self, file: &Path) -> Vec<(String, usize)> {
         let here = |place: &&Place| *place.file == *file;
         let declared = self.hooks().iter().filter(|hook| hook.duty == Duty::Guard);
         let declared = declared.filter_map(|hook| Some((hook.id(), hook.place.as_ref().filter(here)?.line)));
         let required = self.required().filter(|one| here(&&one.place)).map(|one| (one.name.as_str(), one.place.line));
-        let mut guards: Vec<_> = declared.chain(required).map(|(name, line)| (name.to_owned(), line)).collect();
+        let lost = self.lost().iter().filter(|one| here(&&one.place)).map(|one| (one.name.as_str(), one.place.line));
+        let mut guards: Vec<_> =
+            declared.chain(required).chain(lost).map(|(name, line)| (name.to_owned(), line)).collect();
         guards.sort();
         guards.dedup();
         guards
@@ -232,6 +235,60 @@ pub(crate) fn lost(root: &Object<'_>, hooks: &[Hook], source: &SourceText<'_>, w
     lost.collect()
 }
 
+/// What is written as required and does not count: a list that is none, an entry that is no name, a misspelt key, one that
+/// a later one replaces.
+pub(crate) fn lost_required(root: &Object<'_>, source: &SourceText<'_>) -> Vec<Lost> {
+    let mut lost = Vec::new();
+    let is_last = |object: &Object<'_>, property: &ObjectProp<'_>| {
+        last(object, property.name.as_str()).is_some_and(|last| last.range == property.range)
+    };
+    let at_the_top = root.properties.iter().filter(|property| is_required_key(property.name.as_str()));
+    at_the_top.for_each(|property| required_but_lost(property, Standing::Elsewhere, source, &mut lost));
+    for section in root.properties.iter().filter(|property| may_require(property.name.as_str())) {
+        let Value::Object(object) = &section.value else { continue };
+        let counts = matches!(section.name.as_str(), "hooks" | "hooksConfig") && is_last(root, section);
+        for property in object.properties.iter().filter(|property| is_required_key(property.name.as_str())) {
+            let counts = counts && property.name.as_str() == "required" && is_last(object, property);
+            let standing = if counts { Standing::Counts } else { Standing::Elsewhere };
+            required_but_lost(property, standing, source, &mut lost);
+        }
+    }
+    lost
+}
+
+/// Whether a list of names stands where it counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Counts,
+    Elsewhere,
+}
+
+fn required_but_lost(property: &ObjectProp<'_>, standing: Standing, source: &SourceText<'_>, lost: &mut Vec<Lost>) {
+    let no_effect = format!("`{}` has no effect; the key is `required` in `hooksConfig`", property.name.as_str());
+    let mut lose = |value: &Value<'_>, wrong: &str| {
+        let name = value.as_string_lit().map(|text| text.value.trim()).filter(|name| !name.is_empty());
+        lost.push(Lost {
+            name: name.unwrap_or("without a name").to_owned(),
+            place: source.place(value.range().start),
+            problem: match standing {
+                Standing::Counts => format!("`required` should {wrong}, not {}", kind_of(value)),
+                Standing::Elsewhere => no_effect.clone(),
+            },
+        });
+    };
+    match &property.value {
+        Value::NullKeyword(_) => {}
+        Value::BooleanLit(no) if !no.value => {}
+        Value::Array(array) => {
+            let is_name = |value: &Value<'_>| value.as_string_lit().is_some_and(|text| !text.value.trim().is_empty());
+            let elements = array.elements.iter();
+            let wrong = elements.filter(|element| standing == Standing::Elsewhere || !is_name(element));
+            wrong.for_each(|element| lose(element, "hold names"));
+        }
+        other => lose(other, "be an array of names"),
+    }
+}
+
 /// Something that is written as a guard.
 struct Written<'v, 't> {
     object: &'v Object<'t>,
@@ -272,6 +329,18 @@ fn written_guards<'v, 't>(value: &'v Value<'t>, above: &mut Vec<usize>, found: &
 fn may_hold_hooks(name: &str) -> bool {
     let near = strsim::damerau_levenshtein(&name.to_lowercase(), "hooks") <= 1;
     near || EventKind::from_name(name).is_some() || EventKind::from_foreign_name(name).is_some()
+}
+
+/// `hooksConfig` and `hooks`, however spelt.
+fn may_require(name: &str) -> bool {
+    let near = |known: &str, most: usize| strsim::damerau_levenshtein(&name.to_lowercase(), known) <= most;
+    near("hooks", 1) || near("hooksconfig", 2)
+}
+
+fn is_required_key(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let name = name.rsplit('.').next().unwrap_or(&name);
+    name.starts_with("requir") || strsim::damerau_levenshtein(name, "required") <= 2
 }
 
 fn is_guard_key(name: &str) -> bool {

@@ -86,10 +86,7 @@ impl Record {
             return self.unarmed(&file.path, &WhyUnarmed::FolderUntrusted);
         };
         let declared = declare(&Layer::new(file.source.clone(), &file.path, &text));
-        let lost = declared.lost.clone();
-        let known = Known::all(&Registry::new(vec![declared]), &file.path);
-        let lost = lost.into_iter().map(|lost| Known { name: lost.name, line: lost.place.line });
-        let now: Vec<Known> = known.into_iter().chain(lost).collect();
+        let now = Known::all(&Registry::new(vec![declared]), &file.path);
         let held = if now.is_empty() { self.of(&file.path).to_vec() } else { now };
         Record { files: BTreeMap::from([(key(&file.path), held)]) }.unarmed(&file.path, &WhyUnarmed::FolderUntrusted)
     }
@@ -110,10 +107,15 @@ impl Record {
     }
 
     /// The record as it should be now.
-    fn with(&self, files: &[SettingsFile], registry: &Registry) -> Record {
+    fn with(&self, files: &[SettingsFile], registry: &Registry, gone: Gone) -> Record {
         let mut record = self.clone();
         for file in files.iter().filter(|file| matches!(file.state, FileState::Loaded | FileState::Missing)) {
-            match Known::all(registry, &file.path) {
+            let mut now = Known::all(registry, &file.path);
+            if gone == Gone::Kept {
+                let names: BTreeSet<String> = now.iter().map(|one| one.name.clone()).collect();
+                now.extend(self.of(&file.path).iter().filter(|one| !names.contains(&one.name)).cloned());
+            }
+            match now {
                 none if none.is_empty() => record.files.remove(&key(&file.path)),
                 guards => record.files.insert(key(&file.path), guards),
             };
@@ -128,20 +130,29 @@ impl Known {
     }
 }
 
+/// What becomes of guards that files held and hold no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gone {
+    /// They are forgotten: a session has told of them.
+    Forgotten,
+    /// They stay in the record: no session has started that could have told.
+    Kept,
+}
+
 /// Remembers which guards the files of this configuration hold. Writes nothing where that is known already.
 ///
 /// # Errors
 /// If the record can't be read or written; it is as it was then.
-pub fn remember_guards(loaded: &Loaded) -> Result<(), EditError> {
+pub fn remember_guards(loaded: &Loaded, gone: Gone) -> Result<(), EditError> {
     let file = &loaded.paths.known_guards;
     let files = loaded.files_with_hooks();
     let known = Record::read(file, &mut Vec::new());
-    if known.with(&files, &loaded.registry) == known {
+    if known.with(&files, &loaded.registry, gone) == known {
         return Ok(());
     }
     edit::rewrite_private(file, |text| {
         // One that can't be read is of no use to anybody.
-        let record = Record::parse(text).unwrap_or_default().with(&files, &loaded.registry);
+        let record = Record::parse(text).unwrap_or_default().with(&files, &loaded.registry, gone);
         let mut text = serde_json::to_string_pretty(&record).unwrap_or_default();
         text.push('\n');
         Ok(text)

@@ -9,7 +9,7 @@ use hookwright_hooks::{Change, Difference, Registry, SwitchError, WhyUnarmed};
 use hookwright_settings::commands::discover;
 use hookwright_settings::edit::{Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
-use hookwright_settings::{ApprovalMode, FileState, Loaded, Notice, Review, remember_guards, remember_offers};
+use hookwright_settings::{ApprovalMode, FileState, Gone, Loaded, Notice, Review, remember_guards, remember_offers};
 use tokio_util::sync::CancellationToken;
 
 use super::conduct::Conductor;
@@ -245,7 +245,7 @@ impl Conductor {
         {
             self.reply(Reply::warning(format!("can't remember what this project brings: {error}")));
         }
-        if let Err(error) = remember_guards(&loaded) {
+        if let Err(error) = remember_guards(&loaded, Gone::Forgotten) {
             self.reply(Reply::warning(format!("can't remember which guards there are: {error}")));
         }
         self.watch.changed();

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use hookwright_hooks::{HookEngine, Unarmed};
-use hookwright_settings::Loaded;
+use hookwright_settings::{Gone, Loaded, remember_guards};
 use serde_json::{Value, json};
 
 use super::open;
@@ -28,6 +28,13 @@ pub fn of_engine(engine: &HookEngine, loaded: &Loaded) -> Vec<Unarmed> {
     let asleep: Vec<Unarmed> = loaded.asleep.iter().filter(known).cloned().collect();
     unarmed.extend(asleep);
     unarmed
+}
+
+/// Remembers the guards of a configuration that no session starts with: the file may not be readable the next time.
+pub fn remember_refused(loaded: &Loaded) {
+    if let Err(error) = remember_guards(loaded, Gone::Kept) {
+        tracing::warn!(%error, "can't remember which guards there are");
+    }
 }
 
 /// An unarmed guard, for machines.

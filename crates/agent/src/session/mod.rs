@@ -37,7 +37,7 @@ use crate::services::{Interaction, Services};
 use conduct::Conductor;
 
 pub use choose::proxy;
-pub use guards::{json as unarmed_json, of_engine as unarmed_in, unarmed_guards};
+pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused, unarmed_guards};
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, slash_groups};
 pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
@@ -129,6 +129,7 @@ impl Opened {
         }
         let unarmed = unarmed_guards(&options, &loaded);
         if !unarmed.is_empty() && options.guards == UnarmedGuards::Refuse {
+            guards::remember_refused(&loaded);
             return Err(SessionError::Unguarded(unarmed));
         }
         let (events, stream) = Events::channel();

@@ -34,7 +34,7 @@ use std::io::IsTerminal;
 
 use hookwright_agent::Interaction;
 use hookwright_agent::session::{
-    BrokenSettings, Opened, UnarmedGuards, broken_settings, changed_guards, unarmed_guards,
+    BrokenSettings, Opened, UnarmedGuards, broken_settings, changed_guards, remember_refused, unarmed_guards,
 };
 use hookwright_settings::World;
 
@@ -110,6 +110,7 @@ async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
     }
     let unarmed = unarmed_guards(&options, &loaded);
     if !unarmed.is_empty() {
+        remember_refused(&loaded);
         if !trust::ask_about_guards(&loaded, &unarmed, hands.as_mut()).await? {
             return Ok(crate::exit::UNGUARDED);
         }

@@ -6,7 +6,7 @@ use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
 use super::node::NodeReader;
-use super::{Common, Layer};
+use super::{Common, Layer, nearest};
 use crate::event::{EventKind, Power};
 use crate::hook::{Action, CommandAction, Duty, Hook, Source};
 use crate::jsonc::{kind_of, last};
@@ -220,8 +220,11 @@ fn check_shell(read: &mut NodeReader<'_>, object: &Object<'_>) {
 pub(super) fn on_error(read: &mut NodeReader<'_>, property: &ObjectProp<'_>) -> OnError {
     match &property.value {
         Value::Object(object) => {
-            read.unknown_keys(object, &["timeout", "exit", "spawn", "output", "resource", "truncated"], "onError");
-            let mut action = |name| last(object, name).and_then(|property| failure_action(read, &property.value));
+            let misspelt = misspelt_causes(read, object);
+            let mut action = |name| {
+                let meant = || misspelt.iter().find(|(cause, _)| *cause == name).map(|(_, property)| *property);
+                last(object, name).or_else(meant).map(|property| failure_action(read, &property.value))
+            };
             OnError {
                 timeout: action("timeout"),
                 exit: action("exit"),
@@ -231,20 +234,47 @@ pub(super) fn on_error(read: &mut NodeReader<'_>, property: &ObjectProp<'_>) -> 
                 truncated: action("truncated"),
             }
         }
-        value => failure_action(read, value).map(OnError::all).unwrap_or_default(),
+        value => OnError::all(failure_action(read, value)),
     }
 }
 
-fn failure_action(read: &mut NodeReader<'_>, value: &Value<'_>) -> Option<FailureAction> {
+/// The keys that are no causes; those that were surely meant as one, with it.
+fn misspelt_causes<'o, 't>(
+    read: &mut NodeReader<'_>,
+    object: &'o Object<'t>,
+) -> Vec<(&'static str, &'o ObjectProp<'t>)> {
+    const CAUSES: [&str; 6] = ["timeout", "exit", "spawn", "output", "resource", "truncated"];
+    read.duplicate_keys(object, "onError");
+    let mut misspelt = Vec::new();
+    for property in object.properties.iter().filter(|property| !CAUSES.contains(&property.name.as_str())) {
+        let name = property.name.as_str();
+        let at = property.name.range();
+        match nearest(name, CAUSES.into_iter()) {
+            Some(cause) => {
+                misspelt.push((cause, property));
+                let wrong = read.error_at(at, format!("onError has no `{name}`; it counts as `{cause}`"));
+                read.report(wrong.help(format!("write `{cause}`")));
+            }
+            None => {
+                let wrong = read.warning_at(at, format!("onError has no `{name}`; it is ignored"));
+                read.report(wrong.help(format!("it knows {}", CAUSES.join(", "))));
+            }
+        }
+    }
+    misspelt
+}
+
+/// Whoever writes `onError` cares about failures: a word that is none is the strictest.
+fn failure_action(read: &mut NodeReader<'_>, value: &Value<'_>) -> FailureAction {
     match value.as_string_lit().map(|text| text.value.as_ref()) {
-        Some("allow") => Some(FailureAction::Allow),
-        Some("block") => Some(FailureAction::Block),
-        Some("ask") => Some(FailureAction::Ask),
+        Some("allow") => FailureAction::Allow,
+        Some("block") => FailureAction::Block,
+        Some("ask") => FailureAction::Ask,
         _ => {
             let wrong =
-                read.error(value, "`onError` should be \"allow\", \"block\" or \"ask\"; the default counts instead");
+                read.error(value, "`onError` should be \"allow\", \"block\" or \"ask\"; it counts as \"block\"");
             read.report(wrong.expected("expected \"allow\", \"block\", \"ask\", or an object by cause"));
-            None
+            FailureAction::Block
         }
     }
 }

@@ -484,19 +484,23 @@ fn on_error_in_all_its_forms() {
     };
     assert_eq!((policy, said.as_str()), (expected, ""));
     let (policy, said) = on_error(r#""deny""#);
-    assert_eq!(policy, OnError::default());
-    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause"#);
+    assert_eq!(policy, OnError::all(Block));
+    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; it counts as "block"; expected "allow", "block", "ask", or an object by cause"#);
     let (policy, said) = on_error("true");
-    assert_eq!(policy, OnError::default());
-    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause"#);
+    assert_eq!(policy, OnError::all(Block));
+    assert_snapshot!(said, @r#"settings.json:5:82: error: `onError` should be "allow", "block" or "ask"; it counts as "block"; expected "allow", "block", "ask", or an object by cause"#);
     let (policy, said) = on_error(r#"{ "timeout": "block", "exit": 1, "timeot": "ask", "crash": "ask" }"#);
-    assert_eq!(policy, OnError { timeout: Some(Block), ..OnError::default() });
+    assert_eq!(policy, OnError { timeout: Some(Block), exit: Some(Block), ..OnError::default() });
     assert_snapshot!(said, @r#"
-    settings.json:5:112: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause
-    settings.json:5:115: warning: onError has no `timeot`; it is ignored (did you mean `timeout`?)
+    settings.json:5:112: error: `onError` should be "allow", "block" or "ask"; it counts as "block"; expected "allow", "block", "ask", or an object by cause
+    settings.json:5:115: error: onError has no `timeot`; it counts as `timeout` (write `timeout`)
     settings.json:5:132: warning: onError has no `crash`; it is ignored (it knows timeout, exit, spawn, output, resource, truncated)
     "#);
-    assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "onError": "blok" } }"#)), @r#"settings.json:1:31: error: `onError` should be "allow", "block" or "ask"; the default counts instead; expected "allow", "block", "ask", or an object by cause"#);
+    let (policy, _) = on_error(r#"{ "timeot": "block", "ouput": "blok" }"#);
+    assert_eq!(policy, OnError { timeout: Some(Block), output: Some(Block), ..OnError::default() });
+    let blok = declare_text(r#"{ "hooksConfig": { "onError": "blok" } }"#);
+    assert_eq!(blok.config.on_error, OnError::all(Block));
+    assert_snapshot!(lines(&blok), @r#"settings.json:1:31: error: `onError` should be "allow", "block" or "ask"; it counts as "block"; expected "allow", "block", "ask", or an object by cause"#);
 }
 
 #[test]
@@ -666,4 +670,61 @@ fn required_names_have_places_and_wrong_ones_are_said() {
         lines(&declare_text(r#"{"hooksConfig": {"required": "a"}}"#))
             .contains("`required` should be an array of names")
     );
+}
+
+#[test]
+fn a_requirement_that_is_written_wrong_is_not_forgotten() {
+    for (text, expected) in [
+        (
+            r#"{"hooksConfig": {"required": "keep-out"}}"#,
+            "1 keep-out: `required` should be an array of names, not a string",
+        ),
+        (
+            r#"{"hooksConfig": {"required": 7}}"#,
+            "1 without a name: `required` should be an array of names, not a number",
+        ),
+        (r#"{"hooksConfig": {"required": [7]}}"#, "1 without a name: `required` should hold names, not a number"),
+        (
+            r#"{"hooksConfig": {"requird": ["keep-out"]}}"#,
+            "1 keep-out: `requird` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hooksConfig": {"Required": "keep-out"}}"#,
+            "1 keep-out: `Required` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hooksConfig": {"requiredHooks": ["keep-out"]}}"#,
+            "1 keep-out: `requiredHooks` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hookConfig": {"required": ["keep-out"]}}"#,
+            "1 keep-out: `required` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hooks": {"requires": ["keep-out"]}}"#,
+            "1 keep-out: `requires` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"required": ["keep-out"]}"#,
+            "1 keep-out: `required` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hooksConfig": {"required": ["keep-out"], "required": []}}"#,
+            "1 keep-out: `required` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hooksConfig": {"required": ["keep-out"]}, "hooksConfig": {}}"#,
+            "1 keep-out: `required` has no effect; the key is `required` in `hooksConfig`",
+        ),
+    ] {
+        assert_eq!(lost(text), [expected], "{text}");
+    }
+    for fine in [
+        r#"{"hooksConfig": {"required": ["keep-out"]}}"#,
+        r#"{"hooksConfig": {"required": []}}"#,
+        r#"{"hooksConfig": {"requird": null, "require": false}}"#,
+        r#"{"mcpServers": {"x": {"required": ["keep-out"]}}}"#,
+    ] {
+        assert!(lost(fine).is_empty(), "{fine}");
+    }
 }

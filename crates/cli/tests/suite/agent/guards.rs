@@ -421,3 +421,64 @@ fn no_other_name_of_an_argument_smuggles_anything_past_a_guard() {
     has(&run.stderr, "Tool execution blocked: not there");
     assert!(!sandbox.has("private/made") && !sandbox.has("made"));
 }
+
+#[test]
+fn a_guard_that_is_written_wrong_is_a_guard_all_the_same() {
+    let mut yes = guard("keep-out", NO);
+    yes["guard"] = json!("yes");
+    let sandbox = crate::sandbox();
+    sandbox.settings(&guarded(&[yes]));
+    let run = prompt(&sandbox, "go", &writes(), &[]).exits(0);
+    has(&run.stderr, "`guard` should be true or false, not a string");
+    has(&run.stderr, "Tool execution blocked: guarded");
+    assert!(!sandbox.has("a.txt"));
+    for (config, reason) in [
+        (json!({"required": "keep-out"}), "`required` should be an array of names, not a string"),
+        (json!({"requird": ["keep-out"]}), "`requird` has no effect; the key is `required` in `hooksConfig`"),
+    ] {
+        let sandbox = crate::sandbox();
+        sandbox.settings(&json!({"hooksConfig": config}));
+        let run = prompt(&sandbox, "go", &writes(), &[]).exits(52);
+        has(&run.stderr, "guard keep-out (");
+        has(&run.stderr, reason);
+        assert!(!sandbox.has("a.txt"), "{config}");
+    }
+}
+
+#[test]
+fn a_word_for_failures_that_is_none_blocks() {
+    let failing = |more: Value| {
+        let mut hook = json!({"type": "command", "name": "check", "command": "cat > /dev/null; exit 1"});
+        hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        guarded(&[hook])
+    };
+    let mut config = failing(json!({}));
+    config["hooksConfig"] = json!({"onError": "blok"});
+    for settings in [
+        failing(json!({"onError": "blok"})),
+        failing(json!({"onError": {"exit": "Block"}})),
+        failing(json!({"onError": {"exti": "block"}})),
+        config,
+    ] {
+        let sandbox = crate::sandbox();
+        sandbox.settings(&settings);
+        let run = prompt(&sandbox, "go", &writes(), &[]).exits(0);
+        has(&run.stderr, "Tool execution blocked: hook check exited with code 1");
+        has(&run.stderr, "it counts as");
+        assert!(!sandbox.has("a.txt"), "{settings}");
+    }
+}
+
+#[test]
+fn what_a_file_required_is_remembered_though_it_never_was_there() {
+    for config in [json!({"required": ["keep-out"]}), json!({"required": "keep-out"})] {
+        let sandbox = crate::sandbox();
+        sandbox.settings(&json!({"hooksConfig": config}));
+        prompt(&sandbox, "go", &writes(), &[]).exits(52);
+        sandbox.write(".gemini/settings.json", "{ \"hooksConfig\": {");
+        let run = prompt(&sandbox, "go", &writes(), &["--ignore-broken-settings"]).exits(52);
+        has(&run.stderr, "guard keep-out (");
+        has(&run.stderr, "the settings that held it can't be read");
+        assert!(!sandbox.has("a.txt"), "{config}");
+    }
+}
