@@ -209,8 +209,16 @@ impl Process {
         !self.open
     }
 
-    /// What it left behind is on its own.
-    pub fn release(self) {}
+    /// Nothing to do here.
+    pub fn follow(&self) {}
+
+    /// What it left behind cannot be followed here.
+    pub async fn outlive(self) {}
+
+    /// Whether somebody is left, which nobody can tell here.
+    pub fn has_left_others(&self) -> bool {
+        false
+    }
 
     /// What it printed. One that has not ended is ended.
     pub fn finish(mut self) -> Finished {

@@ -23,8 +23,9 @@ pub(crate) async fn settle(services: &Services, scope: &Scope) {
     }
 }
 
-/// The same where nobody can be asked any more.
+/// The same where nobody can be asked any more, and nothing runs that the agent left.
 pub(crate) fn settle_at_the_end(services: &Services) {
+    services.guards.look();
     tell(services, &services.guards.take_news());
 }
 

@@ -10,11 +10,14 @@
 //!   while our group lives nobody can get it, so a process that has it came later. What slips through is a stranger
 //!   that took the number, made a group, and left it behind, since the last time our group was seen; groups are looked
 //!   at whenever a process starts or ends, and forgotten once empty.
+//! - Members of the session that have made groups of their own are found by the session's number, which is the same and
+//!   stays taken while any of them lives; they are signalled one by one, each through a pidfd (Linux only).
 
 use std::io;
 #[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
@@ -33,12 +36,14 @@ pub(super) struct Group {
     handle: Option<Arc<OwnedFd>>,
     /// Held while the number is used, so that it cannot become free in between.
     reaped: Mutex<bool>,
+    /// Whether somebody sees to it that it is forgotten once nobody is left.
+    followed: AtomicBool,
 }
 
 impl Group {
     /// The group of a process that was just started, with a handle on that process if the system has such.
     pub(super) fn new(id: Pid, handle: Option<Arc<OwnedFd>>) -> Self {
-        Group { id, handle, reaped: Mutex::new(false) }
+        Group { id, handle, reaped: Mutex::new(false), followed: AtomicBool::new(false) }
     }
 
     pub(super) fn id(&self) -> u32 {
@@ -85,10 +90,57 @@ impl Group {
         self.reach(None) != Err(Errno::SRCH)
     }
 
+    /// Whether it must be remembered until [`follow`](Self::follow)'s caller forgets it.
+    pub(super) fn is_followed(&self) -> bool {
+        self.followed.load(Ordering::Relaxed)
+    }
+
+    /// From now on it is remembered, although only others of its session may be left.
+    pub(super) fn follow(&self) {
+        self.followed.store(true, Ordering::Relaxed);
+    }
+
+    /// Its living members, and those of its session.
+    #[cfg(target_os = "linux")]
+    pub(super) fn members(&self) -> Vec<u32> {
+        if self.is_taken_again() { Vec::new() } else { members::of(self.id()) }
+    }
+
     /// Its living members.
+    #[cfg(not(target_os = "linux"))]
     pub(super) fn members(&self) -> Vec<u32> {
         if self.is_alive() { members::of(self.id()) } else { Vec::new() }
     }
+
+    /// Whether a process bears its number that is none of ours.
+    #[cfg(target_os = "linux")]
+    fn is_taken_again(&self) -> bool {
+        *self.reaped() && test_kill_process(self.id) != Err(Errno::SRCH)
+    }
+
+    /// Signals those of its session that are in other groups.
+    #[cfg(target_os = "linux")]
+    fn reach_strays(&self, signal: Signal) {
+        use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+        if self.is_taken_again() {
+            return;
+        }
+        for pid in members::strays(self.id()) {
+            let Some(handle) = Pid::from_raw(pid.cast_signed())
+                .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
+                // Its number may have become somebody else's before there was a handle.
+                .filter(|_| members::is_stray(pid, self.id()))
+            else {
+                continue;
+            };
+            if pidfd_send_signal(&handle, signal).is_ok() {
+                tracing::debug!(pid, session = self.id(), ?signal, "reached outside of its group");
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn reach_strays(&self, _: Signal) {}
 
     /// Asks all members to end.
     pub(super) fn ask(&self) {
@@ -97,6 +149,8 @@ impl Group {
         }
         // A stopped process hears nothing until it goes on.
         let _ = self.reach(Some(Signal::CONT));
+        self.reach_strays(Signal::TERM);
+        self.reach_strays(Signal::CONT);
     }
 
     /// Ends all members.
@@ -104,6 +158,9 @@ impl Group {
         if self.reach(Some(Signal::KILL)).is_ok() {
             tracing::debug!(pid = self.id(), "killed");
         }
+        // Twice: one that is made while the others are looked for is found then.
+        self.reach_strays(Signal::KILL);
+        self.reach_strays(Signal::KILL);
     }
 
     fn reach(&self, signal: Option<Signal>) -> rustix::io::Result<()> {
@@ -175,7 +232,7 @@ mod tests {
     #[test]
     fn a_number_that_a_process_bears_again_is_not_ours() {
         let (mut stranger, id) = start("exec sleep 60");
-        let group = Group { id, handle: None, reaped: Mutex::new(true) };
+        let group = Group { reaped: Mutex::new(true), ..Group::new(id, None) };
         assert!(!group.is_alive() && group.members().is_empty());
         group.ask();
         group.kill();

@@ -51,7 +51,7 @@ impl Groups {
     fn living(&self) -> MutexGuard<'_, Vec<Arc<Group>>> {
         let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A leader that was not reaped counts as a member, so there is no need to ask.
-        groups.retain(|group| !group.is_reaped() || group.is_alive());
+        groups.retain(|group| !group.is_reaped() || group.is_followed() || group.is_alive());
         groups
     }
 }

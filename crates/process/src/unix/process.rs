@@ -191,7 +191,7 @@ impl Process {
         }
     }
 
-    /// The living processes of its group.
+    /// The living processes of its group, and on Linux of its session.
     pub fn members(&self) -> Vec<u32> {
         self.leader.group().members()
     }
@@ -201,9 +201,29 @@ impl Process {
         !self.stdout.is_open() && !self.stderr.is_open()
     }
 
-    /// What it left behind is on its own: nobody ends it with the rest any more.
-    pub fn release(self) {
-        self.groups.forget(self.leader.group());
+    /// What it left behind is ended with the rest until nobody is left of its group and its session, whoever holds its
+    /// pipes; this takes as long.
+    pub async fn outlive(self) {
+        /// Somebody who hands on to a child at every look is missed by one, hardly by three.
+        const SURE: usize = 3;
+        self.follow();
+        let group = self.leader.group();
+        let mut empty = 0;
+        while empty < SURE {
+            sleep_until(Instant::now() + GLANCE * 5).await;
+            empty = if group.members().is_empty() { empty + 1 } else { 0 };
+        }
+        self.groups.forget(group);
+    }
+
+    /// The same from now on; [`outlive`](Self::outlive) must come after it.
+    pub fn follow(&self) {
+        self.leader.group().follow();
+    }
+
+    /// Whether somebody of its group or session is left, or only not yet collected.
+    pub fn has_left_others(&self) -> bool {
+        self.leader.group().is_alive() || !self.members().is_empty()
     }
 
     /// What it printed, and whether it left others behind in its group. One that has not ended is ended.

@@ -1,5 +1,6 @@
 //! Processes that are ended, and groups that are remembered for as long as they have members and no longer.
 
+use std::path::Path;
 use std::time::Duration;
 
 use hookwright_process::{Exit, Until};
@@ -101,16 +102,48 @@ async fn a_group_that_has_settled_is_forgotten() {
 }
 
 #[tokio::test]
-async fn what_is_released_is_left_alone() {
+async fn what_lets_go_of_its_output_is_remembered_until_it_is_gone() {
     let place = Place::new();
     let mut process = place.shell("sleep 60 >/dev/null 2>&1 & echo $! > child");
     within(process.wait()).await.unwrap();
     let child = place.pid("child").await;
-    process.release();
-    assert!(place.groups.pids().is_empty());
-    place.groups.kill_now();
-    assert!(is_running(child));
+    let group = process.pid();
+    assert!(process.has_left_others());
+    process.follow();
+    let outlived = tokio::spawn(process.outlive());
+    assert_eq!(place.groups.pids(), [group]);
     std::process::Command::new("kill").args(["-9", &child.to_string()]).status().unwrap();
+    within(outlived).await.unwrap();
+    assert!(place.groups.pids().is_empty());
+}
+
+/// A shell with `set -m` gives every job a group of its own.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_group_of_its_own_leads_nobody_out_of_the_session() {
+    let place = Place::new();
+    let script = "set -m; sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.1; done' >/dev/null 2>&1 & \
+                  while [ ! -s child ]; do sleep 0.01; done";
+    for end in ["asked", "killed"] {
+        let Ok(mut process) = place.start(Path::new("/bin/bash"), "bash", &["-c", script]) else {
+            eprintln!("skipped: there is no bash, and plain shells make no groups without a terminal");
+            return;
+        };
+        within(process.wait()).await.unwrap();
+        let (child, group) = (place.pid("child").await, process.pid());
+        assert!(process.members().contains(&child), "{end}");
+        process.follow();
+        let outlived = tokio::spawn(process.outlive());
+        assert_eq!(place.groups.pids(), [group]);
+        match end {
+            "asked" => within(place.groups.end_all(GRACE)).await,
+            _ => place.groups.kill_now(),
+        }
+        gone(child).await;
+        within(outlived).await.unwrap();
+        assert!(place.groups.pids().is_empty());
+        std::fs::remove_file(place.path("child")).unwrap();
+    }
 }
 
 #[tokio::test]

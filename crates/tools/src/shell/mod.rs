@@ -179,25 +179,22 @@ impl Command {
     pub(crate) fn detach(mut self) {
         tokio::spawn(async move {
             self.process.outlast().await;
-            self.process.finish();
+            self.process.outlive().await;
             drop(self.place);
         });
     }
 
     /// What is over is over; what the command started and did not wait for runs on, as in any shell, and ends with the
-    /// session. What has let go of the output (a daemon) is on its own.
+    /// session, whether or not it has let go of the output: whoever may still change something is known.
     async fn leave(mut self, end: ShellEnd) -> FinishedCommand {
         self.process.listen(QUIET, Instant::now() + DRAIN).await;
         let left_behind = if matches!(end, ShellEnd::Exited(_)) { self.process.members() } else { Vec::new() };
         let finished = FinishedCommand { end, output: self.output(), left_behind };
-        if self.process.is_silent() {
-            self.process.release();
+        if self.process.is_silent() && !self.process.has_left_others() {
+            self.process.finish();
         } else {
-            tokio::spawn(async move {
-                self.process.outlast().await;
-                self.process.release();
-                drop(self.place);
-            });
+            self.process.follow();
+            self.detach();
         }
         finished
     }

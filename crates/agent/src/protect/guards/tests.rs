@@ -180,17 +180,27 @@ fn trust_that_is_given_elsewhere_counts_unless_a_call_gave_it() {
 #[cfg(unix)]
 #[tokio::test]
 async fn what_changes_while_something_is_left_running_is_the_agents() {
+    let waits = format!("while [ ! -e go ]; do sleep 0.01; done; : > {SCRIPT}");
+    let background = json!({"command": waits.clone(), "is_background": true, "delay_ms": 0});
+    // It holds no pipe, and then it is not in the call's group either.
+    let silent = json!({"command": format!("({waits}) >/dev/null 2>&1 &")});
+    let astray = json!({"command": format!("set -m; ({waits}) >/dev/null 2>&1 &")});
+    for args in [background, silent, astray] {
+        left_running(args).await;
+    }
+}
+
+#[cfg(unix)]
+async fn left_running(args: serde_json::Value) {
     let place = Place::new(1);
     let (guards, hooks, _) = place.session();
     let mut context = ToolContext::new(Workspace::new(&place.root, []).unwrap());
     context.environment = place.world.env.clone().into();
     let loaded = place.load();
     guards.arm(&loaded, &Registry::default(), &context.background);
-    let command = format!("while [ ! -e go ]; do sleep 0.01; done; : > {SCRIPT}");
     let tools = ToolSet::builtin(hookwright_tools::WebSearching::Impossible);
     {
         let _call = guards.call(None);
-        let args = json!({"command": command, "is_background": true, "delay_ms": 0});
         tools.get("run_shell_command").unwrap().run(&args, &context).await;
     }
     assert!(guards.look());
@@ -203,7 +213,7 @@ async fn what_changes_while_something_is_left_running_is_the_agents() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     assert_eq!(std::fs::read_to_string(place.root.join(SCRIPT)).unwrap(), "");
-    assert!(!guards.look());
+    assert!(!guards.look(), "{args}");
     drop(hooks);
 }
 

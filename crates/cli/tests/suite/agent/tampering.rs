@@ -173,6 +173,46 @@ fn a_session_that_is_killed_leaves_word() {
     assert!(!sandbox.has("made"));
 }
 
+/// What a call leaves behind, with no hold on its output, is still the call's, and ends with the session.
+#[test]
+fn nothing_that_a_call_leaves_behind_changes_a_guard_unseen() {
+    let waits = "while [ ! -e go ]; do sleep 0.02; done; : > .gemini/hooks/hook1.sh; touch rewritten";
+    for command in [
+        format!("({waits}) >/dev/null 2>&1 &"),
+        format!("({waits}) >/dev/null 2>&1 & disown; exec >/dev/null 2>&1"),
+        format!("set -m; ({waits}) >/dev/null 2>&1 &"),
+        format!("trap '' TERM HUP; nohup sh -c '{waits}' >/dev/null 2>&1 </dev/null &"),
+    ] {
+        // It waits for a later call.
+        let sandbox = guarded();
+        let replay = Replay::new()
+            .calls("run_shell_command", shell(&command))
+            .calls("run_shell_command", shell("touch go; until [ -e rewritten ]; do sleep 0.02; done"))
+            .calls("run_shell_command", shell("echo forbidden > made"))
+            .says("done");
+        let ran = run(&sandbox, &replay, &[]).exits(0);
+        has(&ran.stderr, ".gemini/hooks/hook1.sh was changed while the agent worked");
+        assert!(!sandbox.has("made"), "{command}");
+        // It waits for the session's end, and is gone with it.
+        let sandbox = guarded();
+        let command = format!("echo $$ > pid; {command}");
+        run(&sandbox, &Replay::new().calls("run_shell_command", shell(&command)).says("ok"), &[]).exits(0);
+        let session = sandbox.read("pid").trim().to_owned();
+        assert_eq!(living_in(&session), Vec::<String>::new(), "{command}");
+    }
+}
+
+/// The processes of a session, by their names.
+fn living_in(session: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let stats = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+    let is_in = |stat: &String| {
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        !matches!(fields[0], "Z" | "X") && fields[3] == session
+    };
+    stats.filter(is_in).collect()
+}
+
 #[test]
 fn a_guard_of_which_nobody_can_tell_what_it_runs_is_all_of_its_folder() {
     for (root_is_home, change) in [(false, ": > .gemini/lib/rules.txt"), (true, "true")] {
