@@ -193,6 +193,12 @@ pub struct Reading {
     pub troubles: Vec<Trouble>,
 }
 
+impl Reading {
+    fn failed_by(&self, cause: Cause) -> bool {
+        self.troubles.iter().any(|trouble| trouble.cause == Some(cause))
+    }
+}
+
 /// Reads how one hook ended.
 pub fn read(kind: EventKind, end: &End, stdout: &Captured, stderr: &Captured) -> Reading {
     let reading = match end {
@@ -260,8 +266,15 @@ pub(crate) fn hear_guard(kind: EventKind, reading: &mut Reading, end: &End, stdo
     if *end != End::Exited(0) || reading.answer.ends_plan() {
         return;
     }
-    let Ok(Some(fields)) = Fields::parse(trim(&stdout.text)) else { return };
-    if let Some(text) = fields.unheard() {
+    let text = trim(&stdout.text);
+    let unheard = match Fields::parse(text) {
+        Ok(Some(fields)) => fields.unheard(),
+        Ok(None) if text.contains(['{', '[']) && !reading.failed_by(Cause::Output) => {
+            Some("its output is no JSON object and not plain text either; a no in it would not be heard".to_owned())
+        }
+        Ok(None) | Err(_) => None,
+    };
+    if let Some(text) = unheard {
         reading.troubles.push(Trouble { cause: Some(Cause::Output), text });
     }
 }

@@ -319,6 +319,29 @@ async fn a_guards_no_is_heard_or_missed_aloud() {
 }
 
 #[tokio::test]
+async fn a_guards_output_that_is_neither_json_nor_plain_text_is_a_failure() {
+    let world = World::new();
+    for printed in [
+        "loading {decision:deny}",
+        "loading\n{\"deny\": true}",
+        "[\"deny\"]",
+        "[{\"decision\": \"deny\"}]",
+        "{decision:deny} loaded",
+    ] {
+        std::fs::write(world.path("printed"), printed).unwrap();
+        let outcome = within(world.settings(guard("cat printed", json!({}))).build().fire(&tool_call())).await;
+        denied(&outcome);
+        // For other hooks it is words, with or without a warning.
+        assert_proceeds(&world.run("cat printed").await);
+    }
+    for fine in ["checked 3 files", "deny", "(all is well)"] {
+        std::fs::write(world.path("printed"), fine).unwrap();
+        let outcome = within(world.settings(guard("cat printed", json!({}))).build().fire(&tool_call())).await;
+        assert_proceeds(&outcome);
+    }
+}
+
+#[tokio::test]
 async fn output_that_is_no_text_is_a_failure_of_every_hook() {
     let world = World::new();
     let deny = r#"{"decision": "deny"}"#;
