@@ -20,7 +20,7 @@ use crate::hook::{Hook, Source};
 use crate::jsonc::{Document, last, lowercase_first};
 use crate::matcher::{Matcher, matches_everything, words};
 use crate::on_error::OnError;
-use crate::tool_names::{canonical_tool_name, known_tools};
+use crate::tool_names::{known_tools, tool_help};
 use node::NodeReader;
 
 /// A settings file's text and where it stands.
@@ -294,12 +294,8 @@ impl<'a, 'l> Declarer<'a, 'l> {
             return;
         }
         let first = text.split('|').next().unwrap_or(text);
-        let help = match claude_tool(first).or_else(|| nearest(canonical_tool_name(first), known_tools())) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("the built-in tools are {}", known_tools().collect::<Vec<_>>().join(", ")),
-        };
         let wrong = self.read.warning(&property.value, "this matcher matches no known tool");
-        self.read.report(wrong.help(help));
+        self.read.report(wrong.help(tool_help(first)));
     }
 
     fn hooks(&mut self, kind: EventKind, list: &Array<'_>, common: &Common) {
@@ -427,7 +423,7 @@ pub fn claude_tool(name: &str) -> Option<&'static str> {
 }
 
 /// The candidate that a typo most likely meant.
-fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let scored = candidates.map(|candidate| (strsim::damerau_levenshtein(&text.to_lowercase(), candidate), candidate));
     scored.filter(|(distance, candidate)| *distance <= candidate.len() / 3).min().map(|(_, candidate)| candidate)
 }

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::declare::{claude_tool, nearest};
+
 /// Canonical name, then every older name that a matcher may spell.
 const TOOLS: [(&str, &[&str]); 14] = [
     ("read_file", &["ReadFileTool", "ReadFile"]),
@@ -29,6 +31,24 @@ pub fn known_tools() -> impl Iterator<Item = &'static str> {
 /// The canonical name for a built-in tool's older name; any other name stays as it is.
 pub fn canonical_tool_name(name: &str) -> &str {
     TOOLS.iter().find(|(_, older)| older.contains(&name)).map_or(name, |(canonical, _)| canonical)
+}
+
+/// Whether this can be a tool's name at all: a built-in one's, old or new, or that of a tool which an MCP server may have.
+pub fn is_possible_tool(name: &str) -> bool {
+    is_tool_name(name) || name.starts_with("mcp_")
+}
+
+/// The built-in tool that a name most likely means.
+fn suggest_tool(name: &str) -> Option<&'static str> {
+    claude_tool(name).or_else(|| nearest(canonical_tool_name(name), known_tools()))
+}
+
+/// What to do about a name that is no tool's.
+pub fn tool_help(name: &str) -> String {
+    match suggest_tool(name) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the built-in tools are {}", known_tools().collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// The other names under which a matcher may know this tool.

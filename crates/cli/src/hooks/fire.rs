@@ -5,7 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use hookwright_hooks::{AnyEvent, Decision, EventKind, Outcome, Plan, RunReport, Subject};
+use hookwright_hooks::{
+    AnyEvent, Decision, EventKind, Layer, Outcome, Plan, RunReport, Severity, Subject, WhyUnarmed, declare,
+    is_possible_tool, tool_help,
+};
+use hookwright_settings::{FileState, SettingsFile, read_settings_file};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -21,9 +25,14 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
     let subject = subject(fire.event, &fields);
     let event = AnyEvent::from_fields(fire.event, fields).with_context(|| needs(fire.event))?;
     toolbox.say_what_is_wrong()?;
+    let doubts = doubts(toolbox, fire.event, subject.as_deref());
     let Fired { outcome, plan, ended } = fire_once(toolbox, &event, subject.as_deref(), &id)?;
+    let code = match exit_code(&outcome) {
+        exit::OK if !doubts.is_empty() => exit::ERROR,
+        code => code,
+    };
     if fire.json {
-        out::json(&as_json(fire.event, &outcome))?;
+        out::json(&as_json(fire.event, &outcome, &doubts))?;
     } else {
         let how = match plan.as_ref().map(|plan| (plan.hooks.len(), plan.sequential)) {
             None => "no hook matches".to_owned(),
@@ -31,9 +40,42 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
             Some((many, true)) => format!("{many} hooks, one after another"),
             Some((many, false)) => format!("{many} hooks, all at once"),
         };
-        timeline(fire.event, subject.as_deref(), &how, &outcome)?;
+        timeline(fire.event, subject.as_deref(), &how, &outcome, &doubts)?;
     }
-    Ok(ended.unwrap_or_else(|| exit_code(&outcome)))
+    Ok(ended.unwrap_or(code))
+}
+
+/// Why nobody's objection here is no yes in a session: hooks that were not asked, or a call that cannot come.
+fn doubts(toolbox: &Toolbox, event: EventKind, subject: Option<&str>) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for file in &toolbox.loaded.files {
+        let path = file.path.display();
+        match file.state {
+            FileState::Broken => doubts.push(format!("{path} can't be read, so a session does not start unattended")),
+            FileState::Untrusted if declares(file, event) => {
+                doubts.push(format!("{path} has hooks for {event} that did not run: this folder is not trusted"));
+            }
+            FileState::Untrusted | FileState::Loaded | FileState::Missing => {}
+        }
+    }
+    let unarmed = toolbox.unarmed().into_iter().filter(|guard| !matches!(guard.why, WhyUnarmed::FolderUntrusted));
+    doubts.extend(unarmed.map(|guard| format!("{guard}; a session does not start unattended")));
+    let tool = subject.filter(|_| event.info().subject == Subject::ToolName);
+    if let Some(tool) = tool.filter(|tool| !is_possible_tool(tool)) {
+        doubts.push(format!("there is no tool `{}`; {}", out::one_line(tool), tool_help(tool)));
+    }
+    doubts
+}
+
+/// Whether a file that is not loaded has hooks for an event. One that can't be understood may have.
+fn declares(file: &SettingsFile, event: EventKind) -> bool {
+    let text = match read_settings_file(&file.path) {
+        Ok(text) => text.unwrap_or_default(),
+        Err(_) => return true,
+    };
+    let declared = declare(&Layer::new(file.source.clone(), &file.path, &text));
+    let has = declared.hooks.iter().any(|hook| hook.event == event) || !declared.config.required.is_empty();
+    has || declared.diagnostics.iter().any(|one| one.severity == Severity::Error)
 }
 
 /// What came of firing an event.
@@ -140,8 +182,12 @@ fn needs(event: EventKind) -> String {
 }
 
 /// One object: the merged answer in a hook's own words, and how each hook ran.
-fn as_json(event: EventKind, outcome: &Outcome<()>) -> Value {
+fn as_json(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Value {
     let mut object = outcome.merged.to_json(event);
+    if !doubts.is_empty() && exit_code(outcome) == exit::OK {
+        object.insert("decision".to_owned(), Value::Null);
+    }
+    object.insert("doubts".to_owned(), json!(doubts));
     let words = |said: &hookwright_hooks::Said| json!({"hook": said.hook, "source": said.source.to_string(), "text": said.text});
     object.insert("warnings".to_owned(), outcome.warnings.iter().map(words).collect());
     object.insert("runs".to_owned(), outcome.runs.iter().map(run_json).collect());
@@ -177,7 +223,13 @@ fn decision_word(run: &RunReport) -> Option<&'static str> {
 }
 
 /// The runs, then the outcome.
-fn timeline(event: EventKind, subject: Option<&str>, how: &str, outcome: &Outcome<()>) -> anyhow::Result<()> {
+fn timeline(
+    event: EventKind,
+    subject: Option<&str>,
+    how: &str,
+    outcome: &Outcome<()>,
+    doubts: &[String],
+) -> anyhow::Result<()> {
     let mut stdout = out::stdout();
     let subject = subject.map(|subject| format!(" {}", out::one_line(subject))).unwrap_or_default();
     writeln!(stdout, "{}{subject}: {how}", paint(BOLD, event))?;
@@ -201,21 +253,23 @@ fn timeline(event: EventKind, subject: Option<&str>, how: &str, outcome: &Outcom
         }
     }
     writeln!(stdout, "{}", paint(BOLD, "outcome"))?;
-    for (label, text) in summary(event, outcome) {
+    for (label, text) in summary(event, outcome, doubts) {
         writeln!(stdout, "  {label}: {}", text.trim_end().replace('\n', "\n    "))?;
     }
     Ok(())
 }
 
-fn summary(event: EventKind, outcome: &Outcome<()>) -> Vec<(&'static str, String)> {
+fn summary(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Vec<(&'static str, String)> {
     let merged = &outcome.merged;
     let decision = match merged.answer.decision {
         _ if merged.answer.stop => "stopped",
         Some(Decision::Deny) => "denied",
         Some(Decision::Ask) => "ask the user",
+        Some(Decision::Allow) | None if !doubts.is_empty() => "nobody objects, but that is no yes",
         Some(Decision::Allow) | None => "allowed",
     };
     let mut lines = vec![("decision", decision.to_owned())];
+    lines.extend(doubts.iter().map(|doubt| ("warning", doubt.clone())));
     if merged.answer.stop {
         lines.push(("reason", merged.stop_text()));
     } else if merged.answer.decision >= Some(Decision::Ask) {

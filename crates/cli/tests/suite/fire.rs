@@ -39,13 +39,13 @@ fn a_word_that_is_no_tools_name_wakes_the_guard() {
     };
     fire("write_file|replace|shell|bash|execute", "run_shell_command").exits(2);
     fire("write_file|replace|shell|bash|execute", "read_file").exits(0);
-    fire("replace|shell", "my_replace").exits(0);
+    fire("replace|shell", "mcp_my_replace").exits(0);
 }
 
 #[test]
 fn no_matcher_hangs() {
     let name = format!("{}?", "a".repeat(60));
-    for (matcher, code) in [(r"^(\w+\s?)+!$", 0), (r"^(?=a)(\w+\s?)+!$", 2)] {
+    for (matcher, code) in [(r"^(\w+\s?)+!$", 1), (r"^(?=a)(\w+\s?)+!$", 2)] {
         let started = std::time::Instant::now();
         with_hook("BeforeTool", matcher, "exit 2").run(&["hooks", "fire", "BeforeTool", "--tool", &name]).exits(code);
         assert!(started.elapsed() < std::time::Duration::from_secs(10), "{matcher}");
@@ -164,7 +164,7 @@ fn the_timeline_reads_well() {
 #[test]
 fn an_untrusted_folder_runs_no_project_hook_and_says_so() {
     let sandbox = with_hook("BeforeTool", "*", "touch ran; exit 2").untrusted();
-    let run = fire_tool(&sandbox, &[]).exits(0);
+    let run = fire_tool(&sandbox, &[]).exits(1);
     assert!(run.stderr.contains("not trusted"), "{}", run.stderr);
     assert!(!sandbox.has("ran"));
     fire_tool(&sandbox, &["--skip-trust"]).exits(2);
@@ -195,4 +195,49 @@ fn an_interrupt_ends_the_hook_and_its_children() {
     assert_eq!(hookwright_testkit::finish(child).code, Some(130));
     let sleeper = sandbox.read("child");
     assert!(!hookwright_testkit::is_running(sleeper.trim()), "the hook's child outlived us");
+}
+
+#[test]
+fn nobodys_objection_is_no_yes_where_hooks_were_not_asked() {
+    let untrusted = with_hook("BeforeTool", "*", "exit 2").untrusted();
+    let broken = sandbox();
+    broken.write(".gemini/settings.json", "{");
+    let missing = sandbox();
+    missing.settings(&json!({"hooksConfig": {"required": ["keep-out"]}}));
+    for (sandbox, words) in [
+        (untrusted, "has hooks for BeforeTool that did not run: this folder is not trusted"),
+        (broken, "can't be read"),
+        (missing, "guard keep-out ("),
+    ] {
+        let run = fire_tool(&sandbox, &[]).exits(1);
+        assert!(run.stdout.contains("nobody objects, but that is no yes"), "{}", run.stdout);
+        assert!(run.stdout.contains(words) && !run.stdout.contains("allowed"), "{}", run.stdout);
+        let answer = fire_tool(&sandbox, &["--json"]).exits(1).json();
+        assert_eq!(answer["decision"], Value::Null);
+        assert!(answer["doubts"].to_string().contains(words), "{answer}");
+        // Whoever was asked and says no is heard.
+        sandbox
+            .user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}));
+        fire_tool(&sandbox, &[]).exits(2);
+    }
+    // Hooks for other events are not missed here.
+    fire_tool(&with_hook("AfterTool", "*", "exit 2").untrusted(), &[]).exits(0);
+    assert_eq!(fire_tool(&sandbox(), &["--json"]).exits(0).json()["doubts"], json!([]));
+}
+
+#[test]
+fn a_tool_that_there_is_not_is_said_with_the_one_that_is_near() {
+    let sandbox = sandbox();
+    let fire = |tool: &str| sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", tool]);
+    for tool in ["write_flie", "Write"] {
+        let run = fire(tool).exits(1);
+        assert!(
+            run.stdout.contains(&format!("there is no tool `{tool}`; did you mean `write_file`?")),
+            "{}",
+            run.stdout
+        );
+    }
+    for tool in ["write_file", "WriteFileTool", "mcp__git__push", "mcp_git_push"] {
+        fire(tool).exits(0);
+    }
 }
