@@ -45,13 +45,21 @@ fn is_closed_pipe(cause: &(dyn Error + 'static)) -> bool {
 /// The error and what caused it, nothing said twice.
 fn causes(error: &anyhow::Error) -> Vec<String> {
     let mut causes: Vec<String> = Vec::new();
-    for cause in error.chain().map(|cause| cause.to_string().trim_end().to_owned()) {
+    for cause in error.chain().map(|cause| told(cause).trim_end().to_owned()) {
         // Some errors say their cause themselves.
         if !causes.last().is_some_and(|said| said.contains(&cause)) {
             causes.push(cause);
         }
     }
     causes
+}
+
+/// An error in words; what is wrong with a file is drawn below them.
+fn told(cause: &(dyn Error + 'static)) -> String {
+    match cause.downcast_ref::<EditError>().and_then(EditError::diagnostic) {
+        Some(diagnostic) => format!("{} was not changed", diagnostic.file.display()),
+        None => cause.to_string(),
+    }
 }
 
 /// What to do, for every error that knows. A library's error that has a hint stands here, or the hint is never read.

@@ -25,9 +25,18 @@ pub(crate) fn run(place: &Place, world: &World, new: &New) -> anyhow::Result<u8>
         ensure!(!file.exists(), "{} exists already", file.display());
     }
     std::fs::create_dir_all(&directory).with_context(|| format!("can't create {}", directory.display()))?;
-    write(&script, &templates::script(new.event, new.lang, &new.name), Mode::Executable)?;
-    write(&test, &templates::test(new), Mode::Plain)?;
-    add_hooks(&settings, vec![entry(new, &script)])?;
+    let made = write(&script, &templates::script(new.event, new.lang, &new.name), Mode::Executable)
+        .and_then(|()| write(&test, &templates::test(new), Mode::Plain))
+        .and_then(|()| Ok(add_hooks(&settings, vec![entry(new, &script)])?));
+    if let Err(error) = made {
+        // Half a hook is in the way of the next try. Folders go where nothing else is in them.
+        [&script, &test].into_iter().for_each(|file| drop(std::fs::remove_file(file)));
+        [Some(directory.as_path()), directory.parent()]
+            .into_iter()
+            .flatten()
+            .for_each(|it| drop(std::fs::remove_dir(it)));
+        return Err(error);
+    }
     for (what, file) in [("script", &script), ("test", &test), ("settings", &settings)] {
         writeln!(out::stdout(), "{what:<9}{}", file.strip_prefix(&project).unwrap_or(file).display())?;
     }

@@ -84,6 +84,36 @@ fn in_an_untrusted_folder_the_users_settings_are_edited() {
 }
 
 #[test]
+fn a_hook_that_trust_keeps_out_is_not_switched_in_the_users_settings() {
+    let sandbox = sandbox().untrusted();
+    let guard = json!({"type": "command", "name": "g", "command": "exit 2", "guard": true});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [guard, hook("p")]}]}}));
+    sandbox.user_settings(&json!({}));
+    for name in ["g", "p"] {
+        for verb in ["disable", "enable"] {
+            let run = sandbox.run(&["hooks", verb, name]).exits(1);
+            assert!(run.stderr.contains("is not loaded, because this folder is not trusted"), "{}", run.stderr);
+        }
+    }
+    sandbox.run(&["hooks", "disable-all"]).exits(0);
+    let user = std::fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
+    assert_eq!(user.trim(), "{}");
+}
+
+#[test]
+fn enabling_takes_the_name_out_of_every_list_that_may_be_written() {
+    let sandbox = sandbox();
+    sandbox.user_settings(&json!({"hooksConfig": {"disabled": ["p"]}}));
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}, "hooksConfig": {"disabled": ["p"]}}));
+    let run = sandbox.run(&["hooks", "enable", "p"]).exits(0);
+    let home = sandbox.home().join(".gemini/settings.json").display().to_string();
+    assert!(run.stderr.contains(&format!("settings.json and {home}")), "{}", run.stderr);
+    assert!(!run.stderr.contains("still switched off"), "{}", run.stderr);
+    assert_eq!(sandbox.run(&["hooks", "list", "--json"]).json()[0]["state"], "armed");
+    assert!(sandbox.run(&["hooks", "enable", "p"]).exits(0).stderr.contains("already enabled"));
+}
+
+#[test]
 fn a_broken_settings_file_is_never_overwritten() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("u")]}]}}));
@@ -275,4 +305,17 @@ fn a_script_that_a_hook_sources_is_reviewed_and_the_review_says_what_changed() {
         "{}",
         run.stdout
     );
+}
+
+#[test]
+fn a_hook_whose_settings_cannot_be_written_leaves_nothing_behind() {
+    let sandbox = sandbox();
+    sandbox.write(".gemini/settings.json", "{ \"hooks\": ");
+    let run = sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool"]).exits(1);
+    assert!(!sandbox.has(".gemini/hooks"));
+    assert_eq!(sandbox.read(".gemini/settings.json"), "{ \"hooks\": ");
+    assert_eq!(run.stderr.matches("is not valid JSON").count(), 1, "{}", run.stderr);
+    sandbox.settings(&json!({}));
+    sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool"]).exits(0);
+    assert!(sandbox.has(".gemini/hooks/mine.sh"));
 }
