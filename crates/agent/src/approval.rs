@@ -279,32 +279,18 @@ fn grant_key(tool: &str, args: &Map<String, Value>) -> String {
     }
 }
 
-/// The words that "for this session" covers of a command: the program with its sub-command (`git log`, `npm run build`).
-/// Nothing for what shell syntax holds together: that is allowed as a whole or not at all.
+/// The words that "for this session" covers of a command: the program with its sub-command (`git log`, `npm run build`), or
+/// one that always does the same. Nothing for all others and for what shell syntax holds together: that is allowed as a
+/// whole or not at all.
 pub fn session_grant(command: &str) -> Option<String> {
+    /// Their words only say what is looked at: what they do is always the same.
+    const ALWAYS_THE_SAME: &str = " basename cat cmp cut df diff dirname du echo egrep fgrep grep head id ls nl pwd \
+        readlink realpath stat tail tr true type uname wc which whoami ";
     /// Their first word says what they do.
-    const WITH_COMMANDS: [&str; 20] = [
-        "git",
-        "cargo",
-        "npm",
-        "pnpm",
-        "yarn",
-        "bun",
-        "npx",
-        "docker",
-        "podman",
-        "kubectl",
-        "helm",
-        "go",
-        "pip",
-        "uv",
-        "gh",
-        "brew",
-        "apt",
-        "systemctl",
-        "terraform",
-        "make",
-    ];
+    const ONE_WORD: &str = " apt brew bun cargo docker git go helm kubectl make npm npx pip pnpm podman systemctl terraform \
+        uv yarn ";
+    /// Their second word does, too.
+    const TWO_WORDS: &str = " aws az gcloud gh hookwright ";
     /// Sub-commands that run what the next word names.
     const RUNNING: [&str; 4] = ["run", "exec", "run-script", "compose"];
     let program = sole_program(command)?;
@@ -312,26 +298,30 @@ pub fn session_grant(command: &str) -> Option<String> {
     if parts.commands.len() != 1 || !parts.is_clear() {
         return None;
     }
+    let name = program.rsplit('/').next().unwrap_or(&program);
+    let is_in = |list: &str| list.contains(&format!(" {name} "));
+    if is_in(ALWAYS_THE_SAME) {
+        return Some(program);
+    }
     let words = sole_command(command)?.words;
     let mut granted = vec![program.clone()];
-    let has_commands = WITH_COMMANDS.contains(&program.rsplit('/').next().unwrap_or(&program));
+    // Of all others nobody can say which of their words matter.
+    let mut wanted = match () {
+        () if is_in(ONE_WORD) => 1,
+        () if is_in(TWO_WORDS) => 2,
+        () => return None,
+    };
     for word in &words[1..] {
-        let plain = word.literal().filter(|word| !word.is_empty() && !word.starts_with('-') && !word.contains(' '));
-        match plain {
-            // An option before the sub-command, or no word that can be read: nobody can say what it covers.
-            None if has_commands => return None,
-            None => break,
-            Some(_) if !has_commands => break,
-            Some(word) => {
-                let goes_on = RUNNING.contains(&word.as_str());
-                granted.push(word);
-                if !goes_on {
-                    break;
-                }
-            }
+        // An option before the sub-command, or no word that can be read: nobody can say what it covers.
+        let word = word.literal().filter(|word| !word.is_empty() && !word.starts_with('-') && !word.contains(' '))?;
+        wanted += usize::from(RUNNING.contains(&word.as_str()));
+        granted.push(word);
+        wanted -= 1;
+        if wanted == 0 {
+            return Some(granted.join(" "));
         }
     }
-    Some(granted.join(" "))
+    None
 }
 
 /// Whether a list's entry means all calls of the tool.
@@ -431,12 +421,22 @@ mod tests {
         for (command, words) in [
             ("git log -1", Some("git log")),
             ("npm run build -- -x", Some("npm run build")),
-            ("rm -rf x", Some("rm")),
+            ("rm -rf x", None),
             ("ls", Some("ls")),
+            ("ls -l src", Some("ls")),
+            ("make", None),
+            ("make test", Some("make test")),
+            ("python3 check.py -v", None),
+            ("sort -o x y", None),
+            ("gh pr list", Some("gh pr list")),
+            ("gh pr", None),
+            ("hookwright hooks list", Some("hookwright hooks list")),
+            ("docker compose up -d", Some("docker compose up")),
             ("git -C x log", None),
             ("git log | cat", None),
             ("sudo ls", None),
-            ("find . -name x", Some("find")),
+            ("find . -name x", None),
+            ("rm x", None),
             ("find . -delete", None),
             ("find . -exec rm {} +", None),
             ("ssh host ls", None),

@@ -151,7 +151,7 @@ fn a_question_right_after_a_prompt_is_answered_at_once() {
     typed(&mut app, "go");
     let (event, mut reply) = question();
     app.agent(event, Instant::now());
-    assert!(shown(&mut app, 80).contains("Allow `rm` for this session"));
+    assert!(shown(&mut app, 80).contains("Allow exactly this for this session"));
     press(&mut app, KeyCode::Char('n'));
     assert_eq!(reply.try_recv(), Ok(hookwright_agent::ApprovalReply::Deny(None)));
 }
