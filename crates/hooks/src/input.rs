@@ -15,6 +15,7 @@ use crate::growing::GrowingText;
 use crate::merge::Merged;
 use crate::model_api::{LlmResponse, SharedJson};
 use crate::outcome;
+#[cfg(feature = "schema")]
 pub(crate) use encode::Base;
 pub use encode::HookInput;
 

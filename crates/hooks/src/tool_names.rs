@@ -5,32 +5,44 @@ use std::borrow::Cow;
 
 use crate::declare::{claude_tool, nearest};
 
-/// Canonical name, then every older name that a matcher may spell.
-const TOOLS: [(&str, &[&str]); 14] = [
-    ("read_file", &["ReadFileTool", "ReadFile"]),
-    ("read_many_files", &["ReadManyFilesTool", "ReadManyFiles"]),
-    ("write_file", &["WriteFileTool", "WriteFile"]),
-    ("replace", &["EditTool", "Edit", "SmartEditTool"]),
-    ("list_directory", &["LSTool", "LsTool", "ReadFolder"]),
-    ("glob", &["GlobTool", "FindFiles"]),
-    ("search_file_content", &["GrepTool", "RipGrepTool", "grep_search", "SearchText"]),
-    ("run_shell_command", &["ShellTool", "Shell"]),
-    ("web_fetch", &["WebFetchTool", "WebFetch"]),
-    ("google_web_search", &["WebSearchTool", "GoogleSearch"]),
-    ("write_todos", &["WriteTodosTool", "WriteTodos"]),
-    ("save_memory", &["MemoryTool", "SaveMemory"]),
-    ("delegate_to_agent", &["DelegateToAgentTool", "SubagentTool"]),
-    ("activate_skill", &["ActivateSkillTool"]),
+/// One built-in tool's names.
+struct Names {
+    name: &'static str,
+    /// What it was called; a model may still call it so.
+    older: &'static [&'static str],
+    /// What other agents call it; a matcher that was written for one of them means this tool.
+    foreign: &'static [&'static str],
+}
+
+const fn names(name: &'static str, older: &'static [&'static str], foreign: &'static [&'static str]) -> Names {
+    Names { name, older, foreign }
+}
+
+const TOOLS: [Names; 14] = [
+    names("read_file", &["ReadFileTool", "ReadFile"], &["Read", "View"]),
+    names("read_many_files", &["ReadManyFilesTool", "ReadManyFiles"], &[]),
+    names("write_file", &["WriteFileTool", "WriteFile"], &["Write", "apply_patch"]),
+    names("replace", &["EditTool", "Edit", "SmartEditTool"], &["MultiEdit", "apply_patch"]),
+    names("list_directory", &["LSTool", "LsTool", "ReadFolder"], &["LS"]),
+    names("glob", &["GlobTool", "FindFiles"], &["Glob"]),
+    names("search_file_content", &["GrepTool", "RipGrepTool", "grep_search", "SearchText"], &["Grep"]),
+    names("run_shell_command", &["ShellTool", "Shell"], &["Bash", "Execute"]),
+    names("web_fetch", &["WebFetchTool", "WebFetch"], &[]),
+    names("google_web_search", &["WebSearchTool", "GoogleSearch"], &["WebSearch"]),
+    names("write_todos", &["WriteTodosTool", "WriteTodos"], &["TodoWrite"]),
+    names("save_memory", &["MemoryTool", "SaveMemory"], &[]),
+    names("delegate_to_agent", &["DelegateToAgentTool", "SubagentTool"], &["Task"]),
+    names("activate_skill", &["ActivateSkillTool"], &["Skill"]),
 ];
 
 /// The canonical names of the built-in tools.
 pub fn known_tools() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|(name, _)| *name)
+    TOOLS.iter().map(|tool| tool.name)
 }
 
 /// The canonical name for a built-in tool's older name; any other name stays as it is.
 pub fn canonical_tool_name(name: &str) -> &str {
-    TOOLS.iter().find(|(_, older)| older.contains(&name)).map_or(name, |(canonical, _)| canonical)
+    TOOLS.iter().find(|tool| tool.older.contains(&name)).map_or(name, |tool| tool.name)
 }
 
 /// Whether this can be a tool's name at all: a built-in one's, old or new, or that of a tool which an MCP server may have.
@@ -53,17 +65,19 @@ pub fn tool_help(name: &str) -> String {
 
 /// The other names under which a matcher may know this tool.
 pub(crate) fn other_names(tool: &str) -> impl Iterator<Item = Cow<'_, str>> {
-    let older = TOOLS.iter().find(|(name, _)| *name == tool).map_or(&[][..], |(_, older)| older);
-    older.iter().map(|name| Cow::Borrowed(*name)).chain(mcp_spelling(tool).map(Cow::Owned))
+    let known = TOOLS.iter().filter(move |known| known.name == tool);
+    let others = known.flat_map(|known| known.older.iter().chain(known.foreign));
+    others.map(|name| Cow::Borrowed(*name)).chain(mcp_spelling(tool).map(Cow::Owned))
 }
 
-/// Whether a word is the whole name of a tool: a built-in one's, old or new, or an MCP tool's in either spelling.
+/// Whether a word is the whole name of a tool: a built-in one's, old, new or another agent's, or an MCP tool's in either
+/// spelling.
 pub(crate) fn is_tool_name(word: &str) -> bool {
     let parts = |prefix: &str, between: &str| {
         let (server, name) = word.strip_prefix(prefix)?.split_once(between)?;
         Some(!server.starts_with('_') && !server.is_empty() && !name.is_empty())
     };
-    TOOLS.iter().any(|(name, older)| *name == word || older.contains(&word))
+    TOOLS.iter().any(|tool| tool.name == word || tool.older.contains(&word) || tool.foreign.contains(&word))
         || parts("mcp__", "__").or_else(|| parts("mcp_", "_")) == Some(true)
 }
 
@@ -88,8 +102,27 @@ mod tests {
     #[test]
     fn no_name_means_two_tools() {
         let mut seen = std::collections::HashSet::new();
-        let names = TOOLS.iter().flat_map(|(name, older)| older.iter().chain([name]));
+        let names = TOOLS.iter().flat_map(|tool| tool.older.iter().chain([&tool.name]));
         names.for_each(|name| assert!(seen.insert(name), "{name}"));
+    }
+
+    /// A guard that was written for another agent is awake here.
+    #[test]
+    fn other_agents_names_match_and_are_nobodys_name() {
+        use crate::matcher::Matcher;
+        for (matcher, tool) in [
+            ("Bash", "run_shell_command"),
+            ("Bash|Edit|Write", "run_shell_command"),
+            ("Edit|MultiEdit|Write", "write_file"),
+            ("^(Bash|replace)$", "run_shell_command"),
+            ("apply_patch", "replace"),
+            ("LS", "list_directory"),
+        ] {
+            let (compiled, _) = Matcher::compile(crate::event::Subject::ToolName, Some(matcher));
+            assert!(compiled.matches(tool), "{matcher} {tool}");
+            assert!(!compiled.matches("google_web_search"), "{matcher}");
+        }
+        assert_eq!(canonical_tool_name("Bash"), "Bash", "a model that calls it calls no tool");
     }
 
     #[test]
@@ -101,12 +134,10 @@ mod tests {
 
     #[test]
     fn whole_names_are_told_from_parts() {
-        for name in ["glob", "EditTool", "grep_search", "mcp__git__push", "mcp_git_push"] {
+        for name in ["glob", "EditTool", "grep_search", "Bash", "mcp__git__push", "mcp_git_push"] {
             assert!(is_tool_name(name), "{name}");
         }
-        for part in
-            ["shell", "Bash", "mcp", "mcp_", "mcp__", "mcp_git", "mcp__git", "mcp__git__", "mcp_git_", "my_tool"]
-        {
+        for part in ["shell", "mcp", "mcp_", "mcp__", "mcp_git", "mcp__git", "mcp__git__", "mcp_git_", "my_tool"] {
             assert!(!is_tool_name(part), "{part}");
         }
     }
