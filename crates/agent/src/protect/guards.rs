@@ -3,16 +3,17 @@
 //!
 //! Asking the user is `settle.rs`; what one file was and is, `watched.rs`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use hookwright_hooks::{Hook, HookState, Registry, Sentry};
-use hookwright_settings::trust::{GuardFile, GuardKind, Ledger, PendingChange, pending, trust_changes};
+use hookwright_settings::trust::{GuardFile, GuardKind, Ledger, PendingChange, hooks_before, pending, trust_changes};
 use hookwright_settings::{Loaded, Paths};
 use hookwright_tools::Groups;
 
+use super::missing::{self, declaration, identity};
 use super::paths::Protected;
 use super::watched::{Looked, Watched, Whose};
 
@@ -61,8 +62,12 @@ struct State {
     hooks: Vec<Armed>,
     /// Where a hook stands in `hooks`, by its address.
     places: HashMap<usize, usize>,
+    /// Those hooks that only stand in for others.
+    gone: HashSet<usize>,
     /// Hooks that the settings on disk do not declare any more as they run; why they do not.
     declared: HashMap<usize, String>,
+    /// What stands in for hooks that an earlier session's agent took away.
+    stand_ins: Vec<Hook>,
     /// How many calls of the agent run.
     calls: usize,
     /// How many events of hooks run.
@@ -128,7 +133,10 @@ impl Guards {
         let (project, paths) = (loaded.project.root.clone(), Some(loaded.paths.clone()));
         let mut state = State { place: project.clone(), project, paths, ..State::default() };
         state.watch(loaded, policies, pending);
-        let ledger = Ledger::open(&loaded.paths, &loaded.project.root, &uuid::Uuid::new_v4().to_string());
+        let gone = missing::among(hooks_before(&loaded.project.root, pending), &loaded.registry);
+        state.stand_ins = gone.iter().filter_map(missing::stand_in).collect();
+        let mut ledger = Ledger::open(&loaded.paths, &loaded.project.root, &uuid::Uuid::new_v4().to_string());
+        ledger.set_hooks(missing::known(loaded).into_iter().chain(gone).collect());
         if let Err(error) = ledger.begin(state.files.iter().map(Watched::entry).collect()) {
             tracing::warn!(%error, path = %ledger.path().display(), "the ledger of guards can't be written");
         }
@@ -151,8 +159,17 @@ impl Guards {
     pub(crate) fn reload(&self, loaded: &Loaded, policies: &[PathBuf], registry: &Registry) {
         let mut state = self.state();
         state.watch(loaded, policies, &[]);
+        state.stand_ins.clear();
+        if let Some(ledger) = &mut state.ledger {
+            ledger.set_hooks(missing::known(loaded));
+        }
         state.arm(loaded, registry);
         state.keep();
+    }
+
+    /// What stands in for hooks that an earlier session's agent took away, and nobody has trusted that.
+    pub(crate) fn stand_ins(&self) -> Vec<Hook> {
+        self.state().stand_ins.clone()
     }
 
     /// A call begins that may change something; `allowed` is the file that the user lets it change.
@@ -344,6 +361,12 @@ impl Sentry for Guards {
         let mut state = self.state();
         let key = address(hook);
         let Some(at) = state.places.get(&key).copied() else { return Ok(()) };
+        if state.gone.contains(&key) {
+            let file = hook.place.as_ref().map(|place| state.shorten(&place.file)).unwrap_or_default();
+            return Err(format!(
+                "it was changed or removed in {file} while the agent worked, so it is missed; {WAY_ON}"
+            ));
+        }
         let files = std::mem::take(&mut state.hooks[at].files);
         self.look_at(&mut state, files.iter().copied());
         let doubtful = state.hooks[at].doubtful.filter(|settings| state.files[*settings].is_distrusted());
@@ -389,6 +412,12 @@ impl State {
         self.hooks = registry.hooks().iter().map(armed).collect();
         self.places = self.hooks.iter().enumerate().map(|(at, one)| (address(&one.hook), at)).collect();
         self.declared.clear();
+        self.gone = self
+            .hooks
+            .iter()
+            .filter(|one| self.stand_ins.iter().any(|gone| is_alike(gone, &one.hook)))
+            .map(|one| address(&one.hook))
+            .collect();
     }
 
     /// A project that is moved takes its files along.
@@ -498,14 +527,9 @@ fn address(hook: &Arc<Hook>) -> usize {
     Arc::as_ptr(hook) as usize
 }
 
-/// What makes a hook the same one, whatever it does.
-fn identity(hook: &Hook) -> String {
-    format!("{}/{}/{}", hook.source, hook.event, hook.id())
-}
-
-/// All that is declared of a hook, but not where.
-fn declaration(hook: &Hook) -> String {
-    format!("{:?}", Hook { place: None, ..hook.clone() })
+/// Whether two hooks are declared alike.
+fn is_alike(one: &Hook, other: &Hook) -> bool {
+    identity(one) == identity(other) && declaration(one) == declaration(other)
 }
 
 impl Drop for Guards {

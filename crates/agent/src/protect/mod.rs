@@ -1,10 +1,11 @@
 //! The agent cannot touch its own guards. Which files those are made of is `paths.rs`; asking before a tool changes one of
 //! them is `approval.rs` and `call.rs`. That anything else changed one is noticed in `guards.rs`, told and asked about in
-//! `settle.rs`.
+//! `settle.rs`; what stands in for a hook that is gone, `missing.rs`.
 
 mod globs;
 mod guards;
 mod left;
+mod missing;
 mod paths;
 mod settle;
 mod watched;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_hooks::{Change, Difference, Registry, SwitchError, WhyUnarmed};
+use hookwright_hooks::{Change, Difference, Hook, Registry, SwitchError, WhyUnarmed};
 use hookwright_settings::commands::discover;
 use hookwright_settings::edit::{Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
@@ -110,13 +110,24 @@ impl Conductor {
             return;
         }
         let changed = self.watch.changed();
-        if !changed.is_empty() {
+        // What stands in for hooks that are missed goes once the user has trusted that they are gone.
+        let missed = services.guards.stand_ins();
+        if !changed.is_empty() || !missed.is_empty() {
             self.reload(&changed);
+            if services.guards.stand_ins().is_empty() {
+                let told = |hook: &Hook| self.reply(Reply::plain(format!("hook {} is missed no more", hook.id())));
+                missed.iter().for_each(told);
+            }
         }
     }
 
     /// Reads the configuration again. A broken one changes nothing.
     fn reload(&mut self, changed: &[PathBuf]) {
+        if self.services().guards.is_waiting() {
+            let text =
+                "what the agent changed of the guards waits for your trust; nothing is read again until /hooks trust";
+            return self.reply(Reply::warning(text));
+        }
         // Whatever stands in the directory's place now is another project, and may hold fewer guards.
         if let Some(moved) = self.services().hooks.displaced() {
             return self.reply(Reply::error(format!("{moved}; the hooks stay as they were")));

@@ -59,6 +59,13 @@ pub(super) fn make(
     guards.arm(loaded, &hooks.registry(), &tool_context.background);
     let (system, mut warnings) = system(loaded, &tool_context, mode, options.interaction);
     warnings.extend(fallback);
+    warnings.extend(guards.stand_ins().iter().map(|hook| {
+        format!(
+            "hook {} on {} was taken away or changed by an agent; what it would judge is denied",
+            hook.id(),
+            hook.event
+        )
+    }));
     warnings.extend(hooks_that_stay(options, &hooks));
     warnings.extend(servers_left_out(loaded));
     warnings.extend(unarmed.iter().map(ToString::to_string));
@@ -141,12 +148,21 @@ fn engine(
     guards: &Arc<Guards>,
     events: &Events,
 ) -> HookEngine {
-    builder(options, loaded, session).observer(Arc::new(HookEvents(events.clone()))).sentry(guards.clone()).build()
+    let mut registry = registry(options, loaded);
+    guards.stand_ins().into_iter().for_each(|hook| registry.add(hook));
+    with_registry(registry, loaded, session)
+        .observer(Arc::new(HookEvents(events.clone())))
+        .sentry(guards.clone())
+        .build()
 }
 
 /// An engine for this configuration, not yet built.
 pub(super) fn builder(options: &SessionOptions, loaded: &Loaded, session: hookwright_hooks::Session) -> Builder {
-    HookEngine::builder(registry(options, loaded)).session(session).places(loaded.hook_places())
+    with_registry(registry(options, loaded), loaded, session)
+}
+
+fn with_registry(registry: Registry, loaded: &Loaded, session: hookwright_hooks::Session) -> Builder {
+    HookEngine::builder(registry).session(session).places(loaded.hook_places())
 }
 
 /// The hooks that run. Switching all of them off leaves those that nobody may switch off.

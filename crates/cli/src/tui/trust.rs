@@ -137,7 +137,8 @@ pub(crate) async fn ask_about_changes(
         lines.push(Line::of(WARN, format!("  {}", path.strip_prefix(root).unwrap_or(path).display())).hanging(2));
         lines.extend(change.diff.as_deref().unwrap_or_default().lines().take(30).map(diff_line));
     }
-    let text = "  While you do not, hooks that depend on it deny what they can, and nothing runs unasked that would not by default.";
+    let text = "  While you do not, hooks that depend on it or were taken away deny what they can, and nothing runs unasked that would \
+                not by default.";
     lines.push(Line::of(DIM, text).hanging(2));
     let answers = ["Leave, and look at it first", "Go on without trusting it", "Trust it"].map(str::to_owned).into();
     match (Question { lines, answers, no: 0 }).ask(&loaded.world, hands).await? {

@@ -29,10 +29,28 @@ pub struct LedgerEntry {
     pub diff: Option<String>,
 }
 
+/// A hook that ran when the user last had everything: enough to know what it would have judged.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct LedgerHook {
+    /// The settings that declared it.
+    pub file: String,
+    /// Its event.
+    pub event: String,
+    /// Its name, or what stands for it.
+    pub name: String,
+    /// Its matcher, as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matcher: Option<String>,
+    /// One word for all of its declaration.
+    pub digest: String,
+}
+
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Sheet {
     project: String,
     files: Vec<LedgerEntry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hooks: Vec<LedgerHook>,
 }
 
 /// A session's own part of the ledger.
@@ -41,6 +59,7 @@ pub struct Ledger {
     project: String,
     sheet: PathBuf,
     lock: PathBuf,
+    hooks: Vec<LedgerHook>,
     /// Locked for as long as the session lives.
     alive: Option<File>,
 }
@@ -53,7 +72,16 @@ impl Ledger {
         let alive = make_private(&folder).and_then(|()| open_private(&lock)).ok();
         let alive = alive.filter(|file| file.lock_shared().is_ok());
         let project = project.to_string_lossy().into_owned();
-        Ledger { project, sheet: folder.join(format!("{session}.json")), lock, alive }
+        Ledger { project, sheet: folder.join(format!("{session}.json")), lock, hooks: Vec::new(), alive }
+    }
+
+    /// The hooks that run, for whatever is written from now on.
+    pub fn set_hooks(&mut self, hooks: Vec<LedgerHook>) {
+        self.hooks = hooks;
+    }
+
+    fn sheet(&self, files: Vec<LedgerEntry>) -> Sheet {
+        Sheet { project: self.project.clone(), files, hooks: self.hooks.clone() }
     }
 
     /// The file that holds it.
@@ -67,7 +95,7 @@ impl Ledger {
     /// If it cannot be written.
     pub fn begin(&self, files: Vec<LedgerEntry>) -> io::Result<()> {
         let temporary = self.sheet.with_extension("new");
-        serde_json::to_writer(open_private(&temporary)?, &Sheet { project: self.project.clone(), files })?;
+        serde_json::to_writer(open_private(&temporary)?, &self.sheet(files))?;
         fs::rename(&temporary, &self.sheet)
     }
 
@@ -76,7 +104,7 @@ impl Ledger {
     /// # Errors
     /// If it cannot be written.
     pub fn write(&self, files: Vec<LedgerEntry>) -> Result<(), EditError> {
-        let sheet = Sheet { project: self.project.clone(), files };
+        let sheet = self.sheet(files);
         edit::rewrite_private(&self.sheet, |_| Ok(serde_json::to_string(&sheet).unwrap_or_default())).map(drop)
     }
 
@@ -165,6 +193,20 @@ pub fn pending(paths: &Paths, project: &Path, files: &[GuardFile]) -> Vec<Pendin
             let _ = fs::remove_file(&path);
             let _ = fs::remove_file(path.with_extension("lock"));
         }
+    }
+    found
+}
+
+/// The hooks that ran before these changes: all of the same project, and of another one those that stood in a changed file.
+pub fn hooks_before(project: &Path, changes: &[PendingChange]) -> Vec<LedgerHook> {
+    let mut sheets: Vec<&PathBuf> = changes.iter().flat_map(|change| &change.sheets).collect();
+    sheets.sort();
+    sheets.dedup();
+    let mut found = Vec::new();
+    for sheet in sheets.into_iter().filter_map(|path| read(path)) {
+        let own = sheet.project == project.to_string_lossy();
+        let changed = |hook: &LedgerHook| changes.iter().any(|change| change.file.path.to_string_lossy() == hook.file);
+        found.extend(sheet.hooks.into_iter().filter(|hook| own || changed(hook)));
     }
     found
 }

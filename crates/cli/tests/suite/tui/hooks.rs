@@ -220,6 +220,36 @@ fn what_an_earlier_sessions_agent_changed_is_asked_about_before_the_next_begins(
 }
 
 #[test]
+fn a_guard_that_an_earlier_sessions_agent_took_away_is_missed_until_that_is_trusted() {
+    for command in [
+        "echo {} > .gemini/settings.json",
+        "mv .gemini g",
+        "sed -i s/run_shell_command/nothing/ .gemini/settings.json",
+        "mkdir -p ~/.gemini; echo '{\"hooksConfig\": {\"disabled\": [\"watchman\"]}}' > ~/.gemini/settings.json",
+    ] {
+        let sandbox = sandbox();
+        let hook = json!({"type": "command", "name": "watchman", "command": "grep -q forbidden && exit 2; exit 0"});
+        sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}}));
+        let disarm = json!({"command": command});
+        let replay = sandbox.replay(&hookwright_testkit::Replay::new().calls("run_shell_command", disarm).says("ok"));
+        sandbox.run(&["-p", "go", "-y", "--fake-responses", &replay]).exits(0);
+        let mut terminal = Terminal::start(&sandbox, &["-y"]);
+        terminal.sees("Trust what an agent changed of your guards?");
+        terminal.sees("3. Trust it");
+        terminal.keys("2");
+        terminal.sees("hook watchman on BeforeTool was taken away or changed by an agent");
+        terminal.ready();
+        let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";
+        terminal.keys(forbidden).sees("hook watchman did not run");
+        terminal.ready();
+        assert!(!sandbox.has("made"), "{command}");
+        // The user's word, from elsewhere, and it is missed no more.
+        sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+        terminal.sees("hook watchman is missed no more");
+    }
+}
+
+#[test]
 fn the_question_of_trust_lists_what_the_folder_brings() {
     let sandbox = sandbox().untrusted();
     let hook = json!({"type": "command", "name": "greeter", "command": "echo hi"});
