@@ -31,6 +31,21 @@ fn key(file: &Path) -> String {
     file.to_string_lossy().into_owned()
 }
 
+/// Whether what a file holds, or that it is not there, is its word about its guards.
+fn counts(file: &SettingsFile) -> bool {
+    match file.state {
+        FileState::Loaded => true,
+        FileState::Missing => !leads_nowhere(&file.path),
+        FileState::Broken | FileState::Untrusted => false,
+    }
+}
+
+/// Whether a file that is not there is not simply absent: its name is a link to nothing, or no folder stands where it should.
+fn leads_nowhere(file: &Path) -> bool {
+    let there = file.ancestors().find(|path| path.symlink_metadata().is_ok());
+    there.is_some_and(|there| !there.is_dir())
+}
+
 impl Record {
     /// Reads the record. One that can't be read counts as empty, and that is said.
     pub(crate) fn read(file: &Path, diagnostics: &mut Vec<Diagnostic>) -> Record {
@@ -64,6 +79,7 @@ impl Record {
             .flat_map(|file| match file.state {
                 FileState::Broken => self.unarmed(&file.path, &WhyUnarmed::FileBroken),
                 FileState::Untrusted => self.untrusted(file),
+                FileState::Missing if leads_nowhere(&file.path) => self.unarmed(&file.path, &WhyUnarmed::FileBroken),
                 FileState::Loaded | FileState::Missing => Vec::new(),
             })
             .collect()
@@ -93,7 +109,7 @@ impl Record {
 
     /// What was taken out of files since they were last read.
     pub(crate) fn gone(&self, files: &[SettingsFile], registry: &Registry) -> Vec<Notice> {
-        let counts = files.iter().filter(|file| matches!(file.state, FileState::Loaded | FileState::Missing));
+        let counts = files.iter().filter(|file| counts(file));
         counts
             .flat_map(|file| {
                 let now = Known::all(registry, &file.path);
@@ -109,7 +125,7 @@ impl Record {
     /// The record as it should be now.
     fn with(&self, files: &[SettingsFile], registry: &Registry, gone: Gone) -> Record {
         let mut record = self.clone();
-        for file in files.iter().filter(|file| matches!(file.state, FileState::Loaded | FileState::Missing)) {
+        for file in files.iter().filter(|file| counts(file)) {
             let mut now = Known::all(registry, &file.path);
             if gone == Gone::Kept {
                 let names: BTreeSet<String> = now.iter().map(|one| one.name.clone()).collect();

@@ -51,7 +51,7 @@ impl Protected {
             files: files.into_iter().flat_map(both).collect(),
             folders: folders.into_iter().flat_map(both).collect(),
             git: git_folders(root),
-            memory: loaded.settings.context.file_names.clone(),
+            memory: loaded.settings.context.note_names.clone(),
             memory_file: paths.user_dir.join("GEMINI.md"),
             globs: Globs::new(loaded),
         }

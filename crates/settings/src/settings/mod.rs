@@ -132,6 +132,9 @@ pub struct Context {
     pub file_names: Vec<String>,
     /// Those of them that count outside of the project, where credentials lie too: the user's own choice, and notes.
     pub outside_file_names: Vec<String>,
+    /// Those of them that are only notes to the model wherever they are, so that tools may write them beside guards: names
+    /// of the user's or the system's own choice that end in `.md`.
+    pub note_names: Vec<String>,
     /// Directories beside the project.
     pub include_directories: Vec<String>,
     /// Whether files that git ignores are left out.
@@ -145,6 +148,7 @@ impl Default for Context {
         let file_names = vec![DEFAULT_CONTEXT_FILE.to_owned()];
         Context {
             outside_file_names: file_names.clone(),
+            note_names: file_names.clone(),
             file_names,
             include_directories: Vec::new(),
             respect_git_ignore: true,
@@ -316,13 +320,17 @@ fn model(get: &Layered<'_>, world: &World) -> Model {
 }
 
 impl Context {
-    /// Keeps names that only the project chose from finding anything but notes outside of it.
+    /// Keeps names that only the project chose from finding anything but notes outside of it, and from counting as notes
+    /// beside guards.
     pub(crate) fn confine(&mut self, outer: &Layered<'_>) {
-        let own = context(outer).file_names;
-        let is_note =
-            |name: &str| std::path::Path::new(name).extension().is_some_and(|end| end.eq_ignore_ascii_case("md"));
-        self.outside_file_names.retain(|name| own.contains(name) || is_note(name));
+        let own = context(outer);
+        self.outside_file_names.retain(|name| own.file_names.contains(name) || is_note(name));
+        self.note_names = own.note_names;
     }
+}
+
+fn is_note(name: &str) -> bool {
+    std::path::Path::new(name).extension().is_some_and(|end| end.eq_ignore_ascii_case("md"))
 }
 
 fn context(get: &Layered<'_>) -> Context {
@@ -334,6 +342,7 @@ fn context(get: &Layered<'_>) -> Context {
     }
     Context {
         outside_file_names: file_names.clone(),
+        note_names: file_names.iter().filter(|name| is_note(name)).cloned().collect(),
         file_names,
         include_directories: get.strings("context.includeDirectories"),
         respect_git_ignore: get.flag("context.fileFiltering.respectGitIgnore", true),

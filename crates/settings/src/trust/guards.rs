@@ -107,7 +107,7 @@ impl Loaded {
                 let mut likely = Vec::new();
                 all_files(&self.project.root.join(GEMINI_DIR), &mut likely);
                 // What only tells the model something runs nowhere.
-                let memory = &self.settings.context.file_names;
+                let memory = &self.settings.context.note_names;
                 likely
                     .retain(|path| !memory.iter().any(|name| path.file_name().is_some_and(|own| own == name.as_str())));
                 likely

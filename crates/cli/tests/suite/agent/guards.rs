@@ -482,3 +482,36 @@ fn what_a_file_required_is_remembered_though_it_never_was_there() {
         assert!(!sandbox.has("a.txt"), "{config}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_settings_file_that_leads_nowhere_is_known_to_have_held_guards() {
+    let sandbox = crate::sandbox();
+    sandbox.user_settings(&guarded(&[guard("mine", NO)]));
+    let settings = sandbox.home().join(".gemini/settings.json");
+    let moved = sandbox.home().join("d.json");
+    std::fs::rename(&settings, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &settings).unwrap();
+    has(&prompt(&sandbox, "go", &writes(), &[]).exits(0).stderr, "guarded");
+    std::fs::rename(&moved, sandbox.home().join("gone.json")).unwrap();
+    // Not only the first time.
+    for more in [&[][..], &[], &["--ignore-broken-settings", "--no-hooks"]] {
+        let run = prompt(&sandbox, "go", &writes(), more).exits(52);
+        has(&run.stderr, "guard mine (");
+        has(&run.stderr, "the settings that held it can't be read");
+        assert!(!sandbox.has("a.txt"));
+    }
+    std::fs::rename(sandbox.home().join("gone.json"), &moved).unwrap();
+    has(&prompt(&sandbox, "go", &writes(), &[]).exits(0).stderr, "guarded");
+}
+
+#[test]
+fn a_projects_folder_that_is_none_is_known_to_have_held_guards() {
+    let sandbox = crate::sandbox();
+    sandbox.settings(&guarded(&[guard("own", NO)]));
+    has(&prompt(&sandbox, "go", &writes(), &[]).exits(0).stderr, "guarded");
+    std::fs::rename(sandbox.project().join(".gemini"), sandbox.project().join("other")).unwrap();
+    sandbox.write(".gemini", "");
+    has(&prompt(&sandbox, "go", &writes(), &[]).exits(52).stderr, "guard own (");
+    assert!(!sandbox.has("a.txt"));
+}

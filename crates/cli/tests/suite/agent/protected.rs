@@ -85,3 +85,29 @@ fn policy_explain_knows_protected_paths() {
     has(&run.stdout, "security.protectedPaths");
     sandbox.run(&["policy", "explain", "write_file", r#"{"file_path": "a"}"#, "--mode", "yolo"]).exits(0);
 }
+
+#[test]
+fn names_of_context_files_open_no_guard_to_tools() {
+    let names = json!({"context": {"fileName": ["hooks.json", "a.toml", "settings.json", "guard2.sh", "own.md"]}});
+    let paths = [
+        ".hookwright/hooks.json",
+        ".gemini/policies/a.toml",
+        ".gemini/hooks/guard2.sh",
+        "sub/.gemini/settings.json",
+        ".gemini/own.md",
+    ];
+    for of_user in [false, true] {
+        let sandbox = crate::sandbox();
+        if of_user {
+            sandbox.user_settings(&names)
+        } else {
+            sandbox.settings(&names)
+        };
+        for path in paths {
+            let run = prompt(&sandbox, "go", &edit(path), &[]).exits(0);
+            // What the user calls a note is one.
+            let free = of_user && path.ends_with(".md");
+            assert_eq!((sandbox.has(path), run.stderr.contains("is protected")), (free, !free), "{path} {of_user}");
+        }
+    }
+}
