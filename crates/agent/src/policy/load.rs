@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_hooks::{Diagnostic, Search, Severity, SourceText};
+use hookwright_hooks::{Diagnostic, Search, Severity, SourceText, is_possible_tool, tool_help};
 use hookwright_settings::{ApprovalMode, Loaded};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -239,6 +239,10 @@ impl Reader<'_> {
             decided |= key.get_ref() == "decision";
             self.field(&mut rule, key, value);
         }
+        let tools = table.iter().find(|(key, _)| key.get_ref() == "toolName").map(|(_, tools)| tools);
+        if let Some(tools) = tools.filter(|_| rule.server.is_none()) {
+            self.check_tools(tools);
+        }
         if !decided {
             self.wrong(value, "this rule has no `decision`: allow, deny or ask_user");
         }
@@ -250,6 +254,23 @@ impl Reader<'_> {
             return self.say(Severity::Warning, value.span(), message);
         }
         self.found.rules.push(rule);
+    }
+
+    /// Tools that there are not; a rule about them forbids nothing. An MCP server may have any.
+    fn check_tools(&mut self, tools: &Value<'_>) {
+        let names = match tools.get_ref() {
+            DeValue::Array(values) => values.iter().collect(),
+            _ => vec![tools],
+        };
+        for (value, name) in names.into_iter().filter_map(|value| Some((value, value.get_ref().as_str()?))) {
+            if name.trim().is_empty() || name.contains('*') || is_possible_tool(name) {
+                continue;
+            }
+            let (span, text) =
+                (value.span(), format!("no tool is called `{name}`, so this rule does not apply to any"));
+            let problem = self.source.diagnose(Severity::Warning, span.start, span.end, text);
+            self.found.diagnostics.push(problem.help(tool_help(name)));
+        }
     }
 
     fn field(&mut self, rule: &mut Rule, key: &Spanned<std::borrow::Cow<'_, str>>, value: &Value<'_>) {
@@ -387,6 +408,17 @@ mod tests {
             problems(unknown),
             "p.toml:2:1: warning: unknown key `toolNam`; it is ignored (did you mean `toolName`?)"
         );
+        let tool = |text: &str| problems(&format!("[[rule]]\ndecision = \"deny\"\n{text}\n"));
+        assert_eq!(
+            tool("toolName = [\"glob\", \"write_flie\"]"),
+            "p.toml:3:21: warning: no tool is called `write_flie`, so this rule does not apply to any (did you mean `write_file`?)"
+        );
+        assert!(tool("toolName = \"Bash\"").contains("did you mean `run_shell_command`?"));
+        for fine in
+            ["\"write_*\"", "\"WriteFileTool\"", "\"mcp__git__push\"", "\"mcp_git_push\"", "\"x\"\nmcpName = \"git\""]
+        {
+            assert_eq!(tool(&format!("toolName = {fine}")), "", "{fine}");
+        }
         for (text, expected) in [
             ("rule = 7", "p.toml:1:8: error: `rule` is written as tables"),
             ("[[rule]]\ndecision = \"maybe\"", "p.toml:2:12: error: a decision is"),

@@ -209,3 +209,16 @@ fn settings_take_single_commands_away() {
     shell(&sandbox, "echo a > ran", &[]).exits(0);
     assert!(sandbox.has("ran"));
 }
+
+#[test]
+fn a_rule_about_a_tool_that_there_is_not_is_said() {
+    let sandbox = sandbox();
+    let rule = "[[rule]]\ntoolName = \"write_flie\"\ndecision = \"deny\"\n";
+    sandbox.write("p.toml", rule);
+    let run = sandbox.run(&["policy", "check", "p.toml"]).exits(0);
+    has(&run.stderr, "no tool is called `write_flie`");
+    has(&run.stderr, "p.toml:2:12");
+    has(&run.stderr, "did you mean `write_file`?");
+    user_policy(&sandbox, "p.toml", rule);
+    has(&shell(&sandbox, "true", &[]).exits(0).stderr, "no tool is called `write_flie`");
+}
