@@ -224,7 +224,7 @@ impl Firing {
                 (RunEnd::not_run(End::NotStarted { code: 126, message }), input)
             }
             Ok(input) if let Some(why) = self.plan.closed.get(&at) => {
-                let message = format!("it waits for your trust ({why}); `/hooks trust` lets it run");
+                let message = format!("it waits for your trust ({why}); `/hooks trust {}` lets it run", hook.id());
                 (RunEnd::not_run(End::NotStarted { code: 126, message }), input)
             }
             Ok(input) => {

@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_millis(5);
 
 /// How to go on where a guard is not trusted.
 pub(super) const WAY_ON: &str =
-    "look at it, then trust it with `hookwright hooks trust --all` or /hooks trust, or put it back as it was";
+    "look at it, then trust it with `hookwright hooks trust --all` or /hooks trust --all, or put it back as it was";
 
 /// A change that the agent made to what guards are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,6 +227,26 @@ impl Guards {
     pub(crate) fn waiting(&self) -> Vec<GuardChange> {
         let state = self.state();
         (0..state.files.len()).filter(|at| state.files[*at].is_distrusted()).map(|at| state.change(at)).collect()
+    }
+
+    /// What waits for trust and keeps hooks of this name from running: files that only hooks run, and settings, if it is they.
+    pub(crate) fn waiting_for(&self, name: &str) -> (Vec<GuardChange>, Option<GuardChange>) {
+        let mut state = self.state();
+        self.look_at_all(&mut state);
+        let mut own = Vec::new();
+        let mut settings = None;
+        for armed in state.hooks.iter().filter(|armed| armed.hook.id() == name) {
+            let declared = state.declared.contains_key(&address(&armed.hook));
+            for at in armed.files.iter().copied().filter(|at| state.files[*at].is_distrusted()) {
+                if state.files[at].file.kind != GuardKind::Settings {
+                    own.push(state.change(at));
+                } else if declared || armed.doubtful == Some(at) {
+                    settings = Some(state.change(at));
+                }
+            }
+        }
+        own.dedup();
+        (own, settings)
     }
 
     /// Whether anything waits for trust.

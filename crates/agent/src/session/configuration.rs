@@ -23,6 +23,15 @@ use crate::protect::{Protected, settle};
 use crate::scope::Scope;
 use crate::services::Interaction;
 
+const NOTHING_TO_TRUST: &str = "there is nothing to trust: no hook is new or changed";
+
+/// What is to be trusted.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    One(&'a str),
+    Everything,
+}
+
 impl Conductor {
     pub(super) fn hooks(&mut self, order: HooksOrder) {
         match order {
@@ -35,7 +44,9 @@ impl Conductor {
             HooksOrder::Disable(name) => self.switch(&[name], Switch::Disable),
             HooksOrder::EnableAll => self.switch(&self.hook_names(), Switch::Enable),
             HooksOrder::DisableAll => self.switch(&self.hook_names(), Switch::Disable),
-            HooksOrder::Trust(name) => self.trust(name.as_deref()),
+            HooksOrder::ShowUntrusted => self.show_untrusted(),
+            HooksOrder::Trust(name) => self.trust(Wanted::One(&name)),
+            HooksOrder::TrustAll => self.trust(Wanted::Everything),
         }
     }
 
@@ -70,10 +81,39 @@ impl Conductor {
         self.tell(AgentEvent::Configured);
     }
 
+    /// What waits for trust, and what changed. Nothing is trusted that was not shown.
+    fn show_untrusted(&self) {
+        let mut lines = Vec::new();
+        for change in self.services().guards.waiting() {
+            lines.push(format!("{change}, and waits for trust"));
+            lines.extend(change.diff.unwrap_or_default().lines().map(|line| format!("    {line}")));
+        }
+        for Review { hook, finding, held, .. } in &self.shared.view().loaded.reviews {
+            let held = if *held { ", waits for trust" } else { "" };
+            lines.push(format!("{} on {} ({finding}{held})", hook.id(), hook.event));
+            lines.extend(hook.command().map(|command| format!("    runs {command}")));
+        }
+        if lines.is_empty() {
+            return self.reply(Reply::aside(NOTHING_TO_TRUST));
+        }
+        self.reply(Reply::plain(lines.join("\n")));
+        self.reply(Reply::aside("/hooks trust NAME trusts one hook, /hooks trust --all everything"));
+    }
+
     /// Trusts hooks that wait for it, and those that were only announced.
-    fn trust(&mut self, name: Option<&str>) {
+    fn trust(&mut self, wanted: Wanted<'_>) {
         let guards = self.services().guards.clone();
-        let changes = if name.is_none() { guards.waiting() } else { Vec::new() };
+        let changes = match wanted {
+            Wanted::Everything => guards.waiting(),
+            Wanted::One(name) => {
+                let (own, settings) = guards.waiting_for(name);
+                if let Some(change) = settings {
+                    let text = format!("{change}; it holds more than this hook, so it is trusted as a whole");
+                    return self.reply(Reply::error(format!("{text}: look at /hooks trust, then /hooks trust --all")));
+                }
+                own
+            }
+        };
         if !changes.is_empty() {
             guards.trust(&changes);
             let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
@@ -81,15 +121,21 @@ impl Conductor {
             self.reload(&[]);
         }
         let loaded = self.shared.view().loaded.clone();
-        let wanted = |review: &&Review| name.is_none_or(|name| review.hook.id() == name);
-        let chosen: Vec<&Review> = loaded.reviews.iter().filter(wanted).collect();
+        let chosen: Vec<&Review> = loaded
+            .reviews
+            .iter()
+            .filter(|review| match wanted {
+                Wanted::Everything => true,
+                Wanted::One(name) => review.hook.id() == name,
+            })
+            .collect();
         let names: Vec<String> =
             chosen.iter().map(|review| format!("{} ({})", review.hook.id(), review.finding)).collect();
         if chosen.is_empty() && !changes.is_empty() {
             return;
         }
         if chosen.is_empty() {
-            return self.reply(Reply::aside("there is nothing to trust: no hook is new or changed"));
+            return self.reply(self.nothing_to_trust(wanted));
         }
         match guards.own_change(&loaded.paths.trusted_hooks, || trust_hooks(&loaded.paths, chosen)) {
             Ok(_) => {
@@ -97,6 +143,16 @@ impl Conductor {
                 self.reload(&[]);
             }
             Err(error) => self.reply(Reply::error(error)),
+        }
+    }
+
+    fn nothing_to_trust(&self, wanted: Wanted<'_>) -> Reply {
+        match wanted {
+            Wanted::One(name) if !self.hook_names().iter().any(|known| known == name) => {
+                Reply::error(format!("no hook is called `{name}`; /hooks list shows them all"))
+            }
+            Wanted::One(name) => Reply::aside(format!("hook `{name}` is trusted already")),
+            Wanted::Everything => Reply::aside(NOTHING_TO_TRUST),
         }
     }
 
@@ -242,7 +298,7 @@ impl Conductor {
         }
         let held = loaded.notices.iter().any(|notice| matches!(notice, Notice::Hook { held: true, .. }));
         if held && self.options.interaction == Interaction::Interactive {
-            self.reply(Reply::aside("  /hooks trust lets them run"));
+            self.reply(Reply::aside("  /hooks trust shows them, and lets them run by name"));
         }
         let announced = loaded.reviews.iter().filter(|review| !review.held);
         if announced.clone().next().is_some()

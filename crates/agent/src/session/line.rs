@@ -98,9 +98,19 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         row("hooks disable", &[], HOOK, "switch a hook off", |name| hooks(HooksOrder::Disable(name.to_owned()))),
         row("hooks enable-all", &[], Alone, "switch every hook on", |_| hooks(HooksOrder::EnableAll)),
         row("hooks disable-all", &[], Alone, "switch every hook off", |_| hooks(HooksOrder::DisableAll)),
-        row("hooks trust", &[], Optional("NAME"), "trust new and changed hooks", |name| {
-            hooks(HooksOrder::Trust(given(name)))
-        }),
+        row(
+            "hooks trust",
+            &[],
+            Optional("NAME|--all"),
+            "what waits for your trust; trust one hook, or everything",
+            |which| {
+                hooks(match which {
+                    "" => HooksOrder::ShowUntrusted,
+                    "--all" => HooksOrder::TrustAll,
+                    name => HooksOrder::Trust(name.to_owned()),
+                })
+            },
+        ),
         row("hooks trace", &[], Alone, "the last turn: events, hooks, decisions, times", |_| {
             Typed::View(View::HooksTrace)
         }),

@@ -96,7 +96,7 @@ impl Order {
             Order::Model(None) | Order::Tools(_) | Order::CustomCommands | Order::Resume(None) | Order::About => true,
             Order::Memory(order) => *order == MemoryOrder::Show,
             Order::Chat(order) => *order == ChatOrder::List,
-            Order::Hooks(order) => *order == HooksOrder::List,
+            Order::Hooks(order) => matches!(order, HooksOrder::List | HooksOrder::ShowUntrusted),
             _ => false,
         }
     }
@@ -148,6 +148,10 @@ pub enum HooksOrder {
     EnableAll,
     /// Switch all off.
     DisableAll,
-    /// Trust new and changed ones; all of them, or one.
-    Trust(Option<String>),
+    /// Show what waits for trust, and what changed.
+    ShowUntrusted,
+    /// Trust one that is new or changed.
+    Trust(String),
+    /// Trust everything that waits for it.
+    TrustAll,
 }

@@ -100,7 +100,7 @@ async fn a_hook_that_waits_for_trust_runs_once_it_has_it() {
     session.answer("say hello").await;
     assert_eq!(counts(&project), (0, 0));
     assert!(list(&mut session).await.iter().all(|entry| matches!(entry.state, Armed::Untrusted(_))));
-    assert!(switch(&mut session, HooksOrder::Trust(Some("one".to_owned()))).await.starts_with("trusted one"));
+    assert!(switch(&mut session, HooksOrder::Trust("one".to_owned())).await.starts_with("trusted one"));
     session.answer("say hello").await;
     assert_eq!(counts(&project), (1, 0));
     session.leave().await;
@@ -108,11 +108,16 @@ async fn a_hook_that_waits_for_trust_runs_once_it_has_it() {
     let mut session = project.session().await;
     assert_eq!(words(&list(&mut session).await), [("one", "armed"), ("two", "untrusted")]);
     // What waits is spoken of by the session itself; the answer to the order comes after it.
-    session.order(Order::Hooks(HooksOrder::Trust(None)));
+    session.order(Order::Hooks(HooksOrder::ShowUntrusted));
+    while !session.reply().await.starts_with("two on ") {}
+    session.answer("say hello").await;
+    assert_eq!(counts(&project), (2, 0), "what was only shown runs");
+    session.order(Order::Hooks(HooksOrder::TrustAll));
     while !session.reply().await.starts_with("trusted two") {}
     session.answer("say hello").await;
-    assert_eq!(counts(&project), (2, 1));
-    assert!(switch(&mut session, HooksOrder::Trust(None)).await.starts_with("there is nothing to trust"));
+    assert_eq!(counts(&project), (3, 1));
+    assert!(switch(&mut session, HooksOrder::Trust("nobody".to_owned())).await.contains("no hook is called `nobody`"));
+    assert!(switch(&mut session, HooksOrder::TrustAll).await.starts_with("there is nothing to trust"));
 }
 
 #[tokio::test]

@@ -45,7 +45,8 @@ pub(crate) fn run(toolbox: &Toolbox, name: Option<&str>, all: bool, folder: bool
         None if all => reviews.iter().collect(),
         None => return show(root, &changes, reviews),
     };
-    if chosen.is_empty() && all && !changes.is_empty() {
+    let own = name.map_or(Ok(0), |name| trust_own_files(toolbox, name, &changes))?;
+    if chosen.is_empty() && (own > 0 || all && !changes.is_empty()) {
         return Ok(exit::OK);
     }
     if chosen.is_empty() {
@@ -60,6 +61,29 @@ pub(crate) fn run(toolbox: &Toolbox, name: Option<&str>, all: bool, folder: bool
         out::note(format!("hook `{}` on {} is trusted now", review.hook.id(), review.hook.event))?;
     }
     Ok(exit::OK)
+}
+
+/// Trusts what agents changed of the files that a hook runs; how many. Settings hold more than one hook.
+fn trust_own_files(toolbox: &Toolbox, name: &str, changes: &[PendingChange]) -> anyhow::Result<usize> {
+    let (root, hooks) = (&toolbox.loaded.project.root, toolbox.loaded.registry.hooks());
+    let named: Vec<_> = hooks.iter().filter(|hook| hook.id() == name).collect();
+    let files: Vec<_> = named.iter().flat_map(|hook| toolbox.loaded.guard_files_of(hook)).collect();
+    let own: Vec<&PendingChange> =
+        changes.iter().filter(|change| files.iter().any(|(_, path)| *path == change.file.path)).collect();
+    trust_changes(root, &own)?;
+    for change in &own {
+        out::note(format!("{}, as an agent left it, is trusted now", short(root, change)))?;
+    }
+    let holds_it = |change: &&PendingChange| {
+        named.iter().any(|hook| hook.place.as_ref().is_some_and(|place| *place.file == *change.file.path))
+    };
+    if let Some(settings) = changes.iter().find(holds_it) {
+        let file = short(root, settings);
+        bail!(
+            "{file} was changed by an agent and holds more than this hook; `hookwright hooks trust` shows it, `--all` trusts it"
+        );
+    }
+    Ok(own.len())
 }
 
 fn nothing_to_trust(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8> {

@@ -229,7 +229,7 @@ impl Driver<'_> {
         let order = match key {
             'e' => HooksOrder::Enable(name),
             'd' => HooksOrder::Disable(name),
-            't' => HooksOrder::Trust(Some(name)),
+            't' => HooksOrder::Trust(name),
             _ => return self.session.canary(entry.hook.clone()),
         };
         self.session.order(Order::Hooks(order));

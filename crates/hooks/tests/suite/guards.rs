@@ -89,7 +89,7 @@ async fn a_guard_that_waits_for_trust_says_no() {
     let outcome = within(engine.fire(&tool_call())).await;
     assert_eq!(
         denied(&outcome),
-        "hook guard could not start: it waits for your trust (new); `/hooks trust` lets it run"
+        "hook guard could not start: it waits for your trust (new); `/hooks trust guard` lets it run"
     );
     assert!(!world.path("ran").exists());
     assert_eq!(engine.unarmed()[0].why, WhyUnarmed::Held("new".into()));

@@ -274,3 +274,16 @@ fn paths_that_the_user_gives_free_are_not_watched() {
     lacks(&ran.stderr, "while the agent worked");
     assert!(sandbox.has("made"));
 }
+
+#[test]
+fn one_hook_is_trusted_by_name_but_not_with_the_settings_of_others() {
+    let sandbox = guarded();
+    attack(&sandbox, "echo '# noted' >> .gemini/hooks/hook1.sh", &[]).exits(0);
+    has(&sandbox.run(&["hooks", "trust", "hook1"]).exits(0).stderr, "hook1.sh, as an agent left it, is trusted now");
+    has(&attack(&sandbox, "true", &[]).exits(0).stderr, "Tool execution blocked: not allowed");
+    attack(&sandbox, "sed -i 's/\"run_shell_command\"/\"nothing\"/' .gemini/settings.json", &[]).exits(0);
+    let run = sandbox.run(&["hooks", "trust", "hook1"]).exits(1);
+    has(&run.stderr, "settings.json was changed by an agent and holds more than this hook");
+    attack(&sandbox, "true", &[]).exits(52);
+    assert!(!sandbox.has("made"));
+}

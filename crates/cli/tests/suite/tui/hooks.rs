@@ -187,7 +187,10 @@ fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
     // What allows a call does not trust a change.
     terminal.keys("y").keys("1");
     terminal.ready().keys(forbidden).sees("hook guard did not run");
-    terminal.ready().keys("/hooks trust\r").sees("trusted what the agent changed: .gemini/hooks/guard.sh");
+    // A look trusts nothing.
+    terminal.ready().keys("/hooks trust\r").sees("/hooks trust NAME trusts one hook");
+    terminal.ready().keys(forbidden).sees("hook guard did not run");
+    terminal.ready().keys("/hooks trust guard\r").sees("trusted what the agent changed: .gemini/hooks/guard.sh");
     terminal.ready().keys(forbidden).sees("second words");
     terminal.ready().keys(&change("third")).sees("echo 'third words'");
     terminal.keys("2");
