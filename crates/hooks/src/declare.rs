@@ -128,6 +128,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
 
     fn root(mut self, root: &Object<'_>) {
         let mut switches = Vec::new();
+        self.read.duplicate_keys(root, "the settings");
         if let Some(hooks) = self.read.section(root, "hooks") {
             self.events(hooks);
             switches.push(self.config(hooks));

@@ -95,3 +95,17 @@ fn what_has_no_effect_is_said_here_and_not_in_the_list() {
     assert!(run.stderr.contains("`general.vimMode` has no effect here"), "{}", run.stderr);
     assert!(!sandbox.run(&["hooks", "list"]).stderr.contains("vimMode"));
 }
+
+#[test]
+fn a_key_that_stands_twice_is_an_error_with_its_place() {
+    let sandbox = sandbox();
+    sandbox.write(
+        ".gemini/settings.json",
+        "{ \"tools\": {\"exclude\": [\"glob\"], \"exclude\": []},\n  \"hooks\": {}, \"hooks\": {} }",
+    );
+    let run = sandbox.run(&["hooks", "validate"]).exits(1);
+    assert!(run.stderr.contains("settings.json:2:3: error: `hooks` stands twice in the settings"), "{}", run.stderr);
+    assert!(run.stderr.contains("settings.json:1:13: error: `exclude` stands twice in tools"), "{}", run.stderr);
+    let run = sandbox.run(&["hooks", "validate", ".gemini/settings.json"]).exits(1);
+    assert!(run.stderr.contains("`hooks` stands twice in the settings"), "{}", run.stderr);
+}

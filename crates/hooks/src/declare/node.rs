@@ -1,5 +1,6 @@
 //! Reading typed values out of a commented-JSON tree, with a diagnostic for each that is not what it should be.
 
+use std::collections::HashSet;
 use std::num::NonZeroU32;
 
 use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
@@ -136,15 +137,13 @@ impl NodeReader<'_> {
     }
 
     pub(super) fn duplicate_keys(&mut self, object: &Object<'_>, owner: &str) {
-        if object.properties.len() > 64 {
-            return;
-        }
-        for property in &object.properties {
-            if !self.is_last(object, property) {
-                let text = format!("`{}` stands twice in {owner}; only the last one counts", property.name.as_str());
-                let wrong = self.error_at(property.name.range(), text);
-                self.report(wrong.help("merge the two"));
-            }
+        let mut later = HashSet::new();
+        let is_earlier = |property: &&ObjectProp<'_>| !later.insert(property.name.as_str().to_owned());
+        let earlier: Vec<_> = object.properties.iter().rev().filter(is_earlier).collect();
+        for property in earlier.into_iter().rev() {
+            let text = format!("`{}` stands twice in {owner}; only the last one counts", property.name.as_str());
+            let wrong = self.error_at(property.name.range(), text);
+            self.report(wrong.help("merge the two"));
         }
     }
 

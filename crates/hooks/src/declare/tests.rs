@@ -384,6 +384,21 @@ fn of_a_key_that_stands_twice_the_last_counts_everywhere() {
 }
 
 #[test]
+fn a_key_of_the_whole_file_that_stands_twice_is_told() {
+    let hooks = r#"{"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "guard": true}]}]}"#;
+    let many: String = (0..70).map(|number| format!("\"k{number}\": 1, ")).collect();
+    for (text, place) in [
+        (format!(r#"{{ "hooks": {hooks}, "hooks": {{}} }}"#), "1:3: error: `hooks` stands twice in the settings"),
+        (r#"{ "tools": {}, "tools": {} }"#.to_owned(), "1:3: error: `tools` stands twice in the settings"),
+        (r#"{ "a": {}, "security": {}, "security": {} }"#.to_owned(), "1:12: error: `security` stands twice"),
+        (format!(r#"{{ "hooks": {{}}, {many}"hooks": {{}} }}"#), "1:3: error: `hooks` stands twice in the settings"),
+    ] {
+        let told = lines(&declare_text(&text));
+        assert!(told.contains(place), "{text}: {told}");
+    }
+}
+
+#[test]
 fn misspelt_keys() {
     let (_, said) =
         odd_hook(r#"{ "type": "command", "name": "odd", "command": "x", "timout": 5, "onerror": "block", "if": 1 }"#);
@@ -598,7 +613,7 @@ fn a_guard_that_is_written_wrong_is_not_forgotten() {
         ),
         (
             "{\"hooks\": {\"BeforeTool\": [{\"hooks\": [\n{\"type\": \"command\", \"command\": \"x\", \"guard\": true}]}]}, \"hooks\": {}}",
-            "2 x: `guard` stands where it has no effect",
+            "2 x: `hooks` stands twice in the settings; only the last one counts",
         ),
     ] {
         assert_eq!(lost(text), [expected], "{text}");

@@ -243,9 +243,11 @@ impl LayerReader<'_> {
         let mut values = Map::new();
         for property in &object.properties {
             let name = property.name.as_str();
-            if (prefix.is_empty() && ENGINE_SECTIONS.contains(&name))
-                || last(object, name).is_none_or(|last| last.range != property.range)
-            {
+            if prefix.is_empty() && ENGINE_SECTIONS.contains(&name) {
+                continue;
+            }
+            if last(object, name).is_none_or(|last| last.range != property.range) {
+                self.say_twice(property, prefix);
                 continue;
             }
             let key = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
@@ -368,6 +370,18 @@ impl LayerReader<'_> {
             if let Some(wrong) = self.found.diagnostics.last_mut() {
                 wrong.help = Some(format!("did you mean `{near}`?"));
             }
+        }
+    }
+
+    /// Of a key that stands twice in a group; the reader of hooks says so of the file's own.
+    fn say_twice(&mut self, property: &ObjectProp<'_>, group: &str) {
+        if group.is_empty() {
+            return;
+        }
+        let text = format!("`{}` stands twice in {group}; only the last one counts", property.name.as_str());
+        self.report(Severity::Error, property.name.range(), text, None);
+        if let Some(wrong) = self.found.diagnostics.last_mut() {
+            wrong.help = Some("merge the two".to_owned());
         }
     }
 

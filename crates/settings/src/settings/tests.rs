@@ -89,6 +89,16 @@ fn a_project_cannot_open_its_own_gates() {
 }
 
 #[test]
+fn a_key_of_a_group_that_stands_twice_is_told_with_its_place() {
+    let text = r#"{"tools": {"exclude": ["a"], "exclude": []}, "security": {"folderTrust": {"enabled": true, "enabled": false}}}"#;
+    let (_, diagnostics) = merged(&[(Source::User, text)], &world(&[]));
+    let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("1:12") && told[0].contains("`exclude` stands twice in tools"), "{told:?}");
+    assert!(told[1].contains("`enabled` stands twice in security.folderTrust"), "{told:?}");
+}
+
+#[test]
 fn near_misses_are_pointed_out_and_strangers_are_not() {
     let text =
         r#"{"hook": {}, "Model": {}, "telemtry": {}, "ide": {}, "general": {"vimmode": true, "devtools": true}}"#;
