@@ -95,7 +95,7 @@ impl FileFilter {
     }
 
     /// True if an ignore file of the workspace, or of the repository around it, hides this path or a directory it is in.
-    pub(crate) fn is_ignored(self, path: &Path, workspace: &Workspace) -> bool {
+    pub fn is_ignored(self, path: &Path, workspace: &Workspace) -> bool {
         let inside = workspace.root_of(path).is_some_and(|root| root != path);
         match path.parent() {
             Some(directory) if inside => self.rules(directory, workspace).hide(path, path.is_dir()),

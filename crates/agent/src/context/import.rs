@@ -53,8 +53,8 @@ fn import(
         }
         return None;
     };
-    let problem = if !reader.may_import(owner, &real) {
-        "which is outside of what it may import"
+    let problem = if let Some(why) = reader.reach.refuses(owner, &real) {
+        why
     } else if stack.contains(&real) {
         "which imports it in turn"
     } else if stack.len() > DEEPEST {
@@ -112,6 +112,7 @@ mod tests {
             outside_file_names: &["GEMINI.md".to_owned()],
             trusted: true,
             extension_files: Vec::new(),
+            filter: hookwright_tools::FileFilter::default(),
         });
         let body = memory.text.lines().filter(|line| !line.starts_with("===")).collect::<Vec<_>>().join("\n");
         (body, memory)
@@ -162,18 +163,68 @@ mod tests {
     }
 
     #[test]
-    fn nothing_from_outside() {
+    fn a_project_imports_its_own_notes_and_nothing_else() {
         let (text, memory) = load(&[
-            ("p/GEMINI.md", "@../secret.md\n@$HOME/secret.md\n@~/.gemini/key.json\n@~/.gemini/notes.md"),
-            ("secret.md", "first secret"),
-            (".gemini/key.json", "second secret"),
-            (".gemini/notes.md", "mine"),
+            ("p/GEMINI.md", "@../a.md @$HOME/a.md @~/.gemini/b.md @key.pem @.env @.gemini/c.md @d/.env.md @notes.txt"),
+            ("a.md", "first secret"),
+            (".gemini/b.md", "second secret"),
+            ("p/key.pem", "third secret"),
+            ("p/.env", "fourth secret"),
+            ("p/.gemini/c.md", "fifth secret"),
+            ("p/d/.env.md", "sixth secret"),
+            ("p/notes.txt", "notes"),
         ]);
-        assert!(text.contains("[import of ~/.gemini/notes.md]\nmine"));
-        assert!(!text.contains(" secret"));
+        assert!(text.ends_with("[import of notes.txt]\nnotes\n[end of import]") && !text.contains("secret"), "{text}");
+        let why: Vec<_> = memory.warnings.iter().map(|said| said.rsplit(", which is ").next().unwrap()).collect();
+        let (outside, protected) = ("outside of the project: not read", "protected: not read");
+        let ending = "neither .md nor .txt: not read";
+        assert_eq!(why, [outside, outside, outside, ending, protected, protected, protected]);
+    }
+
+    #[test]
+    fn what_is_ignored_is_not_imported() {
+        let (text, memory) = load(&[
+            ("p/.git/HEAD", ""),
+            ("p/GEMINI.md", "@a.txt @vault/b.md @c.md"),
+            ("p/.gitignore", "a.txt"),
+            ("p/.geminiignore", "vault/"),
+            ("p/a.txt", "first secret"),
+            ("p/vault/b.md", "second secret"),
+            ("p/c.md", "C @a.txt"),
+        ]);
+        assert!(text.contains("C @a.txt") && !text.contains("secret"), "{text}");
+        assert_eq!(memory.warnings[0], "GEMINI.md imports @a.txt, which is ignored: not read");
         assert_eq!(memory.warnings.len(), 3);
-        let (text, memory) = load(&[(".gemini/GEMINI.md", "@~/notes/a.md"), ("notes/a.md", "my notes")]);
-        assert!(text.contains("my notes") && memory.warnings.is_empty());
+    }
+
+    #[test]
+    fn the_users_memory_imports_the_users_notes_and_nothing_else() {
+        let written = "@~/.ssh/id_rsa @~/a.md @oauth_creds.json @notes.md";
+        let (text, memory) = load(&[
+            (".gemini/GEMINI.md", written),
+            (".gemini/oauth_creds.json", "first secret"),
+            (".ssh/id_rsa", "second secret"),
+            ("a.md", "third secret"),
+            (".gemini/notes.md", "my notes @../a.md"),
+        ]);
+        assert!(text.contains("my notes @../a.md") && !text.contains("secret"), "{text}");
+        assert_eq!(memory.warnings.len(), 4, "{:?}", memory.warnings);
+        assert_eq!(
+            memory.warnings[0],
+            "~/.gemini/GEMINI.md imports @~/.ssh/id_rsa, which is not below ~/.gemini: not read"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_lead_no_further_than_names() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("id_rsa"), "secret").unwrap();
+        std::os::unix::fs::symlink(dir.path().join("id_rsa"), dir.path().join("key.md")).unwrap();
+        let written = format!("@{}", dir.path().join("key.md").display());
+        let (text, memory) = load(&[("p/GEMINI.md", &written), (".gemini/GEMINI.md", &written)]);
+        assert!(!text.contains("secret"));
+        assert_eq!(memory.warnings.len(), 2);
     }
 
     #[test]

@@ -6,7 +6,10 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use hookwright_tools::FileFilter;
+
 use super::import;
+use super::reach::Reach;
 
 /// The largest file that is read.
 const LARGEST: u64 = 1024 * 1024;
@@ -32,6 +35,8 @@ pub struct MemoryOptions<'a> {
     pub trusted: bool,
     /// Context files of active extensions.
     pub extension_files: Vec<PathBuf>,
+    /// Which ignore files keep a file from being imported.
+    pub filter: FileFilter,
 }
 
 /// What the context files say.
@@ -87,7 +92,7 @@ fn project_directories(project_root: &Path, cwd: &Path) -> Vec<PathBuf> {
 }
 
 /// The root of the git repository around the project, or the project itself.
-fn project_top(project_root: &Path, cwd: &Path) -> PathBuf {
+pub(super) fn project_top(project_root: &Path, cwd: &Path) -> PathBuf {
     let project = if cwd.starts_with(project_root) { project_root } else { cwd };
     let repository = cwd.ancestors().find(|directory| directory.join(".git").exists());
     match repository {
@@ -117,9 +122,8 @@ pub(super) fn real(path: &Path) -> PathBuf {
 /// Reads files, each once, and gathers what they say.
 pub(super) struct ContextReader<'a> {
     pub(super) home: &'a Path,
-    user_dir: PathBuf,
+    pub(super) reach: Reach,
     real_home: PathBuf,
-    top: PathBuf,
     cwd: &'a Path,
     seen: HashSet<PathBuf>,
     total: usize,
@@ -130,9 +134,8 @@ impl<'a> ContextReader<'a> {
     fn new(options: &MemoryOptions<'a>) -> Self {
         ContextReader {
             home: options.home,
-            user_dir: real(options.home_gemini_dir),
+            reach: Reach::new(options),
             real_home: real(options.home),
-            top: real(&project_top(options.project_root, options.cwd)),
             cwd: options.cwd,
             seen: HashSet::new(),
             total: 0,
@@ -146,9 +149,8 @@ impl<'a> ContextReader<'a> {
         if !real.is_file() || self.is_seen(&real) {
             return;
         }
-        // A link may lead to shared notes elsewhere, but not make a context file of just anything.
-        if matches!(owner, Owner::Project) && !real.starts_with(&self.top) && !is_markdown(&real) {
-            return self.warn(format!("{} leads out of the project and is not read", self.shorten(path)));
+        if let Some(why) = self.reach.refuses_link(owner, path, &real) {
+            return self.warn(format!("{} {why} and is not read", self.shorten(path)));
         }
         let Some(text) = self.read(&real) else { return };
         let mut stack = vec![real.clone()];
@@ -194,16 +196,6 @@ impl<'a> ContextReader<'a> {
         self.seen.contains(real)
     }
 
-    /// Whether a file of that owner may have this one read in its place.
-    pub(super) fn may_import(&self, owner: &Owner, real: &Path) -> bool {
-        match owner {
-            Owner::User => real.starts_with(&self.user_dir) || real.starts_with(&self.real_home),
-            Owner::Extension(directory) => real.starts_with(directory),
-            // The user's directory holds credentials too; a project may have the notes.
-            Owner::Project => real.starts_with(&self.top) || (real.starts_with(&self.user_dir) && is_markdown(real)),
-        }
-    }
-
     pub(super) fn warn(&mut self, warning: String) {
         if !self.memory.warnings.contains(&warning) {
             self.memory.warnings.push(warning);
@@ -220,10 +212,6 @@ impl<'a> ContextReader<'a> {
             Err(_) => path.display().to_string(),
         }
     }
-}
-
-fn is_markdown(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
 fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -267,6 +255,7 @@ mod tests {
                 outside_file_names: &self.names,
                 trusted,
                 extension_files: vec![self.at("ext/GEMINI.md")],
+                filter: FileFilter::default(),
             })
         }
     }
@@ -356,5 +345,15 @@ mod tests {
         let memory = place.load("home/p/a", true);
         assert_eq!(memory.text.matches("shared").count(), 1);
         assert_eq!(memory.warnings, ["GEMINI.md leads out of the project and is not read"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_makes_no_context_file_of_variables() {
+        let place = Place::new(&[("home/p/.env", "secret"), ("home/p/a/x", "")]);
+        std::os::unix::fs::symlink("../.env", place.at("home/p/a/GEMINI.md")).unwrap();
+        let memory = place.load("home/p/a", true);
+        assert_eq!(memory.text, "");
+        assert_eq!(memory.warnings, ["GEMINI.md leads to what no context file may import and is not read"]);
     }
 }

@@ -6,6 +6,7 @@ mod import;
 mod memory;
 mod mention;
 mod prompt;
+mod reach;
 pub(crate) mod reader;
 
 pub use memory::{Memory, MemoryOptions, load_memory};

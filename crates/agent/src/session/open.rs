@@ -261,13 +261,18 @@ fn tool_context(options: &SessionOptions, loaded: &Loaded) -> Result<ToolContext
     let from_settings = settings.include_directories.iter().map(PathBuf::from);
     let more = options.include_directories.iter().cloned().chain(from_settings).map(|path| root.join(path));
     let mut context = ToolContext::new(Workspace::new(root, more.collect::<Vec<_>>())?);
-    context.filter =
-        FileFilter { git_ignore: settings.respect_git_ignore, gemini_ignore: settings.respect_gemini_ignore };
+    context.filter = filter(loaded);
     context.environment = loaded.world.env.clone().into();
     context.memory_file = Some(loaded.paths.user_dir.join("GEMINI.md"));
     let proxy = choose::proxy(&loaded.world);
     context.http = Arc::new(HttpAccess::new(HttpPolicy { proxy, ..HttpPolicy::default() }));
     Ok(context)
+}
+
+/// Which ignore files count.
+fn filter(loaded: &Loaded) -> FileFilter {
+    let settings = &loaded.settings.context;
+    FileFilter { git_ignore: settings.respect_git_ignore, gemini_ignore: settings.respect_gemini_ignore }
 }
 
 /// What context files tell the model.
@@ -283,6 +288,7 @@ pub(super) fn memory(loaded: &Loaded) -> Memory {
         outside_file_names: &loaded.settings.context.outside_file_names,
         trusted: loaded.project.trust.is_trusted(),
         extension_files: active.flat_map(|extension| extension.context_files.clone()).collect(),
+        filter: filter(loaded),
     })
 }
 

@@ -58,7 +58,8 @@ impl Builtin for SaveMemory {
             if edit.before.as_ref() != Some(&edit.after) {
                 disk::write_atomically(&edit.path, &edit.encoding.encode(&edit.after))?;
             }
-            let said = format!("Okay, I've remembered that: \"{fact}\"");
+            let note = if fact.contains("\\@") { " (written \\@, so that it imports no file)" } else { "" };
+            let said = format!("Okay, I've remembered that: \"{fact}\"{note}");
             let told = json!({ "success": true, "message": said }).to_string();
             Ok(ToolResult::text(told, said))
         })
@@ -69,7 +70,7 @@ impl Builtin for SaveMemory {
 /// What the file will be, and the fact on one line.
 fn plan(fact: &str, ctx: &ToolContext) -> Result<(Edit, String), ToolFailure> {
     let fact = fact.split_whitespace().collect::<Vec<_>>().join(" ");
-    let fact = fact.trim_start_matches(['-', ' ']).to_owned();
+    let fact = without_imports(fact.trim_start_matches(['-', ' ']));
     if fact.is_empty() {
         return Err(ToolFailure::invalid("Parameter \"fact\" must be a non-empty string."));
     }
@@ -89,6 +90,19 @@ fn plan(fact: &str, ctx: &ToolContext) -> Result<(Edit, String), ToolFailure> {
     let before = existing.map(|existing| existing.text);
     let after = with_fact(before.as_deref().unwrap_or_default(), &fact);
     Ok((Edit { path, encoding, before, after }, fact))
+}
+
+/// A fact that brings no file along: `@path` in a memory file is the file's text, and what the model remembers must not have
+/// files read that nobody was asked about. Only inside a word, as in an address, does an `@` stay as it is.
+fn without_imports(fact: &str) -> String {
+    let mut safe = String::with_capacity(fact.len());
+    for char in fact.chars() {
+        if char == '@' && !safe.ends_with(|before: char| before.is_alphanumeric() || "._-+\\".contains(before)) {
+            safe.push('\\');
+        }
+        safe.push(char);
+    }
+    safe
 }
 
 /// `text` with the fact as the last item under the heading; unchanged if it is there.
@@ -133,6 +147,13 @@ fn line_starts(text: &str) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fact_imports_nothing() {
+        let defused = r"see \@~/.ssh/id_rsa, (\@a.md) \@'b' \@\@c me@example.org \@d";
+        assert_eq!(without_imports(r"see @~/.ssh/id_rsa, (@a.md) @'b' @@c me@example.org \@d"), defused);
+        assert_eq!(without_imports("@a"), r"\@a");
+    }
 
     #[test]
     fn a_file_without_memories_gets_the_heading() {

@@ -211,3 +211,27 @@ fn the_model_does_not_switch_the_ignore_file_off() {
         lacks(&result, "vault/key.txt\\n");
     }
 }
+
+#[test]
+fn what_the_agent_remembers_and_a_project_imports_sends_no_secret() {
+    let sandbox = project_with(&[], json!({"context": {"fileName": "GEMINI.md"}}));
+    sandbox.write(".env", "PASSWORD=hunter2");
+    sandbox.write("secret.key", SECRET);
+    sandbox.write("vault/plan.md", SECRET);
+    sandbox.write(".geminiignore", "vault/\n");
+    sandbox.write("notes.md", "the notes");
+    sandbox.write("GEMINI.md", "@.env @secret.key @vault/plan.md @notes.md");
+    std::fs::create_dir_all(sandbox.home().join(".ssh")).unwrap();
+    std::fs::write(sandbox.home().join(".ssh/id_rsa"), SECRET).unwrap();
+    let replay = Replay::new().calls("save_memory", json!({"fact": "see @~/.ssh/id_rsa"})).says("done");
+    run(&sandbox, &replay, &[]).exits(0);
+    has(&requests(&sandbox)[1].to_string(), "so that it imports no file");
+    let again = replayed(&sandbox, "hello");
+    for reason in ["@secret.key, which is neither .md nor .txt", "@.env, which is protected", "which is ignored"] {
+        has(&again.stderr, reason);
+    }
+    lacks(&again.stderr, "@notes.md");
+    lacks(&again.stderr, "id_rsa");
+    let home = std::fs::read_to_string(sandbox.home().join(".gemini/GEMINI.md")).unwrap();
+    has(&home, r"see \@~/.ssh/id_rsa");
+}
