@@ -21,8 +21,10 @@ use super::watched::{Looked, Watched, Whose};
 const FRESH: Duration = Duration::from_millis(5);
 
 /// How to go on where a guard is not trusted.
-pub(super) const WAY_ON: &str =
+pub(crate) const WAY_ON: &str =
     "look at it, then trust it with `hookwright hooks trust --all` or /hooks trust --all, or put it back as it was";
+/// The same for whoever reads a denial: that may be the model, which is not told how to trust its own work.
+const PERSON: &str = "a person must look at it";
 
 /// A change that the agent made to what guards are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -384,7 +386,7 @@ impl Sentry for Guards {
         if state.gone.contains(&key) {
             let file = hook.place.as_ref().map(|place| state.shorten(&place.file)).unwrap_or_default();
             return Err(format!(
-                "it was changed or removed in {file} while the agent worked, so it is missed; {WAY_ON}"
+                "it was changed or removed in {file} while the agent worked, so it is missed; {PERSON}"
             ));
         }
         let files = std::mem::take(&mut state.hooks[at].files);
@@ -397,7 +399,7 @@ impl Sentry for Guards {
             (None, declared) => declared.map(|deed| format!("{deed} while the agent worked")),
         };
         state.hooks[at].files = files;
-        why.map_or(Ok(()), |why| Err(format!("{why}, so it is not trusted; {WAY_ON}")))
+        why.map_or(Ok(()), |why| Err(format!("{why}, so it is not trusted; {PERSON}")))
     }
 }
 

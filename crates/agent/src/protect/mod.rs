@@ -10,8 +10,8 @@ mod paths;
 mod settle;
 mod watched;
 
-pub(crate) use guards::guard_files;
 pub use guards::{GuardChange, Guards};
+pub(crate) use guards::{WAY_ON, guard_files};
 pub use left::LeftChanges;
 pub use paths::Protected;
 pub(crate) use settle::{settle, settle_at_the_end};

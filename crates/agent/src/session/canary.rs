@@ -11,14 +11,18 @@ use super::reply::Reply;
 use crate::services::HookEvents;
 
 impl Conductor {
-    pub(super) fn canary(&mut self, hook: &Hook) {
+    pub(super) fn canary(&mut self, hook: &Arc<Hook>) {
+        // Alone or not, what an agent changed does not run.
+        if let Err(why) = self.services().hooks.trusts(hook) {
+            return self.reply(Reply::warning(format!("canary: {} was not fired: {why}", hook.id())));
+        }
         let event = match AnyEvent::from_fields(hook.event, harmless(hook)) {
             Ok(event) => event,
             Err(error) => return self.reply(Reply::error(error)),
         };
         let view = self.shared.view();
         let mut alone = Registry::default();
-        alone.add(Hook { matcher: Matcher::All, ..hook.clone() });
+        alone.add(Hook { matcher: Matcher::All, ..Hook::clone(hook) });
         let engine = HookEngine::builder(alone)
             .session((*view.services.hooks.session()).clone())
             .places(view.loaded.hook_places())

@@ -17,7 +17,7 @@ use crate::context::{Memory, MemoryOptions, load_memory};
 use crate::door::Door;
 use crate::events::Events;
 use crate::policy::load_policies;
-use crate::protect::{Guards, Protected};
+use crate::protect::{Guards, Protected, WAY_ON};
 use crate::services::{HookEvents, Interaction, Services};
 use crate::system::{Facts, system_prompt};
 use crate::transcript::{self, Header, LoadedTranscript, Transcript};
@@ -61,7 +61,7 @@ pub(super) fn make(
     warnings.extend(fallback);
     warnings.extend(guards.stand_ins().iter().map(|hook| {
         format!(
-            "hook {} on {} was taken away or changed by an agent; what it would judge is denied",
+            "hook {} on {} was taken away or changed by an agent; what it would judge is denied: {WAY_ON}",
             hook.id(),
             hook.event
         )

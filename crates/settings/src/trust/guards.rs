@@ -154,7 +154,11 @@ impl GuardFile {
         };
         let mode = if is_executable(&self.path) { " x" } else { "" };
         let digest = match self.kind {
-            GuardKind::Trust => hex(&Sha256::digest(of_project(&bytes, project))),
+            GuardKind::Trust => match of_project(&bytes, project) {
+                // As if it were not there: somebody else's trust may be the first that is recorded.
+                none if none.is_empty() => return GuardLook { digest: "nothing".to_owned(), text: None },
+                own => hex(&Sha256::digest(own)),
+            },
             _ => hex(&Sha256::digest(&bytes)),
         };
         // Secrets are not for showing.
@@ -164,14 +168,36 @@ impl GuardFile {
     }
 }
 
-/// What a record of trust says about one project: other sessions add to it all the time. One that does not parse, and one
-/// about folders, count as a whole.
+/// What a record of trust says about one project: other sessions add to it all the time. One that does not parse counts as a
+/// whole.
 fn of_project(bytes: &[u8], project: &Path) -> Vec<u8> {
     let Ok(Value::Object(record)) = serde_json::from_slice::<Value>(bytes) else { return bytes.to_vec() };
-    let Some(own) = record.get("hookwright") else { return bytes.to_vec() };
+    let Some(own) = record.get("hookwright") else { return rules_about(&record, project).into_bytes() };
     let name = project.canonicalize().unwrap_or_else(|_| project.to_owned()).to_string_lossy().into_owned();
     let parts = [own.get("projects").and_then(|all| all.get(&name)), own.get("extensions"), record.get(&name)];
+    if parts.iter().all(Option::is_none) {
+        return Vec::new();
+    }
     parts.iter().map(|part| part.map_or_else(String::new, Value::to_string)).collect::<Vec<_>>().join("\n").into_bytes()
+}
+
+/// The rules about folders that speak of a project: its own and those of the folders that it is in.
+fn rules_about(record: &serde_json::Map<String, Value>, project: &Path) -> String {
+    let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    let concerns = |name: &str, rule: &Value| {
+        let folder = Path::new(name);
+        let parent = if rule.as_str() == Some("TRUST_PARENT") { folder.parent() } else { None };
+        let folder = parent.unwrap_or(folder);
+        let leads_here = || folder.canonicalize().is_ok_and(|folder| real.starts_with(folder));
+        folder.is_absolute() && (real.starts_with(folder) || project.starts_with(folder) || leads_here())
+    };
+    let mut rules: Vec<String> = record
+        .iter()
+        .filter(|(name, rule)| concerns(name, rule))
+        .map(|(name, rule)| format!("{name:?} {rule}\n"))
+        .collect();
+    rules.sort();
+    rules.concat()
 }
 
 /// What changed in a text, with three lines around it.
@@ -259,5 +285,30 @@ mod tests {
         };
         assert_eq!(write("a", "b"), write("a", "c"));
         assert_ne!(write("a", "b"), write("x", "b"));
+    }
+
+    #[test]
+    fn rules_about_other_folders_do_not_count_and_those_above_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let project = root.join("project");
+        std::fs::create_dir_all(&project).unwrap();
+        std::os::unix::fs::symlink(&root, root.join("link")).unwrap();
+        let file = GuardFile { path: root.join("trustedFolders.json"), kind: GuardKind::Trust };
+        let own = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        let look = |rules: Value| {
+            std::fs::write(&file.path, rules.to_string()).unwrap();
+            file.look(&project).digest
+        };
+        for name in ["other", "project2", "project/inner"] {
+            assert_eq!(look(serde_json::json!({own(name): "TRUST_FOLDER"})), "nothing", "{name}");
+        }
+        for (name, rule) in
+            [("project", "TRUST_FOLDER"), ("", "DO_NOT_TRUST"), ("other", "TRUST_PARENT"), ("link", "x")]
+        {
+            assert_ne!(look(serde_json::json!({own(name): rule})), "nothing", "{name}");
+        }
+        assert_ne!(look(serde_json::json!({"/": "TRUST_FOLDER"})), "nothing");
+        assert_ne!(look(Value::Null), "nothing");
     }
 }

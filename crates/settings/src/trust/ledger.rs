@@ -175,7 +175,9 @@ pub fn pending(paths: &Paths, project: &Path, files: &[GuardFile]) -> Vec<Pendin
                 waiting += usize::from(entry.changed);
                 continue;
             };
-            if file.look(project).digest == entry.before {
+            // What a record of trust says of another project is that one's business.
+            let elsewhere = file.kind == GuardKind::Trust && sheet.project != project.to_string_lossy();
+            if elsewhere || file.look(project).digest == entry.before {
                 continue;
             }
             waiting += 1;
@@ -238,6 +240,10 @@ pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), E
     sheets.dedup();
     for path in sheets {
         let Some(mut sheet) = read(path) else { continue };
+        if state(path) == State::Dead {
+            // Whatever comes after the user's word is not that session's.
+            sheet.files.retain(|entry| !changes.iter().any(|change| change.file.path.to_string_lossy() == entry.path));
+        }
         for change in changes {
             let name = change.file.path.to_string_lossy();
             for entry in sheet.files.iter_mut().filter(|entry| entry.path == name) {

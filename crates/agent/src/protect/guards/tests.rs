@@ -69,7 +69,10 @@ fn what_changes_during_a_call_is_the_agents_and_what_changes_else_is_the_users()
         let _call = guards.call(None);
         place.write(SCRIPT, "exit 0");
     }
-    assert!(!guards.look() && guards.challenge(&hooks[0]).is_err() && guards.challenge(&hooks[1]).is_ok());
+    assert!(!guards.look() && guards.challenge(&hooks[1]).is_ok());
+    // The model may read this, and is not told how to trust what it did.
+    let words = guards.challenge(&hooks[0]).unwrap_err();
+    assert!(words.contains("a person must look at it") && !words.contains("hooks trust"), "{words}");
     let news = guards.take_news();
     assert_eq!(news.iter().map(|change| change.path.as_str()).collect::<Vec<_>>(), [SCRIPT]);
     assert!(news[0].diff.as_ref().unwrap().contains("+exit 0"));

@@ -173,6 +173,42 @@ fn a_session_that_is_killed_leaves_word() {
     assert!(!sandbox.has("made"));
 }
 
+#[test]
+fn what_is_put_back_after_it_was_trusted_needs_no_more_trust() {
+    let sandbox = crate::sandbox();
+    let replay =
+        Replay::new().calls("run_shell_command", shell("mkdir -p ~/.gemini; echo x > ~/.gemini/settings.json"));
+    run(&sandbox, &replay.says("ok"), &[]).exits(0);
+    let again = Replay::new().says("ok");
+    run(&sandbox, &again, &[]).exits(52);
+    sandbox.run(&["hooks", "trust"]);
+    sandbox.run(&["hooks", "trust", "--all"]);
+    run(&sandbox, &again, &[]).exits(52);
+    std::fs::remove_file(sandbox.home().join(".gemini/settings.json")).unwrap();
+    run(&sandbox, &again, &[]).exits(0);
+}
+
+#[test]
+fn trust_in_another_folder_is_no_change_of_this_one() {
+    let sandbox = crate::sandbox();
+    let own = env!("CARGO_BIN_EXE_hookwright");
+    // As if somebody did so in another terminal.
+    let trusts = format!("mkdir -p ~/other && cd ~/other && {own} hooks trust --folder");
+    let ran = run(&sandbox, &Replay::new().calls("run_shell_command", shell(&trusts)).says("ok"), &[]).exits(0);
+    lacks(&ran.stderr, "while the agent worked");
+    let record = std::fs::read_to_string(sandbox.home().join(".gemini/trustedFolders.json")).unwrap();
+    assert!(record.contains("/other"), "{record}");
+    run(&sandbox, &Replay::new().says("ok"), &[]).exits(0);
+    // One about this folder is, and is no other folder's business.
+    let own_rule = format!("{own} hooks trust --folder");
+    run(&sandbox, &Replay::new().calls("run_shell_command", shell(&own_rule)).says("ok"), &[]).exits(0);
+    let replay = sandbox.replay(&Replay::new().says("ok"));
+    run(&sandbox, &Replay::new().says("ok"), &[]).exits(52);
+    let mut command = sandbox.command(&["-p", "go", "-y", "--fake-responses", &replay]);
+    let elsewhere = command.current_dir(sandbox.home().join("other")).spawn().unwrap();
+    hookwright_testkit::finish(elsewhere).exits(0);
+}
+
 /// What a call leaves behind, with no hold on its output, is still the call's, and ends with the session.
 #[test]
 fn nothing_that_a_call_leaves_behind_changes_a_guard_unseen() {
