@@ -75,6 +75,9 @@ pub enum WhyUnarmed {
     /// It belongs to an extension that the command line leaves out. Known to whoever reads the command line.
     #[error("the command line leaves its extension {0} out")]
     LeftOut(String),
+    /// It belongs to an extension that was active here and is not any more. Known to whoever reads files.
+    #[error("its extension {0} was active here and is not any more")]
+    ExtensionInactive(String),
     /// It stands in a folder that is not trusted. Known to whoever knows of trust.
     #[error("this folder is not trusted")]
     FolderUntrusted,
@@ -92,6 +95,7 @@ impl WhyUnarmed {
             WhyUnarmed::Missing(_) => "missing",
             WhyUnarmed::FileBroken => "file_broken",
             WhyUnarmed::LeftOut(_) => "left_out",
+            WhyUnarmed::ExtensionInactive(_) => "extension_inactive",
             WhyUnarmed::FolderUntrusted => "folder_untrusted",
         }
     }
@@ -108,6 +112,9 @@ impl WhyUnarmed {
             WhyUnarmed::FileBroken => "correct the file; hookwright hooks validate says where it is wrong".to_owned(),
             WhyUnarmed::LeftOut(extension) => {
                 format!("let -e name {extension} too, or list it in `extensions.disabled` of your settings")
+            }
+            WhyUnarmed::ExtensionInactive(extension) => {
+                format!("enable {extension} again, or list it in `extensions.disabled` of your own settings")
             }
             WhyUnarmed::FolderUntrusted => {
                 "trust the folder (hookwright hooks trust --folder), or for once give --skip-trust".to_owned()

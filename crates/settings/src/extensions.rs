@@ -124,7 +124,12 @@ pub(crate) fn installed(around: &Surroundings<'_>, diagnostics: &mut Vec<Diagnos
     extensions
 }
 
-const MANIFEST: &str = "gemini-extension.json";
+/// What an extension says of itself.
+pub(crate) const MANIFEST: &str = "gemini-extension.json";
+/// Where an extension came from; a linked one is there.
+pub(crate) const INSTALLED: &str = ".gemini-extension-install.json";
+/// Which extensions are active where.
+pub(crate) const ENABLEMENT: &str = "extension-enablement.json";
 
 fn read(
     directory: &Path,
@@ -184,9 +189,16 @@ fn read(
     })
 }
 
+/// The name of the extension in a directory.
+pub(crate) fn named(directory: &Path) -> Option<String> {
+    let file = directory.join(MANIFEST);
+    let manifest = parse_map(&file, &read_text(&file).ok()??).ok()?;
+    Some(manifest.get("name")?.as_str()?.to_owned())
+}
+
 /// The directory that a linked extension really lives in.
 fn linked(directory: &Path) -> Option<PathBuf> {
-    let file = directory.join(".gemini-extension-install.json");
+    let file = directory.join(INSTALLED);
     let metadata = parse_map(&file, &read_text(&file).ok()??).ok()?;
     (metadata.get("type")?.as_str()? == "link").then_some(())?;
     Some(PathBuf::from(metadata.get("source")?.as_str()?))
@@ -252,7 +264,7 @@ fn context_files(names: Option<Vec<String>>, path: &Path) -> Vec<PathBuf> {
 }
 
 fn enablement(paths: &Paths, diagnostics: &mut Vec<Diagnostic>) -> Map<String, Value> {
-    let file = paths.extensions.join("extension-enablement.json");
+    let file = paths.extensions.join(ENABLEMENT);
     let text = match read_text(&file) {
         Ok(text) => text.unwrap_or_default(),
         Err(error) => {

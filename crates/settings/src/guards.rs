@@ -2,12 +2,15 @@
 //! trust keeps out, is known to have held some. What follows from that is the session's work.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
+use hookwright_disk::{Links, Privacy};
 use hookwright_hooks::{Diagnostic, Layer, Registry, Severity, Unarmed, WhyUnarmed, declare};
 use serde::{Deserialize, Serialize};
 
 use crate::edit::{self, EditError};
+use crate::extensions::{self, Extension};
 use crate::file::read_text;
 use crate::load::{FileState, Loaded, SettingsFile};
 use crate::notice::Notice;
@@ -18,6 +21,32 @@ pub(crate) struct Record {
     /// By file.
     #[serde(default)]
     files: BTreeMap<String, Vec<Known>>,
+    /// The hooks files of extensions that were active and held guards, by project.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    extensions: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// The extensions of a project.
+#[derive(Clone, Copy)]
+pub(crate) struct Extensions<'a> {
+    pub(crate) project: &'a Path,
+    pub(crate) all: &'a [Extension],
+    /// Those that the user or the system has disabled by name, for good.
+    pub(crate) dismissed: &'a [String],
+}
+
+impl Extensions<'_> {
+    /// The name of the extension that a hooks file belongs to, also if it is not installed any more.
+    fn name_of(&self, file: &Path) -> String {
+        let known = self.all.iter().find(|one| one.hooks_file() == file).map(|one| one.name.clone());
+        known.or_else(|| extensions::named(file.ancestors().nth(2)?)).unwrap_or_else(|| key(file))
+    }
+
+    /// Whether a file that held guards here should still be heard: it is there, and nobody who may has dismissed it.
+    fn is_missed(&self, file: &Path) -> bool {
+        let name = self.name_of(file);
+        file.exists() && !self.dismissed.iter().any(|dismissed| dismissed.eq_ignore_ascii_case(&name))
+    }
 }
 
 /// One guard as it was.
@@ -85,6 +114,14 @@ impl Record {
             .collect()
     }
 
+    /// The guards of extensions that were active here, and are not any more.
+    pub(crate) fn inactive(&self, here: Extensions<'_>) -> Vec<Unarmed> {
+        let heard = |file: &Path| here.all.iter().any(|one| (one.active || one.left_out) && one.hooks_file() == file);
+        let were = self.extensions.get(&key(here.project)).into_iter().flatten().map(Path::new);
+        let missed = were.filter(|file| !heard(file) && here.is_missed(file));
+        missed.flat_map(|file| self.unarmed(file, &WhyUnarmed::ExtensionInactive(here.name_of(file)))).collect()
+    }
+
     fn unarmed(&self, file: &Path, why: &WhyUnarmed) -> Vec<Unarmed> {
         let known = self.of(file).iter();
         let unarmed = known.map(|one| Unarmed {
@@ -104,7 +141,8 @@ impl Record {
         let declared = declare(&Layer::new(file.source.clone(), &file.path, &text));
         let now = Known::all(&Registry::new(vec![declared]), &file.path);
         let held = if now.is_empty() { self.of(&file.path).to_vec() } else { now };
-        Record { files: BTreeMap::from([(key(&file.path), held)]) }.unarmed(&file.path, &WhyUnarmed::FolderUntrusted)
+        Record { files: BTreeMap::from([(key(&file.path), held)]), ..Record::default() }
+            .unarmed(&file.path, &WhyUnarmed::FolderUntrusted)
     }
 
     /// What was taken out of files since they were last read.
@@ -138,6 +176,100 @@ impl Record {
         }
         record
     }
+
+    /// The record as it should be now, with what is known of extensions.
+    fn updated(&self, loaded: &Loaded, gone: Gone) -> Record {
+        let here = loaded.extensions_here();
+        let mut record = self.with(&loaded.files_with_hooks(), &loaded.registry, gone);
+        let of_extension = |file: &Path| here.all.iter().find(|one| one.hooks_file() == file);
+        let mut held: BTreeSet<String> = record.extensions.remove(&key(here.project)).unwrap_or_default();
+        held.retain(|file| {
+            here.is_missed(Path::new(file)) && !of_extension(Path::new(file)).is_some_and(|one| one.active)
+        });
+        let active = here.all.iter().filter(|one| one.active).map(|one| key(&one.hooks_file()));
+        held.extend(active.filter(|file| record.files.contains_key(file)));
+        if !held.is_empty() {
+            record.extensions.insert(key(here.project), held);
+        }
+        record
+    }
+
+    /// Whether it knows all that another one knows of these files and this project.
+    fn knows(&self, other: &Record, files: &BTreeSet<String>, project: &str) -> bool {
+        let names = |record: &Record, file: &String| -> BTreeSet<String> {
+            record.files.get(file).into_iter().flatten().map(|one| one.name.clone()).collect()
+        };
+        let extensions = |record: &Record| record.extensions.get(project).cloned().unwrap_or_default();
+        files.iter().all(|file| names(self, file).is_superset(&names(other, file)))
+            && extensions(self).is_superset(&extensions(other))
+    }
+
+    /// All that either knows.
+    fn joined(mut self, other: &Record) -> Record {
+        for (file, guards) in &other.files {
+            let own = self.files.entry(file.clone()).or_default();
+            let names: BTreeSet<String> = own.iter().map(|one| one.name.clone()).collect();
+            own.extend(guards.iter().filter(|one| !names.contains(&one.name)).cloned());
+        }
+        for (project, files) in &other.extensions {
+            self.extensions.entry(project.clone()).or_default().extend(files.iter().cloned());
+        }
+        self
+    }
+
+    fn text(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+}
+
+/// Which guards there are as a session knows it, whatever becomes of the record meanwhile.
+#[derive(Clone, Debug)]
+pub struct GuardMemory {
+    file: PathBuf,
+    record: Record,
+    /// The files that this session reads.
+    files: BTreeSet<String>,
+    project: String,
+}
+
+impl GuardMemory {
+    /// What a session with this configuration knows.
+    pub fn of(loaded: &Loaded) -> GuardMemory {
+        let file = loaded.paths.known_guards.clone();
+        let record = Record::read(&file, &mut Vec::new()).updated(loaded, Gone::Forgotten);
+        let files = loaded.files_with_hooks().iter().map(|file| key(&file.path)).collect();
+        GuardMemory { file, record, files, project: key(&loaded.project.root) }
+    }
+
+    /// The record's file.
+    pub fn path(&self) -> &Path {
+        &self.file
+    }
+
+    /// Writes the record anew if it has lost a guard of this session; whether it had. Waits for no lock, which whoever
+    /// changed the record could hold.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub fn restore(&self) -> io::Result<bool> {
+        let now = Record::read(&self.file, &mut Vec::new());
+        if now.knows(&self.record, &self.files, &self.project) {
+            return Ok(false);
+        }
+        let text = now.joined(&self.record).text();
+        let write = || hookwright_disk::replace(&self.file, text.as_bytes(), Privacy::Private, Links::Follow);
+        write().or_else(|_| {
+            // Something that is no file, or that may not be written.
+            match self.file.symlink_metadata()?.is_dir() {
+                true => std::fs::rename(&self.file, self.file.with_extension("aside"))?,
+                false => std::fs::remove_file(&self.file)?,
+            }
+            write()
+        })?;
+        Ok(true)
+    }
 }
 
 impl Known {
@@ -161,17 +293,13 @@ pub enum Gone {
 /// If the record can't be read or written; it is as it was then.
 pub fn remember_guards(loaded: &Loaded, gone: Gone) -> Result<(), EditError> {
     let file = &loaded.paths.known_guards;
-    let files = loaded.files_with_hooks();
     let known = Record::read(file, &mut Vec::new());
-    if known.with(&files, &loaded.registry, gone) == known {
+    if known.updated(loaded, gone) == known {
         return Ok(());
     }
     edit::rewrite_private(file, |text| {
         // One that can't be read is of no use to anybody.
-        let record = Record::parse(text).unwrap_or_default().with(&files, &loaded.registry, gone);
-        let mut text = serde_json::to_string_pretty(&record).unwrap_or_default();
-        text.push('\n');
-        Ok(text)
+        Ok(Record::parse(text).unwrap_or_default().updated(loaded, gone).text())
     })
     .map(|_| ())
 }

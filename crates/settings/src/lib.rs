@@ -24,7 +24,7 @@ mod world;
 
 pub use extensions::{Extension, ExtensionChoice};
 pub use file::{FileError, WriteError, read_text as read_settings_file};
-pub use guards::{Gone, remember_guards};
+pub use guards::{Gone, GuardMemory, remember_guards};
 pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverride, check_untrusted, load};
 pub use notice::{Notice, SwitchedOff};
 pub use offers::{News, Offer, remember_offers};

@@ -115,6 +115,8 @@ pub struct Loaded {
 struct Own {
     world: World,
     redaction: Option<Redaction>,
+    /// Extensions that they disable.
+    dismissed: Vec<String>,
 }
 
 impl Loaded {
@@ -155,6 +157,11 @@ impl Loaded {
     /// The files that hooks can stand in: settings, and those of active extensions.
     pub(crate) fn files_with_hooks(&self) -> Vec<SettingsFile> {
         self.files.iter().cloned().chain(files_of_extensions(&self.extensions)).collect()
+    }
+
+    /// The extensions, for the record of guards.
+    pub(crate) fn extensions_here(&self) -> guards::Extensions<'_> {
+        guards::Extensions { project: &self.project.root, all: &self.extensions, dismissed: &self.own.dismissed }
     }
 
     /// The files that a hook's command itself names: what is the guard's own, rather than the project's code that it may
@@ -255,10 +262,13 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     notices.extend(known.gone(&with_hooks, &registry));
     let mut asleep = known.asleep(&with_hooks);
     asleep.extend(extensions.iter().filter(|one| one.left_out).flat_map(guards_left_out));
+    let dismissed = Layered(&outer).strings("extensions.disabled");
+    let here = guards::Extensions { project: &project.root, all: &extensions, dismissed: &dismissed };
+    asleep.extend(known.inactive(here));
     trust::hold(&mut registry, &reviews);
     let redaction = settings.security.redaction.clone();
     let Worlds { own: own_world, session: world } = worlds;
-    let own = Own { world: own_world, redaction: outer_redaction };
+    let own = Own { world: own_world, redaction: outer_redaction, dismissed };
     let loaded = Loaded {
         settings,
         registry,

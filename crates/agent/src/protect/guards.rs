@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hookwright_hooks::{Hook, HookState, Registry, Sentry};
 use hookwright_settings::trust::{GuardFile, GuardKind, Ledger, PendingChange, hooks_before, pending, trust_changes};
-use hookwright_settings::{Loaded, Paths};
+use hookwright_settings::{GuardMemory, Loaded, Paths};
 use hookwright_tools::Groups;
 
 use super::missing::{self, declaration, identity};
@@ -88,6 +88,12 @@ struct State {
     paths: Option<Paths>,
     /// What nobody has been told of yet.
     news: Vec<GuardChange>,
+    /// Which guards there are, for their record.
+    memory: Option<GuardMemory>,
+    /// What went wrong with what is kept on disk of all this, and nobody has been told of.
+    troubles: Vec<String>,
+    /// Why the ledger was not opened.
+    unopened: Option<String>,
 }
 
 /// A hook, and what it is made of.
@@ -137,13 +143,37 @@ impl Guards {
         state.watch(loaded, policies, pending);
         let gone = missing::among(hooks_before(&loaded.project.root, pending), &loaded.registry);
         state.stand_ins = gone.iter().filter_map(missing::stand_in).collect();
-        let mut ledger = Ledger::open(&loaded.paths, &loaded.project.root, &uuid::Uuid::new_v4().to_string());
+        let mut ledger = Ledger::new(&loaded.paths, &loaded.project.root, &uuid::Uuid::new_v4().to_string());
         ledger.set_hooks(missing::known(loaded).into_iter().chain(gone).collect());
-        if let Err(error) = ledger.begin(state.files.iter().map(Watched::entry).collect()) {
-            tracing::warn!(%error, path = %ledger.path().display(), "the ledger of guards can't be written");
-        }
+        state.unopened = ledger.open().err().map(|error| error.to_string());
         state.ledger = Some(ledger);
+        if state.unopened.is_none() {
+            state.keep();
+        }
         Guards { state: Mutex::new(state), load: Some(Box::new(load)) }
+    }
+
+    /// The folder of the ledger and why that can't be used, if so.
+    pub(crate) fn unopened(&self) -> Option<(PathBuf, String)> {
+        let state = self.state();
+        let folder = state.ledger.as_ref()?.path().parent()?.to_owned();
+        Some((folder, state.unopened.clone()?))
+    }
+
+    /// Goes on although the ledger could not be used: somebody is there to be told.
+    pub(crate) fn go_on_unopened(&self) {
+        let mut state = self.state();
+        if let Some(why) = state.unopened.take() {
+            state.trouble(format!(
+                "what earlier sessions' agents changed of the guards can't be told ({why}); look at your hooks before you go on"
+            ));
+            state.keep();
+        }
+    }
+
+    /// What went wrong with what is kept on disk, and nobody has been told of.
+    pub(crate) fn take_troubles(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().troubles)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -204,6 +234,9 @@ impl Guards {
         let mut state = self.state();
         if state.files.is_empty() {
             return;
+        }
+        if kind == WindowKind::Call {
+            state.tend();
         }
         self.look_at_all(&mut state);
         let count = state.count(kind);
@@ -300,10 +333,15 @@ impl Guards {
     /// The session is over.
     pub(crate) fn close(&self) {
         let mut state = self.state();
+        if !state.files.is_empty() && state.unopened.is_none() {
+            state.tend();
+        }
         self.look_at_all(&mut state);
         let entries = state.files.iter().map(Watched::entry).collect();
-        if let Some(mut ledger) = state.ledger.take() {
-            ledger.close(entries);
+        if let Some(mut ledger) = state.ledger.take()
+            && let Err(error) = ledger.close(entries)
+        {
+            state.unwritten(ledger.path(), &error.to_string());
         }
         state.files.clear();
     }
@@ -413,6 +451,7 @@ impl State {
         };
         self.files = guard_files(loaded, policies, &protected).into_iter().map(begin).collect();
         self.protected = Some(protected);
+        self.memory = Some(GuardMemory::of(loaded));
         self.news.clear();
     }
 
@@ -495,22 +534,63 @@ impl State {
             return self.keep();
         }
         self.files.iter_mut().filter(|watched| trusted(watched)).for_each(|watched| watched.trust(None));
+        self.keep();
         if !self.files.iter().any(|file| file.is_distrusted() && file.file.kind == GuardKind::Settings) {
             self.declared.clear();
         }
     }
 
     /// Writes the ledger.
-    fn keep(&self) {
-        let Some(ledger) = &self.ledger else { return };
+    fn keep(&mut self) {
+        let Some(ledger) = &mut self.ledger else { return };
         let entries: Vec<_> = self.files.iter().map(Watched::entry).collect();
         // Only what waits for the user is worth the time that a disk takes.
         let written = match entries.iter().any(|entry| entry.changed) {
-            true => ledger.write(entries).map_err(|error| error.to_string()),
-            false => ledger.begin(entries).map_err(|error| error.to_string()),
+            true => ledger.write(entries),
+            false => ledger.begin(entries),
         };
         if let Err(error) = written {
-            tracing::warn!(%error, "the ledger of guards can't be written");
+            let path = ledger.path().to_owned();
+            self.unwritten(&path, &error.to_string());
+        }
+    }
+
+    /// Puts right what the agent made of the ledger and of the record of guards.
+    fn tend(&mut self) {
+        let entries: Vec<_> = self.files.iter().map(Watched::entry).collect();
+        if let Some(ledger) = self.ledger.as_mut().filter(|ledger| !ledger.is_whole()) {
+            let (path, restored) = (ledger.path().to_owned(), ledger.restore(entries));
+            self.busy = false;
+            self.tell_busy();
+            match restored {
+                Ok(()) => {
+                    self.trouble(format!("{} was changed while the agent worked; it is written anew", path.display()))
+                }
+                Err(error) => self.unwritten(&path, &error.to_string()),
+            }
+        }
+        let Some(memory) = &self.memory else { return };
+        let (path, restored) = (memory.path().to_owned(), memory.restore());
+        match restored {
+            Ok(false) => {}
+            Ok(true) => {
+                self.trouble(format!("{} was changed while the agent worked; it is written anew", path.display()))
+            }
+            Err(error) => self.unwritten(&path, &error.to_string()),
+        }
+    }
+
+    fn unwritten(&mut self, path: &Path, why: &str) {
+        let path = path.display();
+        self.trouble(format!(
+            "{path} can't be written ({why}), so the next session may not know what the agent changed: look at your hooks"
+        ));
+    }
+
+    fn trouble(&mut self, text: String) {
+        tracing::warn!("{text}");
+        if !self.troubles.contains(&text) {
+            self.troubles.push(text);
         }
     }
 

@@ -9,6 +9,7 @@ use crate::services::{Interaction, Services};
 
 /// Tells of what the agent has changed since the last time.
 pub(crate) async fn settle(services: &Services, scope: &Scope) {
+    tell_troubles(services);
     let changes = services.guards.take_news();
     if changes.is_empty() {
         return;
@@ -23,10 +24,18 @@ pub(crate) async fn settle(services: &Services, scope: &Scope) {
     }
 }
 
-/// The same where nobody can be asked any more, and nothing runs that the agent left.
+/// The same where nobody can be asked any more, and nothing runs that the agent left. Ends the watch.
 pub(crate) fn settle_at_the_end(services: &Services) {
     services.guards.look();
     tell(services, &services.guards.take_news());
+    services.guards.close();
+    tell_troubles(services);
+}
+
+fn tell_troubles(services: &Services) {
+    for trouble in services.guards.take_troubles() {
+        services.events.send(AgentEvent::Warning(trouble));
+    }
 }
 
 fn tell(services: &Services, changes: &[GuardChange]) {

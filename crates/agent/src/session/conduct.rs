@@ -133,9 +133,7 @@ impl Conductor {
             agent.end(reason).await;
             agent.shutdown().await;
         }
-        let services = self.services();
-        settle_at_the_end(&services);
-        services.guards.close();
+        settle_at_the_end(&self.services());
     }
 
     fn is_over(&self) -> bool {

@@ -134,7 +134,9 @@ impl Opened {
         }
         let (events, stream) = Events::channel();
         let guards = Arc::new(watch_guards(&options, &world, &loaded)?);
-        let made = open::make(&options, &loaded, &unarmed, guards, events)?;
+        let troubles = guards.take_troubles();
+        let mut made = open::make(&options, &loaded, &unarmed, guards, events)?;
+        made.warnings.extend(troubles);
         let commands = Arc::new(discover(&loaded.paths, &loaded.project, &loaded.extensions));
         let view = SessionView {
             model: made.agent.model().to_owned(),
@@ -166,10 +168,17 @@ fn watch_guards(options: &SessionOptions, world: &World, loaded: &Loaded) -> Res
     if options.interaction == Interaction::Headless && !pending.is_empty() {
         return Err(SessionError::GuardsChanged(pending.into_iter().map(|change| change.file.path).collect()));
     }
+    let interaction = options.interaction;
     let (options, world) = (options.clone(), world.clone());
-    Ok(Guards::new(loaded, &options.policies.clone(), &pending, move || {
+    let guards = Guards::new(loaded, &options.policies.clone(), &pending, move || {
         Some(open::registry(&options, &options.load(&world).ok()?))
-    }))
+    });
+    match (guards.unopened(), interaction) {
+        (Some((folder, why)), Interaction::Headless) => return Err(SessionError::NoLedger { folder, why }),
+        (Some(_), Interaction::Interactive) => guards.go_on_unopened(),
+        (None, _) => {}
+    }
+    Ok(guards)
 }
 
 /// What agents changed of the guards in earlier sessions, or in others that are open, and nobody has trusted.

@@ -130,6 +130,14 @@ pub enum SessionError {
     /// An agent changed what guards are made of, and nobody has trusted it.
     #[error("an agent changed {}, and nobody has trusted that yet", list(.0))]
     GuardsChanged(Vec<PathBuf>),
+    /// Nobody can tell what agents changed of the guards, nor could tell what this one changes.
+    #[error("{}, where it is kept what agents changed of the guards, can't be used: {why}", .folder.display())]
+    NoLedger {
+        /// The folder.
+        folder: PathBuf,
+        /// Why it can't be used.
+        why: String,
+    },
     /// The settings forbid it.
     #[error("the settings forbid running every tool unasked (security.disableYoloMode)")]
     YoloForbidden,
@@ -147,6 +155,7 @@ impl SessionError {
             SessionError::BrokenSettings(_)
                 | SessionError::Unguarded(_)
                 | SessionError::GuardsChanged(_)
+                | SessionError::NoLedger { .. }
                 | SessionError::Policy(PolicyError::Broken(_))
         )
     }
@@ -168,6 +177,10 @@ impl SessionError {
             SessionError::Unguarded(unarmed) => Some(guards::advice(unarmed)),
             SessionError::GuardsChanged(_) => Some(
                 "look at it with `hookwright hooks trust`, and trust it with `--all`, or put it back as it was"
+                    .to_owned(),
+            ),
+            SessionError::NoLedger { .. } => Some(
+                "look at your hooks and settings; then let it be a folder that you can write, without what is damaged in it"
                     .to_owned(),
             ),
             SessionError::NoDirectory(_) => Some("change to a directory that is there".to_owned()),

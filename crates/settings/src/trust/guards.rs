@@ -7,6 +7,7 @@ use hookwright_hooks::{CommandFiles, Hook, NamedFile, Naming};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::extensions;
 use crate::file::read_bytes;
 use crate::load::Loaded;
 use crate::paths::{GEMINI_DIR, hex};
@@ -64,7 +65,15 @@ impl Loaded {
         add(GuardKind::Settings, paths.extensions.clone());
         for extension in self.extensions.iter().filter(|one| one.active) {
             add(GuardKind::Settings, extension.hooks_file());
-            add(GuardKind::Settings, extension.path.join("gemini-extension.json"));
+            add(GuardKind::Settings, extension.path.join(extensions::MANIFEST));
+        }
+        add(GuardKind::Settings, paths.extensions.join(extensions::ENABLEMENT));
+        let installed = std::fs::read_dir(&paths.extensions).into_iter().flatten().flatten().map(|entry| entry.path());
+        for folder in installed.filter(|path| path.is_dir()).take(MOST_FILES) {
+            // Also of those that are not active: another's name can be taken.
+            add(GuardKind::Settings, folder.join(extensions::INSTALLED));
+            add(GuardKind::Settings, folder.join(extensions::MANIFEST));
+            add(GuardKind::Environment, folder.join(".env"));
         }
         let of_extensions = self.extensions.iter().filter(|one| one.active).map(|one| one.policies());
         let own = [paths.system_policies(), paths.user_policies(), paths.project_policies(root)];

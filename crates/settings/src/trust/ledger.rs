@@ -5,7 +5,7 @@
 //! agent is at work. What is left when it ends well is only what waits for the user.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -62,17 +62,51 @@ pub struct Ledger {
     hooks: Vec<LedgerHook>,
     /// Locked for as long as the session lives.
     alive: Option<File>,
+    /// The sheet as it was last written.
+    written: String,
+}
+
+/// Whether what is written must be on the disk before anything goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Haste {
+    Quick,
+    Lasting,
 }
 
 impl Ledger {
-    /// Begins a part for a session. One that cannot be written is no reason not to work: there is only nothing to outlive it.
-    pub fn open(paths: &Paths, project: &Path, session: &str) -> Ledger {
+    /// A part for a session, of which nothing is on disk yet.
+    pub fn new(paths: &Paths, project: &Path, session: &str) -> Ledger {
         let folder = folder(paths);
-        let lock = folder.join(format!("{session}.lock"));
-        let alive = make_private(&folder).and_then(|()| open_private(&lock)).ok();
-        let alive = alive.filter(|file| file.lock_shared().is_ok());
         let project = project.to_string_lossy().into_owned();
-        Ledger { project, sheet: folder.join(format!("{session}.json")), lock, hooks: Vec::new(), alive }
+        let (sheet, lock) = (folder.join(format!("{session}.json")), folder.join(format!("{session}.lock")));
+        Ledger { project, sheet, lock, hooks: Vec::new(), alive: None, written: String::new() }
+    }
+
+    /// Begins it on disk.
+    ///
+    /// # Errors
+    /// If it cannot be written, or another session's part cannot be read: nobody knows then what its agent left.
+    pub fn open(&mut self) -> io::Result<()> {
+        let folder = self.folder();
+        make_private(folder)?;
+        for sheet in fs::read_dir(folder)?.flatten().map(|entry| entry.path()).filter(|path| is_sheet(path)) {
+            if read(&sheet).is_none() && sheet.symlink_metadata().is_ok() {
+                let text = format!("{} can't be read as what a session wrote", sheet.display());
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
+        }
+        self.take_lock()
+    }
+
+    fn folder(&self) -> &Path {
+        self.sheet.parent().unwrap_or(Path::new("/"))
+    }
+
+    fn take_lock(&mut self) -> io::Result<()> {
+        // A second lock on the same file would wait for the first.
+        self.alive = None;
+        self.alive = Some(open_private(&self.lock)?).filter(|file| file.try_lock_shared().is_ok());
+        Ok(())
     }
 
     /// The hooks that run, for whatever is written from now on.
@@ -93,19 +127,68 @@ impl Ledger {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn begin(&self, files: Vec<LedgerEntry>) -> io::Result<()> {
-        let temporary = self.sheet.with_extension("new");
-        serde_json::to_writer(open_private(&temporary)?, &self.sheet(files))?;
-        fs::rename(&temporary, &self.sheet)
+    pub fn begin(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
+        self.put(files, Haste::Quick)
     }
 
     /// Writes what the agent has changed, so that it lasts.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&self, files: Vec<LedgerEntry>) -> Result<(), EditError> {
-        let sheet = self.sheet(files);
-        edit::rewrite_private(&self.sheet, |_| Ok(serde_json::to_string(&sheet).unwrap_or_default())).map(drop)
+    pub fn write(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
+        self.put(files, Haste::Lasting)
+    }
+
+    /// Whether it is on disk as it was last written.
+    pub fn is_whole(&self) -> bool {
+        crate::file::read_text(&self.sheet).is_ok_and(|text| text.as_ref() == Some(&self.written))
+    }
+
+    /// Puts right what somebody else made of it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn restore(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
+        self.mend()?;
+        self.write(files)
+    }
+
+    fn put(&mut self, files: Vec<LedgerEntry>, haste: Haste) -> io::Result<()> {
+        self.written = serde_json::to_string(&self.sheet(files))?;
+        self.store(haste).or_else(|_| self.mend().and_then(|()| self.store(haste)))
+    }
+
+    /// Waits for no lock, asks no mode and follows no link: all of these the agent could have left there.
+    fn store(&self, haste: Haste) -> io::Result<()> {
+        let temporary = self.sheet.with_extension("new");
+        let _ = fs::remove_file(&temporary);
+        let mut file = open_private(&temporary)?;
+        file.write_all(self.written.as_bytes())?;
+        if haste == Haste::Lasting {
+            file.sync_all()?;
+        }
+        fs::rename(&temporary, &self.sheet)
+    }
+
+    /// Makes the folder anew where something else stands in its place, or it lets nobody in.
+    fn mend(&mut self) -> io::Result<()> {
+        let folder = self.folder().to_owned();
+        let places: Vec<&Path> = folder.ancestors().take(3).collect();
+        for (at, place) in places.into_iter().enumerate().rev() {
+            match place.symlink_metadata() {
+                Ok(_) if place.is_dir() => let_owner_in(place),
+                // What holds everything of the user's is not for removing.
+                Ok(_) if at < 2 => fs::remove_file(place)?,
+                _ => {}
+            }
+        }
+        make_private(&folder)?;
+        for own in [&self.sheet, &self.sheet.with_extension("new"), &self.lock] {
+            if own.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+                fs::remove_dir_all(own)?;
+            }
+        }
+        self.take_lock()
     }
 
     /// The paths of which it says that the agent has changed them, as it is on disk; nothing if it is not there.
@@ -135,15 +218,20 @@ impl Ledger {
     }
 
     /// Ends it: only what waits for the user stays.
-    pub fn close(&mut self, files: Vec<LedgerEntry>) {
+    ///
+    /// # Errors
+    /// If something waits and cannot be written.
+    pub fn close(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
         let waiting: Vec<_> = files.into_iter().filter(|entry| entry.changed).collect();
-        if waiting.is_empty() {
+        let written = if waiting.is_empty() {
             let _ = fs::remove_file(&self.sheet);
+            Ok(())
         } else {
-            let _ = self.write(waiting);
-        }
+            self.write(waiting)
+        };
         let _ = fs::remove_file(&self.lock);
         self.alive = None;
+        written
     }
 }
 
@@ -294,6 +382,20 @@ fn make_private(folder: &Path) -> io::Result<()> {
         builder.mode(0o700);
     }
     builder.create(folder)
+}
+
+/// A folder that its owner may read and write.
+fn let_owner_in(folder: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = folder.metadata().map_or(0, |found| found.permissions().mode());
+        if mode & 0o700 != 0o700 {
+            let _ = fs::set_permissions(folder, fs::Permissions::from_mode(mode & 0o7777 | 0o700));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
 }
 
 fn open_private(path: &Path) -> io::Result<File> {

@@ -323,3 +323,109 @@ fn one_hook_is_trusted_by_name_but_not_with_the_settings_of_others() {
     attack(&sandbox, "true", &[]).exits(52);
     assert!(!sandbox.has("made"));
 }
+
+/// A guard of the user's, who has its settings emptied and the memory of that wiped in one call.
+#[test]
+fn wiping_the_memory_of_a_change_has_no_effect() {
+    let empty = "echo '{}' > settings.json";
+    for wipe in [
+        "rm -rf hookwright/guards; touch hookwright/guards",
+        "rm -rf hookwright; touch hookwright",
+        "rm -rf hookwright; ln -s nowhere hookwright",
+        "rm -f hookwright/guards/*",
+        "chmod 000 hookwright/guards; chmod 000 hookwright",
+        "for f in hookwright/guards/*.json; do rm $f; mkdir -p $f/x; done",
+        "for f in hookwright/guards/*.json; do ln -sf /dev/null $f; done",
+        "for f in hookwright/guards/*.json; do echo '{\"project\":\"\",\"files\":[]}' > $f; chmod 444 $f; done",
+    ] {
+        for record in ["echo '{\"files\":{}}' > known_guards.json", "rm known_guards.json; mkdir known_guards.json"] {
+            let sandbox = crate::sandbox();
+            let hook = json!({"type": "command", "name": "mine", "command": GUARD, "guard": true});
+            let settings = json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}});
+            sandbox.user_settings(&settings);
+            let ran = attack(&sandbox, &format!("cd ~/.gemini; {empty}; {record}; {wipe}"), &["-o", "json"]).exits(0);
+            let warnings = ran.json()["warnings"].to_string();
+            for file in ["known_guards.json was changed", "json was changed", "settings.json was changed"] {
+                has(&warnings, &format!("{file} while the agent worked"));
+            }
+            let ran = attack(&sandbox, "true", &[]).exits(52);
+            has(&ran.stderr, ".gemini/settings.json");
+            assert!(!sandbox.has("made"), "{wipe} {record}");
+            let known = std::fs::read_to_string(sandbox.home().join(".gemini/known_guards.json")).unwrap();
+            has(&known, "mine");
+            sandbox.user_settings(&settings);
+            attack(&sandbox, "true", &[]).exits(0);
+            assert!(!sandbox.has("made") && ledger(&sandbox).is_empty(), "{wipe} {record}");
+        }
+    }
+}
+
+#[test]
+fn without_a_ledger_no_session_starts_unattended() {
+    for damage in [
+        "mkdir -p hookwright; touch hookwright/guards",
+        "mkdir -p hookwright/guards; echo x > hookwright/guards/a.json",
+    ] {
+        let sandbox = guarded();
+        let folder = sandbox.home().join(".gemini");
+        let made = format!("mkdir -p '{0}'; cd '{0}'; {damage}", folder.display());
+        assert!(std::process::Command::new("sh").args(["-c", &made]).status().unwrap().success());
+        let ran = attack(&sandbox, "touch made", &[]).exits(52);
+        has(
+            &ran.stderr,
+            ".gemini/hookwright/guards, where it is kept what agents changed of the guards, can't be used",
+        );
+        let error = attack(&sandbox, "touch made", &["-o", "json"]).exits(52).json()["error"].clone();
+        assert_eq!((&error["type"], &error["code"]), (&json!("unguarded"), &json!(52)));
+        has(error["message"].as_str().unwrap(), ".gemini/hookwright/guards");
+        assert!(!sandbox.has("made"), "{damage}");
+    }
+}
+
+/// Files beside an extension decide whether its guards are there.
+#[test]
+fn no_extension_is_switched_off_unseen() {
+    let off = json!({"ext": {"overrides": ["!/*"]}}).to_string();
+    for linked in [false, true] {
+        let sandbox = crate::sandbox();
+        let installed = sandbox.home().join(".gemini/extensions/ext");
+        let folder = if linked { sandbox.home().join("elsewhere") } else { installed.clone() };
+        std::fs::create_dir_all(folder.join("hooks")).unwrap();
+        std::fs::create_dir_all(&installed).unwrap();
+        std::fs::write(folder.join("gemini-extension.json"), r#"{"name": "ext", "version": "1.0.0"}"#).unwrap();
+        let hook = json!({"type": "command", "name": "theirs", "command": GUARD, "guard": true});
+        let hooks = json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}});
+        std::fs::write(folder.join("hooks/hooks.json"), hooks.to_string()).unwrap();
+        let install = installed.join(".gemini-extension-install.json");
+        let link = json!({"type": "link", "source": folder.to_str().unwrap()}).to_string();
+        let (file, before, after) = match linked {
+            true => (install, Some(link), "{}".to_owned()),
+            false => (installed.with_file_name("extension-enablement.json"), None, off.clone()),
+        };
+        let put_back = || match &before {
+            Some(before) => std::fs::write(&file, before).unwrap(),
+            None => drop(std::fs::remove_file(&file)),
+        };
+        put_back();
+        has(&attack(&sandbox, "true", &[]).exits(0).stderr, "not allowed");
+        // By the agent.
+        let ran = attack(&sandbox, &format!("echo '{after}' > '{}'", file.display()), &[]).exits(0);
+        has(&ran.stderr, "while the agent worked");
+        attack(&sandbox, "true", &[]).exits(52);
+        has(&sandbox.run(&["hooks", "trust"]).stdout, file.file_name().unwrap().to_str().unwrap());
+        put_back();
+        has(&attack(&sandbox, "true", &[]).exits(0).stderr, "not allowed");
+        // By whoever else, between sessions: as often as one is started.
+        std::fs::write(&file, after).unwrap();
+        for _ in 0..2 {
+            let ran = attack(&sandbox, "true", &[]).exits(52);
+            has(&ran.stderr, "guard theirs (");
+            has(&ran.stderr, "was active here and is not any more");
+        }
+        assert!(!sandbox.has("made"), "{linked}");
+        // Whoever does not want it says so for good.
+        sandbox.user_settings(&json!({"extensions": {"disabled": ["ext"]}}));
+        attack(&sandbox, "true", &[]).exits(0);
+        assert!(sandbox.has("made"), "{linked}");
+    }
+}
