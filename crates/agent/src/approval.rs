@@ -396,6 +396,37 @@ mod tests {
     }
 
     #[test]
+    fn a_prefix_covers_no_code_and_no_output_file_that_it_does_not_name() {
+        let entries = ["sed", "find", "man", "tar", "sort", "git log", "git grep", "rg", "printf"];
+        let entries: Vec<String> = entries.iter().map(|name| format!("run_shell_command({name})")).collect();
+        let rules = Approvals::new(ApprovalMode::Default, entries, Policy::default());
+        for command in ["git log -1", "git grep x"] {
+            rules.grant("run_shell_command", &args(command));
+        }
+        let decide = |command: &str| rules.decide("run_shell_command", ToolKind::Execute, &args(command));
+        for command in ["sed -n 1p f", "find . -name x", "git log -3", "git grep -n x", "rg x", "sort x"] {
+            assert_eq!(decide(command), Permission::Granted, "{command}");
+        }
+        for command in [
+            "sed -n '1e touch P' f",
+            "sed 'w x' f",
+            "find . -delete",
+            "find . -fprintf x y",
+            "man -P x ls",
+            "tar --to-command=x -xf y",
+            "tar -I x -xf y",
+            "sort -o x y",
+            "sort --compress-program=x y",
+            "git log --output=x",
+            "git grep -Ox y",
+            "rg --pre x y",
+            "printf -v PATH .",
+        ] {
+            assert_eq!(decide(command), Permission::Ask, "{command}");
+        }
+    }
+
+    #[test]
     fn a_grant_covers_the_same_sub_command_only() {
         let rules = approvals(ApprovalMode::Default, &[]);
         rules.grant("run_shell_command", &args("cargo test"));
@@ -441,6 +472,11 @@ mod tests {
             ("find . -exec rm {} +", None),
             ("ssh host ls", None),
             ("perl -e x", None),
+            ("git log --output=x", None),
+            ("git grep -O'rm x' y", None),
+            ("git -c core.pager=x log", None),
+            ("make --eval=x test", None),
+            ("npx -c 'rm x'", None),
         ] {
             assert_eq!(session_grant(command).as_deref(), words, "{command}");
         }

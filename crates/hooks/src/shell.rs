@@ -5,9 +5,11 @@
 //! may hold more than it tells.
 
 mod expand;
+mod hidden;
 mod inside;
 mod parse;
 mod parts;
+mod sed;
 mod wrap;
 
 pub use expand::normalized;

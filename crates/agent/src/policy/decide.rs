@@ -50,7 +50,8 @@ impl Policy {
         if !parts.certain || parts.commands.is_empty() {
             verdicts.push(self.first(call, View::Unknown));
         }
-        // Code in another language may run anything; that is no reason against whoever allows the language.
+        // Code for an interpreter may run anything; that is no reason against whoever allows the interpreter. Code that other
+        // programs run is not certain, so no rule about commands allows it.
         let hidden = parts.code.then(|| self.first(call, View::Unknown)).flatten();
         verdicts.extend(hidden.filter(|verdict| verdict.decision != Decision::Allow).map(Some));
         if let Some(whole) = self.first(call, View::Whole(command)) {
@@ -159,6 +160,55 @@ mod tests {
         }
         for command in ["git push", "ls; make", "ls > x", "/tmp/ls", "$X", "ls $(make)", "sudo ls", "echo A", "A=1 ls"]
         {
+            assert_eq!(shell(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn an_allow_covers_no_code_and_no_output_file_that_it_does_not_name() {
+        let allow = "[[rule]]\ncommandPrefix = [\"sed\", \"find\", \"man\", \"tar\", \"sort\", \"git\", \"rg\", \"printf\", \
+                     \"python3\", \"awk\", \"make\", \"split\", \"cp\", \"./x\", \"ls\", \"test\"]\ndecision = \"allow\"\n";
+        let policy = policy(&[(Tier::User, allow)]);
+        let shell = |command: &str| decide(&policy, "run_shell_command", serde_json::json!({"command": command}));
+        for command in [
+            "sed -n '1,5p' f",
+            "sed 's/a/b/' f",
+            "find . -name x",
+            "man ls",
+            "tar -czf x y",
+            "sort -u x",
+            "git log -1",
+            "rg x y",
+            "printf x",
+            "python3 -c 'print(1)'",
+            "awk 'BEGIN{system(\"date\")}'",
+            "find . -exec ls {} +",
+        ] {
+            assert_eq!(shell(command), Some(Decision::Allow), "{command}");
+        }
+        for command in [
+            "sed -n '1e touch P' f",
+            "sed 'w x' f",
+            "find . -delete",
+            "find . -fprintf x y",
+            "find . -exec touch {} +",
+            "man -P 'touch P' ls",
+            "tar --checkpoint-action=exec=x -cf x y",
+            "tar --to-command=x -xf y",
+            "tar -I x -xf y",
+            "sort -o x y",
+            "sort --compress-program=x y",
+            "git log --output=x",
+            "git grep -O'touch P' y",
+            "git -c core.pager=x log",
+            "rg --pre x y",
+            "printf -v PATH .",
+            "make --eval='$(shell touch P)'",
+            "split --filter='touch P' f",
+            "cp /bin/touch x; ./x P",
+            "test -v 'a[$(touch P)]'",
+            "PATH=.; ls",
+        ] {
             assert_eq!(shell(command), None, "{command}");
         }
     }

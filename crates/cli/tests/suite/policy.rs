@@ -54,6 +54,17 @@ fn no_spelling_gets_around_a_deny() {
         "find x -exec rm {} +",
         "git -c alias.x='!rm -rf x' x",
         "ssh localhost rm -rf x",
+        "bash /dev/stdin <<< 'rm -rf x'",
+        "compgen -C 'rm -rf x'",
+        "prlimit --nofile=100 rm -rf x",
+        "split --filter='rm -rf x' x",
+        "test -v 'a[$(rm -rf x)]'",
+        "printf -v 'a[$(rm -rf x)]' y",
+        "mapfile -C 'rm -rf x #' -c 1 < x",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm -rf x",
+        "sg root 'rm -rf x'",
+        "let 'a[$(rm -rf x)]=1'",
+        "declare -i z='b[$(rm -rf x)]'",
     ] {
         sandbox.write("x", "");
         let run = shell(&sandbox, command, &[]).exits(0);
@@ -62,7 +73,16 @@ fn no_spelling_gets_around_a_deny() {
     }
     // What only the running shell knows may be what is denied: it is asked, and nobody is there. So is what another
     // language may run, or do in its place.
-    for command in ["X=rm; $X -rf x", "awk 'BEGIN{system(\"rm x\")}'", "perl -e 'unlink \"x\"'", "find x -delete"] {
+    for command in [
+        "X=rm; $X -rf x",
+        "awk 'BEGIN{system(\"rm x\")}'",
+        "perl -e 'unlink \"x\"'",
+        "find x -delete",
+        "hash -p /bin/rm foo; foo -rf x",
+        "make -f - <<< 'a:;rm -rf x'",
+        "cp /bin/rm foo; ./foo -rf x",
+        "sed '1e rm x' .gemini/settings.json",
+    ] {
         let run = shell(&sandbox, command, &[]).exits(0);
         has(&run.stderr, "wants the user asked, and nobody is there");
         assert!(sandbox.has("x"), "{command}");

@@ -150,6 +150,14 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("dbus-run-session", &[], 0),
     wrapper("faketime", &["-f"], 1),
     wrapper("caffeinate", &["-t", "-w"], 0),
+    wrapper("prlimit", &["-p", "--pid", "-o", "--output"], 0),
+    wrapper("numactl", &["-i", "-N", "-C", "-m", "-p", "-P", "-w", "-S", "-f", "-T"], 0),
+    wrapper("cgexec", &["-g"], 0),
+    wrapper(
+        "ld.so",
+        &["--library-path", "--preload", "--argv0", "--audit", "--inhibit-rpath", "--glibc-hwcaps-mask"],
+        0,
+    ),
 ];
 
 struct Interpreter {
@@ -194,6 +202,8 @@ fn interpreter(program: &str) -> Option<&'static Interpreter> {
 
 fn wrapping(program: &str) -> Option<&'static Wrapper> {
     let name = program.rsplit('/').next().unwrap_or(program);
+    // The loader of programs, under its many names: `ld-linux-x86-64.so.2`, `ld-musl-x86_64.so.1`.
+    let name = if name.starts_with("ld-") && name.contains(".so") { "ld.so" } else { name };
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
@@ -321,10 +331,17 @@ fn interpreted(interpreter: &Interpreter, words: &[Field]) -> Wrapped {
         at += usize::from(interpreter.values.contains(&word));
     }
     match words.get(at) {
-        Some(Some(script)) if script != "-" => Wrapped::Script { at, language },
+        Some(Some(script)) if !is_input(script) => Wrapped::Script { at, language },
         Some(None) => Wrapped::Unsure,
         _ => Wrapped::Code(language),
     }
+}
+
+/// Whether a file is what somebody else writes while it is read: `-`, `/dev/stdin`, `/proc/self/fd/0`.
+pub(super) fn is_input(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let numbered = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    file == "-" || name == "stdin" || numbered || file.starts_with("/dev/") || file.starts_with("/proc/")
 }
 
 fn takes_code(interpreter: &Interpreter, word: &str) -> bool {
