@@ -230,7 +230,7 @@ impl Agent {
         let turn_id = format!("{}########{}", self.services.hooks.session().id, self.prompts);
         let scope = Scope { turn_id: Some(turn_id.into()), cancel: cancel.clone() };
         let prompt_id = scope.prompt_id();
-        self.services.events.send(AgentEvent::PromptStarted { prompt: prompt.to_owned(), prompt_id });
+        self.services.events.send(AgentEvent::PromptReceived { prompt: prompt.to_owned(), prompt_id });
         let span = tracing::info_span!("turn", id = scope.turn_id.as_deref());
         let end = self.answer(prompt, draft, &scope).instrument(span.clone()).await;
         self.leave_context_behind();
@@ -248,7 +248,8 @@ impl Agent {
         let mut answers = String::new();
         let mut attempt = 0;
         loop {
-            if let Err(end) = self.begin(&current, draft, scope).await {
+            let round = if attempt == 0 { Round::First } else { Round::Again };
+            if let Err(end) = self.begin(&current, draft, round, scope).await {
                 return end;
             }
             let (text, end) = self.run_turn(scope).await;
@@ -277,7 +278,7 @@ impl Agent {
     }
 
     /// BeforeAgent, and then what the prompt brings along; then it is part of the history, or the turn is over.
-    async fn begin(&mut self, prompt: &str, draft: Draft<'_>, scope: &Scope) -> Result<(), TurnEnd> {
+    async fn begin(&mut self, prompt: &str, draft: Draft<'_>, round: Round, scope: &Scope) -> Result<(), TurnEnd> {
         let attachments = draft.attachments(&self.services);
         let event = BeforeAgent { prompt: Cow::Borrowed(prompt), attachments };
         let (context, stopped) = match self.services.fire(&event, scope).await.verdict {
@@ -287,6 +288,10 @@ impl Agent {
         };
         if scope.is_cancelled() {
             return Err(TurnEnd::Cancelled);
+        }
+        if round == Round::First {
+            let (prompt, prompt_id) = (prompt.to_owned(), scope.prompt_id());
+            self.services.events.send(AgentEvent::PromptStarted { prompt, prompt_id });
         }
         let mut parts = match &stopped {
             // Nothing is read or run for a turn that is not.
@@ -408,6 +413,15 @@ fn end_of(error: CommandError) -> TurnEnd {
         CommandError::Stopped(reason) => TurnEnd::Stopped(reason),
         error => TurnEnd::Failed { message: error.to_string(), hint: error.hint() },
     }
+}
+
+/// Whose words a prompt is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Round {
+    /// The user's.
+    First,
+    /// Those of a hook that rejected the answer.
+    Again,
 }
 
 /// What follows an answer.

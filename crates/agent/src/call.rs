@@ -44,6 +44,12 @@ pub(crate) fn is_watched(services: &Services, tool: &str) -> bool {
     services.hooks.plan(EventKind::BeforeTool, Some(hookwright_tools::canonical_name(tool))).is_some()
 }
 
+/// Arguments of which only the names are kept.
+pub(crate) fn redacted(mut args: Map<String, Value>) -> Map<String, Value> {
+    args.values_mut().for_each(|value| *value = Value::String("[redacted]".to_owned()));
+    args
+}
+
 /// Tells that the model asked for a tool.
 pub(crate) fn announce(services: &Services, call_id: &str, name: &str, args: Map<String, Value>) {
     let (call_id, name) = (call_id.to_owned(), name.to_owned());

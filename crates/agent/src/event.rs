@@ -16,7 +16,14 @@ use crate::session::Reply;
 /// Something that happened.
 #[derive(Debug)]
 pub enum AgentEvent {
-    /// A prompt was accepted and its turn begins.
+    /// A turn begins. BeforeAgent hooks have yet to judge its prompt, so this is for the user's eyes alone and kept nowhere.
+    PromptReceived {
+        /// The prompt as the user wrote it.
+        prompt: String,
+        /// The turn's name in logs.
+        prompt_id: String,
+    },
+    /// BeforeAgent hooks let a prompt pass. One that they deny leaves no trace.
     PromptStarted {
         /// The prompt as the user wrote it.
         prompt: String,

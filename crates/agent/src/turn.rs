@@ -125,7 +125,9 @@ impl Agent {
             if end.is_some() {
                 // Every call needs an answer, or the provider will not take the history.
                 parts.extend(batch.iter().map(not_run));
-                redacted.extend(batch.iter().map(|_| None));
+                // What hooks would have judged and never saw is kept nowhere.
+                let unseen = |call: &FunctionCall| call::is_watched(&self.services, &call.name);
+                redacted.extend(batch.iter().map(|call| unseen(call).then(|| call::redacted(call.args.clone()))));
                 continue;
             }
             for result in self.run_batch(batch, choice, scope).await {

@@ -55,7 +55,7 @@ pub(crate) fn deed(report: &RunReport) -> String {
 /// The lines for an event; none for events that are told by others.
 pub(crate) fn lines(event: &AgentEvent) -> Vec<String> {
     match event {
-        AgentEvent::PromptStarted { prompt, .. } => {
+        AgentEvent::PromptReceived { prompt, .. } => {
             let shown = prompt.lines().map(|line| format!("  {}", out::shorten(line, 90)));
             std::iter::once(format!("\n{}", paint(BOLD, "prompt"))).chain(shown).collect()
         }

@@ -197,6 +197,11 @@ impl Reading {
     fn failed_by(&self, cause: Cause) -> bool {
         self.troubles.iter().any(|trouble| trouble.cause == Some(cause))
     }
+
+    /// Whether it is a no only because something went wrong with the run.
+    pub(crate) fn is_no_for_want_of_an_answer(&self) -> bool {
+        self.answer.decision == Some(Decision::Deny) && self.troubles.iter().any(|trouble| trouble.cause.is_some())
+    }
 }
 
 /// Reads how one hook ended.

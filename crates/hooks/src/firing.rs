@@ -89,7 +89,7 @@ impl Firing {
         if E::CAN_ADVANCE && self.plan.hooks.iter().any(|hook| hook.is_guard()) && ran.iter().any(rewrites) {
             self.ask_guards_again(event, &mut ran).await;
         }
-        tell_the_rest(&self.observers, &mut ran);
+        tell_the_rest(self.kind, &self.observers, &mut ran);
         ran
     }
 
@@ -250,15 +250,22 @@ impl Firing {
             true => answer::without_a_say(&mut reading),
             false => apply_failure_policy(self.kind, hook, self.planner.registry(), &mut reading),
         }
+        let unjudged = finished.end == End::Cancelled || distrust.is_some() || reading.is_no_for_want_of_an_answer();
         if let Some(why) = distrust {
             refuse(self.kind, hook, why, &mut reading);
+        }
+        if unjudged && self.kind.can(Power::RedactInput) && !hook.runs_beside() {
+            // Nobody knows whether it would have had them redacted.
+            reading.answer.redact_input = true;
+            reading.answer.tool_input = None;
         }
         note_dropped_output(&finished, &mut reading);
         let mut report = self.report(hook, id, input.len(), finished, &mut reading);
         report.answer.suppress_output |= report.answer.redact_input;
         log_end(&report);
         // Another hook may yet say that nobody is to read these arguments.
-        let untold = (total > 1 && !hook.runs_beside() && self.kind.can(Power::RedactInput)).then(|| input.clone());
+        let may_be_kept_back = self.kind == EventKind::BeforeAgent || (total > 1 && self.kind.can(Power::RedactInput));
+        let untold = (may_be_kept_back && !hook.runs_beside()).then(|| input.clone());
         if untold.is_none() {
             self.observers.iter().for_each(|observer| observer.finished(&report, &input));
         }
@@ -329,11 +336,16 @@ fn forget_what_was_said(again: &mut Ran, ran: &[Ran]) {
     }
 }
 
-/// Tells observers of the runs that they have not been told of. What one hook redacts is in no other's record either.
-fn tell_the_rest(observers: &[Arc<dyn Observer>], ran: &mut [Ran]) {
+/// Tells observers of the runs that they have not been told of. What one hook redacts is in no other's record either, and a
+/// prompt that is denied, or that not all have judged, is in none.
+fn tell_the_rest(kind: EventKind, observers: &[Arc<dyn Observer>], ran: &mut [Ran]) {
+    let refuses =
+        |one: &Ran| one.report.answer.decision == Some(Decision::Deny) || one.report.status == RunStatus::Cancelled;
+    let is_denied_prompt = kind == EventKind::BeforeAgent && ran.iter().any(refuses);
     let redacted = ran.iter().any(|one| one.report.answer.redact_input);
     for one in ran {
         let Some(input) = one.untold.take() else { continue };
+        let input = if is_denied_prompt { HookInput::default() } else { input };
         one.report.answer.suppress_output |= redacted;
         observers.iter().for_each(|observer| observer.finished(&one.report, &input));
     }

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use hookwright_hooks::{BeforeTool, BeforeToolVerdict, RequestedBy};
+use hookwright_hooks::{BeforeTool, BeforeToolVerdict, Outcome, RequestedBy};
 use hookwright_model::ToolChoice;
 use hookwright_tools::{Tool, ToolErrorKind, ToolKind, canonical_arguments};
 use serde_json::{Map, Value};
 
 use super::end::{CallEnd, cancelled, failure, nothing, stopped};
 use super::wanted::{Consent, Voice};
-use super::{Call, USER_SAYS_NO, announce};
+use super::{Call, USER_SAYS_NO, announce, is_watched, redacted};
 use crate::approval::{Flags, Judgement, Permission};
 use crate::ask::ask;
 use crate::event::{ApprovalReply, ApprovalRequest, AskedBy, CallDecision};
@@ -90,7 +90,11 @@ impl Call<'_> {
         let outcome = self.services.fire(&event, self.scope).await;
         let answer = &outcome.merged.answer;
         let nothing_in_their_place = answer.redact_input && answer.tool_input.is_none();
-        if answer.redact_input {
+        // What not all have judged does not run, and some might have wanted it kept nowhere.
+        let is_cut_short = self.scope.is_cancelled() && is_watched(self.services, &self.name);
+        if is_cut_short || unjudged(&outcome) {
+            self.redact(None);
+        } else if answer.redact_input {
             self.redact(answer.tool_input.as_ref());
         }
         let (asked_by, changes) = match outcome.verdict {
@@ -112,6 +116,10 @@ impl Call<'_> {
                 return Err(Box::new(stopped(&reason)));
             }
         };
+        if is_cut_short {
+            self.forget_redacted();
+            return Err(Box::new(cancelled()));
+        }
         if nothing_in_their_place {
             self.forget_redacted();
             let words = "Tool execution blocked: hooks want the arguments redacted, and give none in their place";
@@ -130,7 +138,7 @@ impl Call<'_> {
                 let _ = canonical_arguments(&self.name, &mut changes);
                 kept.extend(changes);
             }
-            None => kept.values_mut().for_each(|value| *value = Value::String("[redacted]".to_owned())),
+            None => kept = redacted(kept),
         }
         // What a hook asked for itself is not the model's.
         if self.requested_by != RequestedBy::Hook {
@@ -305,6 +313,12 @@ impl Call<'_> {
             }
         }
     }
+}
+
+/// Whether the call is refused and a hook that says nothing of other arguments wants them redacted, or failed before it could.
+fn unjudged(outcome: &Outcome<BeforeToolVerdict>) -> bool {
+    let is_refused = matches!(outcome.verdict, BeforeToolVerdict::Deny { .. } | BeforeToolVerdict::Stop { .. });
+    is_refused && outcome.runs.iter().any(|run| run.answer.redact_input && run.answer.tool_input.is_none())
 }
 
 fn nobody_to_ask_about(path: &str) -> String {

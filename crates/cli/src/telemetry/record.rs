@@ -277,7 +277,8 @@ fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: Privacy) 
     fields.extend(report.belongs.tool_use_id.as_deref().map(|call| ("tool_use_id", Field::from(call))));
     fields.extend(report.exit_code.map(|code| ("exit_code", Field::Number(code.into()))));
     if told {
-        fields.push(("hook_input", Field::Input(input)));
+        // What hooks refused is kept from the record.
+        fields.extend((!input.is_empty()).then_some(("hook_input", Field::Input(input))));
         fields.extend(hook_output(report).map(|output| ("hook_output", Field::Text(output))));
         fields.push(("stdout", report.stdout.text.as_str().into()));
         fields.push(("stderr", report.stderr.text.as_str().into()));

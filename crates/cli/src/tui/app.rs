@@ -272,7 +272,8 @@ impl App {
                 self.status.tokens = 0;
                 self.tell(DIM, "the conversation is cleared");
             }
-            AgentEvent::PromptStarted { .. }
+            AgentEvent::PromptReceived { .. }
+            | AgentEvent::PromptStarted { .. }
             | AgentEvent::ToolRequested { .. }
             | AgentEvent::HookStarted { .. }
             | AgentEvent::ModelRequest { .. }

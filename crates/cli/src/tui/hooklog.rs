@@ -69,7 +69,7 @@ impl HookLog {
 
     /// Notes an event.
     pub(crate) fn note(&mut self, event: &AgentEvent, now: Instant) {
-        if matches!(event, AgentEvent::PromptStarted { .. }) {
+        if matches!(event, AgentEvent::PromptReceived { .. }) {
             self.timeline.clear();
         }
         if self.timeline.len() < MOST_LINES {

@@ -63,6 +63,8 @@ impl Span {
 #[derive(Debug)]
 pub(super) struct Spans {
     session_id: String,
+    /// The name of the last turn.
+    prompt: Option<String>,
     turn: Option<Span>,
     request: Option<Span>,
     tools: Vec<OpenTool>,
@@ -78,7 +80,7 @@ struct OpenTool {
 impl Spans {
     pub(super) fn new(session_id: &str) -> Self {
         let (tools, finished) = Default::default();
-        Spans { session_id: session_id.to_owned(), turn: None, request: None, tools, finished }
+        Spans { session_id: session_id.to_owned(), prompt: None, turn: None, request: None, tools, finished }
     }
 
     /// What has ended since this was last asked.
@@ -89,8 +91,10 @@ impl Spans {
     /// Opens and closes what an event opens and closes; gives back the span that the event is about.
     pub(super) fn record(&mut self, event: &AgentEvent, content: Privacy, now: SystemTime) -> Option<SpanContext> {
         match event {
-            AgentEvent::PromptStarted { prompt_id, .. } => {
+            AgentEvent::PromptStarted { prompt_id, .. } if self.prompt.as_ref() == Some(prompt_id) => self.turn(),
+            AgentEvent::PromptReceived { prompt_id, .. } | AgentEvent::PromptStarted { prompt_id, .. } => {
                 self.close(now);
+                self.prompt = Some(prompt_id.clone());
                 let attributes = [
                     ("gen_ai.conversation.id", self.session_id.clone().into()),
                     ("prompt_id", prompt_id.clone().into()),

@@ -97,7 +97,27 @@ fn a_denied_first_prompt_is_no_session_to_go_on_with_and_no_prompt() {
     run(&sandbox, &Replay::new(), &[]).exits(0);
     lacks(&transcript(&sandbox), "hello");
     assert!(records(&sandbox, "api_request").is_empty());
-    assert_eq!(records(&sandbox, "user_prompt").len(), 1);
+    assert!(records(&sandbox, "user_prompt").is_empty());
+}
+
+#[test]
+fn a_denied_prompt_is_nowhere() {
+    // Another hook is told it too, and its record must not tell either.
+    let hooks = [("BeforeAgent", "", "echo no >&2; exit 2"), ("BeforeAgent", "", "cat > /dev/null")];
+    for format in ["text", "json", "stream-json"] {
+        let sandbox = project(&hooks);
+        let run = prompt(&sandbox, "the word is hunter2", &Replay::new(), &["-o", format, "--debug"]).exits(0);
+        lacks(&run.stdout, "hunter2");
+        lacks(&run.stderr, "hunter2");
+        lacks(&transcript(&sandbox), "hunter2");
+        lacks(&std::fs::read_to_string(sandbox.beside("telemetry.log")).unwrap(), "hunter2");
+        assert_eq!(records(&sandbox, "hook_call").len(), 2);
+    }
+    let sandbox = project(&[("BeforeAgent", "", LOG)]);
+    let replay = Replay::new().says("ok");
+    has(&prompt(&sandbox, "fine", &replay, &["-o", "stream-json"]).exits(0).stdout, r#""content":"fine""#);
+    assert_eq!(records(&sandbox, "user_prompt")[0]["prompt"], "fine");
+    has(&records(&sandbox, "hook_call")[0]["hook_input"].to_string(), "fine");
 }
 
 #[test]

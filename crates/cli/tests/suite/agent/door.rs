@@ -263,3 +263,46 @@ fn only_the_call_that_is_redacted_is() {
     assert_eq!(args(0), json!({"file_path": "a.txt"}));
     assert_eq!((args(1), args(2)), (json!({"command": "echo [gone]"}), json!({"command": "echo fine"})));
 }
+
+#[cfg(unix)]
+#[test]
+fn arguments_that_no_hook_could_judge_in_time_are_nowhere() {
+    use super::signals::send;
+    use hookwright_testkit::{finish, wait_until};
+    let waits = "touch waits; sleep 60";
+    for hooks in
+        [vec![("BeforeTool", "", waits)], vec![("BeforeTool", "", waits), ("BeforeTool", "", "cat > /dev/null")]]
+    {
+        let sandbox = project(&hooks);
+        let two = ["touch ran # hunter2", "touch ran too # hunter2"];
+        let calls = two.map(|command| call("run_shell_command", json!({"command": command})));
+        let file = sandbox.replay(&Replay::new().parts(&calls));
+        let args = ["-p", "go", "--fake-responses", &file, "--approval-mode=yolo", "-o", "stream-json", "--debug"];
+        let child = sandbox.command(&args).spawn().unwrap();
+        wait_until("the hook runs", || sandbox.has("waits"));
+        send("-INT", &child.id().to_string());
+        let run = finish(child).exits(130);
+        assert_eq!(is_anywhere(&sandbox, &run), Vec::<String>::new());
+        assert!(!sandbox.has("ran"));
+        assert_eq!(transcript(&sandbox).matches("[redacted]").count(), 2);
+    }
+}
+
+#[test]
+fn arguments_that_a_guard_failed_to_judge_are_nowhere() {
+    for (script, more) in [("exit 1", json!({})), ("sleep 60", json!({"timeout": 50})), ("echo '{'", json!({}))] {
+        let sandbox = project(&[("BeforeTool", "", script), ("BeforeTool", "", REDACT_INPUT)]);
+        let mut settings: Value = serde_json::from_str(&sandbox.read(".gemini/settings.json")).unwrap();
+        let hook = settings["hooks"]["BeforeTool"][0]["hooks"][0].as_object_mut().unwrap();
+        hook.insert("guard".to_owned(), true.into());
+        hook.extend(more.as_object().unwrap().clone());
+        sandbox.write(".gemini/settings.json", settings.to_string());
+        let args = json!({"command": "touch ran", "description": "as hunter2"});
+        let replay = Replay::new().calls("run_shell_command", args).says("done");
+        let run = run(&sandbox, &replay, &["-o", "stream-json", "--debug"]).exits(0);
+        assert_eq!(is_anywhere(&sandbox, &run), Vec::<String>::new(), "{script}");
+        assert!(!sandbox.has("ran"));
+        let kept = &requests(&sandbox).pop().unwrap()[1]["parts"][0]["functionCall"]["args"];
+        assert_eq!(*kept, json!({"command": "[redacted]", "description": "[redacted]"}), "{script}");
+    }
+}
