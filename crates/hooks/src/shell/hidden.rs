@@ -3,12 +3,14 @@
 
 use super::{Field, Part, Piece, Word};
 
-/// The texts in a word that a shell expands once more if it takes the word for a variable: what stands behind `name[` and
-/// holds a substitution. `test -v`, `printf -v`, `let` and every arithmetic do so, whatever the quotes.
+/// The text in a word that a shell expands once more if it takes the word for a variable: what stands behind `name[` or
+/// `name=(` and holds a substitution. `test -v`, `printf -v`, `let` and every arithmetic do so, whatever the quotes.
 pub(super) fn subscript(word: &Word) -> Option<String> {
     let text = flat(word);
     let opens = |at: usize| text[..at].ends_with(|char: char| char.is_ascii_alphanumeric() || char == '_');
-    let at = text.match_indices('[').map(|(at, _)| at).find(|at| opens(*at))?;
+    let subscript = text.match_indices('[').map(|(at, _)| at).find(|at| opens(*at));
+    // `declare -a 'a=(…)'` reads the quoted list.
+    let at = subscript.into_iter().chain(text.find("=(")).min()?;
     let inner = &text[at..];
     (inner.contains("$(") || inner.contains('`') || inner.contains("${")).then(|| inner.to_owned())
 }

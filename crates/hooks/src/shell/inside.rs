@@ -25,15 +25,24 @@ pub(super) fn inside(program: &str, words: &[Field], shown: &[String]) -> Vec<In
     let code = |is_code: bool| if is_code { vec![Inside::Code] } else { Vec::new() };
     let unsure = |is_unsure: bool| if is_unsure { vec![Inside::Unsure] } else { Vec::new() };
     // An expansion may come to options; a pattern only where its files could be called so.
-    let may_be_option = |word: &str| word.contains(['$', '…']) || word.starts_with(['*', '?', '[', '{', '~', '-']);
+    let may_be_option =
+        |word: &str| word.contains(['$', '…']) || (word != "{}" && word.starts_with(['*', '?', '[', '{', '~', '-']));
     let has_option = |test: &dyn Fn(&str) -> bool| {
         let mut pairs = words.iter().zip(shown).skip(1);
         pairs.any(|(word, shown)| word.as_deref().map_or_else(|| may_be_option(shown), test))
     };
     let given = |options: &[&str]| unsure(has_option(&|word| options.iter().any(|option| is_given(word, option))));
     match program {
-        "find" | "gfind" | "fd" | "fdfind" => finds(words),
-        "git" => of_git(words),
+        "find" | "gfind" | "fd" | "fdfind" => {
+            let mut found = finds(words);
+            found.extend(unsure(has_option(&|_| false)));
+            found
+        }
+        "git" => {
+            let mut found = of_git(words);
+            found.extend(unsure(takes_risky_options(words) && has_option(&|_| false)));
+            found
+        }
         "watch" => rest_as_text(words, &["-n", "--interval", "-q", "--equexit"], 0),
         "ssh" => of_ssh(words),
         "script" => option_as_text(words, &["-c", "--command"], false),
@@ -110,6 +119,9 @@ pub(super) fn inside(program: &str, words: &[Field], shown: &[String]) -> Vec<In
         "expect" | "tclsh" | "wish" | "bc" | "dc" | "gdb" | "lldb" | "osascript" | "pwsh" | "powershell"
         | "sqlite3" | "psql" | "mysql" => vec![Inside::Code],
         "deno" | "bun" => code(words.len() > 1),
+        _ if program.starts_with("ld") && program.contains(".so") => {
+            given(&["--preload", "--library-path", "--audit", "--glibc-hwcaps-prepend"])
+        }
         _ => Vec::new(),
     }
 }
@@ -343,6 +355,13 @@ fn of_git(words: &[Field]) -> Vec<Inside> {
         found.push(Inside::Code);
     }
     found
+}
+
+/// Whether the command of a git is one whose options run programs or write files.
+fn takes_risky_options(words: &[Field]) -> bool {
+    const COMMANDS: [&str; 9] =
+        ["grep", "log", "diff", "show", "archive", "format-patch", "clone", "difftool", "config"];
+    words.iter().flatten().any(|word| COMMANDS.contains(&word.as_str()))
 }
 
 /// Whether an argument of a git command names a program to run or a file to write.

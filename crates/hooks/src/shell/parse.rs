@@ -497,12 +497,21 @@ impl<'t> Parser<'t> {
             }
             _ => {}
         }
-        let target = self.word()?;
+        let mut target = self.word()?;
         let copies = |word: &Word| {
             plain_text(word).is_some_and(|text| text.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()))
         };
         let kind = match *found {
+            // Text for another descriptor is not what a program reads.
+            "<<<" if digits > 0 => {
+                target = Word { pieces: vec![Piece::Other(target)] };
+                RedirectionKind::Text
+            }
             "<<<" => RedirectionKind::Text,
+            "<&" | ">&" if copies(&target) && (*found == "<&" || rest.starts_with('0')) => {
+                target = Word { pieces: vec![Piece::Other(Word::default())] };
+                RedirectionKind::Text
+            }
             "<&" | ">&" if copies(&target) => return Ok(true),
             "<" | "<&" => RedirectionKind::Read,
             _ => RedirectionKind::Write,

@@ -287,11 +287,10 @@ fn argument(word: &Word) -> Field {
     word.literal()
 }
 
-/// The text that a command reads by `<<<`, if it reads nothing else.
+/// The text that a command reads by `<<<`, if nothing else is redirected: the last word on its input counts.
 fn input(command: &SimpleCommand) -> Option<String> {
-    let mut read = command.redirections.iter().filter(|one| one.kind != RedirectionKind::Write);
-    match (read.next(), read.next()) {
-        (Some(only), None) if only.kind == RedirectionKind::Text => only.target.literal(),
+    match command.redirections.as_slice() {
+        [only] if only.kind == RedirectionKind::Text => only.target.literal(),
         _ => None,
     }
 }

@@ -185,6 +185,8 @@ impl Parser<'_> {
         let demanded = !simple && !default && [":?", "?"].iter().any(|token| self.eat(token));
         let inside = self.pieces(Until::Brace { quoted })?;
         self.expect("}")?;
+        // `${NAME@P}` expands what the variable holds, and so may run anything.
+        self.certain &= !self.text[..self.at].ends_with("@P}");
         Ok(match known {
             true if simple || (demanded && inside.scripts().is_empty()) => {
                 Piece::Variable { name, default: None, quoted }

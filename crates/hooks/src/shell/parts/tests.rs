@@ -83,7 +83,7 @@ fn no_spelling_hides_a_command() {
         "split --filter='rm x' a.txt",
         "split --filt 'rm x' a.txt",
         "/lib64/ld-linux-x86-64.so.2 /bin/rm x",
-        "ld.so --library-path y /bin/rm x",
+        "ld.so --argv0 y /bin/rm x",
         "sg root 'rm x'",
         "sg - root -c 'rm x'",
         "capsh -- -c 'rm x'",
@@ -110,6 +110,8 @@ fn no_spelling_hides_a_command() {
         "y=('a[$(rm x)]'); (( y ))",
         "read y <<< 'a[$(rm x)]'; (( y ))",
         "let \"a[\\$(rm x)]\"",
+        "declare -a 'y=($(rm x))'",
+        "readonly -a 'y=(`rm x`)'",
     ] {
         assert_eq!(runs_rm(text), (true, true), "{text}");
     }
@@ -144,6 +146,15 @@ fn what_may_run_more_is_found_or_unclear() {
         "bash /dev/stdin <<< \"$X\"",
         "bash 3<<< ls < y",
         "xargs sh <<< 'rm x'",
+        "echo rm x | bash 3<<< ls",
+        "exec 3< y; bash <<< ls <&3",
+        "bash <<< ls 0>&3",
+        "bash <<< ls 0<> y",
+        "y='$(rm x)'; echo \"${y@P}\"",
+        "ld.so --preload ./y.so /bin/ls",
+        "X=-delete; find . $X",
+        "X=--output=y; git log $X",
+        "X=-Orm; git grep $X y",
         "make -f - <<< 'a:;rm x'",
         "make -f- <<< 'a:;rm x'",
         "make --file=/dev/stdin < y",
@@ -269,6 +280,9 @@ fn what_may_run_more_is_found_or_unclear() {
         "rg x src/*.rs",
         "npx jest -c jest.config.js",
         "npm run build -- -c x",
+        "git commit -m \"$(date)\"",
+        "find src/* -name x",
+        "bash x.sh 2>&1",
     ] {
         assert!(parts(text).is_clear(), "{text}: {:?}", parts(text));
     }
