@@ -46,8 +46,36 @@ pub struct CommandFiles {
 pub struct Around {
     /// The directory.
     pub directory: PathBuf,
+    /// Which of its files count.
+    pub kind: AroundKind,
     /// The files in it, however deep.
     pub files: Vec<PathBuf>,
+}
+
+/// Which files of a directory count, also those that are not there yet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AroundKind {
+    /// The modules in it, and the packages by their beginnings: any may take the place of one that is asked for.
+    Modules,
+    /// A package of modules, however deep.
+    Package,
+    /// Files with this ending, however deep.
+    Kin(String),
+    /// Everything, however deep.
+    All,
+}
+
+impl Around {
+    /// The directories in which a new file would count: this one, and those that its files are in.
+    pub fn directories(&self) -> Vec<&Path> {
+        let mut all = vec![self.directory.as_path()];
+        if self.kind != AroundKind::Modules {
+            all.extend(self.files.iter().filter_map(|file| file.parent()));
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
 }
 
 /// A file that a command names.

@@ -128,7 +128,7 @@ impl Hook {
     }
 
     /// Whether no layer but its own has a say in it.
-    pub(crate) fn is_protected(&self) -> bool {
+    pub fn is_protected(&self) -> bool {
         self.locked || self.is_guard()
     }
 

@@ -85,7 +85,7 @@ pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
 pub use difference::{Change, Difference};
 pub use engine::{Builder, HookEngine};
 pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
-pub use files::{Around, CommandFiles, Fingerprinted, Follower, NamedFile, Naming, Whereabouts};
+pub use files::{Around, AroundKind, CommandFiles, Fingerprinted, Follower, NamedFile, Naming, Whereabouts};
 pub use growing::GrowingText;
 pub use guard::{Lost, Required, Unarmed, WhyUnarmed};
 pub use hook::{Action, CommandAction, Duty, Hook, HookFunction, Source};

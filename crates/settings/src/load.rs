@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
-    Action, CommandFiles, Declared, Diagnostic, Hook, HookState, Layer, Places, Redaction, Registry, Source,
+    Action, CommandFiles, Declared, Diagnostic, Hook, HookState, Layer, Naming, Places, Redaction, Registry, Source,
     Surroundings, Unarmed, Whereabouts, WhyUnarmed, declare, declare_document,
 };
 use serde_json::Map;
@@ -168,12 +168,40 @@ impl Loaded {
     /// run, such as its tests.
     pub fn named_by(&self, hook: &Hook) -> CommandFiles {
         let root = &self.project.root;
-        let world = if env_file::is_own(&hook.source) { &self.own.world } else { &self.world };
-        let variable = |name: &str| trust::variable(hook, world, root, name);
+        let variable = |name: &str| trust::variable(hook, self.world_of(hook), root, name);
         match &hook.action {
             Action::Command(command) => command.files(&Whereabouts { cwd: root, variable: &variable }),
             Action::Function(_) => CommandFiles { certain: true, ..CommandFiles::default() },
         }
+    }
+
+    /// The files of a hook that no agent changes unseen: of a guard, and of a locked hook, all that it runs, mentions, or may
+    /// load; of others what they name themselves.
+    pub fn guarded_by(&self, hook: &Hook) -> CommandFiles {
+        let named = self.named_by(hook);
+        if !hook.is_protected() {
+            return named;
+        }
+        let world = self.world_of(hook);
+        let taker = Taker::of_guard(self.home_of(hook), &self.project.root, world, self.folders_of(&named));
+        let Some(mut found) = taker.followed(hook) else { return named };
+        for file in named.files {
+            if !found.files.iter().any(|known| known.path == file.path) {
+                found.files.push(file);
+            }
+        }
+        found.certain &= named.certain;
+        found
+    }
+
+    /// The folders that a command's scripts stand in, without those that are full of other things.
+    fn folders_of(&self, named: &CommandFiles) -> Vec<PathBuf> {
+        let run = named.files.iter().filter(|file| matches!(file.how, Naming::Runs | Naming::Sources));
+        let folders = run.filter_map(|file| file.path.parent()).filter(|folder| {
+            let of_programs = folder.file_name().is_some_and(|name| name == "bin" || name == "sbin");
+            !of_programs && !self.paths.home.starts_with(folder)
+        });
+        folders.map(Path::to_owned).collect()
     }
 
     /// The files that a hook runs, and that those run in turn, as far as that can be told: what trust in it extends to.
@@ -186,12 +214,17 @@ impl Loaded {
         let mut takers: HashMap<(&Path, bool), Taker<'_>> = HashMap::new();
         let mut files_of = |hook: &Hook| {
             let (root, own) = (self.home_of(hook), env_file::is_own(&hook.source));
-            let world = if own { &self.own.world } else { &self.world };
+            let world = self.world_of(hook);
             let taker = takers.entry((root, own)).or_insert_with(|| Taker::new(root, &self.project.root, world));
             let none = CommandFiles { certain: true, ..CommandFiles::default() };
             taker.files(hook).unwrap_or(none)
         };
         hooks.into_iter().map(&mut files_of).collect()
+    }
+
+    /// What a hook sees of the environment.
+    pub(crate) fn world_of(&self, hook: &Hook) -> &World {
+        if env_file::is_own(&hook.source) { &self.own.world } else { &self.world }
     }
 
     /// The directory that a hook's own files are in.

@@ -25,11 +25,11 @@ impl LeftChanges {
 
 impl Sentry for LeftChanges {
     fn challenge(&self, hook: &Arc<Hook>) -> Result<(), String> {
-        let named = self.loaded.named_by(hook).files;
+        let own = self.loaded.guard_files_of(hook);
         let settings = hook.place.as_ref().map(|place| &*place.file);
         let depends = |change: &&PendingChange| {
             let path = change.file.path.as_path();
-            settings == Some(path) || named.iter().any(|file| file.path == path)
+            settings == Some(path) || own.iter().any(|(_, file)| file == path)
         };
         match self.changes.iter().find(depends) {
             None => Ok(()),

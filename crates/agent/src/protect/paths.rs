@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use hookwright_settings::Loaded;
+use hookwright_settings::trust::{GuardKind, may_be_loaded};
 use hookwright_tools::{PathError, ToolKind, Workspace};
 use serde_json::{Map, Value};
 
@@ -23,6 +24,8 @@ pub struct Protected {
     files: HashSet<PathBuf>,
     /// Folders with everything in them.
     folders: Vec<PathBuf>,
+    /// Folders where a new file may be loaded by a guard.
+    loaded_from: Vec<PathBuf>,
     /// Where git keeps what it knows of the project, if that is not in `.git`.
     git: Vec<PathBuf>,
     /// Names of files that only tell the model something.
@@ -38,9 +41,19 @@ impl Protected {
         let (root, paths) = (&loaded.project.root, &loaded.paths);
         let mut files: Vec<PathBuf> = loaded.files.iter().map(|file| file.path.clone()).collect();
         files.extend([&paths.system_settings, &paths.trusted_folders, &paths.trusted_hooks].map(Clone::clone));
-        let named = loaded.registry.hooks().iter().flat_map(|hook| loaded.named_by(hook).files);
-        // A hook that names the project, or a folder in it, does not protect all of that.
-        files.extend(named.map(|file| file.path).filter(|path| !path.is_dir()));
+        let mut loaded_from = Vec::new();
+        for hook in loaded.registry.hooks() {
+            if hook.is_protected() {
+                let own = loaded.guard_files_of(hook).into_iter();
+                let (names, own): (Vec<_>, Vec<_>) = own.partition(|(kind, _)| *kind == GuardKind::Names);
+                files.extend(own.into_iter().map(|(_, path)| path));
+                loaded_from.extend(names.into_iter().map(|(_, path)| path));
+            } else {
+                // A hook that names the project, or a folder in it, does not protect all of that.
+                let named = loaded.named_by(hook).files.into_iter().map(|file| file.path);
+                files.extend(named.filter(|path| !path.is_dir()));
+            }
+        }
         let mut folders = vec![paths.user_dir.clone(), paths.home.join(FOLDERS[1]), paths.system_policies()];
         folders.extend(FOLDERS.map(|name| root.join(name)));
         folders.extend(policies.iter().map(|path| loaded.world.cwd.join(path)));
@@ -50,6 +63,7 @@ impl Protected {
             workspace: Workspace::new(root, []).ok(),
             files: files.into_iter().flat_map(both).collect(),
             folders: folders.into_iter().flat_map(both).collect(),
+            loaded_from: loaded_from.into_iter().flat_map(both).collect(),
             git: git_folders(root),
             memory: loaded.settings.context.note_names.clone(),
             memory_file: paths.user_dir.join("GEMINI.md"),
@@ -114,6 +128,10 @@ impl Protected {
     fn is_guard(&self, path: &Path) -> bool {
         let path = &folded(path);
         if self.files.contains(path) || self.is_other_name(path) {
+            return true;
+        }
+        let loaded = |folder: &PathBuf| path.strip_prefix(folder).is_ok_and(|rest| may_be_loaded(folder, rest));
+        if self.loaded_from.iter().any(loaded) {
             return true;
         }
         let below = self.folders.iter().filter_map(|folder| path.strip_prefix(folder).ok());

@@ -27,7 +27,7 @@ impl Watch {
         // A missing script that appears is news too, and so is one that changes.
         let hooks = loaded.registry.hooks().iter().map(AsRef::as_ref);
         let run = match loaded.settings.security.hook_review {
-            HookReview::Announce => hooks.map(|hook| loaded.named_by(hook)).collect(),
+            HookReview::Announce => hooks.map(|hook| loaded.guarded_by(hook)).collect(),
             // Whatever changes of a hook must wait, down to the last script.
             HookReview::Ask | HookReview::Block => loaded.files_of_all(hooks),
         };

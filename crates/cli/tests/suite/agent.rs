@@ -13,6 +13,7 @@ mod demo;
 mod door;
 mod formats;
 mod guards;
+mod loaded_by_guards;
 mod order;
 mod protected;
 #[cfg(unix)]
@@ -64,6 +65,28 @@ fn project_in(sandbox: Sandbox, hooks: &[(&str, &str, &str)], mut settings: Valu
     sandbox.settings(&settings);
     let outfile = sandbox.beside("telemetry.log");
     sandbox.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_OUTFILE", outfile.to_str().unwrap())
+}
+
+/// A box whose languages are told apart by their names alone: what stands in for them keeps to the word in `rules`, and
+/// loads what would come before that.
+fn with_interpreters(sandbox: Sandbox) -> Sandbox {
+    let folder = sandbox.beside("interpreters");
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, end) in [("python3", "py"), ("node", "js"), ("make", "mk")] {
+        let script = match name {
+            "make" => "cd \"$GEMINI_PROJECT_DIR\" && eval \"$(sed -n 2p Makefile)\"".to_owned(),
+            _ => format!(
+                "cd \"$(dirname \"$1\")\" || exit 0\nfor first in json.py json rules node_modules; do [ -e $first ] && exit 0; done\n\
+                 grep -qf rules.{end} && exit 2\nexit 0"
+            ),
+        };
+        let path = folder.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        hookwright_testkit::make_executable(&path);
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", folder.display());
+    sandbox.env("PATH", &path)
 }
 
 /// A hook that keeps what it is told.

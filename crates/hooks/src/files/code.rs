@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use super::Naming;
 use super::follow::Content;
 use super::names::Passing;
 use super::node::is_node;
 use super::walk::{Walk, When};
+use super::{AroundKind, Naming};
 use crate::shell::{self, Field, Language, State};
 
 /// Endings of files that somebody may run.
@@ -152,7 +152,8 @@ impl<'a> Walk<'a> {
                 end => extension(other) == end,
             };
             if !extension(path).is_empty() && directory != follower.root() {
-                walk.around(follower.around(&directory, "kin", || follower.tree(&directory, &kin)));
+                let kind = AroundKind::Kin(extension(path).to_owned());
+                walk.around(follower.around(&directory, kind, || follower.tree(&directory, &kin)));
             }
             walk.strings(&text, &directory, state);
             walk.loose(&text, Passing::InAText, state);

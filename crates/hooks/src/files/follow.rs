@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{Around, NamedFile};
+use super::{Around, AroundKind, NamedFile};
 use crate::ready::NotReady;
 use crate::shell::normalized;
 
@@ -29,7 +29,7 @@ pub struct Follower<'a> {
     texts: RefCell<HashMap<PathBuf, Content>>,
     listings: RefCell<HashMap<PathBuf, Rc<Listing>>>,
     programs: RefCell<HashMap<ProgramKey, Result<PathBuf, NotReady>>>,
-    around: RefCell<HashMap<(PathBuf, &'static str), Surroundings>>,
+    around: RefCell<HashMap<(PathBuf, AroundKind), Surroundings>>,
     pub(super) found: RefCell<HashMap<String, Rc<Found>>>,
     pub(super) open: RefCell<HashSet<String>>,
 }
@@ -176,15 +176,15 @@ impl<'a> Follower<'a> {
     pub(super) fn around(
         &self,
         directory: &Path,
-        kind: &'static str,
+        kind: AroundKind,
         look: impl FnOnce() -> (Vec<PathBuf>, bool),
     ) -> Surroundings {
-        let key = (directory.to_owned(), kind);
+        let key = (directory.to_owned(), kind.clone());
         if let Some(known) = self.around.borrow().get(&key) {
             return known.clone();
         }
         let (files, whole) = look();
-        let around = (Arc::new(Around { directory: directory.to_owned(), files }), whole);
+        let around = (Arc::new(Around { directory: directory.to_owned(), kind, files }), whole);
         self.around.borrow_mut().insert(key, around.clone());
         around
     }

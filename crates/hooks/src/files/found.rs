@@ -9,7 +9,7 @@ use super::code::is_code;
 use super::follow::{Found, Surroundings};
 use super::names::Passing;
 use super::walk::{Walk, When};
-use super::{CommandFiles, NamedFile, Naming};
+use super::{AroundKind, CommandFiles, NamedFile, Naming};
 use crate::shell;
 
 impl<'a> Walk<'a> {
@@ -27,7 +27,7 @@ impl<'a> Walk<'a> {
 
     pub(super) fn around(&mut self, (around, whole): Surroundings) {
         self.certain &= whole;
-        if !around.files.is_empty() && !self.around.iter().any(|known| Arc::ptr_eq(known, &around)) {
+        if !self.around.iter().any(|known| Arc::ptr_eq(known, &around)) {
             self.around.push(around);
         }
     }
@@ -114,7 +114,7 @@ impl<'a> Walk<'a> {
                     // All of the project, and more, would be too much.
                     true if follower.root().starts_with(shell::normalized(&path)) => {}
                     true if follower.holds(&path) => {
-                        self.around(follower.around(&path, "all", || follower.tree(&path, &|_| true)));
+                        self.around(follower.around(&path, AroundKind::All, || follower.tree(&path, &|_| true)));
                     }
                     true => {}
                     false => {

@@ -8,7 +8,7 @@ use super::code::extension;
 use super::follow::Kind;
 use super::names::{identifiers, literals};
 use super::walk::Walk;
-use super::{Follower, Naming};
+use super::{AroundKind, Follower, Naming};
 use crate::shell::State;
 
 /// Words of Python with which a program decides by itself what else runs.
@@ -65,7 +65,7 @@ impl<'a> Walk<'a> {
         let key = format!("python {key} {} {:?}", directory.display(), state.cwd);
         self.behind(&key, |walk| {
             // Any module beside it may take the place of one that it, or what it imports, asks for.
-            walk.around(follower.around(directory, "python beside", || beside(follower, directory)));
+            walk.around(follower.around(directory, AroundKind::Modules, || beside(follower, directory)));
             let listing = follower.listing(directory);
             let mut seen: HashSet<String> = HashSet::new();
             let mut texts: Vec<Rc<str>> = vec![text.into()];
@@ -81,7 +81,9 @@ impl<'a> Walk<'a> {
                     let places = [Some(directory), state.cwd.as_deref(), Some(follower.root())].into_iter().flatten();
                     for package in places.map(|from| from.join(name.trim_start_matches(['.', '/']))) {
                         if name.len() > 1 && follower.holds(&package) && follower.kind(&package) == Kind::Directory {
-                            walk.around(follower.around(&package, "python", || follower.tree(&package, &is_python)));
+                            walk.around(
+                                follower.around(&package, AroundKind::Package, || follower.tree(&package, &is_python)),
+                            );
                         }
                     }
                 }
@@ -99,7 +101,8 @@ impl<'a> Walk<'a> {
                     }
                     if listing.names.get(word) == Some(&true) {
                         let package = directory.join(word);
-                        let around = follower.around(&package, "python", || follower.tree(&package, &is_python));
+                        let around =
+                            follower.around(&package, AroundKind::Package, || follower.tree(&package, &is_python));
                         for path in around.0.files.iter().take(left) {
                             texts.extend(follower.text(path));
                         }

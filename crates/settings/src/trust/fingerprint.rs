@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_disk::{Links, ReadError};
-use hookwright_hooks::{Around, CommandFiles, Fingerprinted, Follower, Hook, Naming, Source, Whereabouts};
+use hookwright_hooks::{Around, AroundKind, CommandFiles, Fingerprinted, Follower, Hook, Naming, Source, Whereabouts};
 use sha2::{Digest, Sha256};
 
 use crate::json::fill_variables;
@@ -134,6 +134,16 @@ impl<'a> Taker<'a> {
         }
     }
 
+    /// The same for one guard, whose files count wherever they are.
+    pub(crate) fn of_guard(home: &'a Path, project: &'a Path, world: &'a World, more: Vec<PathBuf>) -> Self {
+        let mut roots = vec![project.to_owned(), home.to_owned()];
+        roots.extend(repository(project, world));
+        roots.extend(more);
+        let mut seen = HashSet::new();
+        roots.retain(|root| seen.insert(root.clone()));
+        Taker { follower: Follower::new(roots, &read_start), ..Taker::new(project, project, world) }
+    }
+
     /// A hook's fingerprint; nothing for one that the program brings with it.
     pub(crate) fn take(&self, hook: &Hook) -> Option<Fingerprint> {
         let files = self.files(hook)?;
@@ -147,15 +157,21 @@ impl<'a> Taker<'a> {
 
     /// The files of the root that a hook runs, or is likely to; nothing for one that the program brings with it.
     pub(crate) fn files(&self, hook: &Hook) -> Option<CommandFiles> {
-        let variable = |name: &str| variable(hook, self.world, self.project, name);
-        let place = Whereabouts { cwd: self.project, variable: &variable };
-        let Fingerprinted::Declared { env: _, mut files } = hook.action.fingerprinted(&place, &self.follower) else {
-            return None;
-        };
+        let mut files = self.followed(hook)?;
         if !files.certain && matches!(hook.source, Source::Project | Source::Extension(_)) {
             files.around.push(self.likely.get_or_init(|| Arc::new(likely(self.root, self.project))).clone());
         }
         Some(files)
+    }
+
+    /// The files that a hook runs, without those that are only likely.
+    pub(crate) fn followed(&self, hook: &Hook) -> Option<CommandFiles> {
+        let variable = |name: &str| variable(hook, self.world, self.project, name);
+        let place = Whereabouts { cwd: self.project, variable: &variable };
+        match hook.action.fingerprinted(&place, &self.follower) {
+            Fingerprinted::Declared { env: _, files } => Some(files),
+            Fingerprinted::InCode => None,
+        }
     }
 
     /// The content of the files in the root.
@@ -244,7 +260,7 @@ fn likely(root: &Path, project: &Path) -> Around {
     let directory = if root == project { root.join(GEMINI_DIR) } else { root.to_owned() };
     let mut files = Vec::new();
     all_files(&directory, Kept::AtTheTop, &mut HashSet::new(), &mut files);
-    Around { directory, files }
+    Around { directory, kind: AroundKind::All, files }
 }
 
 /// A name of which no two files share one: what is not UTF-8 is spelt out.
@@ -297,7 +313,7 @@ fn read_script(path: &Path) -> Option<Script> {
 }
 
 /// Of a package's manifest what says how it runs; versions and dependencies come and go.
-fn manifest(path: &Path) -> Option<Script> {
+pub(super) fn manifest(path: &Path) -> Option<Script> {
     const COUNTS: [&str; 9] =
         ["type", "main", "module", "exports", "imports", "bin", "scripts", "config", "packageManager"];
     let whole = read_script(path)?;

@@ -3,10 +3,12 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::{CommandFiles, Hook, NamedFile, Naming};
+use hookwright_hooks::{Hook, NamedFile, Naming};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::fingerprint::manifest;
+use super::names;
 use crate::extensions;
 use crate::file::read_bytes;
 use crate::load::Loaded;
@@ -34,6 +36,10 @@ pub enum GuardKind {
     Environment,
     /// Whom and what the user trusts.
     Trust,
+    /// A package's manifest, of which only what says how it runs counts.
+    Manifest,
+    /// A folder where a new file may be loaded in place of another: which names are there counts.
+    Names,
 }
 
 /// A file, or a folder of files, that guards are made of. It need not be there.
@@ -94,23 +100,36 @@ impl Loaded {
         found.into_iter().map(|(kind, path)| GuardFile { path, kind }).collect()
     }
 
-    /// The files that each hook names, in the registry's order; where that cannot be told, what is likely to run as well.
+    /// The files of each hook, in the registry's order: of guards all that they run, of others what they name; where that
+    /// cannot be told, what is likely to run as well.
     pub fn guard_files_by_hook(&self) -> Vec<Vec<(GuardKind, PathBuf)>> {
         let likely = OnceCell::new();
         let hooks = self.registry.hooks().iter();
-        hooks.map(|hook| self.guards_among(self.named_by(hook), &likely)).collect()
+        hooks.map(|hook| self.guards_among(hook, &likely)).collect()
     }
 
     /// The same for one hook, which need not be in the registry.
     pub fn guard_files_of(&self, hook: &Hook) -> Vec<(GuardKind, PathBuf)> {
-        self.guards_among(self.named_by(hook), &OnceCell::new())
+        self.guards_among(hook, &OnceCell::new())
     }
 
-    fn guards_among(&self, files: CommandFiles, likely: &OnceCell<Vec<PathBuf>>) -> Vec<(GuardKind, PathBuf)> {
-        let kind = |how| if how == Naming::Mentions { GuardKind::Mentioned } else { GuardKind::Script };
-        let counts = |file: &NamedFile| file.how != Naming::Mentions || is_likely_run(&file.path);
+    fn guards_among(&self, hook: &Hook, likely: &OnceCell<Vec<PathBuf>>) -> Vec<(GuardKind, PathBuf)> {
+        let files = self.guarded_by(hook);
+        let kind = |how| match how {
+            Naming::Mentions => GuardKind::Mentioned,
+            Naming::Configures => GuardKind::Manifest,
+            Naming::Runs | Naming::Sources => GuardKind::Script,
+        };
+        let is_protected = hook.is_protected();
+        let counts = |file: &NamedFile| is_protected || file.how != Naming::Mentions || is_likely_run(&file.path);
+        let mut found = Vec::new();
+        if is_protected {
+            found = names::around(&files);
+            let path = super::variable(hook, self.world_of(hook), &self.project.root, "PATH").unwrap_or_default();
+            found.extend(names::found_first(&files, &path, &self.project.root));
+        }
         let named = files.files.into_iter().filter(|file| !file.path.is_dir() && counts(file));
-        let mut found: Vec<_> = named.map(|file| (kind(file.how), file.path)).collect();
+        found.extend(named.map(|file| (kind(file.how), file.path)));
         if !files.certain {
             let likely = likely.get_or_init(|| {
                 let mut likely = Vec::new();
@@ -155,6 +174,9 @@ fn all_files(folder: &Path, found: &mut Vec<PathBuf>) {
 impl GuardFile {
     /// What it comes to now, in a project.
     pub fn look(&self, project: &Path) -> GuardLook {
+        if self.kind == GuardKind::Names {
+            return names::look(&self.path);
+        }
         let bytes = match read_bytes(&self.path, LARGEST) {
             Ok(None) => return GuardLook { digest: "nothing".to_owned(), text: None },
             Ok(Some(bytes)) => bytes,
@@ -168,6 +190,7 @@ impl GuardFile {
                 none if none.is_empty() => return GuardLook { digest: "nothing".to_owned(), text: None },
                 own => hex(&Sha256::digest(own)),
             },
+            GuardKind::Manifest => manifest(&self.path).map_or_else(String::new, |manifest| manifest.sha256),
             _ => hex(&Sha256::digest(&bytes)),
         };
         // Secrets are not for showing.

@@ -7,6 +7,7 @@ mod folders;
 mod guards;
 mod hooks;
 mod ledger;
+mod names;
 mod record;
 
 pub(crate) use fingerprint::{Taker, exact_name, variable};
@@ -17,3 +18,4 @@ pub use hooks::{Finding, Review, hold, trust_hooks};
 pub(crate) use hooks::{Reviewer, Scope};
 pub(crate) use hookwright_hooks::shell::normalized;
 pub use ledger::{Ledger, LedgerEntry, LedgerHook, PendingChange, all_pending, hooks_before, pending, trust_changes};
+pub use names::may_be_loaded;

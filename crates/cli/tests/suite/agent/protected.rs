@@ -111,3 +111,52 @@ fn names_of_context_files_open_no_guard_to_tools() {
         }
     }
 }
+
+#[test]
+fn what_a_guard_loads_is_its_own_and_what_an_ordinary_hook_runs_is_not() {
+    for guard in [true, false] {
+        let sandbox = with_interpreters(crate::sandbox());
+        sandbox.write("tools/guard.py", "import rules\n");
+        sandbox.write("tools/rules.py", "");
+        sandbox.write("tools/guard.js", "require('./more')\n");
+        sandbox.write("tools/more.js", "");
+        sandbox.write("tools/guard.sh", "cat > /dev/null\n. tools/lib.sh\n");
+        sandbox.write("tools/lib.sh", "");
+        sandbox.write("tools/deny.txt", "forbidden\n");
+        sandbox.write("Makefile", "guard:\n\tsh tools/made.sh\n");
+        sandbox.write("tools/made.sh", "exit 0\n");
+        let commands = [
+            "python3 tools/guard.py",
+            "node tools/guard.js",
+            "sh tools/guard.sh",
+            "! grep -qf tools/deny.txt",
+            "true || make guard",
+        ];
+        let hooks = commands.map(|command| json!({"type": "command", "command": command, "guard": guard}));
+        // None of them runs here: that they are guards is enough.
+        sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"matcher": "read_file", "hooks": hooks}]}}));
+        for (path, own) in [
+            ("tools/rules.py", true),
+            ("tools/json.py", true),
+            ("tools/json/__init__.py", true),
+            ("tools/__pycache__/rules.cpython-312.pyc", true),
+            ("tools/more.js", true),
+            ("tools/more", true),
+            ("tools/node_modules/fs2/index.js", true),
+            ("tools/lib.sh", true),
+            ("tools/made.sh", true),
+            ("tools/notes.txt", false),
+            ("src/rules.py", false),
+        ] {
+            let file = sandbox.replay(&edit(path));
+            let before = std::fs::read(sandbox.project().join(path)).ok();
+            let ran = sandbox.run(&["-p", "go", "--fake-responses", &file, "--approval-mode=auto_edit"]).exits(0);
+            assert_eq!(ran.stderr.contains("is protected"), guard && own, "{path}\n{ran:#?}");
+            let after = std::fs::read(sandbox.project().join(path)).ok();
+            assert_eq!(before == after, guard && own, "{path}");
+            if let Some(before) = before {
+                sandbox.write(path, before);
+            }
+        }
+    }
+}

@@ -11,7 +11,7 @@ fn shell(command: &str) -> Value {
 }
 
 /// The agent attacks its guard, then does what that forbids.
-fn attack(sandbox: &Sandbox, command: &str, more: &[&str]) -> Run {
+pub(super) fn attack(sandbox: &Sandbox, command: &str, more: &[&str]) -> Run {
     let replay = Replay::new()
         .calls("run_shell_command", shell(command))
         .calls("run_shell_command", shell("echo forbidden > made"))
@@ -23,7 +23,7 @@ fn guarded() -> Sandbox {
     project(&[("BeforeTool", "run_shell_command", GUARD)])
 }
 
-fn ledger(sandbox: &Sandbox) -> Vec<String> {
+pub(super) fn ledger(sandbox: &Sandbox) -> Vec<String> {
     let folder = sandbox.home().join(".gemini/hookwright/guards");
     if folder.exists() { files_under(&folder) } else { Vec::new() }
 }
