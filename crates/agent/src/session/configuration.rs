@@ -180,8 +180,7 @@ impl Conductor {
     /// Reads the configuration again. A broken one changes nothing.
     fn reload(&mut self, changed: &[PathBuf]) {
         if self.services().guards.is_waiting() {
-            let text =
-                "what the agent changed of the guards waits for your trust; nothing is read again until /hooks trust";
+            let text = "what the agent changed of the guards waits for your trust; nothing is read again until /hooks trust --all";
             return self.reply(Reply::warning(text));
         }
         // Whatever stands in the directory's place now is another project, and may hold fewer guards.

@@ -220,6 +220,9 @@ fn what_an_earlier_sessions_agent_changed_is_asked_about_before_the_next_begins(
     terminal.keys(forbidden).sees("hook guard did not run");
     terminal.ready();
     assert!(!sandbox.has("made"));
+    // Alone it does not run either.
+    terminal.keys("/hooks panel\r").sees("BeforeTool");
+    terminal.keys("c").sees("canary: guard was not fired");
 }
 
 #[test]
