@@ -15,7 +15,7 @@ fn holding() -> Project {
 async fn held(project: &Project, waiting: &[&str]) -> Running {
     let mut session = project.session().await;
     session.prompt("say hold");
-    session.until(|event| matches!(event, AgentEvent::PromptStarted { .. })).await;
+    session.until(|event| matches!(event, AgentEvent::PromptReceived { .. })).await;
     for prompt in waiting {
         session.prompt(prompt);
     }
@@ -161,7 +161,7 @@ async fn a_kept_conversation_is_not_gone_on_with_while_the_agent_works() {
     session.order(Order::Chat(ChatOrder::Save("mine".to_owned())));
     session.reply().await;
     session.prompt("say hold");
-    session.until(|event| matches!(event, AgentEvent::PromptStarted { .. })).await;
+    session.until(|event| matches!(event, AgentEvent::PromptReceived { .. })).await;
     let id = session.handle.view().session_id();
     session.order(Order::Chat(ChatOrder::Resume("mine".to_owned())));
     session.order(Order::Model(None));
