@@ -47,7 +47,7 @@ pub fn canonical_tool_name(name: &str) -> &str {
 
 /// Whether this can be a tool's name at all: a built-in one's, old or new, or that of a tool which an MCP server may have.
 pub fn is_possible_tool(name: &str) -> bool {
-    is_tool_name(name) || name.starts_with("mcp_")
+    TOOLS.iter().any(|tool| tool.name == name || tool.older.contains(&name)) || name.starts_with("mcp_")
 }
 
 /// The built-in tool that a name most likely means.

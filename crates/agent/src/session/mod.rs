@@ -173,9 +173,13 @@ fn watch_guards(options: &SessionOptions, world: &World, loaded: &Loaded) -> Res
     let guards = Guards::new(loaded, &options.policies.clone(), &pending, move || {
         Some(open::registry(&options, &options.load(&world).ok()?))
     });
+    // Where there are no hooks, nobody's change of them could be forgotten.
+    let has_hooks = !loaded.registry.hooks().is_empty();
     match (guards.unopened(), interaction) {
-        (Some((folder, why)), Interaction::Headless) => return Err(SessionError::NoLedger { folder, why }),
-        (Some(_), Interaction::Interactive) => guards.go_on_unopened(),
+        (Some((folder, why)), Interaction::Headless) if has_hooks => {
+            return Err(SessionError::NoLedger { folder, why });
+        }
+        (Some(_), _) => guards.go_on_unopened(),
         (None, _) => {}
     }
     Ok(guards)

@@ -126,7 +126,7 @@ fn nothing_is_tested_in_an_untrusted_folder() {
     sandbox.run(&["hooks", "trust", "--folder", "--project", &elsewhere]).exits(0);
     sandbox.run(&["hooks", "test", "--project", &elsewhere, &file]).exits(1);
     // Firing runs no hook of the project either, and says so.
-    let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", "{}"]).exits(0);
+    let run = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", "{}"]).exits(1);
     assert!(run.stderr.contains("this folder is not trusted"), "{run:?}");
     assert!(!mark.exists());
     sandbox.run(&["hooks", "test", "--skip-trust"]);

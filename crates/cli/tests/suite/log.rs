@@ -117,8 +117,8 @@ fn debug_says_where_the_log_is_and_goes_on_without_one() {
     assert_eq!(run.stderr.matches(&place).count(), 1, "{}", run.stderr);
     assert!(log(&sandbox).contains("the hook has ended"));
 
-    std::fs::remove_dir_all(sandbox.home().join(".gemini/hookwright")).unwrap();
-    std::fs::write(sandbox.home().join(".gemini/hookwright"), "in the way").unwrap();
+    std::fs::remove_dir_all(sandbox.home().join(".gemini/hookwright/logs")).unwrap();
+    std::fs::write(sandbox.home().join(".gemini/hookwright/logs"), "in the way").unwrap();
     let run = ask(&sandbox, &["--debug"]);
     assert_eq!(run.stdout, "none\n");
     assert_eq!(run.stderr.matches("warning: there is no log: ").count(), 1, "{}", run.stderr);
