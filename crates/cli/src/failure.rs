@@ -65,9 +65,8 @@ fn told(cause: &(dyn Error + 'static)) -> String {
 /// What to do, for every error that knows. A library's error that has a hint stands here, or the hint is never read.
 fn hint(cause: &(dyn Error + 'static)) -> Option<String> {
     if is_no_room(cause) {
-        return Some(
-            "allow more descriptors (`ulimit -n`) and processes (`ulimit -u`), or end some programs".to_owned(),
-        );
+        let more = "allow more descriptors (`ulimit -n`), processes (`ulimit -u`) and memory (`ulimit -v`), or end some programs";
+        return Some(more.to_owned());
     }
     if let Some(error) = cause.downcast_ref::<SessionError>() {
         return error.hint();

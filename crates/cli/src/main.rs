@@ -29,7 +29,19 @@ use hookwright_settings::World;
 use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
+    hookwright_process::heed_memory_limit();
     hookwright_process::raise_descriptor_limit();
+    hookwright_process::at_abort(aborted);
+    ExitCode::from(runtime::on_own_stack(run).unwrap_or_else(|error| failure::print(&error)))
+}
+
+/// Memory or stack have run out in the middle of something; which of them has been said.
+fn aborted() {
+    const HINT: &str = "hint: allow more memory (`ulimit -v`), or end some programs\n";
+    hookwright_process::last_words(&tui::abandon(), HINT);
+}
+
+fn run() -> u8 {
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -39,7 +51,16 @@ fn main() -> ExitCode {
         // Whoever closed stderr wants no warnings.
         let _ = out::warn(warning);
     }
-    let result = match cli.command {
+    let code = command(cli, world).unwrap_or_else(|error| {
+        tracing::error!("{error:#}");
+        failure::print(&error)
+    });
+    tracing::info!(code, "ends");
+    code
+}
+
+fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
+    match cli.command {
         Some(args::Command::Hooks(hooks)) => hooks::run(hooks, world),
         Some(args::Command::Policy(policy)) => policy::run(&policy, &world),
         Some(args::Command::Demo { keep }) => demo::run(keep, &world),
@@ -49,23 +70,15 @@ fn main() -> ExitCode {
             None if tui::wanted(&cli.agent) => tui::run(&cli.agent, &world),
             None => headless::run(&cli.agent, &world),
         },
-    };
-    let code = result.unwrap_or_else(|error| {
-        tracing::error!("{error:#}");
-        failure::print(&error)
-    });
-    tracing::info!(code, "ends");
-    ExitCode::from(code)
+    }
 }
 
 /// Help and version are no errors; the rest must not look like a hook's "denied".
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error) -> u8 {
     let _ = error.print();
     match error.exit_code() {
-        0 => ExitCode::from(exit::OK),
-        _ if std::env::args_os().nth(1).is_some_and(|first| first == "hooks" || first == "policy") => {
-            ExitCode::from(exit::ERROR)
-        }
-        _ => ExitCode::from(exit::BAD_INPUT),
+        0 => exit::OK,
+        _ if std::env::args_os().nth(1).is_some_and(|first| first == "hooks" || first == "policy") => exit::ERROR,
+        _ => exit::BAD_INPUT,
     }
 }

@@ -1,5 +1,5 @@
-//! The runtime that commands run on, made only where this machine has room for it: a lack is said, and is no panic
-//! somewhere inside.
+//! What commands run on: a stack, memory and a runtime, taken only where this machine has room for them. A lack is said,
+//! and is no panic somewhere inside.
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
@@ -7,22 +7,36 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::Context;
-use hookwright_process::{no_room, start_threads};
+use hookwright_process::{no_room, start_threads, take_memory};
 use tokio::runtime::{Builder, Runtime};
 
-/// The runtime's own descriptors, and those of the thread that hears signals.
+const NO_ROOM: &str = "this machine has no room to start";
+/// The runtime's own descriptors, those of the thread that hears signals, of a screen, and of one hook that runs.
 #[cfg(unix)]
-const DESCRIPTORS: usize = 12;
+const DESCRIPTORS: usize = 36;
 /// The threads of a session beside the runtime's own: for signals, for printing, for work that blocks.
 const THREADS: usize = 3;
+/// As much as programs usually have.
+const STACK: usize = 8 << 20;
+/// What a session needs at least, over and above the program itself.
+const MEMORY: usize = 64 << 20;
 /// A thread that was started has run by then.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// As good as for ever.
 const A_YEAR: Duration = Duration::from_secs(86_400 * 365);
 
+/// Does all the work of the program on a stack of its own, whatever the limit on stacks is, and only where there is memory
+/// to work in: where that runs out later, the program can but end in the middle.
+pub(crate) fn on_own_stack(work: fn() -> u8) -> anyhow::Result<u8> {
+    take_memory(MEMORY).context(NO_ROOM)?;
+    let thread = std::thread::Builder::new().name("main".to_owned()).stack_size(STACK).spawn(work);
+    // A panic has been told of where it was.
+    thread.context(NO_ROOM)?.join().or_else(|panic| panic::resume_unwind(panic))
+}
+
 /// Starts a runtime; nothing of it can fail later for want of threads.
 pub(crate) fn start(workers: usize) -> anyhow::Result<Runtime> {
-    try_to_start(workers).context("this machine has no room to start")
+    try_to_start(workers).context(NO_ROOM)
 }
 
 fn try_to_start(workers: usize) -> io::Result<Runtime> {

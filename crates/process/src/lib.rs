@@ -19,9 +19,10 @@ mod system;
 
 pub use capture::{Capture, Keep};
 pub use lines::{Conversation, HearError};
-pub use room::{Place, Room, Shares, start_threads};
+pub use room::{Place, Room, Shares, start_threads, take_memory};
 pub use signal::signal_name;
-pub use system::limits::raise_descriptor_limit;
+pub use system::ending::{at_abort, is_hangup_ignored, last_words};
+pub use system::limits::{heed_memory_limit, raise_descriptor_limit};
 pub use system::{Directory, Groups, Process};
 
 use std::ffi::{OsStr, OsString};
@@ -47,6 +48,14 @@ pub fn no_room() -> std::io::Error {
 #[cfg(not(unix))]
 pub fn no_room() -> std::io::Error {
     std::io::ErrorKind::OutOfMemory.into()
+}
+
+/// What the system says where it gives out no further memory.
+fn no_memory() -> std::io::Error {
+    #[cfg(unix)]
+    return rustix::io::Errno::NOMEM.into();
+    #[cfg(not(unix))]
+    return std::io::ErrorKind::OutOfMemory.into();
 }
 
 /// Whether it was for want of memory: what may be there in a moment.

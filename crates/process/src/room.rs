@@ -122,6 +122,18 @@ pub fn start_threads(count: usize) -> std::io::Result<()> {
     })
 }
 
+/// Takes so many bytes at once and gives them back: the test of whether this program may have them.
+///
+/// # Errors
+/// The system's own, if it may not.
+pub fn take_memory(bytes: usize) -> std::io::Result<()> {
+    let mut memory = Vec::<u8>::new();
+    memory.try_reserve_exact(bytes).map_err(|_| crate::no_memory())?;
+    // Nothing that nobody looks at is ever taken.
+    std::hint::black_box(&memory);
+    Ok(())
+}
+
 /// What there is of something, and how much of it is taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {

@@ -339,11 +339,27 @@ impl Directory {
 }
 
 /// Limits, of which this system sets none that matter here.
+pub(crate) mod ending {
+    /// Nobody hears of an abort here.
+    pub fn at_abort(_: fn()) {}
+
+    /// A console takes no words that might wait.
+    pub fn last_words(_: &[&str], _: &str) {}
+
+    /// There is no such signal.
+    pub fn is_hangup_ignored() -> bool {
+        false
+    }
+}
+
 pub(crate) mod limits {
     use crate::room::Use;
 
     /// There is no such limit.
     pub fn raise_descriptor_limit() {}
+
+    /// There is no such limit either.
+    pub fn heed_memory_limit() {}
 
     pub(crate) fn killed_for_memory() -> u64 {
         0

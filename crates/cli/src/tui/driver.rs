@@ -84,8 +84,8 @@ impl<'a> Driver<'a> {
         signals.at_last({
             let session = session.clone();
             move || {
-                terminal::abandon();
                 session.kill_everything();
+                hookwright_process::last_words(&terminal::abandon(), "");
             }
         });
         let colour = world.var("NO_COLOR").is_none_or(str::is_empty);

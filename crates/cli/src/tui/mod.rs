@@ -43,6 +43,7 @@ use crate::session;
 use crate::signals::Signals;
 use input::Input;
 use terminal::Guard;
+pub(crate) use terminal::abandon;
 
 /// Whether the command line asks for an interactive session.
 pub(crate) fn wanted(args: &AgentArgs) -> bool {
@@ -61,7 +62,7 @@ impl Hands {
     fn on_terminal() -> anyhow::Result<Hands> {
         // First the signals: from the guard on, one that ended the program at once would leave the terminal raw.
         let signals = Signals::listen()?;
-        signals.at_last(terminal::abandon);
+        signals.at_last(|| hookwright_process::last_words(&terminal::abandon(), ""));
         let guard = Guard::new()?;
         Ok(Hands { guard, input: Input::start()?, signals })
     }

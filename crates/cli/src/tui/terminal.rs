@@ -13,6 +13,8 @@ static OTHER_SCREEN: AtomicBool = AtomicBool::new(false);
 const ENTER: &str = "\x1b[?2004h";
 /// Paste and cursor as usual, styles off.
 const LEAVE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?25h\x1b[0m";
+/// What was drawn below the cursor goes, so that others can write there.
+const CLEAR: &str = "\r\n\x1b[J";
 /// The other screen, for whole pages.
 pub(crate) const ENTER_OTHER_SCREEN: &str = "\x1b[?1049h";
 pub(crate) const LEAVE_OTHER_SCREEN: &str = "\x1b[?1049l";
@@ -66,20 +68,25 @@ fn enter() -> io::Result<()> {
 fn restore() {
     if RAW.swap(false, Ordering::SeqCst) {
         // The terminal may be gone; then there is nothing to restore.
-        // Left without being entered, the other screen would put the cursor somewhere.
-        if OTHER_SCREEN.swap(false, Ordering::SeqCst) {
-            let _ = write(LEAVE_OTHER_SCREEN);
-        }
+        let _ = write(leave_other_screen());
         let _ = write(LEAVE);
         let _ = terminal::disable_raw_mode();
     }
 }
 
-/// The modes as we found them, without a word to a terminal that may not be reading.
-pub(crate) fn abandon() {
-    if RAW.swap(false, Ordering::SeqCst) {
-        let _ = terminal::disable_raw_mode();
+/// Left without being entered, the other screen would put the cursor somewhere.
+fn leave_other_screen() -> &'static str {
+    if OTHER_SCREEN.swap(false, Ordering::SeqCst) { LEAVE_OTHER_SCREEN } else { "" }
+}
+
+/// The modes as we found them, for a program that ends in the middle of something; what is left to be written, if the
+/// terminal takes it. Neither waits nor allocates.
+pub(crate) fn abandon() -> [&'static str; 3] {
+    if !RAW.swap(false, Ordering::SeqCst) {
+        return [""; 3];
     }
+    let _ = terminal::disable_raw_mode();
+    [leave_other_screen(), LEAVE, CLEAR]
 }
 
 /// The terminal for whoever draws on it; words are made safe when they become part of a line (`text.rs`).

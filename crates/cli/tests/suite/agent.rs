@@ -14,6 +14,8 @@ mod door;
 mod formats;
 mod guards;
 mod loaded_by_guards;
+#[cfg(unix)]
+mod memory;
 mod order;
 mod protected;
 #[cfg(unix)]

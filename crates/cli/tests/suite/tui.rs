@@ -7,6 +7,7 @@ mod hooks;
 mod leaving;
 mod screens;
 mod terminal;
+mod vanishing;
 
 use hookwright_testkit::Sandbox;
 pub(crate) use terminal::Terminal;

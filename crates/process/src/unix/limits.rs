@@ -29,6 +29,20 @@ pub fn raise_descriptor_limit() {
     }
 }
 
+/// Makes the best of a limit on memory (`ulimit -v`). To be called before there is a second thread.
+#[cfg(target_env = "gnu")]
+pub fn heed_memory_limit() {
+    /// Where there is more, nobody notices.
+    const PLENTY: u64 = 4 << 30;
+    if getrlimit(Resource::As).current.is_some_and(|limit| limit < PLENTY) {
+        super::sys::share_memory();
+    }
+}
+
+/// All threads share their memory here as it is.
+#[cfg(not(target_env = "gnu"))]
+pub fn heed_memory_limit() {}
+
 /// Gives a process that was just started the limit on descriptors that this one was started with.
 #[cfg(target_os = "linux")]
 pub(super) fn hand_on(to: rustix::process::Pid) {

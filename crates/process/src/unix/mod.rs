@@ -1,6 +1,7 @@
 //! Processes on Unix: real pipes, a session and a group of their own, signals to the whole group.
 
 mod directory;
+pub(crate) mod ending;
 mod feed;
 mod group;
 mod groups;

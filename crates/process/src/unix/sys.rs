@@ -1,5 +1,6 @@
-//! The one place with `unsafe`: what nobody offers in a safe way. `posix_spawn` into a new session, and for handles on
-//! processes, which Linux has, a signal to the group behind one and the wait for its process's end.
+//! The one place with `unsafe`: what nobody offers in a safe way. `posix_spawn` into a new session; for handles on
+//! processes, which Linux has, a signal to the group behind one and the wait for its process's end; and about
+//! this process itself what is done when it aborts, which signals it ignores, and where its memory comes from.
 #![expect(unsafe_code, reason = "calls of the C library; each block says why it is sound")]
 
 use std::ffi::{CString, OsStr, c_char, c_int, c_short};
@@ -8,6 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
+use std::sync::OnceLock;
 
 use rustix::process::Pid;
 #[cfg(target_os = "linux")]
@@ -181,4 +183,42 @@ pub(super) fn signal_group(leader: BorrowedFd<'_>, signal: c_int) -> rustix::io:
 pub(super) fn watch(handle: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     // SAFETY: an `Arc<OwnedFd>` always names the same descriptor, which stays open for as long as it lives.
     Ok(unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) }?)
+}
+
+/// Lets all threads take their memory from one place. Usually each of them reserves 64 MB of addresses for itself.
+#[cfg(target_env = "gnu")]
+pub(super) fn share_memory() {
+    // SAFETY: the call takes numbers, and changes nothing but where memory is taken from later.
+    unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+}
+
+/// Calls this when the program aborts, or is told to, and ends it. It must not allocate nor wait.
+pub(super) fn at_abort(act: fn()) -> io::Result<()> {
+    static ACT: OnceLock<fn()> = OnceLock::new();
+    extern "C" fn handle(_: c_int) {
+        if let Some(act) = ACT.get() {
+            act();
+        }
+        // SAFETY: the call takes a number. Its signal waits for the end of this handler, which is reset by then.
+        unsafe { libc::raise(libc::SIGABRT) };
+    }
+    ACT.get_or_init(|| act);
+    // SAFETY: all zeroes is a valid `sigaction`, with an empty mask; the handler is of the type that goes without
+    // `SA_SIGINFO`, lives for ever, and reads nothing but what was set above. It is reset before it runs, so that an abort
+    // inside of it ends the program too.
+    let code = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handle as extern "C" fn(c_int) as libc::sighandler_t;
+        action.sa_flags = libc::SA_ONSTACK | libc::SA_RESETHAND;
+        libc::sigaction(libc::SIGABRT, &action, ptr::null_mut())
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether this process ignores a signal.
+pub(super) fn ignores(signal: c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the call is given no new action, and writes the present one into a place of its type, which is valid as it is.
+    let (code, action) = unsafe { (libc::sigaction(signal, ptr::null(), action.as_mut_ptr()), action.assume_init()) };
+    code == 0 && action.sa_sigaction == libc::SIG_IGN
 }

@@ -32,11 +32,15 @@ impl Terminal {
     }
 
     pub(crate) fn sized(sandbox: &Sandbox, args: &[&str], columns: u16, rows: u16) -> Terminal {
+        Terminal::with(&sandbox.command(args), columns, rows)
+    }
+
+    /// Starts any program, with its folder and its variables.
+    pub(crate) fn with(wanted: &std::process::Command, columns: u16, rows: u16) -> Terminal {
         let pair = native_pty_system().openpty(size(columns, rows)).expect("a pseudo-terminal");
-        let wanted = sandbox.command(args);
         let mut command = CommandBuilder::new(wanted.get_program());
         command.args(wanted.get_args());
-        command.cwd(sandbox.project());
+        command.cwd(wanted.get_current_dir().expect("a folder"));
         command.env_clear();
         for (name, value) in wanted.get_envs() {
             command.env(name, value.unwrap_or_default());
@@ -117,6 +121,12 @@ impl Terminal {
     #[track_caller]
     pub(crate) fn sees(&mut self, text: &str) -> String {
         self.until(&format!("for {text:?}"), |screen| screen.contains(text))
+    }
+
+    /// Waits until the screen shows one of these.
+    #[track_caller]
+    pub(crate) fn sees_either(&mut self, one: &str, other: &str) -> String {
+        self.until(&format!("for {one:?} or {other:?}"), |screen| screen.contains(one) || screen.contains(other))
     }
 
     /// Waits until the screen does not show this.

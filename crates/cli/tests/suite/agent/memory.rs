@@ -1,0 +1,79 @@
+//! However small the stack and however little the memory: the program works, or says why not.
+
+use super::*;
+use hookwright_testkit::finish;
+
+/// A project in which every form of the program has something to do, and the command lines of these forms.
+fn forms() -> (Sandbox, Vec<Vec<String>>) {
+    let sandbox = project(&[("BeforeTool", "*", "cat > /dev/null"), ("SessionEnd", "*", "cat > /dev/null")]);
+    let case =
+        "[[case]]\nname = \"passes\"\nevent = \"BeforeTool\"\ntool = \"glob\"\n[case.expect]\ndecision = \"allow\"\n";
+    sandbox.write(".gemini/a.hooktest.toml", format!("settings = \"settings.json\"\n{case}"));
+    let file = sandbox.replay(&Replay::new().calls("run_shell_command", json!({"command": "true"})).says("done"));
+    let session = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
+    let others = ["hooks list", "hooks fire BeforeTool --tool glob", "hooks test", "policy list"];
+    let words = |line: &&str| line.split(' ').map(str::to_owned).collect();
+    let forms = std::iter::once(session.map(str::to_owned).to_vec()).chain(others.iter().map(words)).collect();
+    (sandbox, forms)
+}
+
+fn limited(sandbox: &Sandbox, limits: &str, args: &[String]) -> Run {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    finish(sandbox.limited(limits, &args).spawn().unwrap())
+}
+
+#[test]
+fn a_small_stack_is_enough() {
+    let (sandbox, forms) = forms();
+    for stack in ["64", "128", "256", "1024", "unlimited"] {
+        for form in &forms {
+            // Where nobody may raise the limit, there is nothing to try.
+            let run = limited(&sandbox, &format!("{{ ulimit -s {stack} 2> /dev/null || true; }}"), form);
+            assert_eq!(run.code, Some(0), "{stack} {form:?} {run:#?}");
+        }
+    }
+}
+
+/// The least memory, in kilobytes, with which the system starts the program at all; before that nobody asks us.
+#[cfg(target_os = "linux")]
+fn least(sandbox: &Sandbox) -> u32 {
+    let starts = |kilobytes: &u32| {
+        let run = limited(sandbox, &format!("ulimit -v {kilobytes}"), &["--version".to_owned()]);
+        matches!(run.code, Some(0 | 71))
+    };
+    (2..).map(|step| step * 4_000).find(starts).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn with_little_memory_the_program_works_or_says_why_not() {
+    let (sandbox, forms) = forms();
+    let least = least(&sandbox);
+    for form in &forms {
+        let mut codes = Vec::new();
+        for more in [1, 2, 5, 10, 20, 40, 60, 64, 68, 72, 76, 80, 90, 200] {
+            let run = limited(&sandbox, &format!("ulimit -v {}", least + more * 1_000), form);
+            if run.code != Some(0) {
+                assert_eq!(run.code, Some(71), "{more} {form:?} {run:#?}");
+                has(&run.stderr, "error: this machine has no room to start: ");
+                has(&run.stderr, "memory (`ulimit -v`)");
+            }
+            codes.extend(run.code);
+        }
+        assert_eq!((codes.first(), codes.last()), (Some(&71), Some(&0)), "{form:?}");
+    }
+}
+
+/// Where it runs out in the middle, the program can't go on, but says so.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_runs_out_later_is_told_of() {
+    let sandbox = project(&[]);
+    let long = "word ".repeat(10_000_000);
+    let file = sandbox.replay(&Replay::new().says(&long));
+    let args = ["-p", "go", "--fake-responses", file.as_str()].map(str::to_owned);
+    let run = limited(&sandbox, &format!("ulimit -v {}", least(&sandbox) + 80_000), &args);
+    assert_ne!(run.code, Some(0), "{run:#?}");
+    has(&run.stderr, "memory");
+    has(&run.stderr, "hint: ");
+}
