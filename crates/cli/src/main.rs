@@ -22,14 +22,17 @@ mod telemetry;
 mod trace;
 mod tui;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use hookwright_settings::World;
+use hookwright_settings::{Paths, World};
 use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
     hookwright_process::heed_memory_limit();
+    hookwright_process::hear_of_full_files();
+    hookwright_process::keep_to_oneself();
     hookwright_process::raise_descriptor_limit();
     hookwright_process::at_abort(aborted);
     ExitCode::from(runtime::on_own_stack(run).unwrap_or_else(|error| failure::print(&error)))
@@ -47,6 +50,7 @@ fn run() -> u8 {
         Err(error) => return usage(&error),
     };
     let world = World::from_process();
+    hookwright_disk::sweep_drafts(&Paths::new(&world).drafts);
     for warning in log::start(cli.agent.debug.then_some(LevelFilter::DEBUG), &world) {
         // Whoever closed stderr wants no warnings.
         let _ = out::warn(warning);
@@ -73,11 +77,11 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
     }
 }
 
-/// Help and version are no errors; the rest must not look like a hook's "denied".
+/// Help and version are no errors, unless nobody can read them; the rest must not look like a hook's "denied".
 fn usage(error: &clap::Error) -> u8 {
-    let _ = error.print();
+    let printed = error.print().and_then(|()| out::stdout().flush());
     match error.exit_code() {
-        0 => exit::OK,
+        0 => printed.map_or_else(|error| failure::print(&error.into()), |()| exit::OK),
         _ if std::env::args_os().nth(1).is_some_and(|first| first == "hooks" || first == "policy") => exit::ERROR,
         _ => exit::BAD_INPUT,
     }

@@ -26,13 +26,13 @@ pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default();
 /// Where data goes.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stdout() -> impl Write {
-    Door::new(io::stdout().lock())
+    Door::new("stdout", io::stdout().lock())
 }
 
 /// Where words about it go.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stderr() -> impl Write {
-    Door::new(io::stderr().lock())
+    Door::new("stderr", io::stderr().lock())
 }
 
 /// One JSON document on stdout.

@@ -9,11 +9,11 @@
 #[path = "other.rs"]
 mod system;
 #[cfg(unix)]
-#[path = "unix.rs"]
+#[path = "unix/mod.rs"]
 mod system;
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -115,13 +115,33 @@ pub fn read(path: &Path, largest: u64, links: Links) -> Result<Vec<u8>, ReadErro
     if bytes.len() as u64 > largest { Err(ReadError::TooLarge(bytes.len() as u64)) } else { Ok(bytes) }
 }
 
-/// Who may read a file that is created here. One that is there keeps its mode.
+/// Who may read a file that is written here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privacy {
-    /// Whoever the process's mask lets.
+    /// Whoever the process's mask lets; one that is there keeps its mode.
     Shared,
-    /// Its owner alone.
+    /// Its owner alone, whatever the mask says, and whatever mode it had. So it is for directories that are made for it.
     Private,
+    /// The same if it is new; one that is there keeps its mode, which the user may have chosen.
+    PrivateIfNew,
+}
+
+/// What becomes of the mode of a file that is there already. A new one is its owner's alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It is the user's, who may have let others in.
+    Kept,
+    /// The file is this program's, and so is its owner's alone from now on.
+    Tightened,
+}
+
+/// Whether what is written must be on the disk before anything goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasting {
+    /// Also if the machine stops.
+    Yes,
+    /// Only if the program does.
+    No,
 }
 
 /// What becomes of symbolic links on the way to a file.
@@ -142,6 +162,84 @@ pub enum Links {
 /// If the old file is no regular one or may not be written, or the new one cannot be stored; the old one is as it was.
 pub fn replace(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
     system::replace(path, bytes, privacy, links)
+}
+
+/// Like [`replace`] for a private file of this program's own: asks nobody whether the old one may be written, and takes the
+/// place of whatever is there but a directory.
+///
+/// # Errors
+/// If it cannot be stored; what was there is as it was.
+pub fn overwrite(path: &Path, bytes: &[u8], lasting: Lasting) -> io::Result<()> {
+    system::overwrite(path, bytes, lasting)
+}
+
+/// Makes a private file that appears with these bytes in it, open to be read and added to, and locked against other
+/// programs where the disk knows locks. Missing directories are made.
+///
+/// # Errors
+/// If there is one by that name, or it cannot be made.
+pub fn create_held(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    system::create_held(path, bytes)
+}
+
+/// Opens a file to add to it, made if need be. Does not wait for anybody who might read it.
+///
+/// # Errors
+/// If it cannot be opened or made.
+pub fn open_own(path: &Path, found: Found) -> io::Result<File> {
+    system::open_own(path, found)
+}
+
+/// Adds all of these bytes to the end of a file that was opened for that, or none of them: what a full disk took of them is
+/// taken back, unless somebody else has added more since.
+///
+/// # Errors
+/// If not all of it can be written.
+pub fn add(file: &File, bytes: &[u8]) -> io::Result<()> {
+    let mut file = file;
+    let mut written = 0;
+    while written < bytes.len() {
+        match file.write(&bytes[written..]) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(more) => written += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => {
+                let _ = take_back(file, written as u64);
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Cuts off what was just written, if it is the end of the file.
+fn take_back(mut file: &File, written: u64) -> io::Result<()> {
+    let end = file.stream_position()?;
+    let found = file.metadata()?;
+    if written > 0 && found.is_file() && found.len() == end { file.set_len(end - written) } else { Ok(()) }
+}
+
+/// Makes an open file of this user's private.
+///
+/// # Errors
+/// If the system refuses.
+pub fn tighten(file: &File) -> io::Result<()> {
+    system::tighten(file)
+}
+
+/// Makes a directory for private files, with those on the way to it; one that is there stays as it is.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn own_directory(path: &Path) -> io::Result<()> {
+    system::own_directory(path)
+}
+
+/// Removes what programs that were killed have left of their drafts, as they noted it in this folder, and notes this
+/// program's own there from now on. Where that can't be written, nothing is noted.
+pub fn sweep_drafts(folder: &Path) {
+    system::sweep(folder);
+    system::keep_journal(folder.to_owned());
 }
 
 #[cfg(test)]
@@ -179,13 +277,28 @@ mod tests {
         let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777;
         fs::write(folder.path().join("run.sh"), "old").unwrap();
         fs::set_permissions(folder.path().join("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();
-        replace(&folder.path().join("run.sh"), b"new", Privacy::Private, Links::Refuse).unwrap();
+        replace(&folder.path().join("run.sh"), b"new", Privacy::Shared, Links::Refuse).unwrap();
         assert_eq!(mode("run.sh"), 0o750);
+        replace(&folder.path().join("run.sh"), b"new", Privacy::Private, Links::Refuse).unwrap();
+        assert_eq!(mode("run.sh"), 0o600);
         fs::write(folder.path().join("plain"), "").unwrap();
         replace(&folder.path().join("ours"), b"", Privacy::Shared, Links::Refuse).unwrap();
         assert_eq!(mode("ours"), mode("plain"));
         replace(&folder.path().join("secret"), b"", Privacy::Private, Links::Refuse).unwrap();
         assert_eq!(mode("secret"), 0o600);
+        for (found, kept) in [(Found::Kept, 0o644), (Found::Tightened, 0o600)] {
+            fs::set_permissions(folder.path().join("secret"), fs::Permissions::from_mode(0o644)).unwrap();
+            open_own(&folder.path().join("secret"), found).unwrap();
+            assert_eq!(mode("secret"), kept);
+        }
+        let held = create_held(&folder.path().join("deep/er/held"), b"x").unwrap();
+        assert_eq!((mode("deep"), mode("deep/er"), mode("deep/er/held")), (0o700, 0o700, 0o600));
+        (&held).rewind().unwrap();
+        (&held).write_all(b"y").unwrap();
+        assert_eq!(fs::read(folder.path().join("deep/er/held")).unwrap(), b"xy");
+        assert!(File::open(folder.path().join("deep/er/held")).unwrap().try_lock().is_err());
+        own_directory(&folder.path().join("own/er")).unwrap();
+        assert_eq!((mode("own"), mode("own/er")), (0o700, 0o700));
     }
 
     #[cfg(unix)]

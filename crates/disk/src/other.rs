@@ -1,10 +1,10 @@
 //! Files by their paths, where directories cannot be held open.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::{Links, Privacy};
+use crate::{Found, Lasting, Links, Privacy};
 
 pub(crate) fn replace(path: &Path, bytes: &[u8], _: Privacy, _: Links) -> io::Result<()> {
     let directory = path.parent().ok_or(ErrorKind::IsADirectory)?;
@@ -28,3 +28,34 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], _: Privacy, _: Links) -> io::Re
     draft.as_file().sync_all()?;
     draft.persist(path).map(drop).map_err(|error| error.error)
 }
+
+pub(crate) fn overwrite(path: &Path, bytes: &[u8], _: Lasting) -> io::Result<()> {
+    replace(path, bytes, Privacy::Private, Links::Follow)
+}
+
+pub(crate) fn create_held(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let mut file = OpenOptions::new().read(true).append(true).create_new(true).open(path)?;
+    let _ = file.try_lock();
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+pub(crate) fn open_own(path: &Path, _: Found) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+pub(crate) fn tighten(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn own_directory(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
+/// What a program that was killed left of a draft stays there.
+pub(crate) fn sweep(_: &Path) {}
+
+pub(crate) fn keep_journal(_: PathBuf) {}

@@ -1,11 +1,12 @@
 //! Records any model's answers in the form that [`Replay`](crate::Replay) reads: `--record-responses`.
 //! A call's line is on disk when the call is over, also when it was cut short: then with what came.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hookwright_disk::{Found, open_own};
 use serde::Serialize;
 
 use crate::error::ModelError;
@@ -29,13 +30,13 @@ struct Log {
 }
 
 impl Recording {
-    /// Records `inner` at the end of the file at `path`, which is made if need be.
+    /// Records `inner` at the end of the file at `path`. A new one is for its owner's eyes only.
     ///
     /// # Errors
     /// When the file cannot be opened for writing.
     pub fn new(inner: impl Model + 'static, path: impl Into<PathBuf>) -> Result<Self, ModelError> {
         let path = path.into();
-        match OpenOptions::new().create(true).append(true).open(&path) {
+        match open_own(&path, Found::Kept) {
             Ok(file) => {
                 let log = Arc::new(Log { path, file: Mutex::new(file) });
                 Ok(Self { inner: Box::new(inner), log })
@@ -55,8 +56,8 @@ impl Log {
     /// One write for the whole line: recordings of two sessions do not mix.
     fn write_line(&self, mut line: Vec<u8>) -> Result<(), ModelError> {
         line.extend_from_slice(b"}\n");
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(&line).map_err(|error| self.error(error))
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        hookwright_disk::add(&file, &line).map_err(|error| self.error(error))
     }
 
     fn error(&self, source: io::Error) -> ModelError {

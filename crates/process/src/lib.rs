@@ -23,6 +23,7 @@ pub use room::{Place, Room, Shares, start_threads, take_memory};
 pub use signal::signal_name;
 pub use system::ending::{at_abort, is_hangup_ignored, last_words};
 pub use system::limits::{heed_memory_limit, raise_descriptor_limit};
+pub use system::oneself::{hear_of_full_files, keep_to_oneself};
 pub use system::{Directory, Groups, Process};
 
 use std::ffi::{OsStr, OsString};

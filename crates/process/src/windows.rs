@@ -338,6 +338,15 @@ impl Directory {
     }
 }
 
+/// What the program asks of the system for itself; nothing here.
+pub(crate) mod oneself {
+    /// There is no such signal.
+    pub fn hear_of_full_files() {}
+
+    /// Other programs of the same user may look into this one.
+    pub fn keep_to_oneself() {}
+}
+
 /// Limits, of which this system sets none that matter here.
 pub(crate) mod ending {
     /// Nobody hears of an abort here.

@@ -97,7 +97,10 @@ pub(crate) fn installed(around: &Surroundings<'_>, diagnostics: &mut Vec<Diagnos
     let entries = match std::fs::read_dir(&around.paths.extensions) {
         Ok(entries) => entries,
         Err(error) => {
-            if error.kind() != std::io::ErrorKind::NotFound {
+            // Where a home is no directory, nothing is in it.
+            let is_missing = around.paths.extensions.symlink_metadata().is_err();
+            let nothing = [std::io::ErrorKind::NotFound, std::io::ErrorKind::NotADirectory];
+            if !is_missing || !nothing.contains(&error.kind()) {
                 let text = format!("the extensions cannot be read, so their hooks are off: {error}");
                 diagnostics.push(Diagnostic::about_file(Severity::Error, &around.paths.extensions, text));
             }

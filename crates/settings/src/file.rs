@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
 
 pub(crate) use hookwright_disk::Privacy;
 use hookwright_disk::{Links, ReadError};
@@ -11,6 +12,9 @@ use hookwright_hooks::{Diagnostic, Severity};
 
 /// No settings file is larger; a larger one is a mistake, and reading it would only cost memory.
 const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// How long another writer is waited for. A change takes a moment; whoever holds on for longer is stuck, or means harm.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whether a path that starts in a directory ends in it too, with every link followed; it need not exist.
 pub(crate) fn leads_inside(directory: &Path, path: &Path) -> bool {
@@ -151,6 +155,9 @@ impl WriteError {
     pub fn hint(&self) -> String {
         match self {
             WriteError::ReadOnly(path) => format!("make it writable first: chmod u+w {}", path.display()),
+            WriteError::Lock { path, cause } if cause.kind() == ErrorKind::TimedOut => {
+                format!("end the program that holds it (`fuser {}` names it), and try again", path.display())
+            }
             WriteError::Lock { path, .. } => format!("check the permissions of {}", path.display()),
             WriteError::Write { path, cause } => match cause.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
@@ -176,7 +183,11 @@ where
     let target = follow_links(path);
     let parent = target.parent().unwrap_or(Path::new("/"));
     let write_error = |cause| WriteError::Write { path: target.clone(), cause };
-    fs::create_dir_all(parent).map_err(write_error)?;
+    match privacy {
+        Privacy::Shared => fs::create_dir_all(parent),
+        Privacy::Private | Privacy::PrivateIfNew => hookwright_disk::own_directory(parent),
+    }
+    .map_err(write_error)?;
     let _lock = lock(parent, &target)?;
     let old = read_text(&target)?;
     let Some(new) = change(old.as_deref())? else { return Ok(false) };
@@ -208,9 +219,15 @@ fn follow_links(path: &Path) -> PathBuf {
 fn lock(parent: &Path, target: &Path) -> Result<File, WriteError> {
     if cfg!(unix)
         && let Ok(directory) = File::open(parent)
-        && directory.lock().is_ok()
     {
-        return Ok(directory);
+        match wait_for(&directory) {
+            Ok(()) => return Ok(directory),
+            Err(cause) if cause.kind() == ErrorKind::TimedOut => {
+                return Err(WriteError::Lock { path: parent.to_owned(), cause });
+            }
+            // This disk can't lock directories.
+            Err(_) => {}
+        }
     }
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
@@ -220,6 +237,24 @@ fn lock(parent: &Path, target: &Path) -> Result<File, WriteError> {
         .truncate(false)
         .write(true)
         .open(&path)
-        .and_then(|file| file.lock().map(|()| file));
+        .and_then(|file| wait_for(&file).map(|()| file));
     locked.map_err(|cause| WriteError::Lock { path, cause })
+}
+
+/// Takes a lock, and waits for it a while if another program has it.
+fn wait_for(file: &File) -> io::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(fs::TryLockError::Error(error)) => return Err(error),
+            Err(fs::TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(fs::TryLockError::WouldBlock) => {
+                let text = format!("another program has held the lock for {} seconds", PATIENCE.as_secs());
+                return Err(io::Error::new(ErrorKind::TimedOut, text));
+            }
+        }
+    }
 }

@@ -36,6 +36,8 @@ pub struct Paths {
     pub user_commands: PathBuf,
     /// What the program did, if the user wants that on record.
     pub log: PathBuf,
+    /// Which files are just being written, for whoever clears up after a program that was killed.
+    pub drafts: PathBuf,
     /// An empty directory, for hooks to run in that have no business in the folder.
     pub neutral: PathBuf,
 }
@@ -60,6 +62,7 @@ impl Paths {
             extensions: user_dir.join("extensions"),
             user_commands: user_dir.join("commands"),
             log: user_dir.join("hookwright").join("logs").join("hookwright.log"),
+            drafts: user_dir.join("hookwright").join("drafts"),
             neutral: user_dir.join("hookwright").join("neutral"),
             user_dir,
             home,

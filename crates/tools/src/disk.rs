@@ -74,6 +74,12 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ToolFail
         .map_err(|error| ToolFailure::writing(path, &error))
 }
 
+/// The same for a file that is nobody else's to read, if it is new.
+pub(crate) fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), ToolFailure> {
+    hookwright_disk::replace(path, bytes, Privacy::PrivateIfNew, Links::Refuse)
+        .map_err(|error| ToolFailure::writing(path, &error))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

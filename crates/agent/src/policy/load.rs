@@ -142,6 +142,10 @@ fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, Box<Diagnostic>> {
     };
     let entries = match std::fs::read_dir(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        // Something above it is no directory, as where a home is missing: then it is not there either.
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory && directory.symlink_metadata().is_err() => {
+            return Ok(Vec::new());
+        }
         other => other.map_err(problem)?,
     };
     let mut files = Vec::new();

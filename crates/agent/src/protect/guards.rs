@@ -151,7 +151,8 @@ impl Guards {
         state.unopened = ledger.open().err().map(|error| error.to_string());
         state.ledger = Some(ledger);
         if state.unopened.is_none() {
-            state.keep();
+            // A disk without room for it is as good as none.
+            state.unopened = state.write().err().map(|(_, error)| error.to_string());
         }
         Guards { state: Mutex::new(state), load: Some(Box::new(load)) }
     }

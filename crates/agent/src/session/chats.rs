@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hookwright_disk::Lasting;
 use hookwright_settings::Loaded;
 use tokio_util::sync::CancellationToken;
 
@@ -117,8 +118,8 @@ impl Kept {
 
     fn save(&self, name: &str, transcript: &Path) -> Result<(), KeptError> {
         let file = self.file(name)?;
-        std::fs::create_dir_all(&self.0).map_err(KeptError::Save)?;
-        std::fs::copy(transcript, file).map(drop).map_err(KeptError::Save)
+        let lines = std::fs::read(transcript).map_err(KeptError::Save)?;
+        hookwright_disk::overwrite(&file, &lines, Lasting::Yes).map_err(KeptError::Save)
     }
 
     fn delete(&self, name: &str) -> Result<(), KeptError> {

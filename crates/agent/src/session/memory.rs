@@ -1,6 +1,6 @@
 //! `/memory`: what the model is told from context files, added to and read again.
 
-use std::io::Write;
+use hookwright_disk::{Links, Privacy};
 
 use super::conduct::Conductor;
 use super::open;
@@ -30,14 +30,17 @@ impl Conductor {
     fn add_memory(&self, text: &str) -> std::io::Result<String> {
         let loaded = &self.shared.view().loaded;
         let file = loaded.paths.user_dir.join("GEMINI.md");
-        std::fs::create_dir_all(&loaded.paths.user_dir)?;
-        let before = std::fs::read_to_string(&file).unwrap_or_default();
-        let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
-        std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&file)?
-            .write_all(format!("{gap}- {text}\n").as_bytes())?;
+        // A link to it stays one.
+        let real = file.canonicalize().unwrap_or_else(|_| file.clone());
+        let mut bytes = match std::fs::read(&real) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            read => read?,
+        };
+        if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+            bytes.push(b'\n');
+        }
+        bytes.extend_from_slice(format!("- {text}\n").as_bytes());
+        hookwright_disk::replace(&real, &bytes, Privacy::PrivateIfNew, Links::Follow)?;
         Ok(file.display().to_string())
     }
 

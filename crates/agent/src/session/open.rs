@@ -20,7 +20,7 @@ use crate::policy::load_policies;
 use crate::protect::{Guards, Protected, WAY_ON};
 use crate::services::{HookEvents, Interaction, Services};
 use crate::system::{Facts, system_prompt};
-use crate::transcript::{self, Header, LoadedTranscript, Transcript};
+use crate::transcript::{self, Header, LoadedTranscript, Transcript, TranscriptError};
 use crate::translate::defuse;
 
 /// An agent that is ready to start.
@@ -45,11 +45,11 @@ pub(super) fn make(
     let model = Door::new(model);
     let (mode, modes, fallback) = approval_modes(options, loaded, unarmed, &guards)?;
     let (policy, about_policies) = load_policies(loaded, &options.policies, options.interaction)?;
-    let (session_id, transcript, history) = match earlier {
-        Some((path, earlier)) => (earlier.header.session_id, Transcript::open(&path)?, earlier.history),
+    let (session_id, (transcript, unkept), history) = match earlier {
+        Some((path, earlier)) => (earlier.header.session_id, (Transcript::open(&path)?, None), earlier.history),
         None => {
             let id = new_id(options, &chats)?;
-            let transcript = Transcript::create_in(&chats, &header(&id, loaded, &model_name))?;
+            let transcript = begin_transcript(options, loaded, &header(&id, loaded, &model_name))?;
             (id, transcript, Vec::new())
         }
     };
@@ -59,6 +59,7 @@ pub(super) fn make(
     guards.arm(loaded, &hooks.registry(), &tool_context.background);
     let (system, mut warnings) = system(loaded, &tool_context, mode, options.interaction);
     warnings.extend(fallback);
+    warnings.extend(unkept);
     warnings.extend(guards.stand_ins().iter().map(|hook| {
         format!(
             "hook {} on {} was taken away or changed by an agent; what it would judge is denied: {WAY_ON}",
@@ -109,6 +110,26 @@ fn new_id(options: &SessionOptions, chats: &Path) -> Result<String, SessionError
         }
         Some(id) => Ok(id.clone()),
         None => Ok(uuid::Uuid::new_v4().to_string()),
+    }
+}
+
+/// A transcript, and what to say where the disk takes none: a conversation is worth more than its record. Hooks read
+/// transcripts, though; where there are any and nobody is there to be told, none is an error.
+fn begin_transcript(
+    options: &SessionOptions,
+    loaded: &Loaded,
+    header: &Header,
+) -> Result<(Transcript, Option<String>), SessionError> {
+    let chats = chats_dir(loaded);
+    let needed = options.interaction == Interaction::Headless && !loaded.registry.hooks().is_empty();
+    match Transcript::create_in(&chats, header) {
+        // Want of room is another matter, and stops more than a transcript.
+        Err(TranscriptError::Create { cause, path }) if !needed && !hookwright_process::is_no_room(&cause) => {
+            let error = TranscriptError::Create { cause, path };
+            let said = format!("this conversation is not kept: {error}");
+            Ok((Transcript::unkept_in(&chats, header), Some(said)))
+        }
+        made => Ok((made?, None)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::{TranscriptError, hold, options, wire};
+use super::{TranscriptError, hold, wire};
 
 /// A header that is longer than this is none.
 const LONGEST_HEADER: u64 = 64 * 1024;
@@ -163,7 +163,7 @@ pub fn find<'s>(sessions: &'s [SessionInfo], asked: &str) -> Result<&'s SessionI
 /// If it is still being written, or cannot be deleted.
 pub fn delete(session: &SessionInfo) -> Result<(), TranscriptError> {
     let failed = |cause| TranscriptError::Delete { path: session.path.clone(), cause };
-    let file = options().open(&session.path).map_err(failed)?;
+    let file = File::options().read(true).append(true).open(&session.path).map_err(failed)?;
     hold(&file, &session.path)?;
     fs::remove_file(&session.path).map_err(failed)
 }

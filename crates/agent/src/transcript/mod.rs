@@ -9,12 +9,12 @@ mod list;
 mod load;
 mod wire;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use hookwright_disk::create_held;
 use hookwright_model::Content;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -83,7 +83,8 @@ impl Entry {
 #[derive(Debug)]
 pub struct Transcript {
     path: PathBuf,
-    file: File,
+    /// Nothing if the conversation is not kept.
+    file: Option<File>,
     /// Where the last line begins.
     last: u64,
     /// Where the next line begins.
@@ -118,13 +119,16 @@ impl Transcript {
             ErrorKind::AlreadyExists => TranscriptError::Exists { path: path.to_owned() },
             _ => TranscriptError::Create { path: path.to_owned(), cause },
         };
-        if let Some(directory) = path.parent() {
-            create_directory(directory).map_err(failed)?;
-        }
         let line = wire::header_line(header);
-        let file = appear(path, &line).map_err(failed)?;
+        let file = create_held(path, &line).map_err(failed)?;
         let end = line.len() as u64;
-        Ok(Transcript { path: path.to_owned(), file, last: end, end, torn: false, has_message: false })
+        Ok(Transcript { path: path.to_owned(), file: Some(file), last: end, end, torn: false, has_message: false })
+    }
+
+    /// A transcript that is not kept, for a conversation on a machine that keeps nothing. Its file is not there.
+    pub fn unkept_in(chats_dir: &Path, header: &Header) -> Self {
+        let path = chats_dir.join(file_name(header, 1));
+        Transcript { path, file: None, last: 0, end: 0, torn: false, has_message: false }
     }
 
     /// Opens a transcript to go on with it, and takes off what a killed process left of its last line.
@@ -133,13 +137,15 @@ impl Transcript {
     /// If it cannot be opened, is no transcript, or another process is writing it.
     pub fn open(path: &Path) -> Result<Self, TranscriptError> {
         let failed = |cause| TranscriptError::Open { path: path.to_owned(), cause };
-        let mut file = options().open(path).map_err(failed)?;
+        let mut file = File::options().read(true).append(true).open(path).map_err(failed)?;
         hold(&file, path)?;
+        // An older version, or another program, may have let others in. Where the disk knows no modes, nothing is lost.
+        let _ = hookwright_disk::tighten(&file);
         let end = mend(&mut file).map_err(failed)?;
         if end == 0 {
             return Err(TranscriptError::NotATranscript { path: path.to_owned() });
         }
-        Ok(Transcript { path: path.to_owned(), file, last: end, end, torn: false, has_message: true })
+        Ok(Transcript { path: path.to_owned(), file: Some(file), last: end, end, torn: false, has_message: true })
     }
 
     /// Where it is.
@@ -152,8 +158,13 @@ impl Transcript {
     /// # Errors
     /// If it cannot be written whole. What was written of it does not harm the lines to come.
     pub fn append(&mut self, entry: &Entry) -> Result<(), TranscriptError> {
+        let Some(file) = &mut self.file else { return Ok(()) };
         let line = wire::entry_line(entry, self.end, Timestamp::now());
-        let written = self.untear().and_then(|()| self.reappear(entry)).and_then(|()| self.file.write_all(&line));
+        let torn = std::mem::take(&mut self.torn);
+        let whole = if torn { file.set_len(self.end) } else { Ok(()) };
+        let written = whole
+            .and_then(|()| reappear(file, &self.path, &mut self.has_message, entry))
+            .and_then(|()| file.write_all(&line));
         match written {
             Ok(()) => (self.last, self.end) = (self.end, self.end + line.len() as u64),
             Err(cause) => {
@@ -172,36 +183,30 @@ impl Transcript {
         (self.end, self.torn) = (self.last, true);
         self.append(entry)
     }
+}
 
-    fn untear(&mut self) -> io::Result<()> {
-        if self.torn {
-            self.file.set_len(self.end)?;
-            self.torn = false;
-        }
-        Ok(())
+/// Gemini CLI deletes sessions without a message, whoever's they are and whether or not they run; so at the first
+/// message the file may be gone. One that somebody deletes later stays deleted.
+fn reappear(file: &mut File, path: &Path, has_message: &mut bool, entry: &Entry) -> io::Result<()> {
+    if *has_message || !matches!(entry, Entry::Message { .. }) {
+        return Ok(());
     }
-
-    /// Gemini CLI deletes sessions without a message, whoever's they are and whether or not they run; so at the first
-    /// message the file may be gone. One that somebody deletes later stays deleted.
-    fn reappear(&mut self, entry: &Entry) -> io::Result<()> {
-        if self.has_message || !matches!(entry, Entry::Message { .. }) {
-            return Ok(());
-        }
-        if !self.path.exists() {
-            let mut lines = Vec::new();
-            self.file.seek(SeekFrom::Start(0))?;
-            self.file.read_to_end(&mut lines)?;
-            self.file = appear(&self.path, &lines)?;
-        }
-        self.has_message = true;
-        Ok(())
+    if !path.exists() {
+        let mut lines = Vec::new();
+        file.seek(SeekFrom::Start(0))?;
+        file.read_to_end(&mut lines)?;
+        *file = create_held(path, &lines)?;
     }
+    *has_message = true;
+    Ok(())
 }
 
 impl Drop for Transcript {
     /// Closing the file would do, but for a process that is just being started: it has our files until it runs.
     fn drop(&mut self) {
-        let _ = self.file.unlock();
+        if let Some(file) = &self.file {
+            let _ = file.unlock();
+        }
     }
 }
 
@@ -215,8 +220,12 @@ pub fn copy(path: &Path, chats_dir: &Path) -> Result<String, TranscriptError> {
     let lines = fs::read(path).map_err(|cause| TranscriptError::Open { path: path.to_owned(), cause })?;
     let behind_header = lines.iter().position(|byte| *byte == b'\n').map_or(lines.len(), |at| at + 1);
     let mut copy = Transcript::create_in(chats_dir, &header)?;
-    let failed = |cause| TranscriptError::Append { path: copy.path.clone(), cause };
-    copy.file.write_all(&lines[behind_header..]).map_err(failed)?;
+    let written = copy.file.as_mut().map_or(Ok(()), |file| file.write_all(&lines[behind_header..]));
+    if let Err(cause) = written {
+        // Half a conversation is nobody's.
+        let _ = fs::remove_file(&copy.path);
+        return Err(TranscriptError::Append { path: copy.path.clone(), cause });
+    }
     Ok(id)
 }
 
@@ -228,50 +237,6 @@ fn file_name(header: &Header, namesake: u32) -> String {
     let id: String = header.session_id.chars().take(8).map(plain).collect();
     let number = if namesake > 1 { format!("-{namesake}") } else { String::new() };
     format!("session-{minute}-{id}{number}.jsonl")
-}
-
-/// Makes a file that appears with these lines in it, and is ours.
-fn appear(path: &Path, lines: &[u8]) -> io::Result<File> {
-    let unfinished = unfinished(path);
-    // Left by a process of the same number that was killed here.
-    let _ = fs::remove_file(&unfinished);
-    let mut file = options().create_new(true).open(&unfinished)?;
-    // Nobody else can hold a file that is not yet there, and some network disks know no locks.
-    let _ = file.try_lock();
-    let published = file.write_all(lines).and_then(|()| publish(&unfinished, path));
-    let _ = fs::remove_file(&unfinished);
-    published.map(|()| file)
-}
-
-/// A name that no other writer has, not even one in this process.
-fn unfinished(path: &Path) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    path.with_extension(format!("{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
-}
-
-/// Gives a file its name, unless another has it.
-fn publish(unfinished: &Path, path: &Path) -> io::Result<()> {
-    match fs::hard_link(unfinished, path) {
-        // Some disks know no links; there the name was free a moment ago, and that must do.
-        Err(error) if error.kind() != ErrorKind::AlreadyExists && !path.exists() => fs::rename(unfinished, path),
-        result => result,
-    }
-}
-
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-fn create_directory(directory: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
 }
 
 /// Two sessions that add to one history would make it nobody's.

@@ -1,10 +1,12 @@
 //! The log's file: private, bounded, and shared by every session that runs. A line is one write at the file's end, so
 //! lines of several processes never mix; a file that is full makes room for a new one.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+use hookwright_disk::{Found, add, open_own, own_directory};
 
 /// How large a file grows.
 const FULL: u64 = 5 << 20;
@@ -26,7 +28,7 @@ impl LogFile {
 
     fn open_bounded(path: &Path, full: u64) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
-            private_folder(folder)?;
+            own_directory(folder)?;
         }
         Ok(LogFile { path: path.to_owned(), full, file: Mutex::new(open(path)?) })
     }
@@ -43,7 +45,7 @@ impl LogFile {
         {
             *file = next;
         }
-        let _ = file.write_all(line.as_bytes());
+        let _ = add(&file, line.as_bytes());
     }
 
     /// A file with room. Whoever holds the lock moves the full one away; the others go on with it until then.
@@ -69,19 +71,7 @@ impl LogFile {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-fn private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    open_own(path, Found::Tightened)
 }
 
 #[cfg(test)]

@@ -39,37 +39,45 @@ enum Reader {
 
 /// A stream on its way out.
 pub(crate) struct Door<W: Write> {
+    name: &'static str,
     stream: W,
     reader: Reader,
     colour: Colour,
 }
 
 impl<W: Write + anstream::stream::RawStream> Door<W> {
-    pub(crate) fn new(stream: W) -> Self {
+    pub(crate) fn new(name: &'static str, stream: W) -> Self {
         let reader = if stream.is_terminal() { Reader::Terminal } else { Reader::Program };
         let colour = match anstream::AutoStream::choice(&stream) {
             anstream::ColorChoice::Never => Colour::Off,
             _ => Colour::On,
         };
-        Door { stream, reader, colour }
+        Door { name, stream, reader, colour }
+    }
+}
+
+impl<W: Write> Door<W> {
+    /// Where it was that nothing could be written.
+    fn named(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("cannot write to {}: {error}", self.name))
     }
 }
 
 impl<W: Write> Write for Door<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match (self.reader, std::str::from_utf8(bytes)) {
-            (Reader::Program, Err(_)) => self.stream.write_all(bytes)?,
-            (Reader::Program, Ok(text)) => self.stream.write_all(styled(text, self.colour).as_bytes())?,
+        let written = match (self.reader, std::str::from_utf8(bytes)) {
+            (Reader::Program, Err(_)) => self.stream.write_all(bytes),
+            (Reader::Program, Ok(text)) => self.stream.write_all(styled(text, self.colour).as_bytes()),
             (Reader::Terminal, text) => {
                 let text = safe(&text.map_or_else(|_| String::from_utf8_lossy(bytes), Into::into));
-                self.stream.write_all(styled(&text, self.colour).as_bytes())?;
+                self.stream.write_all(styled(&text, self.colour).as_bytes())
             }
-        }
-        Ok(bytes.len())
+        };
+        written.map(|()| bytes.len()).map_err(|error| self.named(&error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
+        self.stream.flush().map_err(|error| self.named(&error))
     }
 }
 
@@ -103,7 +111,7 @@ mod tests {
     use anstyle::AnsiColor;
 
     fn through(reader: Reader, colour: Colour, text: &str) -> String {
-        let mut door = Door { stream: Vec::new(), reader, colour };
+        let mut door = Door { name: "x", stream: Vec::new(), reader, colour };
         write!(door, "{text}").unwrap();
         String::from_utf8(door.stream).unwrap()
     }
@@ -123,7 +131,7 @@ mod tests {
         let text = "a\x1b[31mb\x1b]52;c;x\x07\r\u{9b}";
         assert_eq!(through(Reader::Program, Colour::Off, text), text);
         assert_eq!(through(Reader::Program, Colour::Off, &paint(AnsiColor::Green.on_default(), text)), text);
-        let mut door = Door { stream: Vec::new(), reader: Reader::Program, colour: Colour::Off };
+        let mut door = Door { name: "x", stream: Vec::new(), reader: Reader::Program, colour: Colour::Off };
         door.write_all(b"\xff\x1b[").unwrap();
         assert_eq!(door.stream, b"\xff\x1b[");
     }

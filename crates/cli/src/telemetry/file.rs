@@ -3,11 +3,12 @@
 //! Gemini CLI spreads its objects over many lines and its readers split at `}`, newline, `{`. One object a line is read by
 //! those, by everything that reads line by line, and by `jq`; and a record is whole or missing, never half.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use hookwright_disk::{Found, add, open_own, own_directory};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
@@ -38,15 +39,11 @@ impl Outfile {
     /// Opens a file for appending. A new one is for its owner's eyes only: it quotes prompts and files.
     pub(crate) fn open(path: &Path, session_id: &str) -> io::Result<Self> {
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
+            own_directory(parent)?;
         }
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         Ok(Outfile {
             path: path.to_owned(),
-            file: options.open(path)?,
+            file: open_own(path, Found::Kept)?,
             session_id: session_id.to_owned(),
             line: Vec::new(),
             totals: Totals::default(),
@@ -66,7 +63,7 @@ impl Outfile {
             attributes: Attributes([common, &own, &record.fields]),
             body: &record.body,
         };
-        write(&mut self.file, &mut self.line, &mut self.failure, &line);
+        write(&self.file, &mut self.line, &mut self.failure, &line);
     }
 
     /// Counts.
@@ -88,7 +85,7 @@ impl Outfile {
                 metrics: self.totals.to_json(common, now),
             }],
         };
-        write(&mut self.file, &mut self.line, &mut self.failure, &line);
+        write(&self.file, &mut self.line, &mut self.failure, &line);
         self.metrics_written = now;
     }
 
@@ -99,14 +96,14 @@ impl Outfile {
 }
 
 /// Appends one object in one write, so that sessions can share a file.
-fn write(file: &mut File, line: &mut Vec<u8>, failure: &mut Option<io::Error>, object: &impl Serialize) {
+fn write(file: &File, line: &mut Vec<u8>, failure: &mut Option<io::Error>, object: &impl Serialize) {
     if failure.is_some() {
         return;
     }
     line.clear();
     let written = serde_json::to_writer(&mut *line, object).map_err(io::Error::from);
     line.push(b'\n');
-    *failure = written.and_then(|()| file.write_all(line)).err();
+    *failure = written.and_then(|()| add(file, line)).err();
     line.shrink_to(KEPT_CAPACITY);
 }
 

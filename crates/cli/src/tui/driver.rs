@@ -132,7 +132,9 @@ impl<'a> Driver<'a> {
             self.app.tell(WARN, format!("! {problem}"));
         }
         if let Some(prompt) = super::first_prompt(self.args) {
-            self.app.history.add(&prompt);
+            if let Some(trouble) = self.app.history.add(&prompt) {
+                self.app.tell(WARN, trouble);
+            }
             self.session.order(Order::Prompt(prompt));
         }
     }
@@ -334,8 +336,13 @@ impl<'a> Driver<'a> {
     fn edit(&mut self) -> anyhow::Result<()> {
         let var = |name: &str| self.world.var(name).filter(|value| !value.trim().is_empty());
         let editor = var("VISUAL").or_else(|| var("EDITOR")).unwrap_or("vi").to_owned();
-        let file = tempfile::Builder::new().prefix("prompt-").suffix(".md").tempfile()?;
-        std::fs::write(file.path(), self.app.composer.text())?;
+        let file = match prompt_file(self.app.composer.text()) {
+            Ok(file) => file,
+            Err(error) => {
+                self.app.tell(BAD, format!("there can be no file to edit: {error}"));
+                return Ok(());
+            }
+        };
         self.screen.finish()?;
         let (guard, path) = (&self.guard, file.path());
         let run = || {
@@ -344,7 +351,10 @@ impl<'a> Driver<'a> {
         };
         let status = self.input.lend(|| guard.lend(run))?;
         match status {
-            Ok(status) if status.success() => self.app.composer.set(std::fs::read_to_string(file.path())?.trim_end()),
+            Ok(status) if status.success() => match std::fs::read_to_string(file.path()) {
+                Ok(text) => self.app.composer.set(text.trim_end()),
+                Err(error) => self.app.tell(BAD, format!("what {editor} left can't be read: {error}")),
+            },
             Ok(_) => self.app.tell(WARN, format!("{editor} ended with an error; the text is as it was")),
             Err(error) => self.app.tell(BAD, format!("can't start {editor}: {error}")),
         }
@@ -388,4 +398,12 @@ fn status(view: &SessionView) -> Status {
     status.set_model(view.model.clone());
     status.set_hooks(view);
     status
+}
+
+/// The prompt in a file of its own, for an editor.
+fn prompt_file(text: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    let file = tempfile::Builder::new().prefix("prompt-").suffix(".md").tempfile()?;
+    hookwright_disk::tighten(file.as_file())?;
+    std::fs::write(file.path(), text)?;
+    Ok(file)
 }

@@ -1,8 +1,9 @@
 //! The prompts of this and earlier sessions: stepped through, searched, and kept in a file of the user's own.
 
 use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use hookwright_disk::{Found, Lasting, add, open_own, overwrite, own_directory};
 
 /// How many prompts are kept.
 const MOST: usize = 1000;
@@ -14,6 +15,8 @@ pub(crate) struct History {
     prompts: Vec<String>,
     /// Which one is shown, and what was being written before.
     at: Option<(usize, String)>,
+    /// Whether it was said that prompts are not kept.
+    said: bool,
 }
 
 impl History {
@@ -25,32 +28,31 @@ impl History {
             prompts.drain(..prompts.len() - MOST);
             let kept: String = prompts.iter().map(|prompt| format!("{}\n", serde_json::json!(prompt))).collect();
             // Only a matter of size; the next start tries again.
-            let _ = fs::write(&file, kept);
+            let _ = overwrite(&file, kept.as_bytes(), Lasting::No);
         }
-        History { file: Some(file), prompts, at: None }
+        History { file: Some(file), prompts, at: None, said: false }
     }
 
-    /// Adds a prompt, unless it repeats the last one.
-    pub(crate) fn add(&mut self, prompt: &str) {
+    /// Adds a prompt, unless it repeats the last one. What to say if it can't be kept; once, for it ends nothing.
+    #[must_use]
+    pub(crate) fn add(&mut self, prompt: &str) -> Option<String> {
         self.at = None;
         if prompt.trim().is_empty() || self.prompts.last().is_some_and(|last| last == prompt) {
-            return;
+            return None;
         }
         self.prompts.push(prompt.to_owned());
-        // A history that cannot be written is no reason to bother anybody.
-        let _ = self.append(prompt);
+        let error = self.append(prompt).err().filter(|_| !self.said)?;
+        self.said = true;
+        let file = self.file.as_deref().unwrap_or(Path::new("")).display();
+        Some(format!("your prompts are not kept for the next session: {file} can't be written: {error}"))
     }
 
     fn append(&self, prompt: &str) -> std::io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder)?;
+            own_directory(folder)?;
         }
-        let mut options = fs::OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(file)?.write_all(format!("{}\n", serde_json::json!(prompt)).as_bytes())
+        add(&open_own(file, Found::Tightened)?, format!("{}\n", serde_json::json!(prompt)).as_bytes())
     }
 
     /// The prompt before the one that is shown; `now` comes back at the other end.
@@ -89,12 +91,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_history_that_cannot_be_kept_says_so_once() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("f"), "").unwrap();
+        let mut history = History::open(folder.path().join("f/history"));
+        assert!(history.add("one").unwrap().contains("f/history can't be written"));
+        assert_eq!(history.add("two"), None);
+        assert_eq!(history.older("").as_deref(), Some("two"));
+    }
+
+    #[test]
     fn steps_back_and_forth_and_keeps_the_draft() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("deep/history");
         let mut history = History::open(file.clone());
         for prompt in ["one", "two\nlines", "two\nlines", " "] {
-            history.add(prompt);
+            assert_eq!(history.add(prompt), None);
         }
         let mut history = History::open(file);
         assert_eq!(history.older("draft").as_deref(), Some("two\nlines"));

@@ -9,6 +9,7 @@ use super::app::{App, Effect, Search};
 use super::complete::Completion;
 use super::composer::{Composer, Motion};
 use super::dialog::Reaction;
+use super::text::WARN;
 
 impl App {
     /// A key was pressed.
@@ -93,7 +94,9 @@ impl App {
             return Vec::new();
         }
         let text = self.composer.take();
-        self.history.add(&text);
+        if let Some(trouble) = self.history.add(&text) {
+            self.tell(WARN, trouble);
+        }
         if text.trim().is_empty() { Vec::new() } else { vec![Effect::Submit(text)] }
     }
 

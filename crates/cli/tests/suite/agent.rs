@@ -10,6 +10,8 @@ mod before_model;
 mod before_tool;
 mod configuration;
 mod demo;
+#[cfg(unix)]
+mod disk;
 mod door;
 mod formats;
 mod guards;
@@ -20,6 +22,8 @@ mod order;
 mod protected;
 #[cfg(unix)]
 mod resources;
+#[cfg(unix)]
+mod secrets;
 mod sessions;
 mod signals;
 mod tampering;

@@ -93,15 +93,26 @@ fn as_count(limit: Option<u64>) -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
+/// The owner of `/proc/PID` is no help: it is the administrator where a program keeps others out of its memory, as this one
+/// does.
 #[cfg(target_os = "linux")]
 fn count_processes() -> usize {
-    use std::os::unix::fs::MetadataExt;
     let user = rustix::process::getuid().as_raw();
-    let own = std::fs::read_dir("/proc").into_iter().flatten().flatten().filter(|entry| {
-        let number = entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit);
-        number && entry.metadata().is_ok_and(|of| of.uid() == user)
-    });
-    own.map(|entry| std::fs::read_dir(entry.path().join("task")).map_or(1, Iterator::count)).sum()
+    let is_number =
+        |entry: &std::fs::DirEntry| entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit);
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten().filter(is_number);
+    let statuses = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok());
+    statuses.map(|status| threads_of(&status, user)).sum()
+}
+
+/// How many threads a process has, if it is this user's.
+#[cfg(target_os = "linux")]
+fn threads_of(status: &str, user: u32) -> usize {
+    let first_of = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.split_whitespace().next()?.parse::<u32>().ok())
+    };
+    if first_of("Uid:") == Some(user) { first_of("Threads:").map_or(1, |threads| threads as usize) } else { 0 }
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -114,6 +125,14 @@ fn count_processes() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn threads_are_counted_by_the_user_who_has_them() {
+        let status = "Name:\tUid: 7\nUid:\t1000\t1001\t0\t0\nThreads:\t12\n";
+        assert_eq!((threads_of(status, 1000), threads_of(status, 1001), threads_of("", 0)), (12, 0, 0));
+        assert!(count_processes() > 0);
+    }
 
     #[test]
     fn kills_are_counted() {

@@ -9,6 +9,7 @@ mod launch;
 mod leader;
 pub(crate) mod limits;
 mod members;
+pub(crate) mod oneself;
 mod process;
 mod stream;
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]

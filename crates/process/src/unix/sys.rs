@@ -154,6 +154,31 @@ impl Drop for Attributes {
     }
 }
 
+/// Lets a signal do nothing, unless it is ignored already. Programs that are started have it as it was: a handler, unlike a
+/// signal that is ignored, is not handed on.
+pub(super) fn make_harmless(signal: c_int) -> io::Result<()> {
+    extern "C" fn nothing(_: c_int) {}
+    let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action, the call only writes the old one; all zeroes is a value of this struct too.
+    let before = unsafe {
+        if libc::sigaction(signal, ptr::null(), before.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        before.assume_init()
+    };
+    if before.sa_sigaction == libc::SIG_IGN {
+        return Ok(());
+    }
+    // SAFETY: all zeroes is an empty set of signals and no flags; the handler does nothing at all, so it may run at any time.
+    let code = unsafe {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        action.sa_sigaction = nothing as extern "C" fn(c_int) as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(signal, &action, ptr::null_mut())
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// These calls return the error instead of setting `errno`.
 fn check(code: c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }

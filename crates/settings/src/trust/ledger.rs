@@ -5,9 +5,11 @@
 //! agent is at work. What is left when it ends well is only what waits for the user.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use hookwright_disk::{Found, Lasting, open_own, own_directory};
 use serde::{Deserialize, Serialize};
 
 use super::guards::{GuardFile, GuardKind};
@@ -53,6 +55,10 @@ struct Sheet {
     hooks: Vec<LedgerHook>,
 }
 
+/// How often, and after what time, a lock is tried again that another session may have for a moment, to look.
+const LOOKS: u32 = 50;
+const LOOK: Duration = Duration::from_millis(2);
+
 /// A session's own part of the ledger.
 #[derive(Debug)]
 pub struct Ledger {
@@ -64,13 +70,6 @@ pub struct Ledger {
     alive: Option<File>,
     /// The sheet as it was last written.
     written: String,
-}
-
-/// Whether what is written must be on the disk before anything goes on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Haste {
-    Quick,
-    Lasting,
 }
 
 impl Ledger {
@@ -88,7 +87,7 @@ impl Ledger {
     /// If it cannot be written, or another session's part cannot be read: nobody knows then what its agent left.
     pub fn open(&mut self) -> io::Result<()> {
         let folder = self.folder();
-        make_private(folder)?;
+        own_directory(folder)?;
         for sheet in fs::read_dir(folder)?.flatten().map(|entry| entry.path()).filter(|path| is_sheet(path)) {
             if read(&sheet).is_none() && sheet.symlink_metadata().is_ok() {
                 let text = format!("{} can't be read as what a session wrote", sheet.display());
@@ -105,7 +104,7 @@ impl Ledger {
     fn take_lock(&mut self) -> io::Result<()> {
         // A second lock on the same file would wait for the first.
         self.alive = None;
-        self.alive = Some(open_private(&self.lock)?).filter(|file| file.try_lock_shared().is_ok());
+        self.alive = Some(open_own(&self.lock, Found::Tightened)?).filter(|file| file.try_lock_shared().is_ok());
         Ok(())
     }
 
@@ -128,7 +127,7 @@ impl Ledger {
     /// # Errors
     /// If it cannot be written.
     pub fn begin(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
-        self.put(files, Haste::Quick)
+        self.put(files, Lasting::No)
     }
 
     /// Writes what the agent has changed, so that it lasts.
@@ -136,7 +135,7 @@ impl Ledger {
     /// # Errors
     /// If it cannot be written.
     pub fn write(&mut self, files: Vec<LedgerEntry>) -> io::Result<()> {
-        self.put(files, Haste::Lasting)
+        self.put(files, Lasting::Yes)
     }
 
     /// Whether it is on disk as it was last written.
@@ -153,21 +152,14 @@ impl Ledger {
         self.write(files)
     }
 
-    fn put(&mut self, files: Vec<LedgerEntry>, haste: Haste) -> io::Result<()> {
+    fn put(&mut self, files: Vec<LedgerEntry>, lasting: Lasting) -> io::Result<()> {
         self.written = serde_json::to_string(&self.sheet(files))?;
-        self.store(haste).or_else(|_| self.mend().and_then(|()| self.store(haste)))
+        self.store(lasting).or_else(|_| self.mend().and_then(|()| self.store(lasting)))
     }
 
     /// Waits for no lock, asks no mode and follows no link: all of these the agent could have left there.
-    fn store(&self, haste: Haste) -> io::Result<()> {
-        let temporary = self.sheet.with_extension("new");
-        let _ = fs::remove_file(&temporary);
-        let mut file = open_private(&temporary)?;
-        file.write_all(self.written.as_bytes())?;
-        if haste == Haste::Lasting {
-            file.sync_all()?;
-        }
-        fs::rename(&temporary, &self.sheet)
+    fn store(&self, lasting: Lasting) -> io::Result<()> {
+        hookwright_disk::overwrite(&self.sheet, self.written.as_bytes(), lasting)
     }
 
     /// Makes the folder anew where something else stands in its place, or it lets nobody in.
@@ -182,8 +174,8 @@ impl Ledger {
                 _ => {}
             }
         }
-        make_private(&folder)?;
-        for own in [&self.sheet, &self.sheet.with_extension("new"), &self.lock] {
+        own_directory(&folder)?;
+        for own in [&self.sheet, &self.lock] {
             if own.symlink_metadata().is_ok_and(|found| found.is_dir()) {
                 fs::remove_dir_all(own)?;
             }
@@ -197,11 +189,19 @@ impl Ledger {
         Some(sheet.files.into_iter().filter(|entry| entry.changed).map(|entry| entry.path).collect())
     }
 
-    /// Whether the agent is at work, for other sessions.
-    pub fn set_busy(&self, busy: bool) {
-        if let Some(file) = &self.alive {
-            let _ = if busy { file.lock() } else { file.lock_shared() };
+    /// Whether the agent is at work, for other sessions. Whoever holds the lock for longer than it takes to look is no
+    /// session: the file is made anew, and they hold nothing.
+    pub fn set_busy(&mut self, busy: bool) {
+        let take = |file: &File| if busy { file.try_lock().is_ok() } else { file.try_lock_shared().is_ok() };
+        let Some(file) = &self.alive else { return };
+        for _ in 0..LOOKS {
+            if take(file) {
+                return;
+            }
+            std::thread::sleep(LOOK);
         }
+        let _ = fs::remove_file(&self.lock);
+        self.alive = open_own(&self.lock, Found::Tightened).ok().filter(take);
     }
 
     /// Whether another session's agent has changed this file, or may have, being at work in the same project.
@@ -373,17 +373,6 @@ fn state(sheet: &Path) -> State {
     if file.try_lock_shared().is_ok() { State::Idle } else { State::Busy }
 }
 
-fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt;
-        builder.mode(0o700);
-    }
-    builder.create(folder)
-}
-
 /// A folder that its owner may read and write.
 fn let_owner_in(folder: &Path) {
     #[cfg(unix)]
@@ -398,13 +387,25 @@ fn let_owner_in(folder: &Path) {
     let _ = folder;
 }
 
-fn open_private(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.create(true).truncate(true).write(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::World;
+
+    /// An agent's command could take the lock and never let it go.
+    #[test]
+    fn whoever_holds_the_lock_of_a_session_holds_up_nobody() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::new(&World { home: Some(home.path().to_owned()), cwd: "/".into(), ..World::default() });
+        let mut ledger = Ledger::new(&paths, Path::new("/project"), "s");
+        ledger.open().unwrap();
+        ledger.begin(Vec::new()).unwrap();
+        assert!(state(&ledger.sheet) == State::Idle);
+        for busy in [true, false, true] {
+            let other = File::open(&ledger.lock).unwrap();
+            let _ = if busy { other.try_lock_shared() } else { other.try_lock() };
+            ledger.set_busy(busy);
+            assert!(state(&ledger.sheet) == if busy { State::Busy } else { State::Idle });
+        }
     }
-    options.open(path)
 }

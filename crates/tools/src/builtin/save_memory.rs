@@ -56,7 +56,7 @@ impl Builtin for SaveMemory {
         blocking(ctx, move |ctx| {
             let (edit, fact) = plan(&args.fact, ctx)?;
             if edit.before.as_ref() != Some(&edit.after) {
-                disk::write_atomically(&edit.path, &edit.encoding.encode(&edit.after))?;
+                disk::write_privately(&edit.path, &edit.encoding.encode(&edit.after))?;
             }
             let note = if fact.contains("\\@") { " (written \\@, so that it imports no file)" } else { "" };
             let said = format!("Okay, I've remembered that: \"{fact}\"{note}");

@@ -1,6 +1,8 @@
 //! What is kept in mind of everything that guards are made of, and on record for other sessions. Who looks, and when, is
 //! `guards.rs`.
 
+use std::io;
+
 use super::*;
 
 impl State {
@@ -102,19 +104,23 @@ impl State {
         }
     }
 
-    /// Writes the ledger.
+    /// Writes the ledger; what goes wrong is told.
     pub(super) fn keep(&mut self) {
-        let Some(ledger) = &mut self.ledger else { return };
+        if let Err((path, error)) = self.write() {
+            self.unwritten(&path, &error.to_string());
+        }
+    }
+
+    /// Writes the ledger; where it could not, and why.
+    pub(super) fn write(&mut self) -> Result<(), (PathBuf, io::Error)> {
+        let Some(ledger) = &mut self.ledger else { return Ok(()) };
         let entries: Vec<_> = self.files.iter().map(Watched::entry).collect();
         // Only what waits for the user is worth the time that a disk takes.
         let written = match entries.iter().any(|entry| entry.changed) {
             true => ledger.write(entries),
             false => ledger.begin(entries),
         };
-        if let Err(error) = written {
-            let path = ledger.path().to_owned();
-            self.unwritten(&path, &error.to_string());
-        }
+        written.map_err(|error| (ledger.path().to_owned(), error))
     }
 
     /// Puts right what the agent made of the ledger and of the record of guards.
@@ -158,7 +164,7 @@ impl State {
 
     pub(super) fn tell_busy(&mut self) {
         let busy = self.calls > 0 || self.left_running;
-        if let Some(ledger) = self.ledger.as_ref().filter(|_| busy != self.busy) {
+        if let Some(ledger) = self.ledger.as_mut().filter(|_| busy != self.busy) {
             ledger.set_busy(busy);
             self.busy = busy;
         }

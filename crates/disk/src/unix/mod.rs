@@ -2,17 +2,24 @@
 //!
 //! A path whose links have been followed already has none left; one that turns up later was put there, and is refused.
 
-use std::ffi::OsStr;
-use std::fs::{File, Metadata};
-use std::io::{self, ErrorKind, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::{Component, Path};
-use std::sync::atomic::{AtomicU64, Ordering};
+mod draft;
+mod journal;
+mod own;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, linkat, mkdirat, openat, renameat, statat, unlinkat};
+use std::ffi::OsStr;
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, chmodat, mkdirat, openat, statat};
 use rustix::io::Errno;
 
-use crate::{Links, Privacy, ReadError, must_be_file};
+use crate::{Lasting, Links, Privacy, ReadError, must_be_file};
+use draft::Draft;
+pub(crate) use journal::{keep_journal, sweep};
+pub(crate) use own::{open_own, own_directory, tighten};
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -24,10 +31,10 @@ struct Place<'p> {
 
 impl<'p> Place<'p> {
     /// Where a file is or will be; missing directories are made.
-    fn make(path: &'p Path, links: Links) -> io::Result<Self> {
+    fn make(path: &'p Path, links: Links, privacy: Privacy) -> io::Result<Self> {
         let (parent, name) = split(path)?;
         let directory = match open_directory(parent, links) {
-            Err(Errno::NOENT) => make_directories(parent, links)?,
+            Err(Errno::NOENT) => make_directories(parent, links, privacy)?,
             opened => opened?,
         };
         Ok(Place { directory, name })
@@ -46,24 +53,43 @@ impl<'p> Place<'p> {
     }
 
     /// Puts new content there, in place of what there is.
-    fn put(&self, bytes: &[u8], privacy: Privacy, like: Option<&Metadata>) -> io::Result<()> {
-        let mode = Mode::from_raw_mode(if privacy == Privacy::Private { 0o600 } else { 0o666 });
-        let draft = Draft::new(self.directory.as_fd(), mode)?;
-        (&draft.file).write_all(bytes)?;
-        if let Some(like) = like {
-            keep_owner(&draft.file, like);
-            draft.file.set_permissions(like.permissions())?;
+    fn put(&self, bytes: &[u8], privacy: Privacy, like: Option<&Metadata>, lasting: Lasting) -> io::Result<()> {
+        let draft = self.draft(bytes, privacy, like)?;
+        if lasting == Lasting::Yes {
+            draft.file().sync_all()?;
         }
-        draft.file.sync_all()?;
-        draft.put(self.name)?;
-        // The rename itself must reach the disk too; where directories cannot be synced, it will in time.
-        let _ = rustix::fs::fsync(&self.directory);
+        draft.replace(self.name)?;
+        if lasting == Lasting::Yes {
+            // The rename itself must reach the disk too; where directories cannot be synced, it will in time.
+            let _ = rustix::fs::fsync(&self.directory);
+        }
         Ok(())
+    }
+
+    fn draft(&self, bytes: &[u8], privacy: Privacy, like: Option<&Metadata>) -> io::Result<Draft<'_>> {
+        let draft = Draft::new(self.directory.as_fd(), mode_of(privacy))?;
+        draft.file().write_all(bytes)?;
+        if let Some(like) = like {
+            keep_owner(draft.file(), like);
+        }
+        match (privacy, like) {
+            // The mask may have taken away what the owner needs, and what was there may have let others in.
+            (Privacy::Private, _) | (Privacy::PrivateIfNew, None) => {
+                draft.file().set_permissions(Permissions::from_mode(0o600))?;
+            }
+            (_, Some(like)) => draft.file().set_permissions(like.permissions())?,
+            (Privacy::Shared, None) => {}
+        }
+        Ok(draft)
     }
 }
 
+fn mode_of(privacy: Privacy) -> Mode {
+    Mode::from_raw_mode(if privacy == Privacy::Shared { 0o666 } else { 0o600 })
+}
+
 pub(crate) fn replace(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
-    let place = Place::make(path, links)?;
+    let place = Place::make(path, links, privacy)?;
     let existing = match place.look() {
         Ok(FileType::Directory) => return Err(ErrorKind::IsADirectory.into()),
         // Renaming over a file asks nobody whether it may be written; opening it does.
@@ -73,7 +99,21 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], privacy: Privacy, links: Links)
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    place.put(bytes, privacy, existing.as_ref())
+    place.put(bytes, privacy, existing.as_ref(), Lasting::Yes)
+}
+
+pub(crate) fn overwrite(path: &Path, bytes: &[u8], lasting: Lasting) -> io::Result<()> {
+    Place::make(path, Links::Follow, Privacy::Private)?.put(bytes, Privacy::Private, None, lasting)
+}
+
+pub(crate) fn create_held(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    let place = Place::make(path, Links::Follow, Privacy::Private)?;
+    let draft = place.draft(bytes, Privacy::Private, None)?;
+    // Nobody else can hold a file that is not yet there, and some network disks know no locks.
+    let _ = draft.file().try_lock();
+    let file = draft.appear(place.name)?;
+    rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file)
 }
 
 /// Opens a regular file whose path has no links.
@@ -124,12 +164,15 @@ fn open_directory(path: &Path, links: Links) -> Result<OwnedFd, Errno> {
 }
 
 /// Makes what is missing of a path, one directory after another, each in the one before it.
-fn make_directories(path: &Path, links: Links) -> io::Result<OwnedFd> {
+fn make_directories(path: &Path, links: Links, privacy: Privacy) -> io::Result<OwnedFd> {
     let follow = if links == Links::Refuse { OFlags::NOFOLLOW } else { OFlags::empty() };
+    let mode = Mode::from_raw_mode(if privacy == Privacy::Shared { 0o777 } else { 0o700 });
     Ok(walk(path, |directory, name| match openat(directory, name, DIRECTORY | follow, Mode::empty()) {
         Err(Errno::NOENT) => {
-            match mkdirat(directory, name, Mode::from_raw_mode(0o777)) {
-                // Somebody else was quicker.
+            match mkdirat(directory, name, mode) {
+                // Whatever the mask says, its owner needs it.
+                Ok(()) if privacy != Privacy::Shared => chmodat(directory, name, mode, AtFlags::empty())?,
+                // Somebody else may have been quicker.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error),
             }
@@ -153,75 +196,6 @@ fn walk(path: &Path, step: impl Fn(BorrowedFd<'_>, &OsStr) -> Result<OwnedFd, Er
     Ok(directory)
 }
 
-/// New content that is not in its place yet: without a name where the system can do that (Linux), so that a program that is
-/// killed leaves nothing behind, else under a temporary one.
-struct Draft<'d> {
-    directory: BorrowedFd<'d>,
-    file: File,
-    name: Option<String>,
-}
-
-impl<'d> Draft<'d> {
-    fn new(directory: BorrowedFd<'d>, mode: Mode) -> io::Result<Self> {
-        #[cfg(target_os = "linux")]
-        if let Ok(file) = openat(directory, ".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
-            let file = File::from(file);
-            // A name is given to it through /proc, which is not everywhere.
-            if rustix::fs::access(by_descriptor(&file).as_str(), rustix::fs::Access::EXISTS).is_ok() {
-                return Ok(Draft { directory, file, name: None });
-            }
-        }
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let (file, name) = under_a_new_name(|name| openat(directory, name, flags, mode))?;
-        Ok(Draft { directory, file: file.into(), name: Some(name) })
-    }
-
-    fn put(mut self, place: &OsStr) -> io::Result<()> {
-        if self.name.is_none() {
-            let link = |name: &OsStr| {
-                linkat(CWD, by_descriptor(&self.file).as_str(), self.directory, name, AtFlags::SYMLINK_FOLLOW)
-            };
-            match link(place) {
-                // A link takes nobody's place; a rename does, and needs a name for that moment.
-                Err(Errno::EXIST) => self.name = Some(under_a_new_name(|name| link(OsStr::new(name)))?.1),
-                linked => return Ok(linked?),
-            }
-        }
-        if let Some(name) = &self.name {
-            renameat(self.directory, name.as_str(), self.directory, place)?;
-        }
-        self.name = None;
-        Ok(())
-    }
-}
-
-impl Drop for Draft<'_> {
-    fn drop(&mut self) {
-        if let Some(name) = &self.name {
-            let _ = unlinkat(self.directory, name.as_str(), AtFlags::empty());
-        }
-    }
-}
-
-fn by_descriptor(file: &File) -> String {
-    format!("/proc/self/fd/{}", file.as_raw_fd())
-}
-
-/// Tries names until one is nobody's.
-fn under_a_new_name<T>(try_name: impl Fn(&str) -> Result<T, Errno>) -> io::Result<(T, String)> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.subsec_nanos());
-    loop {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".hookwright-{}-{now:x}-{count}.tmp", std::process::id());
-        match try_name(&name) {
-            Ok(made) => return Ok((made, name)),
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
 /// An administrator who edits a user's file leaves it the user's. Nobody else may give files away, nor needs to.
 fn keep_owner(file: &File, existing: &Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};
@@ -233,32 +207,6 @@ fn keep_owner(file: &File, existing: &Metadata) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Half a draft is no file in anybody's project.
-    #[test]
-    fn a_draft_leaves_nothing_behind() {
-        let folder = tempfile::tempdir().unwrap();
-        let count = || std::fs::read_dir(folder.path()).unwrap().count();
-        let directory = open_directory(folder.path(), Links::Refuse).unwrap();
-        let mode = Mode::from_raw_mode(0o600);
-        let draft = Draft::new(directory.as_fd(), mode).unwrap();
-        assert_eq!(count(), usize::from(draft.name.is_some()));
-        drop(draft);
-        assert_eq!(count(), 0);
-        std::fs::write(folder.path().join("f"), "old").unwrap();
-        for name in ["f", "new"] {
-            let draft = Draft::new(directory.as_fd(), mode).unwrap();
-            (&draft.file).write_all(b"x").unwrap();
-            draft.put(OsStr::new(name)).unwrap();
-            assert_eq!(std::fs::read(folder.path().join(name)).unwrap(), b"x");
-        }
-        assert_eq!(count(), 2);
-        // Where there are no files without names.
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR;
-        let (file, name) = under_a_new_name(|name| openat(&directory, name, flags, mode)).unwrap();
-        Draft { directory: directory.as_fd(), file: file.into(), name: Some(name) }.put(OsStr::new("new")).unwrap();
-        assert_eq!((count(), std::fs::read(folder.path().join("new")).unwrap().len()), (2, 0));
-    }
 
     #[test]
     fn going_down_step_by_step_refuses_links_like_the_system_does() {

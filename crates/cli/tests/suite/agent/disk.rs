@@ -1,0 +1,315 @@
+//! Disks on bad days: full, read-only, missing, held by others. What was there stays whole, what went wrong is said, and the
+//! session goes on where it can.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use hookwright_testkit::{finish, skipped, wait_until};
+
+use super::*;
+
+/// Nothing may grow: what a full disk is to whoever writes.
+const FULL: &str = "ulimit -f 0";
+
+const GUARD: (&str, &str, &str) = ("BeforeTool", "*", "exit 0");
+
+/// A long text that does not repeat itself.
+fn long() -> String {
+    (0..50_000).map(|at| format!("{at} ")).collect::<String>().trim_end().to_owned()
+}
+
+fn limited(sandbox: &Sandbox, limits: &str, args: &[&str]) -> Run {
+    finish(sandbox.limited(limits, args).spawn().unwrap())
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+/// Runs the program with a directory that can't be written. Modes do not hold for root, who has a mount for it; nothing where
+/// that can't be done, which is said.
+fn with_read_only(test: &str, sandbox: &Sandbox, directory: &Path, args: &[&str]) -> Option<Run> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |mode: u32| fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
+    if !is_root() {
+        mode(0o555);
+        let run = sandbox.run(args);
+        mode(0o755);
+        return Some(run);
+    }
+    let mount = format!("mount --bind '{0}' '{0}' && mount -o remount,ro,bind '{0}' && cd .", directory.display());
+    let inside = |script: &str, more: &[&str]| {
+        let free = sandbox.command(more);
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", script]).arg(free.get_program()).args(free.get_args());
+        command.current_dir(sandbox.project()).env_clear();
+        command.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = command.output().ok()?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Some(Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
+    };
+    if inside(&mount, &[]).is_none_or(|run| run.code != Some(0)) {
+        skipped(test, "nothing can be mounted here");
+        return None;
+    }
+    // The working directory is looked up again: it may be what was mounted.
+    inside(&format!("{mount} && cd '{}' && exec \"$0\" \"$@\"", sandbox.project().display()), args)
+}
+
+#[test]
+fn a_full_disk_is_said_and_settings_and_trust_stay_as_they_were() {
+    let sandbox = project(&[GUARD]);
+    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    let record = sandbox.home().join(".gemini/trusted_hooks.json");
+    sandbox.write(".gemini/hooks/hook1.sh", "#!/bin/sh\nexit 1\n");
+    let settings = sandbox.project().join(".gemini/settings.json");
+    for (args, file) in [
+        (&["hooks", "disable", "hook1"][..], &settings),
+        (&["hooks", "trust", "--all"], &record),
+        (&["hooks", "new", "other", "--event", "AfterTool"], &settings),
+    ] {
+        let before = fs::read(file).unwrap();
+        let run = limited(&sandbox, FULL, args).exits(1);
+        has(&run.stderr, "File too large");
+        assert_eq!(fs::read(file).unwrap(), before, "{args:?}");
+    }
+    let run = limited(&sandbox, FULL, &["hooks", "disable", "hook1"]);
+    has(&run.stderr, "the old file is intact\nhint: free some space and try again");
+    assert_eq!(drafts(&sandbox), Vec::<String>::new());
+}
+
+#[test]
+fn without_hooks_a_session_goes_on_where_nothing_can_be_kept() {
+    const TEST: &str = "without_hooks_a_session_goes_on_where_nothing_can_be_kept";
+    let sandbox = crate::sandbox();
+    let file = sandbox.replay(&Replay::new().says("done"));
+    let args = ["-p", "go", "--fake-responses", file.as_str()];
+    let full = limited(&sandbox, FULL, &args);
+    let read_only = with_read_only(TEST, &sandbox, &sandbox.home(), &args);
+    fs::remove_dir_all(sandbox.home()).unwrap();
+    fs::write(sandbox.home(), "").unwrap();
+    let no_directory = sandbox.run(&args);
+    for run in [Some(full), read_only, Some(no_directory)].into_iter().flatten() {
+        let run = run.exits(0);
+        assert_eq!(run.stdout.trim(), "done", "{run:#?}");
+        has(&run.stderr, "this conversation is not kept: cannot create the transcript");
+    }
+    // One that is missing is made.
+    fs::remove_file(sandbox.home()).unwrap();
+    let run = sandbox.run(&args).exits(0);
+    lacks(&run.stderr, "not kept");
+    has(&transcript(&sandbox), "done");
+}
+
+/// What agents change of the guards could not be kept.
+#[test]
+fn with_hooks_no_session_starts_where_nothing_can_be_kept() {
+    const TEST: &str = "with_hooks_no_session_starts_where_nothing_can_be_kept";
+    let sandbox = crate::sandbox();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}));
+    let file = sandbox.replay(&Replay::new().says("done"));
+    let args = ["-p", "go", "--fake-responses", file.as_str()];
+    let runs = [Some(limited(&sandbox, FULL, &args)), with_read_only(TEST, &sandbox, &sandbox.home(), &args)];
+    for run in runs.into_iter().flatten() {
+        let run = run.exits(52);
+        has(&run.stderr, "hookwright/guards, where it is kept what agents changed of the guards, can't be used: ");
+        assert_eq!(run.stdout, "");
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_in_the_middle_ends_no_session_and_harms_no_file() {
+    let sandbox = project(&[]);
+    sandbox.write("a.txt", "old");
+    run(&sandbox, &Replay::new().says("first"), &[]).exits(0);
+    let (before, telemetry) = (transcript(&sandbox), fs::read(sandbox.beside("telemetry.log")).unwrap());
+    let long = long();
+    let write = Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": long}));
+    let file = sandbox.replay(&write.says(&long));
+    let args = ["-p", "more", "--fake-responses", file.as_str(), "--approval-mode=yolo", "--resume", "latest"];
+    // In blocks of 512 bytes or of 1024, depending on the shell.
+    let run = limited(&sandbox, "ulimit -f 100", &args).exits(0);
+    assert_eq!(run.stdout.trim(), long);
+    has(&run.stderr, "the transcript could not be written: cannot write to the transcript");
+    has(&run.stderr, "telemetry.log is incomplete: File too large");
+    assert_eq!(sandbox.read("a.txt"), "old");
+    assert!(transcript(&sandbox).starts_with(&before), "{run:#?}");
+    assert!(fs::read(sandbox.beside("telemetry.log")).unwrap().starts_with(&telemetry));
+    records(&sandbox, "api_request");
+    assert_eq!(drafts(&sandbox), Vec::<String>::new());
+    // What is there of it can be gone on with.
+    let run = super::run(&sandbox, &Replay::new().says("again"), &["--resume", "latest"]).exits(0);
+    assert_eq!(run.stdout.trim(), "again", "{run:#?}");
+    transcript(&sandbox).lines().for_each(|line| drop(serde_json::from_str::<Value>(line).unwrap()));
+}
+
+/// Recording is what the user asked for, so that it fails is an error; what was recorded before can be replayed.
+#[test]
+fn a_recording_has_whole_lines_only() {
+    let sandbox = crate::sandbox();
+    let record = sandbox.beside("recorded").to_str().unwrap().to_owned();
+    let long = long();
+    run(&sandbox, &Replay::new().says("first"), &["--record-responses", &record]).exits(0);
+    let file = sandbox.replay(&Replay::new().says(&long));
+    let args = ["-p", "more", "--fake-responses", file.as_str(), "--record-responses", &record];
+    let run = limited(&sandbox, "ulimit -f 100", &args).exits(1);
+    has(&run.stderr, "error: cannot record to ");
+    assert_eq!(sandbox.run(&["-p", "again", "--fake-responses", &record]).exits(0).stdout.trim(), "first");
+}
+
+/// Who reads is told that nothing came, or not all of it.
+#[test]
+fn a_full_stdout_is_an_error_that_says_so() {
+    if !Path::new("/dev/full").exists() {
+        return skipped("a_full_stdout_is_an_error_that_says_so", "there is no /dev/full");
+    }
+    let sandbox = project(&[GUARD]);
+    let file = sandbox.replay(&Replay::new().says("done"));
+    let prompt = ["-p", "go", "--fake-responses", file.as_str()];
+    for args in [
+        &prompt[..],
+        &[&prompt[..], &["--output-format", "json"]].concat(),
+        &[&prompt[..], &["--output-format", "stream-json"]].concat(),
+        &["hooks", "list"],
+        &["hooks", "list", "--json"],
+        &["hooks", "schema"],
+        &["hooks", "fire", "BeforeTool", "--tool", "glob"],
+        &["hooks", "doctor"],
+        &["--list-sessions"],
+        &["--help"],
+        &["hooks", "--help"],
+        &["--version"],
+    ] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let run = finish(sandbox.command(args).stdout(full).spawn().unwrap());
+        assert!(run.code.is_some_and(|code| code != 0), "{args:?}: {run:#?}");
+        has(&run.stderr, "No space left on device");
+    }
+    // Whoever wants no words gets the answer nevertheless.
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let run = finish(sandbox.command(&prompt).stderr(full).spawn().unwrap()).exits(0);
+    assert_eq!(run.stdout.trim(), "done");
+}
+
+/// The program hears of full files as an error; what it starts is ended by the signal, as ever.
+#[test]
+fn hooks_and_commands_have_the_signal_for_full_files_as_the_system_has_it() {
+    let write = "sh -c 'ulimit -f 0; echo x > f'; echo $?";
+    let sandbox = project(&[("BeforeTool", "*", &format!("cd \"$GEMINI_PROJECT_DIR\"; {write} > by_hook"))]);
+    let command = format!("{write} > by_command");
+    run(&sandbox, &Replay::new().calls("run_shell_command", json!({"command": command})).says("done"), &[]).exits(0);
+    assert_eq!((sandbox.read("by_hook").trim(), sandbox.read("by_command").trim()), ("153", "153"));
+}
+
+#[test]
+fn a_project_that_can_t_be_written_is_said_and_read() {
+    const TEST: &str = "a_project_that_can_t_be_written_is_said_and_read";
+    let sandbox = project(&[]);
+    sandbox.write("a.txt", "old");
+    let replay = Replay::new()
+        .calls("write_file", json!({"file_path": "a.txt", "content": "new"}))
+        .calls("write_file", json!({"file_path": "b/c.txt", "content": "new"}))
+        .calls("read_file", json!({"file_path": "a.txt"}))
+        .says("done");
+    // Not only the directory: whoever may write a file in it may replace its content.
+    let file = sandbox.replay(&replay);
+    let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
+    let Some(run) = with_read_only(TEST, &sandbox, &sandbox.project(), &args) else { return };
+    let run = run.exits(0);
+    assert_eq!(run.stdout.trim(), "done");
+    assert_eq!((sandbox.read("a.txt").as_str(), sandbox.has("b")), ("old", false));
+    let calls = records(&sandbox, "tool_call");
+    assert_eq!(calls.iter().map(|call| call["success"] == true).collect::<Vec<_>>(), [false, false, true], "{run:#?}");
+    let Some(run) = with_read_only(TEST, &sandbox, &sandbox.project(), &["hooks", "new", "x", "--event", "AfterTool"])
+    else {
+        return;
+    };
+    has(&run.exits(1).stderr, "error: can't create ");
+}
+
+/// A command needs no file of ours, wherever temporary ones would go.
+#[test]
+fn without_a_place_for_temporary_files_everything_works() {
+    let sandbox = project(&[GUARD]).env("TMPDIR", "/nonexistent");
+    let replay = Replay::new()
+        .calls("run_shell_command", json!({"command": "echo ran > ran"}))
+        .calls("write_file", json!({"file_path": "a.txt", "content": "x"}))
+        .says("done");
+    assert_eq!(run(&sandbox, &replay, &[]).exits(0).stdout.trim(), "done");
+    assert!(sandbox.has("ran") && sandbox.has("a.txt"));
+    // An untrusted folder's hooks run in a directory of their own, which is in the home.
+    let run = crate::sandbox().env("TMPDIR", "/nonexistent").run(&["hooks", "list"]).exits(0);
+    lacks(&run.stderr, "error");
+}
+
+/// A lock that somebody never lets go is an error after a while.
+#[test]
+fn whoever_holds_a_lock_for_ever_holds_up_nobody_for_ever() {
+    let sandbox = project(&[GUARD]);
+    let before = sandbox.read(".gemini/settings.json");
+    let held = fs::File::open(sandbox.project().join(".gemini")).unwrap();
+    held.lock().unwrap();
+    let run = sandbox.run(&["hooks", "disable", "hook1"]).exits(1);
+    has(&run.stderr, "another program has held the lock for 5 seconds; nothing was changed\nhint: end the program");
+    assert_eq!(sandbox.read(".gemini/settings.json"), before);
+    drop(held);
+    sandbox.run(&["hooks", "disable", "hook1"]).exits(0);
+}
+
+/// What is left of files that were being written.
+fn drafts(sandbox: &Sandbox) -> Vec<String> {
+    let all = [sandbox.home(), sandbox.project()].into_iter().flat_map(|folder| files_under(&folder));
+    all.filter(|file| file.contains("/.hookwright-") || file.ends_with(".drafts") || file.ends_with(".tmp")).collect()
+}
+
+#[test]
+fn killed_at_any_moment_the_program_leaves_no_drafts_for_longer_than_to_the_next_start() {
+    let sandbox = project(&[]);
+    let mut replay = Replay::new();
+    for at in 0..400 {
+        let text = format!("{at} {}", "x".repeat(10_000));
+        replay = replay.calls("write_file", json!({"file_path": format!("d{}/f.txt", at % 3), "content": text}));
+    }
+    let file = sandbox.replay(&replay.says("done"));
+    let mut left = 0;
+    for round in 0..25_u64 {
+        let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
+        let mut child = sandbox.command(&args).spawn().unwrap();
+        let path = sandbox.project().join("d2/f.txt");
+        let _ = fs::remove_file(&path);
+        wait_until("it writes", || path.exists() || child.try_wait().unwrap().is_some());
+        std::thread::sleep(std::time::Duration::from_micros(round * 373 % 5000));
+        child.kill().unwrap();
+        finish(child);
+        left += drafts(&sandbox).len();
+        for at in 0..3 {
+            let text = fs::read_to_string(sandbox.project().join(format!("d{at}/f.txt"))).unwrap_or_default();
+            assert!(text.is_empty() || text.ends_with('x') && text.len() > 10_000, "half a file: {}", text.len());
+        }
+    }
+    sandbox.run(&["hooks", "list"]).exits(0);
+    assert_eq!(drafts(&sandbox), Vec::<String>::new(), "{left} were left on the way");
+}
+
+/// A program that writes just now is left alone, and so is whatever only looks like a draft.
+#[test]
+fn only_drafts_of_programs_that_are_no_more_are_swept() {
+    let sandbox = crate::sandbox();
+    let notes = sandbox.home().join(".gemini/hookwright/drafts");
+    fs::create_dir_all(&notes).unwrap();
+    let draft = |name: &str| sandbox.write(name, "x");
+    let (dead, living) = (draft(".hookwright-4000001-1f-0.tmp"), draft(".hookwright-4000002-1f-0.tmp"));
+    let strangers = [draft(".hookwright-4000001-1f-9.tmp"), draft("mine.txt"), draft(".hookwright-notes.tmp")];
+    let noted: String = [&dead, &strangers[1], &strangers[2]].map(|path| format!("{}\0", path.display())).concat();
+    fs::write(notes.join("4000001-0.drafts"), noted).unwrap();
+    fs::write(notes.join("4000002-0.drafts"), format!("{}\0", living.display())).unwrap();
+    let alive = fs::File::open(notes.join("4000002-0.drafts")).unwrap();
+    alive.lock().unwrap();
+    sandbox.run(&["hooks", "list"]).exits(0);
+    assert!(!dead.exists() && living.exists());
+    strangers.iter().for_each(|path| assert!(path.exists(), "{path:?}"));
+    drop(alive);
+    sandbox.run(&["hooks", "list"]).exits(0);
+    assert!(!living.exists());
+}

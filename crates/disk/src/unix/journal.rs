@@ -1,0 +1,187 @@
+//! Which drafts have a name just now, so that those of a program that was killed are found: a file for each program, which is
+//! there only while it has any, and locked for as long as the program lives.
+//!
+//! Nothing is looked for anywhere: what is swept was noted, by its path, by a program that is no more.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustix::fs::{AtFlags, FileType, OFlags, statat, unlinkat};
+
+use super::draft::is_name_of;
+use super::{open_directory, split};
+use crate::Links;
+
+/// The most that is read of a journal: nobody has that many drafts at once.
+const LARGEST: u64 = 1024 * 1024;
+
+static JOURNAL: OnceLock<Mutex<Journal>> = OnceLock::new();
+
+/// This program's own.
+struct Journal {
+    folder: PathBuf,
+    /// While there are drafts with names.
+    open: Option<(PathBuf, File)>,
+    noted: usize,
+}
+
+/// Notes drafts in this folder from now on.
+pub(crate) fn keep_journal(folder: PathBuf) {
+    let _ = JOURNAL.set(Mutex::new(Journal { folder, open: None, noted: 0 }));
+}
+
+/// That a draft is noted, for as long as this lives.
+pub(super) struct Note(());
+
+/// Notes a draft before it is there. Where that can't be done, drafts are made without.
+pub(super) fn note(directory: BorrowedFd<'_>, name: &str) -> Option<Note> {
+    let mut journal = own()?;
+    let mut line = path_of(directory)?.join(name).into_os_string().into_encoded_bytes();
+    line.push(0);
+    journal.open = match journal.open.take() {
+        None => begin(&journal.folder).ok(),
+        open => open,
+    };
+    let (_, file) = journal.open.as_mut()?;
+    file.write_all(&line).ok()?;
+    journal.noted += 1;
+    Some(Note(()))
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        let Some(mut journal) = own() else { return };
+        journal.noted -= 1;
+        if journal.noted == 0
+            && let Some((path, _locked)) = journal.open.take()
+        {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn own() -> Option<MutexGuard<'static, Journal>> {
+    Some(JOURNAL.get()?.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+#[cfg(target_os = "linux")]
+fn path_of(directory: BorrowedFd<'_>) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd())).ok()
+}
+
+#[cfg(target_vendor = "apple")]
+fn path_of(directory: BorrowedFd<'_>) -> Option<PathBuf> {
+    Some(PathBuf::from(OsStr::from_bytes(rustix::fs::getpath(directory).ok()?.as_bytes())))
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn path_of(_: BorrowedFd<'_>) -> Option<PathBuf> {
+    None
+}
+
+/// A journal that is locked, and there. Whoever sweeps may take it for a dead program's before it is locked; then another
+/// one is begun.
+fn begin(folder: &Path) -> io::Result<(PathBuf, File)> {
+    super::own_directory(folder)?;
+    for attempt in 0..100 {
+        let path = folder.join(format!("{}-{attempt}.drafts", std::process::id()));
+        let mut options = OpenOptions::new();
+        options.create_new(true).append(true).mode(0o600);
+        let Ok(file) = options.open(&path) else { continue };
+        if file.try_lock().is_ok() && file.metadata()?.nlink() > 0 {
+            return Ok((path, file));
+        }
+        let _ = fs::remove_file(path);
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Removes what programs that were killed have left of drafts.
+pub(crate) fn sweep(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_suffix(".drafts")?.split_once('-')?.0.parse().ok());
+        if let Some(pid) = pid {
+            // Another start may sweep at the same time, or the disk may know no locks; then nobody can tell who lives.
+            let _ = sweep_one(&entry.path(), pid);
+        }
+    }
+}
+
+fn sweep_one(path: &Path, pid: u32) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    // Some network disks lock only what may be written.
+    options.read(true).write(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() || file.try_lock().is_err() {
+        return Ok(());
+    }
+    let mut noted = Vec::new();
+    file.take(LARGEST).read_to_end(&mut noted)?;
+    for draft in noted.split(|byte| *byte == 0).filter(|draft| !draft.is_empty()) {
+        // One that is gone is what was wanted.
+        let _ = remove(Path::new(OsStr::from_bytes(draft)), pid);
+    }
+    fs::remove_file(path)
+}
+
+/// Removes a draft, if that is what is there: a plain file of this user's, under a name that its program gave to drafts.
+fn remove(draft: &Path, pid: u32) -> io::Result<()> {
+    let (parent, name) = split(draft)?;
+    if !draft.is_absolute() || !is_name_of(pid, name) {
+        return Ok(());
+    }
+    let directory = open_directory(parent, Links::Refuse)?;
+    let found = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let is_plain = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    if is_plain && found.st_nlink == 1 && found.st_uid == rustix::process::geteuid().as_raw() {
+        unlinkat(&directory, name, AtFlags::empty())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_noted_drafts_of_dead_programs_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        let (notes, place) = (real.join("notes"), real.join("place"));
+        fs::create_dir_all(&place).unwrap();
+        fs::create_dir(&notes).unwrap();
+        let names =
+            [".hookwright-12-a-1.tmp", ".hookwright-12-a-2.tmp", ".hookwright-12-a-x.tmp", ".hookwright-13-a-1.tmp"];
+        names.iter().for_each(|name| fs::write(place.join(name), "x").unwrap());
+        fs::create_dir(place.join(".hookwright-12-a-3.tmp")).unwrap();
+        std::os::unix::fs::symlink(place.join(names[1]), place.join(".hookwright-12-a-4.tmp")).unwrap();
+        std::os::unix::fs::symlink(&place, real.join("link")).unwrap();
+        fs::write(place.join(".hookwright-12-a-5.tmp"), "x").unwrap();
+        let noted = ["place/.hookwright-12-a-1.tmp", "place/.hookwright-12-a-3.tmp", "place/.hookwright-12-a-4.tmp"];
+        let noted = noted.iter().chain(&["place/.hookwright-12-a-x.tmp", "link/.hookwright-12-a-5.tmp", "place/gone"]);
+        let text: String = noted.map(|path| format!("{}\0", real.join(path).display())).collect();
+        fs::write(notes.join("12-0.drafts"), &text).unwrap();
+        let alive = File::create(notes.join("13-0.drafts")).unwrap();
+        (&alive).write_all(format!("{}\0", place.join(names[3]).display()).as_bytes()).unwrap();
+        alive.lock().unwrap();
+        fs::write(notes.join("strange"), &text).unwrap();
+
+        sweep(&notes);
+        let left = |name: &str| place.join(name).symlink_metadata().is_ok();
+        assert_eq!(names.map(left), [false, true, true, true]);
+        assert!([3, 4, 5].iter().all(|at| left(&format!(".hookwright-12-a-{at}.tmp"))));
+        assert!(!notes.join("12-0.drafts").exists() && notes.join("strange").exists());
+        drop(alive);
+        sweep(&notes);
+        assert!(!left(names[3]) && !notes.join("13-0.drafts").exists());
+    }
+}
