@@ -6,6 +6,7 @@ use hookwright_hooks::{Diagnostic, Severity, SourceText};
 use jsonc_parser::common::Ranged;
 use serde_json::Value;
 
+use super::ledger;
 use crate::edit::{self, Change, EditError, edited_text};
 use crate::file::read_text;
 use crate::json::{kind_of, parse_object};
@@ -210,7 +211,7 @@ pub fn set_folder_trust(paths: &Paths, folder: &Path, rule: FolderRule) -> Resul
     let name = folded(&real).into_os_string().into_string().map_err(|name| EditError::NotUtf8(name.into()))?;
     let change = Change::Set(vec![name], Value::String(rule.word().to_owned()));
     let file = &paths.trusted_folders;
-    edit::rewrite_private(file, |text| edited_text(file, text, &change)).map(|_| ())
+    ledger::own_change(paths, file, || edit::rewrite_private(file, |text| edited_text(file, text, &change))).map(|_| ())
 }
 
 #[cfg(test)]

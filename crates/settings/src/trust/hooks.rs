@@ -8,6 +8,7 @@ use hookwright_hooks::{DeclaredField as Field, Diagnostic, Hook, Registry, Sourc
 use similar::{Algorithm, ChangeTag};
 
 use super::fingerprint::{FORM, Fingerprint, Script, Taker};
+use super::ledger;
 pub(crate) use super::record::Scope;
 use super::record::{self, Entry, Record, Seen, SeenScript};
 use crate::edit::EditError;
@@ -256,7 +257,10 @@ pub fn trust_hooks<'r>(paths: &Paths, reviews: impl IntoIterator<Item = &'r Revi
             replaces: review.replaces.as_deref(),
         })
         .collect();
-    if entries.is_empty() { Ok(()) } else { record::add(&paths.trusted_hooks, &entries) }
+    if entries.is_empty() {
+        return Ok(());
+    }
+    ledger::own_change(paths, &paths.trusted_hooks, || record::add(&paths.trusted_hooks, &entries))
 }
 
 /// Holds back the hooks that wait for trust, and lets go of all others.

@@ -344,6 +344,28 @@ pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), E
     Ok(())
 }
 
+/// Does something for the user that changes a record of trust, so that no session that was killed is blamed for it. Those
+/// that live are not told: it may be one of their agents that does it.
+pub(super) fn own_change<T>(paths: &Paths, record: &Path, change: impl FnOnce() -> T) -> T {
+    let file = GuardFile { path: record.to_owned(), kind: GuardKind::Trust };
+    let now = |sheet: &Sheet| file.look(Path::new(&sheet.project)).digest;
+    let unchanged = |sheet: &Sheet| {
+        let name = record.to_string_lossy();
+        sheet.files.iter().position(|entry| entry.path == name && !entry.changed && entry.before == now(sheet))
+    };
+    let entries = fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let dead = entries.filter(|path| is_sheet(path) && state(path) == State::Dead);
+    let sheets: Vec<_> = dead.filter_map(|path| read(&path).map(|sheet| (path, sheet))).collect();
+    let told: Vec<_> = sheets.into_iter().filter_map(|(path, sheet)| Some((path, unchanged(&sheet)?, sheet))).collect();
+    let done = change();
+    for (path, at, mut sheet) in told {
+        sheet.files[at].before = now(&sheet);
+        // One that can't be written blames the dead, which a person can put right.
+        let _ = edit::rewrite_private(&path, |_| Ok(serde_json::to_string(&sheet).unwrap_or_default()));
+    }
+    done
+}
+
 fn folder(paths: &Paths) -> PathBuf {
     paths.user_dir.join("hookwright").join("guards")
 }

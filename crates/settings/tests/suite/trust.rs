@@ -3,7 +3,9 @@
 use std::fs;
 
 use hookwright_hooks::HookState;
-use hookwright_settings::trust::{FolderRule, hold, set_folder_trust, trust_hooks};
+use hookwright_settings::trust::{
+    FolderRule, GuardFile, GuardKind, Ledger, LedgerEntry, hold, pending, set_folder_trust, trust_hooks,
+};
 use hookwright_settings::{Finding, FolderTrust, Loaded, TrustOverride, TrustSource};
 use serde_json::Value;
 
@@ -69,6 +71,39 @@ fn a_wrong_trust_level_never_means_trust() {
     assert_eq!(loaded.registry.diagnostics().len(), 1);
     assert!(set_folder_trust(&loaded.paths, &place.project(), FolderRule::TrustFolder).is_err());
     assert_eq!(fs::read_to_string(&loaded.paths.trusted_folders).unwrap(), "{ nonsense");
+}
+
+/// A session was killed before its agent did anything; what another one writes for the user is not its agent's doing.
+#[test]
+fn a_record_that_is_written_for_the_user_is_blamed_on_no_dead_session() {
+    let place = Place::trusted();
+    place.own(&one_hook("guard", "true"));
+    let loaded = place.load();
+    let (paths, project) = (&loaded.paths, &loaded.project.root);
+    let files: Vec<GuardFile> = [&paths.trusted_folders, &paths.trusted_hooks]
+        .map(|path| GuardFile { path: path.clone(), kind: GuardKind::Trust })
+        .to_vec();
+    let entry = |file: &GuardFile| LedgerEntry {
+        path: file.path.to_string_lossy().into_owned(),
+        before: file.look(project).digest,
+        changed: false,
+        diff: None,
+    };
+    let dies = || {
+        let mut ledger = Ledger::new(paths, project, "killed");
+        ledger.open().unwrap();
+        ledger.begin(files.iter().map(entry).collect()).unwrap();
+    };
+    dies();
+    trust_all(&loaded);
+    set_folder_trust(paths, project, FolderRule::TrustParent).unwrap();
+    assert!(pending(paths, project, &files).is_empty());
+    // What its agent did stays its own, whatever is written later.
+    dies();
+    let forged = fs::read_to_string(&paths.trusted_hooks).unwrap().replace("guard", "other");
+    fs::write(&paths.trusted_hooks, forged).unwrap();
+    trust_all(&loaded);
+    assert_eq!(pending(paths, project, &files).len(), 1);
 }
 
 fn findings(loaded: &Loaded) -> Vec<String> {

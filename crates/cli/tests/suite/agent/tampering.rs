@@ -173,6 +173,18 @@ fn a_session_that_is_killed_leaves_word() {
     assert!(!sandbox.has("made"));
 }
 
+/// The record of trust that the user's word writes is not taken for the dead session's doing.
+#[test]
+fn what_a_killed_session_left_is_trusted_once() {
+    let sandbox = guarded();
+    let replay = Replay::new().calls("run_shell_command", shell("echo : >> .gemini/hooks/hook1.sh; kill -9 $PPID"));
+    assert_eq!(run(&sandbox, &replay, &[]).code, None);
+    run(&sandbox, &Replay::new().says("ok"), &[]).exits(52);
+    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    attack(&sandbox, "true", &[]).exits(0);
+    assert!(!sandbox.has("made"));
+}
+
 #[test]
 fn what_is_put_back_after_it_was_trusted_needs_no_more_trust() {
     let sandbox = crate::sandbox();
