@@ -102,6 +102,12 @@ impl Sandbox {
         self.root().join(name)
     }
 
+    /// Leaves the box on disk when the test is over, for people to look into; where it is.
+    pub fn keep(&mut self) -> PathBuf {
+        self.folder.disable_cleanup(true);
+        self.root()
+    }
+
     /// Writes a replay file and gives back its path.
     pub fn replay(&self, replay: &Replay) -> String {
         let path = self.beside("replay.jsonl");

@@ -1,0 +1,115 @@
+//! Chaos: the real program, in rounds, while its processes are killed and stopped, its limits are lowered, its disk is full
+//! and its settings are broken. Afterwards nothing is lost, nothing has run unguarded, and the next session works.
+//!
+//! `CHAOS_ROUNDS=10000 CHAOS_SEED=7 cargo test -p hookwright --test chaos` runs more; docs/reliability.md has the figures.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod cgroup;
+mod check;
+mod dice;
+mod place;
+mod plan;
+mod processes;
+mod round;
+mod runs;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use check::Figures;
+
+/// Set in a process that may mount disks that nobody else sees.
+const PRIVATE: &str = "CHAOS_PRIVATE";
+
+#[test]
+fn sessions_survive_chaos() {
+    if std::env::var_os(PRIVATE).is_none() && can_be_private() {
+        return again_in_private();
+    }
+    let disks = std::env::var_os(PRIVATE).is_some();
+    if !disks {
+        hookwright_testkit::skipped("chaos", "no disks can be mounted here; limits on files do instead");
+    }
+    let (seed, rounds, jobs) = (number("CHAOS_SEED", 1), number("CHAOS_ROUNDS", 100), number("CHAOS_JOBS", 8));
+    let (next, tally, start) = (AtomicU64::new(0), Mutex::new(Tally::default()), Instant::now());
+    let work = || {
+        while let at = next.fetch_add(1, Ordering::Relaxed)
+            && at < rounds
+        {
+            let outcome = round::round(seed + at, disks);
+            tally.lock().unwrap().add(seed + at, outcome);
+        }
+    };
+    std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
+    let Tally { figures, failed, .. } = tally.into_inner().unwrap();
+    say(&format!("chaos: {rounds} rounds from seed {seed} in {:.0?}: {figures:?}", start.elapsed()));
+    assert!(failed.is_empty(), "{} of {rounds} rounds failed: seeds {failed:?}", failed.len());
+}
+
+/// What came of all rounds so far.
+#[derive(Default)]
+struct Tally {
+    rounds: u64,
+    figures: Figures,
+    failed: Vec<u64>,
+}
+
+impl Tally {
+    fn add(&mut self, seed: u64, outcome: round::Outcome) {
+        self.rounds += 1;
+        self.figures += outcome.figures;
+        if let Some(kept) = outcome.kept {
+            let (kept, why) = (kept.display(), outcome.problems.iter().map(|problem| short(problem)));
+            let why = why.collect::<Vec<_>>().join("\n  ");
+            say(&format!("chaos: failed; again: CHAOS_SEED={seed} CHAOS_ROUNDS=1; kept: {kept}\n  {why}"));
+            self.failed.push(seed);
+        }
+        if self.rounds.is_multiple_of(500) {
+            say(&format!("chaos: {} rounds: {:?}", self.rounds, self.figures));
+        }
+    }
+}
+
+/// The beginning and the end of a long text, without escapes.
+fn short(text: &str) -> String {
+    let text: Vec<char> = text.chars().map(|char| if char == '\x1b' { '^' } else { char }).collect();
+    match text.len() {
+        0..=2000 => text.into_iter().collect(),
+        long => text[..1000].iter().chain(&['…']).chain(&text[long - 1000..]).collect(),
+    }
+}
+
+/// The program: this build's, or another one.
+fn program() -> PathBuf {
+    std::env::var_os("CHAOS_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_hookwright").into(), PathBuf::from)
+}
+
+fn number(variable: &str, usual: u64) -> u64 {
+    std::env::var(variable).ok().map_or(usual, |text| text.parse().unwrap())
+}
+
+/// Not through a macro, whose words a passing test keeps to itself.
+#[expect(clippy::disallowed_methods, reason = "tests print for whoever runs them")]
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+}
+
+fn can_be_private() -> bool {
+    let tried = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status();
+    tried.is_ok_and(|status| status.success())
+}
+
+/// The same test where mounts are its own and go with it.
+fn again_in_private() {
+    let test = std::env::current_exe().unwrap();
+    let words = ["--exact", "sessions_survive_chaos", "--nocapture"];
+    let status =
+        Command::new("unshare").arg("-m").arg(test).args(words).env(PRIVATE, "1").stdout(Stdio::null()).status();
+    assert!(status.unwrap().success(), "rounds failed; what is above says which");
+}

@@ -1,0 +1,80 @@
+//! The processes of a round, wherever they went: all that have its mark in their environment.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// The variable that a round's processes inherit.
+pub(crate) const MARK: &str = "HOOKWRIGHT_CHAOS";
+
+/// A process that has the mark.
+pub(crate) struct Marked {
+    pub(crate) pid: Pid,
+    pub(crate) words: String,
+}
+
+impl Marked {
+    /// Whether hooks and tools are to blame for it: it is neither the program nor one that a round has started itself.
+    pub(crate) fn is_below(&self, program: &Path) -> bool {
+        let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.pid.as_raw_nonzero()));
+        let stat = read("stat").unwrap_or_default();
+        // Behind the name in brackets: the state, then the parent.
+        let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
+        let running = std::fs::read_link(format!("/proc/{}/exe", self.pid.as_raw_nonzero()));
+        parent != Some(std::process::id()) && running.is_ok_and(|path| path != program)
+    }
+}
+
+/// Those that run. One that has ended and waits to be reaped has no environment.
+pub(crate) fn marked(mark: &str) -> Vec<Marked> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| has_mark(*pid, mark))
+        .filter_map(|pid| Some(Marked { pid: Pid::from_raw(pid)?, words: words(pid) }))
+        .collect()
+}
+
+fn has_mark(pid: i32, mark: &str) -> bool {
+    let wanted = format!("{MARK}={mark}");
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+}
+
+fn words(pid: i32) -> String {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).replace('\0', " ").trim().to_owned()
+}
+
+/// Sends a signal to a process if it is still of this round: its number may have been given away.
+pub(crate) fn send(pid: Pid, mark: &str, signal: Signal) {
+    if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty())
+        && has_mark(pid.as_raw_nonzero().get(), mark)
+    {
+        let _ = pidfd_send_signal(&handle, signal);
+    }
+}
+
+/// Waits until none is left; those that are when patience has run out.
+pub(crate) fn left_after(mark: &str, patience: Duration) -> Vec<Marked> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let left = marked(mark);
+        if left.is_empty() || Instant::now() > deadline {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Ends them all; they may be starting others meanwhile.
+pub(crate) fn end_all(mark: &str) {
+    for _ in 0..100 {
+        let left = marked(mark);
+        if left.is_empty() {
+            return;
+        }
+        left.iter().for_each(|process| send(process.pid, mark, Signal::KILL));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

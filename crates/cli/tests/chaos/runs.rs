@@ -1,0 +1,296 @@
+//! The programs of a round: started at their time, signalled while they run, waited for.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+
+use crate::cgroup::Group;
+use crate::place::Place;
+use crate::plan::{How, Limit, Run};
+
+/// Whoever takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How a program ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// Its directory or its terminal was not there.
+    NotStarted,
+    Exit(i32),
+    Signal(i32),
+    /// What its threads were waiting in.
+    Hung(String),
+}
+
+/// A program that is to run, runs, or has run.
+#[derive(Default)]
+pub(crate) struct Slot {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    program: Option<Program>,
+    sent: Vec<Signal>,
+    /// Kept until everything in it has ended.
+    group: Option<Group>,
+}
+
+enum Program {
+    Plain(std::process::Child),
+    Terminal(Box<dyn portable_pty::Child + Send + Sync>),
+}
+
+impl Program {
+    fn pid(&self) -> Option<Pid> {
+        let id = match self {
+            Program::Plain(child) => Some(child.id()),
+            Program::Terminal(child) => child.process_id(),
+        };
+        Pid::from_raw(id? as i32)
+    }
+
+    fn end(&mut self) -> Option<End> {
+        match self {
+            Program::Plain(child) => child.try_wait().unwrap().map(|status| match status.code() {
+                Some(code) => End::Exit(code),
+                None => End::Signal(status.signal().unwrap_or_default()),
+            }),
+            Program::Terminal(child) => child.try_wait().unwrap().map(|status| match status.signal() {
+                // It is called by its description only.
+                Some(name) => End::Signal(signal_called(name)),
+                None => End::Exit(status.exit_code() as i32),
+            }),
+        }
+    }
+}
+
+fn signal_called(name: &str) -> i32 {
+    let known = [
+        ("Killed", 9),
+        ("Terminated", 15),
+        ("Interrupt", 2),
+        ("Hangup", 1),
+        ("Quit", 3),
+        ("Aborted", 6),
+        ("File size", 25),
+    ];
+    known.iter().find(|(known, _)| name.starts_with(known)).map_or(0, |(_, number)| *number)
+}
+
+impl Slot {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// While it is held, the program is not reaped, so that its number is its own.
+    fn with_pid<T>(&self, act: impl FnOnce(Pid) -> T) -> Option<T> {
+        let state = self.state();
+        state.program.as_ref()?.pid().map(act)
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        if self.with_pid(|pid| kill_process(pid, signal)).is_some() {
+            self.state().sent.push(signal);
+        }
+    }
+
+    pub(crate) fn starve(&self, limit: Limit) {
+        let (resource, most) = match limit {
+            Limit::Descriptors(count) => (Resource::Nofile, count),
+            Limit::FileSize(kilobytes) => (Resource::Fsize, kilobytes * 1024),
+            Limit::Memory(kilobytes) => (Resource::As, kilobytes * 1024),
+            Limit::Stack(kilobytes) => (Resource::Stack, kilobytes * 1024),
+            Limit::Processes(count) | Limit::Tasks(count) => (Resource::Nproc, count),
+        };
+        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+        // It may have ended.
+        let _ = self.with_pid(|pid| prlimit(Some(pid), resource, limit));
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        self.state().program.as_ref()?.pid()
+    }
+
+    /// Lets go of its group, which is empty by now.
+    pub(crate) fn leave_group(&self) {
+        self.state().group = None;
+    }
+
+    pub(crate) fn sent(&self) -> Vec<Signal> {
+        self.state().sent.clone()
+    }
+
+    /// Runs it, from its start to its end.
+    pub(crate) fn run(&self, place: &Place, number: usize, run: &Run, start: Instant) -> End {
+        sleep_until(start, run.at);
+        let group = match run.limit {
+            Some(Limit::Tasks(most)) => Group::new(&format!("{}-{number}", place.mark), most),
+            _ => None,
+        };
+        let command = command(place, number, run, group.as_ref());
+        let mut terminal = None;
+        let started = match &run.how {
+            How::Terminal { .. } => in_terminal(&command, place, number).map(|(child, opened)| {
+                terminal = Some(opened);
+                Program::Terminal(child)
+            }),
+            how => plainly(command, place, number, how).map(Program::Plain),
+        };
+        let Some(started) = started else { return End::NotStarted };
+        {
+            let mut state = self.state();
+            (state.program, state.group) = (Some(started), group);
+        }
+        if let (How::Terminal { keys, until, .. }, Some(mut terminal)) = (&run.how, terminal) {
+            let begun = Instant::now();
+            for (at, keys) in keys {
+                sleep_until(begun, *at);
+                let _ = terminal.keys.write_all(keys.as_bytes());
+            }
+            sleep_until(begun, *until);
+            if !terminal.vanishes() {
+                self.send(Signal::HUP);
+            }
+        }
+        self.wait()
+    }
+
+    fn wait(&self) -> End {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let mut state = self.state();
+            if let Some(end) = state.program.as_mut().and_then(Program::end) {
+                state.program = None;
+                return end;
+            }
+            drop(state);
+            if Instant::now() > deadline {
+                let waits = self.pid().map(waits).unwrap_or_default();
+                self.send(Signal::KILL);
+                return End::Hung(waits);
+            }
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    }
+}
+
+/// What a program's threads wait for.
+fn waits(pid: Pid) -> String {
+    let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).into_iter().flatten().flatten();
+    let wait = |task: fs::DirEntry| {
+        let read = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default().trim().to_owned();
+        format!("{} {}: {}", read("comm"), read("wchan"), read("syscall"))
+    };
+    tasks.map(wait).collect::<Vec<_>>().join("\n")
+}
+
+pub(crate) fn sleep_until(start: Instant, millis: u64) {
+    std::thread::sleep((start + Duration::from_millis(millis)).saturating_duration_since(Instant::now()));
+}
+
+fn command(place: &Place, number: usize, run: &Run, group: Option<&Group>) -> Command {
+    let (prompt, replay) = (format!("prompt-{number}-"), place.replay(number, run));
+    let session = ["--approval-mode=yolo", "--fake-responses", &replay];
+    let resume = |resume: bool| if resume { &["--resume", "latest"][..] } else { &[] };
+    let words: Vec<&str> = match &run.how {
+        How::Headless { resume: again, .. } => [&["-p", &prompt], &session[..], resume(*again)].concat(),
+        How::Terminal { resume: again, .. } => [&session[..], resume(*again)].concat(),
+        How::Command(words) => words.to_vec(),
+    };
+    match run.limit.and_then(|limit| in_shell(limit, group)) {
+        Some(limit) => place.sandbox.limited(&limit, &words),
+        None => place.sandbox.command(&words),
+    }
+}
+
+/// A limit in the shell's words.
+fn in_shell(limit: Limit, group: Option<&Group>) -> Option<String> {
+    Some(match limit {
+        Limit::Descriptors(count) => format!("ulimit -n {count}"),
+        // Blocks of 512 bytes.
+        Limit::FileSize(kilobytes) => format!("ulimit -f {}", kilobytes * 2),
+        Limit::Memory(kilobytes) => format!("ulimit -v {kilobytes}"),
+        Limit::Stack(kilobytes) => format!("ulimit -s {kilobytes}"),
+        // Shells do not agree on its name.
+        Limit::Processes(count) => format!("{{ ulimit -u {count} 2> /dev/null || ulimit -p {count}; }}"),
+        Limit::Tasks(_) => format!("echo $$ > '{}'", group?.members().display()),
+    })
+}
+
+fn output(place: &Place, number: usize, kind: &str) -> File {
+    File::create(place.sandbox.beside(&format!("runs/{number}.{kind}"))).unwrap()
+}
+
+fn plainly(mut command: Command, place: &Place, number: usize, how: &How) -> Option<std::process::Child> {
+    command.stderr(output(place, number, "stderr"));
+    match how {
+        // A pipe whose reader goes away at once.
+        How::Headless { read: false, .. } => command.stdout(Stdio::piped()),
+        _ => command.stdout(output(place, number, "stdout")),
+    };
+    let mut child = command.spawn().ok()?;
+    child.stdout.take();
+    Some(child)
+}
+
+/// A pseudo-terminal, from outside.
+struct Terminal {
+    keys: Box<dyn Write + Send>,
+    master: Box<dyn MasterPty + Send>,
+    reader: std::thread::JoinHandle<()>,
+    closed: Arc<AtomicBool>,
+}
+
+impl Terminal {
+    /// Goes away, as when its window is closed. False if the reader holds on to it, because nothing more is drawn.
+    fn vanishes(mut self) -> bool {
+        self.closed.store(true, Ordering::SeqCst);
+        // Something to draw.
+        let _ = self.keys.write_all(b" ");
+        drop((self.keys, self.master));
+        let deadline = Instant::now() + Duration::from_secs(2);
+        while !self.reader.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        self.reader.is_finished()
+    }
+}
+
+fn in_terminal(
+    wanted: &Command,
+    place: &Place,
+    number: usize,
+) -> Option<(Box<dyn portable_pty::Child + Send + Sync>, Terminal)> {
+    let size = PtySize { rows: 30, cols: 80, pixel_width: 0, pixel_height: 0 };
+    let pair = native_pty_system().openpty(size).unwrap();
+    let mut command = CommandBuilder::new(wanted.get_program());
+    command.args(wanted.get_args());
+    command.cwd(place.sandbox.project());
+    command.env_clear();
+    wanted.get_envs().for_each(|(name, value)| command.env(name, value.unwrap_or_default()));
+    command.env("TERM", "xterm-256color");
+    let child = pair.slave.spawn_command(command).ok()?;
+    let mut reader = pair.master.try_clone_reader().unwrap();
+    let mut log = output(place, number, "screen");
+    let closed = Arc::new(AtomicBool::new(false));
+    let over = closed.clone();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = reader.read(&mut bytes) {
+            let _ = log.write_all(&bytes[..count]);
+            if over.load(Ordering::SeqCst) {
+                return;
+            }
+        }
+    });
+    let keys = pair.master.take_writer().unwrap();
+    Some((child, Terminal { keys, master: pair.master, reader, closed }))
+}
