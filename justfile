@@ -32,6 +32,10 @@ review:
 schemas:
     UPDATE_SCHEMAS=1 cargo test -p hookwright schemas
 
+# look for what breaks a property, one target or all, for some seconds each (needs cargo-fuzz)
+fuzz target seconds="60":
+    fuzz/run {{target}} {{seconds}}
+
 # the engine beside its floors
 bench *part:
     cargo bench -p hookwright-hooks --bench engine -- {{part}}

@@ -17,6 +17,8 @@ pub mod context;
 mod door;
 mod event;
 mod events;
+#[doc(hidden)]
+pub mod fuzzing;
 mod loop_guard;
 mod panics;
 mod policy;

@@ -188,12 +188,12 @@ fn millis(duration: Duration) -> u64 {
 }
 
 fn add(sum: &mut Usage, usage: &Usage) {
-    sum.prompt += usage.prompt;
-    sum.candidates += usage.candidates;
-    sum.total += usage.total;
-    sum.thoughts += usage.thoughts;
-    sum.cached += usage.cached;
-    sum.tool_use += usage.tool_use;
+    sum.prompt = sum.prompt.saturating_add(usage.prompt);
+    sum.candidates = sum.candidates.saturating_add(usage.candidates);
+    sum.total = sum.total.saturating_add(usage.total);
+    sum.thoughts = sum.thoughts.saturating_add(usage.thoughts);
+    sum.cached = sum.cached.saturating_add(usage.cached);
+    sum.tool_use = sum.tool_use.saturating_add(usage.tool_use);
 }
 
 /// The counts in words, line by line.

@@ -53,6 +53,8 @@ mod engine;
 mod event;
 mod files;
 mod firing;
+#[doc(hidden)]
+pub mod fuzzing;
 mod growing;
 mod guard;
 mod hook;

@@ -11,7 +11,8 @@ use crate::api_error::ApiError;
 use crate::conversation::{Content, Role};
 use crate::error::ModelError;
 use crate::http::{Http, HttpOptions};
-use crate::http_stream::{Broken, Decode, HttpStream, Progress};
+use crate::http_stream::HttpStream;
+use crate::reading::{Broken, Decode, Progress};
 use crate::request::{Request, SharedContents, SystemInstruction, ToolChoice, ToolMode, Tools};
 use crate::response::{Chunk, ChunkWire};
 use crate::stream::{ChunkStream, refuse_blocked};
@@ -68,7 +69,7 @@ impl Model for Gemini {
     async fn stream(&self, request: &Request, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
         let url = format!("{}?alt=sse", self.url(&request.model, "streamGenerateContent"));
         let opened = self.http.post(&url, encode(&Body(request))?, cancel).await?;
-        let stream = HttpStream::new(opened, Box::<Decoder>::default());
+        let stream = HttpStream::new(opened, Box::new(decoder()));
         Ok(ChunkStream::from_http(stream, cancel))
     }
 
@@ -208,6 +209,11 @@ fn narrow(request: &Request) -> Option<Request> {
     }
     narrowed.tool_choice = Some(ToolChoice { mode: choice.mode, allowed: Vec::new() });
     Some(narrowed)
+}
+
+/// What reads an answer.
+pub(crate) fn decoder() -> impl Decode {
+    Decoder::default()
 }
 
 /// Reads the stream's events, each of which is a whole response object.

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::ModelError;
+use crate::own::read_own_json;
 use crate::request::Request;
 use crate::response::Chunk;
 use crate::stream::{ChunkStream, refuse_blocked};
@@ -216,11 +217,11 @@ fn parse_line(path: &Path, line: usize, text: &str) -> Result<Recorded, ReplayEr
         wrong(format!("unknown method `{method}`, expected one of {}", Method::ALL.map(Method::as_str).join(", ")))
     })?;
     let json = |error: serde_json::Error| wrong(format!("response of {method}: {error}"));
-    let body = response.get();
+    let body = response.get().as_bytes();
     let answer = match method {
-        Method::GenerateContentStream => RecordedAnswer::Stream(serde_json::from_str(body).map_err(json)?),
-        Method::GenerateContent => RecordedAnswer::Whole(serde_json::from_str(body).map_err(json)?),
-        Method::CountTokens => RecordedAnswer::Count(serde_json::from_str::<Count>(body).map_err(json)?.total_tokens),
+        Method::GenerateContentStream => RecordedAnswer::Stream(read_own_json(body).map_err(json)?),
+        Method::GenerateContent => RecordedAnswer::Whole(read_own_json(body).map_err(json)?),
+        Method::CountTokens => RecordedAnswer::Count(read_own_json::<Count>(body).map_err(json)?.total_tokens),
         Method::EmbedContent => RecordedAnswer::Embedding,
     };
     Ok(Recorded { line, answer })

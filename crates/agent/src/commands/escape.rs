@@ -39,7 +39,7 @@ pub(super) fn fill(command: &str, args: &str) -> Result<String, Unsafe> {
         match quote {
             _ if args.is_empty() => {}
             Some(quote) => filled.extend([quote, &quoted(args), quote]),
-            None if stands_alone(command, at) => filled.push_str(&shell_escape(args)),
+            None if stands_alone(command, at) && !RESERVED.contains(&args) => filled.push_str(&shell_escape(args)),
             None => filled.push_str(&quoted(args)),
         }
     }
@@ -53,6 +53,12 @@ fn stands_alone(command: &str, at: usize) -> bool {
     let after = command[at + ARGS.len()..].chars().next();
     before.is_none_or(|before| " \t\n".contains(before)) && after.is_none_or(|after| " \t\n".contains(after))
 }
+
+/// Words that are syntax to a shell unless they are quoted.
+const RESERVED: [&str; 16] = [
+    "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then",
+    "until", "while",
+];
 
 /// What parts words, to the shell.
 const SEPARATORS: &str = " \t\n;|&()<>";
@@ -210,6 +216,7 @@ mod tests {
         assert_eq!(filled(nested), r#"echo "$(grep 'a b' "f "'a b'"")" 'a b'"#);
         assert_eq!(fill("echo {{args}} $v{{args}}", "x").unwrap(), "echo x $v'x'");
         assert_eq!(fill("git log {{args}}", "").unwrap(), "git log ");
+        assert_eq!(fill("{{args}} x; then", "if").unwrap(), "'if' x; then");
         assert_eq!(fill("ls", "x").unwrap(), "ls");
     }
 

@@ -80,6 +80,11 @@ impl<'a> Invoked<'a> {
         Content::user(self.assemble(files, outputs)).text()
     }
 
+    /// The shell commands that it would run.
+    pub(crate) fn shells(&self) -> impl Iterator<Item = &str> {
+        self.blocks.iter().map(|block| block.shell.as_str())
+    }
+
     /// The files that it would read.
     pub(crate) fn attachments(&self, workspace: &Workspace) -> Vec<Attachment> {
         let file = |segment: &Segment<'_>| match segment {

@@ -168,10 +168,17 @@ pub(super) fn read(file: &Path, tier: Tier) -> PolicyFiles {
         Ok(bytes) => bytes,
         Err(error) => return about(format!("can't read this policy: {error}")),
     };
-    let Ok(text) = String::from_utf8(bytes) else { return about("this policy is not UTF-8".to_owned()) };
-    let source = SourceText::new(file, &text);
+    match String::from_utf8(bytes) {
+        Ok(text) => parse(file, &text, tier),
+        Err(_) => about("this policy is not UTF-8".to_owned()),
+    }
+}
+
+/// The rules in a text; `file` is only what is said of it.
+pub(crate) fn parse(file: &Path, text: &str, tier: Tier) -> PolicyFiles {
+    let source = SourceText::new(file, text);
     let mut reader = Reader { source: &source, tier, found: PolicyFiles::default() };
-    match DeTable::parse(&text) {
+    match DeTable::parse(text) {
         Ok(table) => reader.document(table.get_ref()),
         Err(error) => {
             let span = error.span().unwrap_or_default();

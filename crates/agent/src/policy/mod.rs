@@ -6,8 +6,8 @@ mod load;
 mod rule;
 
 pub(crate) use decide::{PolicyCall, Verdict};
-pub(crate) use load::watched;
 pub use load::{PolicyFiles, check_policy, load_policies};
+pub(crate) use load::{parse, watched};
 pub use rule::{Decision, Rule, Tier};
 
 use hookwright_hooks::Diagnostic;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use hookwright_model::{Content, Part, Role};
+use hookwright_model::{Content, Part, Role, read_own_json};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -159,7 +159,7 @@ pub(super) fn read_header(line: &[u8]) -> Option<Header> {
 }
 
 pub(super) fn read_entry(line: &[u8]) -> Option<ReadLine<'_>> {
-    serde_json::from_slice(line).ok()
+    read_own_json(line).ok()
 }
 
 /// Type and time of a line without reading the rest of it, which may be a picture.

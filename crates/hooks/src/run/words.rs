@@ -46,23 +46,15 @@ impl Word {
             _ => self.0.push(Piece::Text(char.to_string())),
         }
     }
-
-    fn as_text(&self) -> Option<&str> {
-        match self.0.as_slice() {
-            [] => Some(""),
-            [Piece::Text(text)] => Some(text),
-            _ => None,
-        }
-    }
 }
 
 impl Invocation {
     /// Decides how a command is started, once, when it is declared.
     pub(crate) fn analyse(command: &str, placeholders: &[(String, String)]) -> Self {
-        let shell = prepare(command, placeholders);
+        let shell = prepare(command, placeholders, Placed::AsText);
         match plain_words(&shell) {
             Some(words) => Invocation::Direct { words, shell },
-            None => Invocation::Shell(shell),
+            None => Invocation::Shell(with_variables(command, placeholders).unwrap_or(shell)),
         }
     }
 
@@ -81,9 +73,37 @@ enum Quote {
     Double,
 }
 
+/// How a placeholder's value comes into a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Placed {
+    /// It is written there.
+    AsText,
+    /// A variable of the placeholder's name holds it.
+    AsVariable,
+}
+
+/// The command with variables for placeholders, if a value could be more than text to a shell. Where substitutions,
+/// comments and here-documents begin and end is more than is known here; what a variable holds is text in all of them.
+fn with_variables(command: &str, placeholders: &[(String, String)]) -> Option<String> {
+    let used = placeholders.iter().filter(|(name, _)| command.contains(&format!("${{{name}}}")));
+    let strange = used.filter(|(name, value)| is_strange(name, value));
+    let set: String = strange.map(|(name, value)| format!("{name}={}; ", quoted(value))).collect();
+    (!set.is_empty()).then(|| set + &prepare(command, placeholders, Placed::AsVariable))
+}
+
+/// Whether a value could be more than text to a shell; only what has a proper name can be a variable.
+fn is_strange(name: &str, value: &str) -> bool {
+    is_name(name) && !value.chars().all(is_plain)
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+}
+
 /// The command with placeholders substituted for the quotes they stand in, and unquoted session variables quoted, so
 /// that a path with spaces stays one word however the author wrote it.
-fn prepare(command: &str, placeholders: &[(String, String)]) -> String {
+fn prepare(command: &str, placeholders: &[(String, String)], placed: Placed) -> String {
     // Quotes mean nothing inside a here-document, so nothing is added there.
     let quote_variables = !command.contains("<<");
     let mut out = String::with_capacity(command.len() + 16);
@@ -92,7 +112,13 @@ fn prepare(command: &str, placeholders: &[(String, String)]) -> String {
     while let Some(char) = rest.chars().next() {
         if char == '$' {
             if let Some((length, value)) = placeholder(rest, placeholders) {
-                push_quoted(&mut out, value, quote);
+                let placed = if is_strange(&rest[2..length - 1], value) { placed } else { Placed::AsText };
+                match (placed, quote) {
+                    (Placed::AsText, _) => push_quoted(&mut out, value, quote),
+                    (Placed::AsVariable, Quote::None) => out.extend(["\"", &rest[..length], "\""]),
+                    (Placed::AsVariable, Quote::Single) => out.extend(["'\"", &rest[..length], "\"'"]),
+                    (Placed::AsVariable, Quote::Double) => out.push_str(&rest[..length]),
+                }
                 rest = &rest[length..];
                 continue;
             }
@@ -144,11 +170,7 @@ fn session_variable(text: &str) -> Option<(usize, &'static str)> {
 fn push_quoted(out: &mut String, value: &str, quote: Quote) {
     match quote {
         Quote::None if value.chars().all(is_plain) => out.push_str(value),
-        Quote::None => {
-            out.push('\'');
-            out.push_str(&value.replace('\'', r"'\''"));
-            out.push('\'');
-        }
+        Quote::None => out.push_str(&quoted(value)),
         Quote::Single => out.push_str(&value.replace('\'', r"'\''")),
         Quote::Double => {
             for char in value.chars() {
@@ -161,6 +183,10 @@ fn push_quoted(out: &mut String, value: &str, quote: Quote) {
     }
 }
 
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\'', r"'\''"))
+}
+
 /// Characters that mean themselves to every shell, anywhere but at a word's start.
 fn is_plain(char: char) -> bool {
     char.is_ascii_alphanumeric() || "_-./:=@%+,".contains(char) || (!char.is_ascii() && !char.is_whitespace())
@@ -170,7 +196,8 @@ fn is_plain(char: char) -> bool {
 fn plain_words(command: &str) -> Option<Vec<Word>> {
     let mut words: Vec<Word> = Vec::new();
     let mut word: Option<Word> = None;
-    let mut rest = command.trim();
+    // Not all that is blank is blank to a shell, and whoever looks at the command before it runs reads as a shell does.
+    let mut rest = command.trim_matches([' ', '\t', '\n']);
     while let Some(char) = rest.chars().next() {
         match char {
             ' ' | '\t' => {
@@ -218,13 +245,14 @@ fn double_quoted<'t>(mut rest: &'t str, word: &mut Word) -> Option<&'t str> {
 
 /// Whether a first word names a program, rather than something a shell does itself.
 fn starts_a_program(word: &Word) -> bool {
-    let Some(text) = word.as_text() else { return true };
-    if text.is_empty() {
-        return false;
-    }
+    let text = match word.0.first() {
+        Some(Piece::Text(text)) => text.as_str(),
+        Some(Piece::Variable(_)) => return true,
+        None => return false,
+    };
     // `A=1 program` sets a variable; `a/b=c` is a path.
     let assigns = text.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
-    !assigns && (text.contains('/') || !SHELL_WORDS.contains(&text))
+    !assigns && (word.0.len() > 1 || !SHELL_WORDS.contains(&text))
 }
 
 /// Built-ins and reserved words of bash and sh.
@@ -350,6 +378,7 @@ mod tests {
             "~/x",
             "a ~",
             "A=1 b",
+            "A=$GEMINI_CWD b",
             "`a`",
             "$(a)",
             "a\nb",
@@ -389,7 +418,49 @@ mod tests {
         let values = [("extensionPath".to_owned(), "/a b/it's".to_owned()), ("/".to_owned(), "/".to_owned())];
         let text = |command: &str| Invocation::analyse(command, &values).shell_text().to_owned();
         assert_eq!(text("node \"${extensionPath}${/}x\""), "node \"/a b/it's/x\"");
-        assert_eq!(text("node ${extensionPath}${/}x"), r"node '/a b/it'\''s'/x");
+        let set = r"extensionPath='/a b/it'\''s'; ";
+        assert_eq!(text("node ${extensionPath}${/}x"), format!("{set}node \"${{extensionPath}}\"/x"));
         assert_eq!(text("${unknown}"), "${unknown}");
+        assert_eq!(text("a ${extensionPath}"), format!("{set}a \"${{extensionPath}}\""));
+        assert_eq!(text("a '${extensionPath}' | b"), format!("{set}a ''\"${{extensionPath}}\"'' | b"));
+    }
+
+    /// A directory's name is text wherever a command puts it; the shell is the judge.
+    #[cfg(unix)]
+    #[test]
+    fn no_placeholder_is_more_than_text() {
+        let folder = tempfile::tempdir().unwrap();
+        for value in
+            ["/a; touch pwned", "/$(touch pwned)", "/`touch pwned`", "/x\ntouch pwned\n", "/'\"); touch pwned; :"]
+        {
+            let values = [("workspacePath".to_owned(), value.to_owned())];
+            for command in [
+                "echo \"$(echo ${workspacePath})\"",
+                "echo \"$(echo \"${workspacePath}\" '${workspacePath}')\"",
+                "echo `echo ${workspacePath}`",
+                ": # ${workspacePath}",
+                "# it's\necho ${workspacePath}",
+                "cat <<E\nit's ${workspacePath}\nE",
+                "echo ${x:-${workspacePath}} $'${workspacePath}' | cat",
+            ] {
+                let text = Invocation::analyse(command, &values).shell_text().to_owned();
+                let output =
+                    std::process::Command::new("sh").args(["-c", &text]).current_dir(&folder).output().unwrap();
+                assert!(std::fs::read_dir(&folder).unwrap().next().is_none(), "{text}: {output:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn blanks_are_what_a_shell_takes_for_blanks() {
+        let words = |command: &str| match Invocation::analyse(command, &[]) {
+            Invocation::Direct { words, .. } => Some(words.len()),
+            Invocation::Shell(_) => None,
+        };
+        assert_eq!(words(" \n./a b\t\n"), Some(2));
+        // A shell would look for another file than `a`, and so does whoever vouches for the files of a command.
+        for command in ["./a\r\n", "./a\u{a0}", "\u{3000}./a", "./a\u{c}"] {
+            assert_eq!(words(command), None, "{command:?}");
+        }
     }
 }

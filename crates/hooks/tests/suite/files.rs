@@ -23,8 +23,14 @@ fn project() -> World {
 
 /// The files inside the project that a command names, as `how path`; and `unsure` where there may be more.
 fn named(world: &World, text: &str) -> String {
+    named_with(world, text, Vec::new())
+}
+
+fn named_with(world: &World, text: &str, placeholders: Vec<(String, String)>) -> String {
     let settings = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": text}]}]}}).to_string();
-    let declared = declare(&Layer::new(Source::User, Path::new("s.json"), &settings));
+    let mut layer = Layer::new(Source::User, Path::new("s.json"), &settings);
+    layer.placeholders = placeholders;
+    let declared = declare(&layer);
     let Action::Command(action) = &declared.hooks[0].action else { panic!("a command") };
     let variable = |name: &str| match name {
         "GEMINI_PROJECT_DIR" | "CLAUDE_PROJECT_DIR" | "GEMINI_CWD" => Some(world.dir().as_os_str().to_owned()),
@@ -46,6 +52,16 @@ fn named(world: &World, text: &str) -> String {
     }
     words.extend((!found.certain).then(|| "unsure".to_owned()));
     words.join(", ")
+}
+
+#[test]
+fn files_are_found_through_an_extensions_path_whatever_it_is_called() {
+    let world = project();
+    let path = world.dir().join("my dir").to_string_lossy().into_owned();
+    for command in ["${extensionPath}/z.sh", "cat x | \"${extensionPath}\"/z.sh", "'${extensionPath}/z.sh' || true"] {
+        let named = named_with(&world, command, vec![("extensionPath".to_owned(), path.clone())]);
+        assert!(named.contains("runs my dir/z.sh") && !named.contains("unsure"), "{command}: {named}");
+    }
 }
 
 #[test]

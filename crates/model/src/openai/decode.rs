@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use crate::Provider;
 use crate::api_error::ApiError;
 use crate::finish::FinishReason;
-use crate::http_stream::{Broken, Decode, Progress};
 use crate::part::Part;
+use crate::reading::{Broken, Decode, Progress};
 use crate::response::{Chunk, Usage};
 
 /// The id of the call after `before` others, for servers and histories that give none.
@@ -103,7 +103,7 @@ impl From<UsageWire> for Usage {
             prompt,
             // Gemini counts thinking apart from the answer, and the rest of the program with it.
             candidates: completion.saturating_sub(thoughts),
-            total: wire.total_tokens.unwrap_or(prompt + completion),
+            total: wire.total_tokens.unwrap_or(prompt.saturating_add(completion)),
             thoughts,
             cached: wire.prompt_tokens_details.and_then(|d| d.cached_tokens).unwrap_or_default(),
             tool_use: 0,
@@ -354,6 +354,14 @@ mod tests {
         assert_eq!(chunks[0].finish_reason, Some(FinishReason::MalformedFunctionCall));
         assert!(chunks[0].finish_message.as_deref().unwrap().starts_with("the arguments of x: EOF"));
         assert_eq!(chunks[0].function_calls().count(), 0);
+    }
+
+    #[test]
+    fn counts_of_tokens_that_nobody_can_add_up() {
+        let most = u64::MAX;
+        let (chunks, _) =
+            decode(&[&format!(r#"{{"choices":[],"usage":{{"prompt_tokens":{most},"completion_tokens":{most}}}}}"#)]);
+        assert_eq!(chunks[0].usage.unwrap().total, most);
     }
 
     #[test]

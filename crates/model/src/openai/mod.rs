@@ -8,6 +8,7 @@ mod messages;
 use crate::error::ModelError;
 use crate::http::{Http, HttpOptions};
 use crate::http_stream::HttpStream;
+use crate::reading::Decode;
 use crate::request::{Grounding, Request};
 use crate::stream::ChunkStream;
 use crate::tokens::estimate_tokens;
@@ -51,6 +52,11 @@ impl OpenAi {
     }
 }
 
+/// What reads an answer to a history with this many tool calls.
+pub(crate) fn decoder(calls_before: usize) -> impl Decode {
+    decode::Decoder::after_calls(calls_before)
+}
+
 impl Model for OpenAi {
     fn name(&self) -> &str {
         &self.name
@@ -72,8 +78,7 @@ impl Model for OpenAi {
         let opened = self.http.post(&self.url, body, cancel).await?;
         let calls = request.contents.iter().flat_map(|content| &content.parts);
         let calls = calls.filter_map(Part::as_function_call).count();
-        let decoder = decode::Decoder::after_calls(calls);
-        Ok(ChunkStream::from_http(HttpStream::new(opened, Box::new(decoder)), cancel))
+        Ok(ChunkStream::from_http(HttpStream::new(opened, Box::new(decoder(calls))), cancel))
     }
 
     /// There is no way to ask: an estimate.

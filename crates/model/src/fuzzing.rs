@@ -1,0 +1,11 @@
+//! Doors for `crates/properties`: what strangers send, read without a network. No part of the interface.
+
+use crate::{Chunk, ModelError, Provider};
+
+/// An answer that comes in these pieces, as a server of this kind would send it.
+pub fn read_pieces<'p>(
+    provider: Provider,
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+) -> Vec<Result<Chunk, ModelError>> {
+    crate::reading::read_pieces(provider, pieces)
+}

@@ -1,0 +1,287 @@
+//! An answer as far as its bytes have come: bytes → events → chunks, wherever the network cuts them.
+//! Pure: no input, no output, no clock. What an event says is the provider's decoder's knowledge.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use crate::api_error::quote;
+use crate::error::ModelError;
+use crate::response::Chunk;
+use crate::sse::SseDecoder;
+
+/// A provider's reading of its own stream.
+pub(crate) trait Decode: fmt::Debug + Send {
+    /// Reads one event.
+    fn event(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), Broken>;
+
+    /// Reads an answer that came as one JSON document.
+    fn whole(&mut self, body: &[u8], out: &mut VecDeque<Chunk>) -> Result<(), Broken>;
+
+    /// Where the answer stands.
+    fn progress(&self) -> Progress;
+
+    /// The bytes are over: hands out what was held back.
+    fn finish(&mut self, _out: &mut VecDeque<Chunk>) {}
+}
+
+/// Where an answer stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// More must come.
+    Open,
+    /// It may end here, but something may follow.
+    Complete,
+    /// Nothing follows.
+    Over,
+}
+
+/// Why an event is no chunk.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// It cannot be read.
+    Unreadable(String),
+    /// It is an error of the server's.
+    Refused(ModelError),
+}
+
+impl Broken {
+    /// Names what cannot be read and quotes its start.
+    pub(crate) fn unreadable(error: &serde_json::Error, data: &[u8]) -> Self {
+        Self::Unreadable(format!("{error}: {}", quote(data)))
+    }
+}
+
+#[derive(Debug)]
+enum Form {
+    /// Nothing but blanks has come.
+    Unknown(Vec<u8>),
+    Events(SseDecoder),
+    Document(Vec<u8>),
+}
+
+/// An answer that is being read.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    server: String,
+    /// How many bytes may come.
+    most: usize,
+    /// How many have.
+    bytes: usize,
+    form: Form,
+    decoder: Box<dyn Decode>,
+    ready: VecDeque<Chunk>,
+    /// Comes after the chunks that were read before it.
+    failure: Option<ModelError>,
+    given: usize,
+    ended: bool,
+}
+
+impl Reading {
+    /// An answer of at most this many bytes, from a server of that name.
+    pub(crate) fn new(server: String, most: usize, decoder: Box<dyn Decode>) -> Self {
+        Self {
+            server,
+            most,
+            bytes: 0,
+            form: Form::Unknown(Vec::new()),
+            decoder,
+            ready: VecDeque::new(),
+            failure: None,
+            given: 0,
+            ended: false,
+        }
+    }
+
+    /// The server's name, for errors.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// How many chunks were handed out.
+    pub(crate) fn given(&self) -> usize {
+        self.given
+    }
+
+    /// Whether nothing follows but what is there already.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Where the answer stands.
+    pub(crate) fn progress(&self) -> Progress {
+        self.decoder.progress()
+    }
+
+    /// The next of what has been read.
+    pub(crate) fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
+        if let Some(chunk) = self.ready.pop_front() {
+            self.given += 1;
+            return Some(Ok(chunk));
+        }
+        self.failure.take().map(Err)
+    }
+
+    /// Takes the next bytes; whether they brought something of the answer.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > self.most {
+            let detail = format!("an answer of more than {} bytes", self.most);
+            self.broken(Broken::Unreadable(detail));
+            return false;
+        }
+        let joined;
+        let mut bytes = bytes;
+        if let Form::Unknown(blanks) = &mut self.form {
+            // Content types are not to be trusted; the first character tells the two apart.
+            let form = bytes.trim_ascii_start().first().map(|first| match first {
+                b'{' | b'[' | b'<' => Form::Document(Vec::new()),
+                _ => Form::Events(SseDecoder::default()),
+            });
+            blanks.extend_from_slice(bytes);
+            let Some(form) = form else { return false };
+            joined = std::mem::take(blanks);
+            (self.form, bytes) = (form, &joined);
+        }
+        match &mut self.form {
+            Form::Events(_) => self.feed_events(bytes),
+            Form::Document(body) | Form::Unknown(body) => {
+                body.extend_from_slice(bytes);
+                true
+            }
+        }
+    }
+
+    fn feed_events(&mut self, bytes: &[u8]) -> bool {
+        let Form::Events(events) = &mut self.form else { return false };
+        let (decoder, ready) = (&mut self.decoder, &mut self.ready);
+        let before = ready.len();
+        let mut result = Ok(());
+        let pushed = events.push(bytes, |event| {
+            // What comes behind the end is nobody's answer, whether or not it came with the same bytes.
+            if result.is_ok() && decoder.progress() != Progress::Over && !event.data.trim_ascii().is_empty() {
+                result = decoder.event(&event.data, ready);
+            }
+        });
+        let heard = self.ready.iter().skip(before).any(|chunk| !chunk.is_empty());
+        let too_large = |error: crate::sse::EventTooLarge| Broken::Unreadable(error.to_string());
+        let pushed = if self.progress() == Progress::Over { Ok(()) } else { pushed.map_err(too_large) };
+        if let Err(broken) = result.and(pushed) {
+            self.broken(broken);
+        }
+        heard
+    }
+
+    /// The bytes are over: what is left over must complete the answer.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+        let left = match &mut self.form {
+            _ if self.decoder.progress() == Progress::Over => Ok(()),
+            Form::Document(body) => {
+                let body = std::mem::take(body);
+                let read = self.decoder.whole(&body, &mut self.ready);
+                match read {
+                    Ok(()) if self.decoder.progress() == Progress::Open => {
+                        self.ready.clear();
+                        let detail = format!("JSON that is no answer: {}", quote(&body));
+                        return self.broken(Broken::Unreadable(detail));
+                    }
+                    Ok(()) => Ok(()),
+                    Err(broken) => return self.broken(broken),
+                }
+            }
+            Form::Events(events) => match events.finish() {
+                Some(event) => self.decoder.event(&event.data, &mut self.ready),
+                None => Ok(()),
+            },
+            Form::Unknown(_) => Ok(()),
+        };
+        match left {
+            Err(Broken::Refused(error)) => return self.fail(error),
+            // Half an event is no malformed one: the rest of it was cut off.
+            Err(Broken::Unreadable(_)) if self.decoder.progress() == Progress::Open => {
+                return self.cut_off();
+            }
+            Err(Broken::Unreadable(_)) | Ok(()) => {}
+        }
+        if self.decoder.progress() == Progress::Open {
+            return self.cut_off();
+        }
+        self.decoder.finish(&mut self.ready);
+    }
+
+    fn cut_off(&mut self) {
+        let chunks = self.given + self.ready.len();
+        let detail = format!("{} closed the connection", self.server);
+        self.fail(ModelError::CutOff { chunks, detail });
+    }
+
+    fn broken(&mut self, broken: Broken) {
+        self.fail(match broken {
+            Broken::Refused(error) => error,
+            Broken::Unreadable(detail) => ModelError::Malformed { server: self.server.clone(), detail },
+        });
+    }
+
+    /// Ends the answer with an error.
+    pub(crate) fn fail(&mut self, error: ModelError) {
+        self.ended = true;
+        self.failure = Some(error);
+    }
+}
+
+/// An answer that comes in these pieces, as a server of this kind would send it.
+pub(crate) fn read_pieces<'p>(
+    provider: crate::Provider,
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+) -> Vec<Result<Chunk, ModelError>> {
+    let decoder: Box<dyn Decode> = match provider {
+        crate::Provider::OpenAi => Box::new(crate::openai::decoder(0)),
+        _ => Box::new(crate::gemini::decoder()),
+    };
+    let mut reading = Reading::new("server".to_owned(), crate::sse::MAX_EVENT_BYTES, decoder);
+    let mut items = Vec::new();
+    for piece in pieces {
+        if reading.is_ended() || reading.progress() == Progress::Over {
+            break;
+        }
+        reading.feed(piece);
+        items.extend(std::iter::from_fn(|| reading.next()));
+    }
+    if !reading.is_ended() {
+        reading.end();
+    }
+    items.extend(std::iter::from_fn(|| reading.next()));
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Provider;
+
+    /// The answer's text and its error, whole and byte by byte.
+    fn both(provider: Provider, text: &str) -> [String; 2] {
+        let shown = |items: Vec<Result<Chunk, ModelError>>| {
+            let item =
+                |item: Result<Chunk, ModelError>| item.map_or_else(|error| error.to_string(), |chunk| chunk.text());
+            items.into_iter().map(item).collect::<Vec<_>>().join("|")
+        };
+        [shown(read_pieces(provider, [text.as_bytes()])), shown(read_pieces(provider, text.as_bytes().chunks(1)))]
+    }
+
+    #[test]
+    fn blanks_that_come_alone_do_not_decide_what_the_answer_is() {
+        let document = "\n {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\"finishReason\":\"STOP\"}]}";
+        assert_eq!(both(Provider::Gemini, document), ["a", "a"]);
+        let events = "\r\n\ndata: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n";
+        assert_eq!(both(Provider::Gemini, events), ["", ""]);
+    }
+
+    #[test]
+    fn what_comes_behind_the_end_is_not_read() {
+        let answer = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n";
+        for late in ["data: {\"error\":\"late\"}\n\n", "data: garbage\n\n", "data: {\"error\":\"late\"}"] {
+            assert_eq!(both(Provider::OpenAi, &format!("{answer}{late}")), ["a|", "a|"], "{late}");
+        }
+    }
+}

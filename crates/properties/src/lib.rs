@@ -1,0 +1,75 @@
+//! What must hold of anything that strangers write: one function per kind of input, which takes any bytes and panics if
+//! something does not hold.
+//!
+//! The fuzzer (`fuzz/`) calls them with what it makes up, `tests/` with what it once made up and with small changes of that.
+
+#![expect(clippy::expect_used, reason = "panics are its way of saying that something does not hold")]
+
+mod answer;
+mod policy;
+mod replay;
+mod settings;
+mod shape;
+mod shell;
+mod sse;
+mod template;
+mod transcript;
+mod words;
+
+pub use answer::answer;
+pub use policy::policy;
+pub use replay::replay;
+pub use settings::settings;
+pub use shell::shell;
+pub use sse::sse;
+pub use template::template;
+pub use transcript::transcript;
+pub use words::words;
+
+/// What must hold of some bytes.
+pub type Property = fn(&[u8]);
+
+/// All of them, by the names of the fuzzer's targets.
+pub const ALL: [(&str, Property); 9] = [
+    ("settings", settings),
+    ("answer", answer),
+    ("shell", shell),
+    ("words", words),
+    ("sse", sse),
+    ("replay", replay),
+    ("policy", policy),
+    ("template", template),
+    ("transcript", transcript),
+];
+
+/// Parts the fields of an input: a record separator, which nobody types.
+const SEPARATOR: u8 = 0x1e;
+
+/// Places to cut so many bytes at, in order: different for different inputs, the same for the same.
+fn cuts(input: &[u8]) -> Vec<usize> {
+    let mut state = input
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    let mut places = Vec::new();
+    let mut at = 0;
+    while at < input.len() {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        at += (state % 24) as usize + 1;
+        places.push(at.min(input.len()));
+    }
+    places
+}
+
+/// The bytes in pieces.
+fn pieces<'i>(input: &'i [u8], cuts: &[usize]) -> Vec<&'i [u8]> {
+    let starts = std::iter::once(0).chain(cuts.iter().copied());
+    starts.zip(cuts).map(|(start, end)| &input[start..*end]).collect()
+}
+
+/// Up to so many fields of an input; the last one holds the rest.
+fn fields<const N: usize>(input: &[u8]) -> [&[u8]; N] {
+    let mut fields = input.splitn(N, |byte| *byte == SEPARATOR);
+    std::array::from_fn(|_| fields.next().unwrap_or_default())
+}

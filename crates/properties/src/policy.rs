@@ -1,0 +1,86 @@
+//! Any texts as policies: a broken one has no rules, places lie in the file, what a stronger tier denies stays denied
+//! whatever a weaker one says, a project never loosens, and what is denied alone is denied among others.
+
+use hookwright_agent::fuzzing::{decide, policy_file};
+use hookwright_agent::{ApprovalMode, Decision, PolicyFiles, Rule, Tier};
+use hookwright_hooks::shell::parts;
+use serde_json::{Map, Value, json};
+
+/// Two policies and a command, with record separators between them.
+pub fn policy(input: &[u8]) {
+    let [strong, weak, command] = crate::fields(input).map(String::from_utf8_lossy);
+    let read = |text: &str, tier| {
+        let found = policy_file(text, tier);
+        well_formed(text, &found);
+        found.rules
+    };
+    let admin = read(&strong, Tier::Admin);
+    let (project, extension) = (read(&weak, Tier::Project), read(&weak, Tier::Extension));
+    assert!(project.iter().all(|rule| rule.decision != Decision::Allow), "a project allows something");
+    for (tool, args) in calls(&command) {
+        for mode in ApprovalMode::ALL {
+            let decide = |rules: Vec<Rule>| decide(rules, tool, &args, mode);
+            let alone = decide(admin.clone());
+            let with = |more: &[Rule]| decide([more, &admin].concat());
+            assert!(strictness(with(&project)) >= strictness(alone), "{tool} {args:?}: a project loosened it");
+            if alone == Some(Decision::Deny) {
+                assert_eq!(with(&extension), alone, "{tool} {args:?}: an extension took it back");
+            }
+        }
+    }
+    among_others(&admin, &command);
+    among_others(&extension, &command);
+}
+
+fn well_formed(text: &str, found: &PolicyFiles) {
+    assert!(!found.is_broken() || found.rules.is_empty(), "a broken policy is half in force");
+    let lines = text.matches('\n').count() + 1;
+    for diagnostic in &found.diagnostics {
+        assert!(!diagnostic.to_string().is_empty());
+        if let Some(span) = &diagnostic.span {
+            assert!((1..=lines).contains(&span.line) && span.column >= 1 && span.length >= 1, "{diagnostic}");
+        }
+    }
+    for rule in &found.rules {
+        assert!((1..=lines).contains(&rule.place.line) && rule.priority <= 999);
+    }
+}
+
+fn calls(command: &str) -> [(&'static str, Map<String, Value>); 4] {
+    let args = |value: Value| value.as_object().cloned().unwrap_or_default();
+    [
+        ("run_shell_command", args(json!({ "command": command }))),
+        ("write_file", args(json!({ "file_path": command, "content": "x" }))),
+        ("mcp__server__tool", args(json!({ "text": command }))),
+        ("glob", Map::new()),
+    ]
+}
+
+/// A command that is denied is denied behind and before others. Only for one that is written as it is read: rules may be
+/// about the very text.
+fn among_others(rules: &[Rule], command: &str) {
+    let found = parts(command);
+    if !found.certain || found.commands.len() != 1 || found.commands[0].text != command {
+        return;
+    }
+    let decide = |command: &str| {
+        let args = Map::from_iter([("command".to_owned(), command.into())]);
+        decide(rules.to_vec(), "run_shell_command", &args, ApprovalMode::Default)
+    };
+    if decide(command) == Some(Decision::Deny) {
+        for among in ["C; ls", "ls && C", "ls | C", "(C)", "echo \"$(C)\"", "if ls; then C; fi", "C &", "C # ls"] {
+            let among = among.replace('C', command);
+            assert_eq!(decide(&among), Some(Decision::Deny), "{among:?}");
+        }
+    }
+}
+
+/// How much a decision holds back; without one, the mode decides.
+fn strictness(decision: Option<Decision>) -> u8 {
+    match decision {
+        Some(Decision::Allow) => 0,
+        None => 1,
+        Some(Decision::AskUser) => 2,
+        Some(Decision::Deny) => 3,
+    }
+}

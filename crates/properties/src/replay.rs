@@ -1,0 +1,74 @@
+//! Any text as a file of recorded answers: a wrong line is named, every right one is given once, and what is given can be
+//! recorded again.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use hookwright_model::{Cancel, Chunk, Model, ModelError, Replay, ReplayError, ReplayOrder, Request};
+use serde_json::json;
+
+/// Reads the text as a file of answers.
+pub fn replay(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let lines = text.lines().filter(|line| !line.trim_matches('\u{feff}').trim().is_empty()).count();
+    let replay = match Replay::parse("answers", text, ReplayOrder::ByMethod) {
+        Ok(replay) => replay,
+        Err(ReplayError::Line { line, reason, .. }) => {
+            assert!((1..=text.lines().count()).contains(&line) && !reason.is_empty());
+            return;
+        }
+        Err(other) => panic!("a text has nothing but lines: {other}"),
+    };
+    let mut given = 0;
+    while let Some(chunks) = streamed(&replay) {
+        given += 1;
+        let line = json!({ "method": "generateContentStream", "response": chunks }).to_string();
+        let again = Replay::parse("again", &line, ReplayOrder::Strict).expect("what was replayed can be recorded");
+        assert_eq!(streamed(&again).expect("one line"), chunks);
+    }
+    let request = Request::new("m", Vec::new());
+    while !is_over(&ready(replay.generate(&request, &Cancel::new()))) {
+        given += 1;
+    }
+    while !is_over(&ready(replay.count_tokens(&request, &Cancel::new()))) {
+        given += 1;
+    }
+    assert!(given <= lines, "{given} answers out of {lines} lines");
+    strict(text);
+}
+
+/// In strict order, every request takes a line, right or wrong.
+fn strict(text: &str) {
+    let replay = Replay::parse("answers", text, ReplayOrder::Strict).expect("the order says nothing of the lines");
+    let request = Request::new("m", Vec::new());
+    let asked = (0..).take_while(|_| !is_over(&ready(replay.count_tokens(&request, &Cancel::new())))).count();
+    let lines = text.trim_start_matches('\u{feff}').lines().filter(|line| !line.trim().is_empty()).count();
+    assert_eq!(asked, lines);
+}
+
+/// The chunks of the next streamed answer; nothing if none is left. One that was refused ends where it was.
+pub(crate) fn streamed(replay: &Replay) -> Option<Vec<Chunk>> {
+    let stream = ready(replay.stream(&Request::new("m", Vec::new()), &Cancel::new()));
+    if is_over(&stream) {
+        return None;
+    }
+    let mut stream = stream.expect("only an answer that is left can fail");
+    let mut chunks = Vec::new();
+    while let Some(Ok(chunk)) = ready(stream.next()) {
+        chunks.push(chunk);
+    }
+    Some(chunks)
+}
+
+fn is_over<T>(answer: &Result<T, ModelError>) -> bool {
+    matches!(answer, Err(error) if error.to_string().starts_with("No more mock responses"))
+}
+
+/// What a future that waits for nobody comes to.
+fn ready<F: Future>(future: F) -> F::Output {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("a replay waits for nobody"),
+    }
+}

@@ -1,0 +1,19 @@
+//! Any text as a command: reading it must not crash, a text that is one command for sure names one program, and whoever
+//! judges commands is shown that program.
+
+use hookwright_hooks::shell::{parse, parts, sole_program};
+
+/// Reads the text as a shell would.
+pub fn shell(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let script = parse(text);
+    let parts = parts(text);
+    assert!(script.certain || !parts.certain, "the parts of an uncertain text are certain");
+    if let Some(program) = sole_program(text) {
+        assert!(script.certain && script.commands().len() == 1 && !program.is_empty());
+        let first = parts.commands.first().and_then(|part| part.words.first());
+        // A test runs nothing, so there is nothing to judge.
+        let tests = program == "[[" && parts.commands.is_empty();
+        assert!(tests || first == Some(&Some(program)), "whoever judges it is shown something else: {first:?}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Any bytes as a session's transcript: what is whole is loaded, every call has its answer, a file cut anywhere loads what
+//! stands before the cut and can be gone on with, and what is loaded can be saved and loaded again.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::path::Path;
+
+use hookwright_agent::transcript::{Entry, Header, LoadedTranscript, Transcript, copy, list, load};
+use hookwright_model::{Content, Role};
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+thread_local! {
+    /// One folder for all inputs: making one is slower than all the rest.
+    static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
+}
+
+/// Reads the bytes as a transcript; those without a header get one.
+pub fn transcript(input: &[u8]) {
+    FOLDER.with(|folder| {
+        let folder = folder.get_or_init(|| tempfile::tempdir().expect("a temporary folder")).path();
+        read(folder, input);
+        let _ = fs::remove_file(folder.join("headed.jsonl"));
+        let headed = Transcript::create(&folder.join("headed.jsonl"), &header()).expect("a transcript");
+        let mut bytes = fs::read(headed.path()).expect("its header");
+        drop(headed);
+        bytes.extend_from_slice(input);
+        read(folder, &bytes);
+    });
+}
+
+fn header() -> Header {
+    Header {
+        session_id: "s".to_owned(),
+        project: "/p".into(),
+        model: "m".to_owned(),
+        version: "0".to_owned(),
+        started: Timestamp::UNIX_EPOCH,
+    }
+}
+
+fn read(folder: &Path, bytes: &[u8]) {
+    let path = folder.join("given.jsonl");
+    fs::write(&path, bytes).expect("a file");
+    let loaded = load(&path);
+    list(folder).expect("a folder can be listed, whatever is in it");
+    let Ok(loaded) = loaded else { return };
+    assert!(loaded.damaged <= loaded.entries_count);
+    answered(&loaded);
+    saved(folder, &loaded);
+    cut(folder, bytes, &loaded);
+    gone_on_with(&path, &loaded);
+    let id = copy(&path, &folder.join("copies")).expect("what loads can be copied");
+    assert!(!id.is_empty());
+    let _ = fs::remove_dir_all(folder.join("copies"));
+}
+
+/// Providers refuse a history with a call that has no result.
+fn answered(loaded: &LoadedTranscript) {
+    let parts = || loaded.history.iter().flat_map(|content| content.parts.iter().map(|part| (content.role, part)));
+    let calls = parts().filter(|(_, part)| part.as_function_call().is_some()).count();
+    let results = parts().filter(|(role, part)| *role == Role::User && part.as_function_response().is_some()).count();
+    assert_eq!(calls, results);
+}
+
+/// Message by message, and all of it compressed.
+fn saved(folder: &Path, loaded: &LoadedTranscript) {
+    let path = folder.join("saved.jsonl");
+    let entries: [Vec<Entry>; 2] =
+        [loaded.history.iter().cloned().map(Entry::message).collect(), vec![Entry::compressed(&loaded.history)]];
+    for entries in entries {
+        let _ = fs::remove_file(&path);
+        let mut saved = Transcript::create(&path, &loaded.header).expect("a transcript");
+        entries.iter().for_each(|entry| saved.append(entry).expect("a line"));
+        drop(saved);
+        let again = load(&path).expect("what was saved can be loaded");
+        assert_eq!(again.damaged, 0, "a line that was just written cannot be read");
+        assert_eq!((again.header, again.history), (loaded.header.clone(), loaded.history.clone()));
+    }
+}
+
+/// Cut where a killed process might have left it.
+fn cut(folder: &Path, bytes: &[u8], loaded: &LoadedTranscript) {
+    let path = folder.join("cut.jsonl");
+    let places = crate::cuts(bytes);
+    for at in places.iter().copied().step_by(places.len() / 8 + 1) {
+        fs::write(&path, &bytes[..at]).expect("a file");
+        let Ok(part) = load(&path) else { continue };
+        assert!(part.entries_count <= loaded.entries_count && part.damaged <= loaded.damaged);
+        assert_eq!(part.header, loaded.header);
+        answered(&part);
+    }
+}
+
+/// The next process mends the end and adds to it.
+fn gone_on_with(path: &Path, loaded: &LoadedTranscript) {
+    let Ok(mut open) = Transcript::open(path) else { return };
+    open.append(&Entry::message(Content::user_text("go on"))).expect("a line");
+    drop(open);
+    let after = load(path).expect("what was gone on with can be loaded");
+    assert_eq!(after.last_prompt.as_deref(), Some("go on"));
+    // A last line without its end that is JSON, but no line of a transcript, was not counted before.
+    let uncounted = after.damaged - loaded.damaged;
+    assert!(uncounted <= 1, "going on with it did damage");
+    assert_eq!(after.entries_count, loaded.entries_count + 1 + uncounted);
+    let (last, before) = after.history.split_last().expect("a message");
+    assert_eq!(**last, Content::user_text("go on"));
+    assert_eq!(before, loaded.history);
+}

@@ -1,0 +1,101 @@
+//! Depth without end: brackets that only open must be an error of the reader's and never the end of the stack. A stack that
+//! overflows ends all tests, so passing is all that there is to see.
+
+use super::property;
+
+/// What the threads of the program have.
+const STACK: usize = 2 * 1024 * 1024;
+
+/// Readers of JSON take 128 levels, of TOML 80, of settings 512; what comes in may gain a few.
+const DEPTHS: [usize; 14] = [64, 80, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 600];
+/// Far more than any stack would bear.
+const ENDLESS: usize = 10_000;
+
+/// Tries a property with something nested: `before`, then `open` so many times, `close` as often, `after`.
+fn nested(target: &str, before: &str, (open, close): (&str, &str), after: &str) {
+    let closed = DEPTHS.iter().map(|depth| format!("{before}{}1{}{after}", open.repeat(*depth), close.repeat(*depth)));
+    let inputs: Vec<String> = closed.chain([format!("{before}{}", open.repeat(ENDLESS))]).collect();
+    let property = property(target);
+    let all = move || inputs.iter().for_each(|input| property(input.as_bytes()));
+    std::thread::Builder::new().stack_size(STACK).spawn(all).unwrap().join().unwrap();
+}
+
+const ARRAYS: (&str, &str) = ("[", "]");
+const OBJECTS: (&str, &str) = (r#"{"a":"#, "}");
+
+#[test]
+fn settings() {
+    for brackets in [ARRAYS, OBJECTS] {
+        nested("settings", "", brackets, "");
+        nested("settings", r#"{"hooks":{"BeforeTool":"#, brackets, "}}");
+        nested("settings", r#"{"hooks":{"BeforeTool":[{"hooks":[{"type":"command","command":"#, brackets, "}]}]}}");
+    }
+}
+
+#[test]
+fn answers_of_hooks() {
+    for brackets in [ARRAYS, OBJECTS] {
+        nested("answer", "\0\0\0", brackets, "");
+        for field in ["tool_input", "llm_request", "x"] {
+            nested("answer", &format!("\0\0\0{{\"hookSpecificOutput\":{{\"{field}\":{{\"a\":"), brackets, "}}}");
+        }
+    }
+}
+
+#[test]
+fn streamed_answers() {
+    for brackets in [ARRAYS, OBJECTS] {
+        nested("sse", "g", brackets, "");
+        nested("sse", "gdata: ", brackets, "\n\n");
+        let before = r#"gdata: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":"#;
+        nested("sse", before, brackets, "}}}]},\"finishReason\":\"STOP\"}]}\n\n");
+        nested("sse", r#"gdata: {"candidates":[{"safetyRatings":"#, brackets, "}]}\n\n");
+        let before = r#"odata: {"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":{"a":"#;
+        nested("sse", before, brackets, "}}}]}}]}\n\ndata: [DONE]\n\n");
+    }
+    let before = r#"odata: {"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":"#;
+    nested("sse", before, ARRAYS, "}\"}}]}}]}\n\ndata: [DONE]\n\n");
+    nested("sse", before, (r#"{\"a\":"#, "}"), "}\"}}]}}]}\n\ndata: [DONE]\n\n");
+}
+
+#[test]
+fn replay_files() {
+    for brackets in [ARRAYS, OBJECTS] {
+        nested("replay", "", brackets, "");
+        nested("replay", r#"{"method":"generateContentStream","response":"#, brackets, "}");
+        let before = r#"{"method":"generateContentStream","response":[{"candidates":[{"content":{"parts":[{"a":"#;
+        nested("replay", before, brackets, "}]}}]}]}");
+    }
+}
+
+#[test]
+fn policies() {
+    nested("policy", "a = ", ARRAYS, "");
+    nested("policy", "a = ", ("{ a = ", " }"), "");
+    nested("policy", "", ("a.", ""), " = 1");
+    nested("policy", "[", ("a.", ""), "]");
+    nested("policy", "[[rule]]\ndecision = \"deny\"\ncommandPrefix = ", ARRAYS, "");
+    nested("policy", "[[rule]]\ndecision = \"deny\"\ncommandRegex = '", ("(", ")"), "'\n\u{1e}\u{1e}ls");
+}
+
+#[test]
+fn commands_and_templates() {
+    nested("template", "", ("!{", "}"), "\u{1e}x");
+    nested("template", "!{echo ", ("$(", ")"), " {{args}}}\u{1e}x y");
+    nested("template", "prompt = ", ARRAYS, "");
+    for brackets in [("(", ")"), ("$(", ")"), ("{ ", "; }"), ("\"$(", ")\""), ("if ", "; then :; fi"), ("((", "))")] {
+        nested("shell", "", brackets, "");
+        nested("words", "", brackets, "");
+    }
+}
+
+#[test]
+fn transcripts() {
+    for brackets in [ARRAYS, OBJECTS] {
+        nested("transcript", "", brackets, "\n");
+        nested("transcript", r#"{"type":"note","data":"#, brackets, "}\n");
+        let before = r#"{"type":"gemini","content":[{"functionCall":{"name":"f","args":{"a":"#;
+        nested("transcript", before, brackets, "}}}]}\n");
+        nested("transcript", r#"{"type":"compressed","history":[{"role":"user","parts":[{"a":"#, brackets, "}]}]}\n");
+    }
+}

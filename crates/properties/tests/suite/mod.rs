@@ -1,0 +1,111 @@
+//! Every property, against what the fuzzer once made up (`fuzz/seeds`), small changes of that, and depth without end.
+//! Runs with a stable compiler; what is new is the fuzzer's to find.
+
+mod depth;
+mod mutate;
+
+use std::path::{Path, PathBuf};
+
+use hookwright_properties::{ALL, Property};
+
+fn fuzz() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
+}
+
+/// The seeds of a target, in a stable order.
+fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = std::fs::read_dir(fuzz().join("seeds").join(target)).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.into_iter().map(|file| (file.clone(), std::fs::read(file).unwrap())).collect()
+}
+
+fn property(target: &str) -> Property {
+    ALL.iter().find(|(name, _)| *name == target).unwrap().1
+}
+
+/// Everything that was ever found, and everything worth starting from.
+fn all_seeds(target: &str) {
+    for (file, bytes) in seeds(target) {
+        named(&file.display().to_string(), &bytes, property(target));
+    }
+}
+
+/// So many small changes of the seeds: the same ones every time, unless `PROPERTY_SEED` and `PROPERTY_ROUNDS` say otherwise.
+fn small_changes(target: &str, rounds: usize) {
+    let number =
+        |name: &str, default: usize| std::env::var(name).ok().map_or(default, |value| value.parse().expect("a number"));
+    let (rounds, seed) = (number("PROPERTY_ROUNDS", rounds), number("PROPERTY_SEED", 1));
+    let seeds: Vec<Vec<u8>> = seeds(target).into_iter().map(|(_, bytes)| bytes).collect();
+    let mut mutator = mutate::Mutator::new(seed as u64, &seeds);
+    for _ in 0..rounds {
+        let bytes = mutator.next();
+        named("a change", &bytes, property(target));
+    }
+}
+
+/// Says which input it was if something does not hold.
+fn named(name: &str, bytes: &[u8], property: Property) {
+    if let Err(panic) = std::panic::catch_unwind(|| property(bytes)) {
+        let kept = std::env::temp_dir().join(format!("property-{}", std::process::id()));
+        std::fs::write(&kept, bytes).unwrap();
+        let text = String::from_utf8_lossy(bytes);
+        let shown: String = text.chars().take(2000).collect();
+        panic!("{name} (kept as {}): {}\n{shown:?}", kept.display(), words(&*panic));
+    }
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words")
+}
+
+macro_rules! targets {
+    ($($target:ident: $rounds:literal,)*) => {
+        $(mod $target {
+            #[test]
+            fn holds_for_every_seed() {
+                super::all_seeds(stringify!($target));
+            }
+
+            #[test]
+            fn holds_for_small_changes() {
+                super::small_changes(stringify!($target), $rounds);
+            }
+        })*
+
+        const TESTED: &[&str] = &[$(stringify!($target)),*];
+    };
+}
+
+// As many rounds as a second or two will do, without optimisation.
+targets! {
+    settings: 3000,
+    answer: 600,
+    shell: 6000,
+    words: 10_000,
+    sse: 4000,
+    replay: 10_000,
+    policy: 800,
+    template: 6000,
+    transcript: 120,
+}
+
+/// The fuzzer, the properties and these tests know the same targets.
+#[test]
+fn every_target_is_fuzzed_and_tested() {
+    let manifest: toml::Table = std::fs::read_to_string(fuzz().join("Cargo.toml")).unwrap().parse().unwrap();
+    let targets: Vec<&str> =
+        manifest["bin"].as_array().unwrap().iter().map(|target| target["name"].as_str().unwrap()).collect();
+    let properties: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
+    assert_eq!(targets, properties);
+    assert_eq!(TESTED, properties);
+    let readme = std::fs::read_to_string(fuzz().join("README.md")).unwrap();
+    for target in targets {
+        assert!(readme.contains(&format!("| `{target}` |")), "fuzz/README.md does not know {target}");
+        let code = std::fs::read_to_string(fuzz().join(format!("fuzz_targets/{target}.rs"))).unwrap();
+        assert!(code.contains(&format!("hookwright_properties::{target}(input)")), "{target} is something else");
+        let size: usize = seeds(target).iter().map(|(_, bytes)| bytes.len()).sum();
+        assert!((1..200 * 1024).contains(&size) && seeds(target).len() <= 150, "the seeds of {target}");
+    }
+}

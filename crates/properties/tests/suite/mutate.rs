@@ -1,0 +1,144 @@
+//! Small changes of inputs, as a fuzzer makes them but without its feedback. The same seed gives the same changes.
+
+/// What readers trip over.
+const TOKENS: &[&str] = &[
+    "\"",
+    "'",
+    "\\",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    ":",
+    ",",
+    "\n",
+    "\r\n",
+    "\r",
+    " ",
+    "\t",
+    "\0",
+    "\u{feff}",
+    "\u{1e}",
+    "null",
+    "true",
+    "-1",
+    "18446744073709551615",
+    "1e999",
+    "\\u0000",
+    "\\ud800",
+    "é",
+    "𝄞",
+    "//",
+    "/*",
+    "*/",
+    "#",
+    "data: ",
+    "\n\n",
+    "[DONE]",
+    "$(",
+    "${",
+    "`",
+    "!{",
+    "@{",
+    "{{args}}",
+    "$'",
+    "<<E",
+    "\nE\n",
+    ";",
+    "&&",
+    "||",
+    "|",
+    ">",
+    "<",
+    "&",
+    "*",
+    "~",
+    "[[rule]]\n",
+    "decision = \"deny\"\n",
+    "'''",
+    "\"\"\"",
+    "${extensionPath}",
+    "$GEMINI_PROJECT_DIR",
+    "if ",
+    "fi",
+    "esac",
+    "\x1b[31m",
+];
+
+/// The longest input.
+const LONGEST: usize = 4096;
+
+/// Makes new inputs out of old ones.
+pub(super) struct Mutator<'s> {
+    state: u64,
+    seeds: &'s [Vec<u8>],
+}
+
+impl<'s> Mutator<'s> {
+    pub(super) fn new(seed: u64, seeds: &'s [Vec<u8>]) -> Self {
+        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, seeds }
+    }
+
+    /// A number below `bound`.
+    fn below(&mut self, bound: usize) -> usize {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state % bound.max(1) as u64) as usize
+    }
+
+    fn seed(&mut self) -> &'s [u8] {
+        let at = self.below(self.seeds.len());
+        &self.seeds[at]
+    }
+
+    /// A part of an input.
+    fn range(&mut self, length: usize) -> std::ops::Range<usize> {
+        let start = self.below(length + 1);
+        let most = (length - start).min(64);
+        start..start + self.below(most + 1)
+    }
+
+    /// The next input.
+    pub(super) fn next(&mut self) -> Vec<u8> {
+        let mut bytes = self.seed().to_vec();
+        for _ in 0..=self.below(4) {
+            self.change(&mut bytes);
+        }
+        bytes.truncate(LONGEST);
+        bytes
+    }
+
+    fn change(&mut self, bytes: &mut Vec<u8>) {
+        let range = self.range(bytes.len());
+        match self.below(6) {
+            0 => drop(bytes.drain(range)),
+            1 => {
+                let copy = bytes[range].to_vec();
+                let at = self.below(bytes.len() + 1);
+                bytes.splice(at..at, copy);
+            }
+            2 => {
+                let token = TOKENS[self.below(TOKENS.len())];
+                bytes.splice(range.start..range.start, token.bytes());
+            }
+            3 => {
+                let token = TOKENS[self.below(TOKENS.len())];
+                bytes.splice(range, token.bytes());
+            }
+            4 => {
+                let other = self.seed();
+                let part = self.range(other.len());
+                bytes.splice(range, other[part].iter().copied());
+            }
+            _ => {
+                let bit = 1 << self.below(8);
+                if let Some(byte) = bytes.get_mut(range.start) {
+                    *byte ^= bit;
+                }
+            }
+        }
+    }
+}
