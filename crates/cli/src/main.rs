@@ -21,6 +21,7 @@ mod stats;
 mod telemetry;
 mod trace;
 mod tui;
+mod watchdog;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -30,12 +31,18 @@ use hookwright_settings::{Paths, World};
 use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
+    if let Some(code) = watchdog::asked_for() {
+        return code;
+    }
+    watchdog::keep();
     hookwright_process::heed_memory_limit();
     hookwright_process::hear_of_full_files();
     hookwright_process::keep_to_oneself();
     hookwright_process::raise_descriptor_limit();
     hookwright_process::at_abort(aborted);
-    ExitCode::from(runtime::on_own_stack(run).unwrap_or_else(|error| failure::print(&error)))
+    let code = runtime::on_own_stack(run).unwrap_or_else(|error| failure::print(&error));
+    hookwright_process::end_descendants();
+    ExitCode::from(code)
 }
 
 /// Memory or stack have run out in the middle of something; which of them has been said.

@@ -69,6 +69,7 @@ async fn hear(
         tracing::warn!(code, "a signal");
         if unanswered.swap(true, Ordering::SeqCst) || sender.send(code).is_err() {
             last_act.lock().unwrap_or_else(PoisonError::into_inner)();
+            hookwright_process::end_descendants();
             std::process::exit(i32::from(code));
         }
     }

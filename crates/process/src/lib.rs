@@ -16,6 +16,8 @@ mod system;
 #[cfg(windows)]
 #[path = "windows.rs"]
 mod system;
+#[cfg(not(target_os = "linux"))]
+mod unwatched;
 
 pub use capture::{Capture, Keep};
 pub use lines::{Conversation, HearError};
@@ -25,6 +27,10 @@ pub use system::ending::{at_abort, is_hangup_ignored, last_words};
 pub use system::limits::{heed_memory_limit, raise_descriptor_limit};
 pub use system::oneself::{hear_of_full_files, keep_to_oneself};
 pub use system::{Directory, Groups, Process};
+#[cfg(target_os = "linux")]
+pub use system::{end_descendants, let_none_outlive, stand_watch, start_to_stay};
+#[cfg(not(target_os = "linux"))]
+pub use unwatched::{end_descendants, let_none_outlive, stand_watch, start_to_stay};
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

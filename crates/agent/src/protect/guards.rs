@@ -356,7 +356,7 @@ impl Guards {
         self.look_at(state, everything);
         state.looked = Some(Instant::now());
         // Only a look at everything may say that whoever ran has changed nothing more.
-        state.left_running = !state.background.pids().is_empty();
+        state.left_running = state.background.is_anybody_left();
         state.tell_busy();
     }
 

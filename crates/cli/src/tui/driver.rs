@@ -347,7 +347,10 @@ impl<'a> Driver<'a> {
         let (guard, path) = (&self.guard, file.path());
         let run = || {
             // The editor may be several words, and the shell knows how to read them.
-            std::process::Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path).status()
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path);
+            // It is the user's: a window that it opened may stay.
+            hookwright_process::start_to_stay(|| command.spawn())?.wait()
         };
         let status = self.input.lend(|| guard.lend(run))?;
         match status {

@@ -19,6 +19,7 @@ mod loaded_by_guards;
 #[cfg(unix)]
 mod memory;
 mod order;
+mod outliving;
 mod protected;
 #[cfg(unix)]
 mod resources;

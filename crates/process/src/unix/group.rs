@@ -10,8 +10,8 @@
 //!   while our group lives nobody can get it, so a process that has it came later. What slips through is a stranger
 //!   that took the number, made a group, and left it behind, since the last time our group was seen; groups are looked
 //!   at whenever a process starts or ends, and forgotten once empty.
-//! - Members of the session that have made groups of their own are found by the session's number, which is the same and
-//!   stays taken while any of them lives; they are signalled one by one, each through a pidfd (Linux only).
+//! - Those that have left the group, be it for a session of their own and another parent, are found on Linux by their
+//!   mark, their session or their parentage (`kin.rs`), and signalled one by one, each through a pidfd.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -25,7 +25,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process, test_kill_process_group, waitid,
 };
 
-use super::members;
+use super::{Family, Search};
 use crate::Exit;
 
 /// A group that one of our processes leads or led.
@@ -34,6 +34,8 @@ pub(super) struct Group {
     id: Pid,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are none"))]
     handle: Option<Arc<OwnedFd>>,
+    /// What everybody carries who comes from this run.
+    run: Family,
     /// Held while the number is used, so that it cannot become free in between.
     reaped: Mutex<bool>,
     /// Whether somebody sees to it that it is forgotten once nobody is left.
@@ -42,8 +44,8 @@ pub(super) struct Group {
 
 impl Group {
     /// The group of a process that was just started, with a handle on that process if the system has such.
-    pub(super) fn new(id: Pid, handle: Option<Arc<OwnedFd>>) -> Self {
-        Group { id, handle, reaped: Mutex::new(false), followed: AtomicBool::new(false) }
+    pub(super) fn new(id: Pid, handle: Option<Arc<OwnedFd>>, run: Family) -> Self {
+        Group { id, handle, run, reaped: Mutex::new(false), followed: AtomicBool::new(false) }
     }
 
     pub(super) fn id(&self) -> u32 {
@@ -100,67 +102,47 @@ impl Group {
         self.followed.store(true, Ordering::Relaxed);
     }
 
-    /// Its living members, and those of its session.
-    #[cfg(target_os = "linux")]
+    /// Its living members, and on Linux whoever else comes from this run.
     pub(super) fn members(&self) -> Vec<u32> {
-        if self.is_taken_again() { Vec::new() } else { members::of(self.id()) }
+        self.search().glance()
     }
 
-    /// Its living members.
-    #[cfg(not(target_os = "linux"))]
-    pub(super) fn members(&self) -> Vec<u32> {
-        if self.is_alive() { members::of(self.id()) } else { Vec::new() }
+    fn search(&self) -> Search {
+        Search::of(self.run, self.number().into_iter().collect())
     }
 
-    /// Whether a process bears its number that is none of ours.
-    #[cfg(target_os = "linux")]
-    fn is_taken_again(&self) -> bool {
-        *self.reaped() && test_kill_process(self.id) != Err(Errno::SRCH)
+    /// Its number, unless a process bears it that is none of ours.
+    pub(super) fn number(&self) -> Option<u32> {
+        let is_taken_again = *self.reaped() && test_kill_process(self.id) != Err(Errno::SRCH);
+        (!is_taken_again).then(|| self.id())
     }
 
-    /// Signals those of its session that are in other groups.
-    #[cfg(target_os = "linux")]
-    fn reach_strays(&self, signal: Signal) {
-        use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
-        if self.is_taken_again() {
-            return;
-        }
-        for pid in members::strays(self.id()) {
-            let Some(handle) = Pid::from_raw(pid.cast_signed())
-                .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
-                // Its number may have become somebody else's before there was a handle.
-                .filter(|_| members::is_stray(pid, self.id()))
-            else {
-                continue;
-            };
-            if pidfd_send_signal(&handle, signal).is_ok() {
-                tracing::debug!(pid, session = self.id(), ?signal, "reached outside of its group");
-            }
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn reach_strays(&self, _: Signal) {}
-
-    /// Asks all members to end.
+    /// Asks everybody to end.
     pub(super) fn ask(&self) {
+        self.ask_members();
+        ask_strays(&self.search());
+    }
+
+    /// Asks those in the group itself to end.
+    pub(super) fn ask_members(&self) {
         if self.reach(Some(Signal::TERM)).is_ok() {
             tracing::debug!(pid = self.id(), "asked to end");
         }
         // A stopped process hears nothing until it goes on.
         let _ = self.reach(Some(Signal::CONT));
-        self.reach_strays(Signal::TERM);
-        self.reach_strays(Signal::CONT);
     }
 
-    /// Ends all members.
+    /// Ends everybody.
     pub(super) fn kill(&self) {
+        self.kill_members();
+        self.search().kill();
+    }
+
+    /// Ends those in the group itself.
+    pub(super) fn kill_members(&self) {
         if self.reach(Some(Signal::KILL)).is_ok() {
             tracing::debug!(pid = self.id(), "killed");
         }
-        // Twice: one that is made while the others are looked for is found then.
-        self.reach_strays(Signal::KILL);
-        self.reach_strays(Signal::KILL);
     }
 
     fn reach(&self, signal: Option<Signal>) -> rustix::io::Result<()> {
@@ -188,8 +170,15 @@ impl Group {
     }
 }
 
+/// Asks those to end who are in none of the groups that were asked as a whole.
+pub(super) fn ask_strays(search: &Search) {
+    let strays = search.find().into_iter().filter(|kin| !search.numbers.contains(&kin.group));
+    strays.for_each(|kin| kin.signal(&[Signal::TERM, Signal::CONT]));
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::House;
     use super::*;
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
@@ -220,19 +209,19 @@ mod tests {
     #[test]
     fn without_a_handle_the_number_serves() {
         let (_child, id) = start("sleep 60 & exit 4");
-        let group = Group::new(id, None);
+        let group = Group::new(id, None, House::default().next());
         assert!(group.is_alive());
         assert_eq!(reaped(&group), Exit::Code(4));
-        assert!(group.is_alive() && group.members().len() == 1);
+        assert!(group.is_alive() && group.search().find().len() == 1);
         group.kill();
         empties(&group);
-        assert!(group.members().is_empty());
+        assert!(group.search().find().is_empty());
     }
 
     #[test]
     fn a_number_that_a_process_bears_again_is_not_ours() {
         let (mut stranger, id) = start("exec sleep 60");
-        let group = Group { reaped: Mutex::new(true), ..Group::new(id, None) };
+        let group = Group { reaped: Mutex::new(true), ..Group::new(id, None, House::default().next()) };
         assert!(!group.is_alive() && group.members().is_empty());
         group.ask();
         group.kill();
@@ -249,7 +238,7 @@ mod tests {
         use rustix::process::{PidfdFlags, pidfd_open};
         let (_child, id) = start("sleep 60 & exit 0");
         let handle = pidfd_open(id, PidfdFlags::empty()).unwrap();
-        let group = Group::new(id, Some(Arc::new(handle)));
+        let group = Group::new(id, Some(Arc::new(handle)), House::default().next());
         reaped(&group);
         assert!(group.is_alive(), "others live, and the handle reaches them");
         group.kill();

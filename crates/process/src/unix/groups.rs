@@ -1,57 +1,144 @@
-//! All groups that may still have members, so that none outlives the program.
+//! All groups that may still have members, so that none outlives the program, and those who have left their group.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use tokio::time::Instant;
 
-use super::group::Group;
+use super::group::{Group, ask_strays};
+use super::leader::Leader;
+use super::{Family, House, Search, carriers, limits, start};
 
-/// The processes that run, and what ended ones left behind. A group is forgotten once it is empty.
+/// The processes that run, and what ended ones left behind. A group is forgotten once it is empty; whoever left it is
+/// found again by what it carries.
 #[derive(Debug, Default)]
-pub struct Groups(Mutex<Vec<Arc<Group>>>);
+pub struct Groups {
+    known: Mutex<Known>,
+    house: House,
+    /// How many runs there had been when nobody was left of them.
+    settled: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    groups: Vec<Arc<Group>>,
+    /// Of those and of forgotten ones, whose leader may not be collected yet by whoever waits for it.
+    leaders: Vec<Weak<Group>>,
+    /// When the dead were last collected.
+    collected: Option<Instant>,
+}
 
 impl Groups {
     /// The numbers of the groups that have members, which are those of the processes that lead or led them.
     pub fn pids(&self) -> Vec<u32> {
-        self.living().iter().map(|group| group.id()).collect()
+        self.known().groups.iter().map(|group| group.id()).collect()
     }
 
-    /// Ends every group: asks, waits at most the grace, then forces.
+    /// Whether anybody lives who was started here, by whomever and wherever it went.
+    pub fn is_anybody_left(&self) -> bool {
+        let runs = self.house.runs();
+        if self.settled.load(Ordering::Relaxed) == runs {
+            return false;
+        }
+        let runs_on = !self.pids().is_empty();
+        let left = runs_on || !self.search().and_unmarked().find().is_empty();
+        if !left {
+            self.settled.store(runs, Ordering::Relaxed);
+        }
+        left
+    }
+
+    /// Ends everybody: asks, waits at most the grace, then forces.
     pub async fn end_all(&self, grace: Duration) {
         const STEP: Duration = Duration::from_millis(10);
-        let groups = std::mem::take(&mut *self.living());
-        groups.iter().for_each(|group| group.ask());
+        let search = self.search();
+        let groups = std::mem::take(&mut self.known().groups);
+        if groups.is_empty() && search.glance().is_empty() {
+            return;
+        }
+        groups.iter().for_each(|group| group.ask_members());
+        ask_strays(&search);
         let deadline = Instant::now() + grace;
-        while Instant::now() < deadline && groups.iter().any(|group| !group.members().is_empty()) {
+        while Instant::now() < deadline && !search.glance().is_empty() {
             tokio::time::sleep(STEP).await;
         }
-        groups.iter().for_each(|group| group.kill());
+        groups.iter().for_each(|group| group.kill_members());
+        search.kill();
     }
 
-    /// Ends every group at once, without asking.
+    /// Ends everybody at once, without asking.
     pub fn kill_now(&self) {
-        self.living().iter().for_each(|group| group.kill());
+        if self.house.runs() > 0 {
+            let search = self.search();
+            self.known().groups.iter().for_each(|group| group.kill_members());
+            search.kill();
+        }
     }
 
-    pub(super) fn add(&self, group: &Arc<Group>) {
-        self.living().push(group.clone());
+    fn search(&self) -> Search {
+        let numbers = self.known().groups.iter().filter_map(|group| group.number()).collect();
+        Search::of(self.house.family(), numbers)
+    }
+
+    /// Starts a process as the leader of one more group.
+    pub(super) fn admit(&self, spawn: impl FnOnce() -> io::Result<Pid>) -> io::Result<Leader> {
+        // Held meanwhile: whoever is started is not taken for an orphan.
+        let mut known = self.known();
+        known.collect_orphans_now_and_then(self.house.family());
+        let run = self.house.next();
+        let id = start(run, spawn)?;
+        limits::hand_on(id);
+        let leader = Leader::new(id, run)?;
+        known.groups.push(leader.group().clone());
+        known.leaders.push(Arc::downgrade(leader.group()));
+        Ok(leader)
     }
 
     /// Stops ending this group with the others.
     pub(super) fn forget(&self, group: &Arc<Group>) {
-        self.living().retain(|known| !Arc::ptr_eq(known, group));
+        self.known().groups.retain(|known| !Arc::ptr_eq(known, group));
+    }
+
+    /// Takes note of the end of those who were just killed and have no other parent.
+    pub(super) fn collect_orphans(&self) {
+        self.known().collect_orphans(self.house.family());
     }
 
     /// Forgets the groups that are empty.
     pub(super) fn prune(&self) {
-        drop(self.living());
+        drop(self.known());
     }
 
-    fn living(&self) -> MutexGuard<'_, Vec<Arc<Group>>> {
-        let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn known(&self) -> MutexGuard<'_, Known> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // A leader that was not reaped counts as a member, so there is no need to ask.
-        groups.retain(|group| !group.is_reaped() || group.is_followed() || group.is_alive());
-        groups
+        known.groups.retain(|group| !group.is_reaped() || group.is_followed() || group.is_alive());
+        known
+    }
+}
+
+impl Known {
+    /// Those who became this process's children when they lost their parent hold no more than a number once they are
+    /// dead, so now and then is enough.
+    fn collect_orphans_now_and_then(&mut self, family: Family) {
+        const NOW_AND_THEN: Duration = Duration::from_secs(1);
+        if self.collected.is_none_or(|last| last.elapsed() >= NOW_AND_THEN) {
+            self.collect_orphans(family);
+        }
+    }
+
+    fn collect_orphans(&mut self, family: Family) {
+        self.collected = Some(Instant::now());
+        self.leaders.retain(|group| group.upgrade().is_some_and(|group| !group.is_reaped()));
+        let leaders: Vec<u32> = self.leaders.iter().filter_map(|group| Some(group.upgrade()?.id())).collect();
+        for pid in carriers(family) {
+            let leads = leaders.contains(&pid);
+            if let Some(pid) = Pid::from_raw(pid.cast_signed()).filter(|_| !leads) {
+                let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+            }
+        }
     }
 }

@@ -8,7 +8,6 @@ use rustix::process::Pid;
 
 use super::groups::Groups;
 use super::leader::Leader;
-use super::limits;
 use crate::Program;
 
 /// Starts a program, in a session of its own where the system can do that at once, else in a group of its own.
@@ -17,29 +16,28 @@ pub(super) fn launch(
     stdio: [BorrowedFd<'_>; 3],
     groups: &Arc<Groups>,
 ) -> io::Result<Leader> {
-    // One of the three standard numbers would be overwritten before it is used; that is possible if ours were closed.
-    let [stdin, stdout, stderr] = stdio.map(above_standard);
-    let moved = [stdin?, stdout?, stderr?];
+    let moved = above_standard(stdio)?;
     let stdio = [0, 1, 2].map(|at| moved[at].as_ref().map_or(stdio[at], AsFd::as_fd));
-    let id = start(program, stdio)?;
-    limits::hand_on(id);
-    let leader = Leader::new(id)?;
-    groups.add(leader.group());
+    let leader = groups.admit(|| start(program, stdio))?;
     tracing::trace!(pid = leader.group().id(), program = %program.path.display(), "started");
     Ok(leader)
 }
 
-fn above_standard(fd: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
-    if fd.as_raw_fd() > 2 {
-        return Ok(None);
-    }
-    Ok(Some(rustix::io::fcntl_dupfd_cloexec(fd, 3)?))
+/// Copies of those that have one of the three standard numbers: it would be overwritten before it is used. That is
+/// possible if ours were closed.
+pub(super) fn above_standard(stdio: [BorrowedFd<'_>; 3]) -> io::Result<[Option<OwnedFd>; 3]> {
+    let copy = |fd: BorrowedFd<'_>| match fd.as_raw_fd() {
+        0..=2 => rustix::io::fcntl_dupfd_cloexec(fd, 3).map(Some),
+        _ => Ok(None),
+    };
+    let [stdin, stdout, stderr] = stdio.map(copy);
+    Ok([stdin?, stdout?, stderr?])
 }
 
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 fn start(program: &mut Program<'_>, stdio: [BorrowedFd<'_>; 3]) -> io::Result<Pid> {
     use super::directory::Directory;
-    use super::sys::{self, Cwd, Strings};
+    use super::sys::{self, Cwd, Hears, Strings};
     use std::collections::BTreeMap;
     use std::ffi::OsStr;
 
@@ -56,7 +54,7 @@ fn start(program: &mut Program<'_>, stdio: [BorrowedFd<'_>; 3]) -> io::Result<Pi
     let by_name: BTreeMap<&OsStr, &OsStr> = (&mut *program.env).collect();
     let mut env = Strings::default();
     by_name.into_iter().try_for_each(|(name, value)| env.push(&[name, OsStr::new("="), value]))?;
-    sys::spawn(path.as_os_str(), &args, &env, cwd, stdio)
+    sys::spawn(path.as_os_str(), &args, &env, cwd, stdio, Hears::All)
 }
 
 /// The standard library's way: a group, but no session.

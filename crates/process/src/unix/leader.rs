@@ -9,6 +9,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::Family;
 use super::group::Group;
 #[cfg(target_os = "linux")]
 use super::sys::watch;
@@ -26,9 +27,9 @@ struct Watch {
 
 impl Leader {
     /// Takes charge of a process that was just started.
-    pub(super) fn new(id: Pid) -> io::Result<Self> {
+    pub(super) fn new(id: Pid, run: Family) -> io::Result<Self> {
         let handle = open_handle(id);
-        let group = Arc::new(Group::new(id, handle.as_ref().ok().cloned().flatten()));
+        let group = Arc::new(Group::new(id, handle.as_ref().ok().cloned().flatten(), run));
         // From here on dropping it ends the process.
         let mut leader = Leader(Watch { group, handle: None });
         leader.0.handle = handle?.map(watch).transpose()?;
@@ -106,6 +107,7 @@ fn watch(_: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::House;
     use super::*;
     use std::os::unix::process::CommandExt;
     use std::process::Command;
@@ -115,7 +117,7 @@ mod tests {
     async fn without_a_handle_signals_tell_of_the_end() {
         let child = Command::new("sh").args(["-c", "sleep 0.2; exit 6"]).process_group(0).spawn().unwrap();
         let id = Pid::from_raw(child.id().cast_signed()).unwrap();
-        let leader = Leader(Watch { group: Arc::new(Group::new(id, None)), handle: None });
+        let leader = Leader(Watch { group: Arc::new(Group::new(id, None, House::default().next())), handle: None });
         let exited = tokio::time::timeout(std::time::Duration::from_secs(10), leader.exited()).await;
         assert_eq!(exited.unwrap().unwrap(), Exit::Code(6));
     }

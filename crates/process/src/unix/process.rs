@@ -169,15 +169,18 @@ impl Process {
             group.kill();
             let _ = timeout(FORCED, self.wait()).await;
         }
-        if !group.is_alive() {
+        if !group.is_alive() && group.members().is_empty() {
             return;
         }
         // The leader is gone but others are still cleaning up: they have the rest of the grace.
         match until {
             Until::LeaderGone => {
+                let groups = self.groups.clone();
                 tokio::spawn(async move {
                     sleep_until(deadline).await;
                     group.kill();
+                    sleep_until(Instant::now() + GLANCE).await;
+                    groups.collect_orphans();
                 });
             }
             Until::GroupGone => {
@@ -187,11 +190,13 @@ impl Process {
                     sleep_until(glance).await;
                 }
                 group.kill();
+                sleep_until(Instant::now() + GLANCE).await;
+                self.groups.collect_orphans();
             }
         }
     }
 
-    /// The living processes of its group, and on Linux of its session.
+    /// The living processes of its group, and on Linux all that come from it, wherever they went.
     pub fn members(&self) -> Vec<u32> {
         self.leader.group().members()
     }

@@ -1,6 +1,7 @@
-//! The one place with `unsafe`: what nobody offers in a safe way. `posix_spawn` into a new session; for handles on
-//! processes, which Linux has, a signal to the group behind one and the wait for its process's end; and about
-//! this process itself what is done when it aborts, which signals it ignores, and where its memory comes from.
+//! The one place with `unsafe`: what nobody offers in a safe way. `posix_spawn` into a new session; another process's
+//! limits; for handles on processes, which Linux has, a signal to the group behind one and the wait for its process's
+//! end; and about this process itself what is done when it aborts, which signals it ignores, and where its memory comes
+//! from.
 #![expect(unsafe_code, reason = "calls of the C library; each block says why it is sound")]
 
 use std::ffi::{CString, OsStr, c_char, c_int, c_short};
@@ -61,6 +62,14 @@ pub(super) enum Cwd<'a> {
     Open(BorrowedFd<'a>),
 }
 
+/// Which signals reach a program from its beginning.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hears {
+    All,
+    /// Only those that nobody can keep out.
+    Nothing,
+}
+
 /// Starts a program as the leader of a new session, and so of a new group, without a controlling terminal. No page
 /// tables are copied, and errors of the program's start come back as the system's own.
 ///
@@ -71,10 +80,11 @@ pub(super) fn spawn(
     env: &Strings,
     cwd: Cwd<'_>,
     stdio: [BorrowedFd<'_>; 3],
+    hears: Hears,
 ) -> io::Result<Pid> {
     let path = CString::new(path.as_bytes())?;
     let actions = Actions::new(cwd, stdio)?;
-    let attributes = Attributes::new()?;
+    let attributes = Attributes::new(hears)?;
     let (args, env) = (args.pointers(), env.pointers());
     let mut pid: libc::pid_t = 0;
     // SAFETY: both objects are initialised, and live until the end of this function; the lists end in a null pointer and
@@ -125,18 +135,23 @@ impl Drop for Actions {
 struct Attributes(libc::posix_spawnattr_t);
 
 impl Attributes {
-    /// A new session; no blocked signals; SIGPIPE as programs expect it, since this one ignores it.
-    fn new() -> io::Result<Self> {
+    /// A new session; the blocked signals, if any; SIGPIPE as programs expect it, since this one ignores it.
+    fn new(hears: Hears) -> io::Result<Self> {
         let mut raw = MaybeUninit::uninit();
         // SAFETY: the call initialises what it is pointed to, or says that it has not.
         check(unsafe { libc::posix_spawnattr_init(raw.as_mut_ptr()) })?;
         // SAFETY: it has been initialised.
         let mut attributes = Attributes(unsafe { raw.assume_init() });
         let mut signals = MaybeUninit::uninit();
-        // SAFETY: `sigemptyset` initialises the set and never fails; the others read it, and change initialised objects.
+        // SAFETY: `sigfillset` and `sigemptyset` initialise the set and never fail; the others read it, and change
+        // initialised objects.
         unsafe {
-            libc::sigemptyset(signals.as_mut_ptr());
+            match hears {
+                Hears::All => libc::sigemptyset(signals.as_mut_ptr()),
+                Hears::Nothing => libc::sigfillset(signals.as_mut_ptr()),
+            };
             check(libc::posix_spawnattr_setsigmask(&mut attributes.0, signals.as_ptr()))?;
+            libc::sigemptyset(signals.as_mut_ptr());
             libc::sigaddset(signals.as_mut_ptr(), libc::SIGPIPE);
             check(libc::posix_spawnattr_setsigdefault(&mut attributes.0, signals.as_ptr()))?;
         }
@@ -182,6 +197,16 @@ pub(super) fn make_harmless(signal: c_int) -> io::Result<()> {
 /// These calls return the error instead of setting `errno`.
 fn check(code: c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+}
+
+/// A process's limit on file locks, which Linux keeps and does not look at.
+#[cfg(target_os = "linux")]
+pub(super) fn lock_limit(pid: u32) -> Option<u64> {
+    let mut limit = MaybeUninit::<libc::rlimit64>::uninit();
+    // SAFETY: of the two pointers the one that is read is null, and the other is to room for what is written.
+    let code = unsafe { libc::prlimit64(pid.cast_signed(), libc::RLIMIT_LOCKS, ptr::null(), limit.as_mut_ptr()) };
+    // SAFETY: the call succeeded, so it wrote the limit.
+    (code == 0).then(|| unsafe { limit.assume_init() }.rlim_cur)
 }
 
 /// Signals the group that the process behind a handle leads or led; 0 only asks whether it has members. Needs Linux 6.9.

@@ -230,6 +230,9 @@ fn nothing_that_a_call_leaves_behind_changes_a_guard_unseen() {
         format!("({waits}) >/dev/null 2>&1 & disown; exec >/dev/null 2>&1"),
         format!("set -m; ({waits}) >/dev/null 2>&1 &"),
         format!("trap '' TERM HUP; nohup sh -c '{waits}' >/dev/null 2>&1 </dev/null &"),
+        format!("(setsid sh -c '{waits}' >/dev/null 2>&1 </dev/null &)"),
+        format!("(env -i PATH=\"$PATH\" setsid sh -c '({waits}) &' >/dev/null 2>&1 </dev/null &)"),
+        format!("(ulimit -x 7; setsid sh -c '({waits}) &' >/dev/null 2>&1 </dev/null &)"),
     ] {
         // It waits for a later call.
         let sandbox = guarded();

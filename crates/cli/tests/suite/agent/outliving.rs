@@ -1,0 +1,160 @@
+//! No process outlives the agent, wherever it went and however the agent ends.
+#![cfg(target_os = "linux")]
+
+use super::signals::{assert_gone, send};
+use super::*;
+use hookwright_testkit::{finish, has_program, skipped, wait_until};
+
+/// A daemon as daemons are: a session of its own, no parent, no pipes; it listens to nobody and keeps to `stays`.
+fn daemon(before: &str) -> String {
+    format!(
+        "({before} setsid sh -c 'trap \"\" TERM HUP INT; exec </dev/null >/dev/null 2>&1; echo $$ > daemon.tmp; \
+         mv daemon.tmp daemon; while :; do sleep 1; done' &)\n\
+         while ! [ -e daemon ]; do sleep 0.02; done"
+    )
+}
+
+fn no_setsid(test: &str) -> bool {
+    let missing = !has_program("setsid");
+    if missing {
+        skipped(test, "setsid is not installed");
+    }
+    missing
+}
+
+/// The watchdog and whatever else this process's parent has for children, in `family`.
+const FAMILY: &str = "cat /proc/$PPID/task/*/children | tr ' ' '\\n' | grep -v '^$' > family";
+
+fn assert_family_gone(sandbox: &Sandbox) {
+    let family = sandbox.read("family");
+    assert!(family.lines().count() >= 2, "the hook and the watchdog: {family}");
+    family.lines().for_each(assert_gone);
+}
+
+const WAYS: [&str; 5] = ["", "-INT", "-TERM", "-HUP", "-KILL"];
+
+/// Where the daemon comes from: a hook, or a command of the model's.
+fn session(from_hook: bool, daemon: &str, last: &str) -> (Sandbox, Replay) {
+    let then = format!("{daemon}\n{FAMILY}\n{last}");
+    let sandbox = match from_hook {
+        true => project(&[("BeforeTool", "", &then)]),
+        false => project(&[("AfterTool", "", &format!("{FAMILY}\n{last}"))]),
+    };
+    let command = if from_hook { "true" } else { daemon };
+    (sandbox, Replay::new().calls("run_shell_command", json!({"command": command})).says("done"))
+}
+
+fn start(sandbox: &Sandbox, replay: &Replay) -> std::process::Child {
+    let file = sandbox.replay(replay);
+    sandbox.command(&["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"]).spawn().unwrap()
+}
+
+#[test]
+fn a_daemon_of_a_hook_or_a_tool_does_not_outlive_the_agent_however_that_ends() {
+    if no_setsid("a_daemon_of_a_hook_or_a_tool_does_not_outlive_the_agent_however_that_ends") {
+        return;
+    }
+    for (from_hook, way) in [true, false].into_iter().flat_map(|from| WAYS.map(|way| (from, way))) {
+        let last = if way.is_empty() { "" } else { "touch ready; sleep 60" };
+        let (sandbox, replay) = session(from_hook, &daemon(""), last);
+        let agent = start(&sandbox, &replay);
+        if !way.is_empty() {
+            wait_until("the hook runs", || sandbox.has("ready"));
+            send(way, &agent.id().to_string());
+        }
+        let run = finish(agent);
+        if way.is_empty() {
+            run.exits(0);
+            // Those that the agent itself can end are gone before it is.
+            assert!(!hookwright_testkit::is_running(sandbox.read("daemon").trim()), "{from_hook}");
+        }
+        assert_gone(sandbox.read("daemon").trim());
+        assert_family_gone(&sandbox);
+    }
+}
+
+/// Marks, sessions and the environment can all be taken off; parentage can't.
+#[test]
+fn a_daemon_that_takes_everything_off_does_not_outlive_the_agent() {
+    if no_setsid("a_daemon_that_takes_everything_off_does_not_outlive_the_agent") {
+        return;
+    }
+    if !has_program("bash") {
+        return skipped("a_daemon_that_takes_everything_off_does_not_outlive_the_agent", "bash is not installed");
+    }
+    let daemon = daemon("ulimit -x 7 && env -i PATH=\"$PATH\"");
+    for way in ["", "-TERM"] {
+        let last = if way.is_empty() { "" } else { "touch ready; sleep 60" };
+        let (sandbox, replay) = session(false, &daemon, last);
+        let agent = start(&sandbox, &replay);
+        if !way.is_empty() {
+            wait_until("the hook runs", || sandbox.has("ready"));
+            send(way, &agent.id().to_string());
+        }
+        finish(agent);
+        assert_gone(sandbox.read("daemon").trim());
+        assert_family_gone(&sandbox);
+    }
+}
+
+/// Whoever ends the watchdog wakes another.
+#[test]
+fn a_watchdog_that_was_killed_is_replaced() {
+    if no_setsid("a_watchdog_that_was_killed_is_replaced") {
+        return;
+    }
+    let kill = "for pid in $(cat /proc/$PPID/task/*/children); do \
+                grep -q watchdog /proc/$pid/cmdline && kill -9 $pid && echo $pid > killed; done; true";
+    let (sandbox, _) = session(false, "", "touch ready; sleep 60");
+    let replay = Replay::new()
+        .calls("run_shell_command", json!({"command": kill}))
+        .calls("run_shell_command", json!({"command": daemon("")}))
+        .says("done");
+    sandbox.settings(&json!({"hooks": {"AfterTool": [{"hooks": [{
+        "type": "command", "command": sandbox.script("last.sh", "[ -e daemon ] || exit 0; touch ready; sleep 60")}]}]}}));
+    let agent = start(&sandbox, &replay);
+    wait_until("the hook runs", || sandbox.has("ready"));
+    assert!(sandbox.has("killed"));
+    send("-KILL", &agent.id().to_string());
+    finish(agent);
+    assert_gone(sandbox.read("daemon").trim());
+}
+
+/// Many of them, who start others as fast as they can and take no notice of anything.
+#[test]
+fn a_crowd_that_keeps_growing_does_not_outlive_the_agent() {
+    if no_setsid("a_crowd_that_keeps_growing_does_not_outlive_the_agent") {
+        return;
+    }
+    let grow = "cat > grow.sh <<'END'\ntrap '' TERM HUP\nexec </dev/null >/dev/null 2>&1\necho $$ >> crowd\n\
+                while [ \"$(wc -l < crowd)\" -lt 100 ]; do setsid sh grow.sh & sleep 0.2; done; sleep 600\nEND\n\
+                (setsid sh grow.sh &); while [ \"$(wc -l < crowd)\" -lt 10 ]; do sleep 0.02; done";
+    for way in ["-TERM", "-KILL"] {
+        let (sandbox, replay) = session(false, grow, "touch ready; sleep 60");
+        sandbox.write("crowd", "");
+        let agent = start(&sandbox, &replay);
+        wait_until("the hook runs", || sandbox.has("ready"));
+        send(way, &agent.id().to_string());
+        finish(agent);
+        let crowd = || sandbox.read("crowd").lines().filter(|pid| hookwright_testkit::is_running(pid)).count();
+        wait_until("all are gone", || crowd() == 0);
+    }
+}
+
+/// What runs in a hook that has had its time has had it too, wherever it went; the session goes on.
+#[test]
+fn a_daemon_of_a_hook_that_takes_too_long_is_ended_with_it() {
+    if no_setsid("a_daemon_of_a_hook_that_takes_too_long_is_ended_with_it") {
+        return;
+    }
+    let sandbox = crate::sandbox();
+    let slow = sandbox.script("slow.sh", &format!("{}\nsleep 60", daemon("env -i PATH=\"$PATH\"")));
+    let wait = "i=0; while kill -0 \"$(cat daemon)\" 2>/dev/null && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done; \
+                kill -0 \"$(cat daemon)\" 2>/dev/null && echo alive > found; true";
+    let hook = |command: &str, timeout| json!({"hooks": [{"type": "command", "command": command, "timeout": timeout}]});
+    let late = sandbox.script("late.sh", wait);
+    sandbox.settings(&json!({"hooks": {"BeforeAgent": [hook(&slow, 2_000)], "AfterAgent": [hook(&late, 60_000)]}}));
+    finish(start(&sandbox, &Replay::new().says("done"))).exits(0);
+    assert!(sandbox.has("daemon"), "it had no time to start it");
+    assert!(!sandbox.has("found"), "the daemon ran on");
+}

@@ -1,0 +1,113 @@
+//! Where processes come into being: one at a time, each with its mark, and none after the program has begun to go. Linux
+//! only; elsewhere only groups are known.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use super::kin::{Children, Search};
+use super::mark::{self, Family, Start};
+use super::watchdog::{Dog, Kennel};
+
+/// What is known of all processes of this program.
+#[derive(Debug)]
+struct Household {
+    /// None where children may outlive this process, as in a program that embeds this one.
+    kennel: Option<Kennel>,
+    dog: Option<Dog>,
+    /// Whether there has been a child.
+    founded: bool,
+    closed: bool,
+}
+
+static HOUSEHOLD: Mutex<Household> = Mutex::new(Household { kennel: None, dog: None, founded: false, closed: false });
+
+/// The watchdog's number, or 0: read while the household is locked, too.
+static WATCHDOG: AtomicU32 = AtomicU32::new(0);
+
+/// From now on nothing that this process starts outlives it: children that lose their parent become its own, and with the
+/// first child a watchdog is started, which is `program` under this name. Where a program finds itself so called, it must
+/// pass its one argument to [`stand_watch`](crate::stand_watch) and do nothing else.
+pub fn let_none_outlive(program: PathBuf, name: &'static str) {
+    lock().kennel = Some(Kennel { program, name });
+}
+
+/// Starts something that the user wants for themselves: it may stay when this program goes.
+pub fn start_to_stay<T>(start: impl FnOnce() -> T) -> T {
+    let _one_at_a_time = lock();
+    mark::with(Start::Kept, start)
+}
+
+/// Ends whatever descends from this process or carries one of its marks, wherever it went, but for what may stay. Nothing
+/// is started after it: the last thing before the program goes.
+pub fn end_descendants() {
+    /// Whoever starts something at this moment has done so by then, unless it is stuck.
+    const PATIENCE: Duration = Duration::from_millis(500);
+    let deadline = Instant::now() + PATIENCE;
+    let mut household = loop {
+        match HOUSEHOLD.try_lock() {
+            Ok(household) => break household,
+            Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+            // The watchdog does it when the program is gone.
+            Err(TryLockError::WouldBlock) if Instant::now() > deadline => return,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    household.closed = true;
+    if !household.founded || household.kennel.is_none() {
+        return;
+    }
+    Search { children: Children::All, ..Search::of(Family::of_program(), Vec::new()) }.kill();
+    if let Some(dog) = household.dog.take() {
+        dog.dismiss();
+    }
+}
+
+/// Starts a process with the mark of its run.
+pub(super) fn start<T>(run: Family, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let mut household = lock();
+    if household.closed {
+        return Err(io::Error::new(io::ErrorKind::Interrupted, "the program is ending"));
+    }
+    household.found();
+    mark::with(Start::Run(run), start)
+}
+
+/// The number of the watchdog, if there is one.
+pub(super) fn watchdog() -> Option<u32> {
+    Some(WATCHDOG.load(Ordering::Relaxed)).filter(|pid| *pid != 0)
+}
+
+fn lock() -> MutexGuard<'static, Household> {
+    HOUSEHOLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Household {
+    /// Sees to it that orphans are adopted and a watchdog is awake, where that is wanted.
+    fn found(&mut self) {
+        let first = !std::mem::replace(&mut self.founded, true);
+        let Some(kennel) = &self.kennel else { return };
+        if first {
+            adopt_orphans();
+        }
+        match &self.dog {
+            Some(dog) if dog.lives() => return,
+            Some(_) => tracing::warn!("somebody has ended the watchdog; another one is started"),
+            None => {}
+        }
+        let began = Instant::now();
+        self.dog = kennel.start().inspect_err(|error| tracing::warn!(%error, "there is no watchdog")).ok();
+        let pid = self.dog.as_ref().map_or(0, Dog::pid);
+        WATCHDOG.store(pid, Ordering::Relaxed);
+        tracing::debug!(pid, us = began.elapsed().as_micros(), "a watchdog was started");
+    }
+}
+
+/// Children whose parent has ended become this process's own.
+fn adopt_orphans() {
+    if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+        tracing::warn!(%error, "processes that lose their parent are known by their marks only");
+    }
+}

@@ -1,0 +1,196 @@
+//! Who descends from what we started, wherever it went: found by mark, by session and group, and by parentage; signalled
+//! one by one, each told from a later bearer of its number by when it started. Linux only.
+
+use std::collections::{HashMap, HashSet};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::household;
+use super::mark::{self, Family};
+
+/// Whose processes are looked for.
+#[derive(Debug)]
+pub(super) struct Search {
+    /// Those with these marks.
+    pub(super) family: Family,
+    /// Those of the groups and sessions with these numbers.
+    pub(super) numbers: Vec<u32>,
+    /// Those that descend from these children of this process.
+    pub(super) children: Children,
+}
+
+/// Which children of this process are looked for, whatever else is known of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Children {
+    None,
+    /// Those without a mark, who took it off. All that this program starts has one but its watchdog, which is never meant.
+    Unmarked,
+    All,
+}
+
+impl Search {
+    pub(super) fn of(family: Family, numbers: Vec<u32>) -> Self {
+        Search { family, numbers, children: Children::None }
+    }
+
+    /// The same, and those of this process's children who carry no mark: they took it off.
+    pub(super) fn and_unmarked(self) -> Self {
+        Search { children: Children::Unmarked, ..self }
+    }
+
+    /// Everybody, with all that they have started: those who are dead and only not yet collected are nobody.
+    pub(super) fn find(&self) -> Vec<Kin> {
+        let all: HashMap<u32, Kin> = pids().filter_map(|pid| Some((pid, Kin::read(pid)?))).collect();
+        let mut known = HashMap::new();
+        let mut found: Vec<Kin> = all
+            .values()
+            .filter(|kin| !kin.dead && self.means(kin, &all, &mut known) && !self.spares(kin))
+            .copied()
+            .collect();
+        found.sort_unstable_by_key(|kin| (kin.started, kin.pid));
+        found
+    }
+
+    fn spares(&self, kin: &Kin) -> bool {
+        kin.pid == std::process::id()
+            || household::watchdog() == Some(kin.pid)
+            || kin.mark.is_some_and(|mark| self.family.lets_stay(mark))
+    }
+
+    /// Whether it, or one of its ancestors, is somebody who is looked for.
+    fn means(&self, kin: &Kin, all: &HashMap<u32, Kin>, known: &mut HashMap<u32, bool>) -> bool {
+        let (mut line, mut at) = (Vec::new(), Some(kin));
+        let meant = loop {
+            let Some(kin) = at else { break false };
+            if let Some(meant) = known.get(&kin.pid) {
+                break *meant;
+            }
+            line.push(kin.pid);
+            // A line that comes back to itself was read while numbers were given away.
+            if line.len() > all.len() {
+                break false;
+            }
+            if self.means_directly(kin) {
+                break true;
+            }
+            at = all.get(&kin.parent);
+        };
+        known.extend(line.into_iter().map(|pid| (pid, meant)));
+        meant
+    }
+
+    fn means_directly(&self, kin: &Kin) -> bool {
+        kin.mark.is_some_and(|mark| self.family.contains(mark))
+            || self.numbers.iter().any(|number| kin.group == *number || kin.session == *number)
+            || kin.parent == std::process::id() && self.means_child(kin)
+    }
+
+    fn means_child(&self, kin: &Kin) -> bool {
+        match self.children {
+            Children::None => false,
+            Children::Unmarked => kin.mark.is_none() && household::watchdog() != Some(kin.pid),
+            Children::All => household::watchdog() != Some(kin.pid),
+        }
+    }
+
+    /// Ends everybody by force; those who are started meanwhile too.
+    pub(super) fn kill(&self) {
+        /// One that is about to be killed starts nobody any more, so that even a crowd is soon all told.
+        const PASSES: usize = 100;
+        let mut told = HashSet::new();
+        for _ in 0..PASSES {
+            let mut new = self.find();
+            new.retain(|kin| told.insert((kin.pid, kin.started)));
+            if new.is_empty() {
+                return;
+            }
+            new.iter().for_each(|kin| kin.signal(&[Signal::KILL]));
+        }
+    }
+}
+
+impl Search {
+    /// The numbers of those who are found. Where marks are carried this is a quick look, which misses those who took
+    /// theirs off.
+    pub(super) fn glance(&self) -> Vec<u32> {
+        if !mark::are_carried() {
+            return self.find().iter().map(|kin| kin.pid).collect();
+        }
+        let lives = |pid: &u32| Kin::read(*pid).is_some_and(|kin| !kin.dead && !self.spares(&kin));
+        let mut found: Vec<u32> = carriers(self.family).filter(lives).collect();
+        found.sort_unstable();
+        found
+    }
+}
+
+/// The numbers of all with these marks, be they dead and only not yet collected.
+pub(super) fn carriers(family: Family) -> impl Iterator<Item = u32> {
+    pids().filter(move |pid| mark::of(*pid).is_some_and(|mark| family.contains(mark)))
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// A process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kin {
+    pub(super) pid: u32,
+    pub(super) group: u32,
+    parent: u32,
+    session: u32,
+    /// In the system's ticks.
+    started: u64,
+    mark: Option<u64>,
+    dead: bool,
+}
+
+impl Kin {
+    fn read(pid: u32) -> Option<Kin> {
+        Kin::parse(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, mark::of(pid))
+    }
+
+    /// `pid (name) state parent group session …`; the name may hold anything, parentheses too.
+    fn parse(pid: u32, stat: &str, mark: Option<u64>) -> Option<Kin> {
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let dead = matches!(fields.next()?, "Z" | "X");
+        let mut number = || fields.next()?.parse::<u32>().ok();
+        let (parent, group, session) = (number()?, number()?, number()?);
+        let started = fields.nth(15)?.parse().ok()?;
+        Some(Kin { pid, group, parent, session, started, mark, dead })
+    }
+
+    /// Signals it, if it is the same still.
+    pub(super) fn signal(&self, signals: &[Signal]) {
+        let Some(handle) = Pid::from_raw(self.pid.cast_signed())
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
+            // Its number may have become somebody else's before there was a handle.
+            .filter(|_| Kin::read(self.pid).is_some_and(|now| now.started == self.started))
+        else {
+            return;
+        };
+        for signal in signals {
+            if pidfd_send_signal(&handle, *signal).is_ok() {
+                tracing::debug!(pid = self.pid, ?signal, "reached outside of its group");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_parentheses_are_read() {
+        let read = |stat: &str| {
+            Kin::parse(7, stat, None).map(|kin| (kin.parent, kin.group, kin.session, kin.started, kin.dead))
+        };
+        let rest = "0 -1 4194304 95 0 0 0 0 0 0 0 20 0 1 0 7312 5"; // tty … starttime vsize
+        assert_eq!(read(&format!("7 (a) b) S 1 42 43 {rest}")), Some((1, 42, 43, 7312, false)));
+        assert_eq!(read(&format!("7 (x) Z 1 42 42 {rest}")), Some((1, 42, 42, 7312, true)));
+        assert_eq!(read("7 (x) S 1 42 42 0"), None);
+        assert_eq!(read(""), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! The watchdog: a small process that ends what this program started if this program is killed and cannot do so itself.
+//! It waits at a pipe whose other end only this program holds; whichever way the program goes, the pipe closes. Who is
+//! meant is told by their marks.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
+use super::kin::Search;
+use super::launch::above_standard;
+use super::mark::{self, Family, Start};
+use super::sys::{self, Cwd, Hears, Strings};
+
+/// How long those that are asked to end have, when the program is gone.
+const GRACE: Duration = Duration::from_millis(500);
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// What the watchdog does: waits until stdin ends, then ends everybody. Not for the program that is watched over.
+///
+/// # Errors
+/// If the name is none that this crate gave.
+pub fn stand_watch(name: &str) -> io::Result<()> {
+    let family = Family::parse(name).ok_or(io::ErrorKind::InvalidInput)?;
+    let mut byte = [0];
+    while !matches!(io::stdin().read(&mut byte), Ok(0) | Err(_)) {}
+    let search = Search::of(family, Vec::new());
+    search.find().iter().for_each(|kin| kin.signal(&[Signal::TERM, Signal::CONT]));
+    let deadline = Instant::now() + GRACE;
+    while Instant::now() < deadline && !search.find().is_empty() {
+        std::thread::sleep(GLANCE);
+    }
+    search.kill();
+    Ok(())
+}
+
+/// How a watchdog is started.
+#[derive(Debug)]
+pub(super) struct Kennel {
+    pub(super) program: PathBuf,
+    /// What it sees as its own name.
+    pub(super) name: &'static str,
+}
+
+impl Kennel {
+    /// Starts one. It has no environment to be steered by, hears no signals, and carries no mark, so that no other
+    /// watchdog takes it for somebody to end.
+    pub(super) fn start(&self) -> io::Result<Dog> {
+        let (read, leash) = io::pipe()?;
+        let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+        let stdio = [read.as_fd(), nowhere.as_fd(), nowhere.as_fd()];
+        let moved = above_standard(stdio)?;
+        let stdio = [0, 1, 2].map(|at| moved[at].as_ref().map_or(stdio[at], AsFd::as_fd));
+        let (mut args, env) = (Strings::default(), Strings::default());
+        args.push(&[OsStr::new(self.name)])?;
+        args.push(&[OsStr::new(&Family::of_program().name())])?;
+        let (program, root) = (self.program.as_os_str(), Cwd::At(OsStr::new("/")));
+        let pid = mark::with(Start::Bare, || sys::spawn(program, &args, &env, root, stdio, Hears::Nothing))?;
+        Ok(Dog { pid, _leash: leash.into() })
+    }
+}
+
+/// A watchdog. Only this reaps it, so its number stays its own.
+#[derive(Debug)]
+pub(super) struct Dog {
+    pid: Pid,
+    /// Closed by the system when this program is gone, however that came.
+    _leash: OwnedFd,
+}
+
+impl Dog {
+    pub(super) fn pid(&self) -> u32 {
+        self.pid.as_raw_pid().cast_unsigned()
+    }
+
+    pub(super) fn lives(&self) -> bool {
+        let ended = waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        matches!(ended, Ok(None))
+    }
+
+    /// There is nobody left whom it could end.
+    pub(super) fn dismiss(self) {
+        if kill_process(self.pid, Signal::KILL).is_ok() {
+            let _ = waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED);
+        }
+    }
+}
