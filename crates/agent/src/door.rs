@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use hookwright_hooks::{BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, Purpose, SharedJson};
 use hookwright_model::{AnyModel, Chunk, Model, ModelError, Provider, Request, ToolChoice};
+use hookwright_settings::Secrets;
 
 use crate::call;
 use crate::event::AgentEvent;
@@ -15,22 +16,26 @@ use crate::stream;
 use crate::translate;
 
 /// A model that only this file can ask.
-pub struct Door(AnyModel);
+pub struct Door {
+    model: AnyModel,
+    /// What no error of the model's may say.
+    secrets: Secrets,
+}
 
 impl Door {
     /// Puts a model behind the door.
-    pub fn new(model: AnyModel) -> Self {
-        Door(model)
+    pub fn new(model: AnyModel, secrets: Secrets) -> Self {
+        Door { model, secrets }
     }
 
     /// The model's name, for requests that name no other.
     pub fn name(&self) -> &str {
-        self.0.name()
+        self.model.name()
     }
 
     /// Who answers.
     pub fn provider(&self) -> Provider {
-        self.0.provider()
+        self.model.provider()
     }
 }
 
@@ -133,6 +138,13 @@ pub(crate) async fn ask(
         error if error.is_cancelled() => ModelAnswer::Cancelled(Chunk::default()),
         error => ModelAnswer::Failed(error, Chunk::default()),
     });
+    let answer = match answer {
+        // Servers like to repeat a key that they refuse.
+        ModelAnswer::Failed(error, chunk) => {
+            ModelAnswer::Failed(error.reworded(&|text| services.model.secrets.hide(text)), chunk)
+        }
+        answer => answer,
+    };
     let (model, duration) = (request.model.clone(), started.elapsed());
     answer.log(duration);
     let event = match &answer {
@@ -166,7 +178,7 @@ async fn send(
     asking: Asking<'_>,
     scope: &Scope,
 ) -> Result<ModelAnswer, ModelError> {
-    let model = &services.model.0;
+    let model = &services.model.model;
     match asking {
         Asking::Answer(guard) => {
             let answer = model.stream(request, &scope.cancel).await?;

@@ -111,6 +111,28 @@ impl ModelError {
         }
     }
 
+    /// The same error in changed words, wherever they are a server's: it may repeat what nobody should read.
+    #[must_use]
+    pub fn reworded(self, change: &dyn Fn(&str) -> String) -> Self {
+        match self {
+            Self::Connect { server, source } => {
+                Self::Connect { server, source: change(&root_cause(source.as_ref())).into() }
+            }
+            Self::Api(error) => Self::Api(ApiError { message: change(&error.message), ..error }),
+            Self::CutOff { chunks, detail } => Self::CutOff { chunks, detail: change(&detail) },
+            Self::Malformed { server, detail } => Self::Malformed { server, detail: change(&detail) },
+            Self::Blocked { reason, message } => {
+                Self::Blocked { reason: change(&reason), message: message.map(|text| change(&text)) }
+            }
+            Self::Config(text) => Self::Config(change(&text)),
+            Self::Cancelled
+            | Self::Timeout { .. }
+            | Self::Replay(_)
+            | Self::Record { .. }
+            | Self::Unsupported { .. } => self,
+        }
+    }
+
     /// Whether this is a cancellation and not a failure.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {

@@ -59,7 +59,7 @@ pub use offline::Offline;
 pub use openai::OpenAi;
 pub use own::read_own_json;
 pub use part::{Blob, FileData, FunctionCall, FunctionResponse, Part, PartKind};
-pub use record::Recording;
+pub use record::{Change, Recording};
 pub use replay::{Method, Replay, ReplayError, ReplayOrder};
 pub use request::{GenerationConfig, Grounding, Request, ThinkingConfig, ToolChoice, ToolDeclaration, ToolMode};
 pub use response::{Chunk, PromptFeedback, Usage};

@@ -1,6 +1,7 @@
 //! Records any model's answers in the form that [`Replay`](crate::Replay) reads: `--record-responses`.
 //! A call's line is on disk when the call is over, also when it was cut short: then with what came.
 
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -23,10 +24,20 @@ pub struct Recording {
     log: Arc<Log>,
 }
 
-#[derive(Debug)]
 struct Log {
     path: PathBuf,
     file: Mutex<File>,
+    /// What is done to a line before it is written.
+    change: Change,
+}
+
+/// Changes a line of JSON into another.
+pub type Change = Box<dyn Fn(&str) -> String + Send + Sync>;
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 impl Recording {
@@ -35,10 +46,18 @@ impl Recording {
     /// # Errors
     /// When the file cannot be opened for writing.
     pub fn new(inner: impl Model + 'static, path: impl Into<PathBuf>) -> Result<Self, ModelError> {
+        Self::changed(inner, path, Box::new(str::to_owned))
+    }
+
+    /// The same with something done to each line before it is written.
+    ///
+    /// # Errors
+    /// When the file cannot be opened for writing.
+    pub fn changed(inner: impl Model + 'static, path: impl Into<PathBuf>, change: Change) -> Result<Self, ModelError> {
         let path = path.into();
         match open_own(&path, Found::Kept) {
             Ok(file) => {
-                let log = Arc::new(Log { path, file: Mutex::new(file) });
+                let log = Arc::new(Log { path, file: Mutex::new(file), change });
                 Ok(Self { inner: Box::new(inner), log })
             }
             Err(source) => Err(ModelError::Record { path, source }),
@@ -56,6 +75,10 @@ impl Log {
     /// One write for the whole line: recordings of two sessions do not mix.
     fn write_line(&self, mut line: Vec<u8>) -> Result<(), ModelError> {
         line.extend_from_slice(b"}\n");
+        let line = match String::from_utf8(line) {
+            Ok(line) => (self.change)(&line).into_bytes(),
+            Err(other) => other.into_bytes(),
+        };
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         hookwright_disk::add(&file, &line).map_err(|error| self.error(error))
     }

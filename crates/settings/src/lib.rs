@@ -17,6 +17,7 @@ mod notice;
 mod offers;
 mod paths;
 mod seclusion;
+mod secrets;
 mod settings;
 mod steering;
 pub mod trust;
@@ -29,6 +30,7 @@ pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverr
 pub use notice::{Notice, SwitchedOff};
 pub use offers::{News, Offer, remember_offers};
 pub use paths::Paths;
+pub use secrets::{GEMINI_KEYS, OPENAI_KEY, Secrets, is_secret_name};
 pub use settings::{
     ApprovalMode, Context, General, HookReview, Model, OtlpProtocol, Security, Settings, Telemetry, TelemetryTarget,
     Tools, Ui, WithoutEffect,

@@ -22,6 +22,7 @@ use crate::notice::{Notice, SwitchedOff};
 use crate::offers::{self, Offer};
 use crate::paths::{GEMINI_DIR, Paths};
 use crate::seclusion;
+use crate::secrets;
 use crate::settings::{self, Findings, Layered, Outer, Settings, lay_over, read_layer};
 use crate::trust::{self, FolderTrust, Review, Reviewer, Scope, Taker};
 use crate::world::World;
@@ -138,6 +139,12 @@ impl Loaded {
         }
         let secluded = seclusion::secluded(own, &self.project.root, &self.paths);
         Places { project, extensions: secluded.clone(), own: secluded }
+    }
+
+    /// The environment of tools: without the model's keys, which no command needs, and without what redaction keeps.
+    pub fn tool_environment(&self) -> Vec<(OsString, OsString)> {
+        let env = redacted(&self.world, self.redaction.as_ref());
+        secrets::without_model_keys(env, &self.settings.security.passed_on)
     }
 
     /// A session's plans: where the settings say, if that is inside the project.

@@ -8,7 +8,7 @@ use hookwright_process::Groups;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ pub struct ToolContext {
     /// Cancelling ends the call, and kills what it started.
     pub cancel: CancellationToken,
     /// The whole environment of child processes.
-    pub environment: Arc<[(OsString, OsString)]>,
+    pub environment: Environment,
     /// How shell commands run.
     pub shell: ShellSettings,
     /// Commands that run, and those left running, to be ended with the session.
@@ -44,7 +44,7 @@ impl ToolContext {
             workspace: Arc::new(workspace),
             filter: FileFilter::default(),
             cancel: CancellationToken::new(),
-            environment: Arc::new([]),
+            environment: Environment::default(),
             shell: ShellSettings::default(),
             background: Arc::default(),
             http: Arc::new(HttpAccess::new(HttpPolicy::default())),
@@ -52,6 +52,42 @@ impl ToolContext {
             search: None,
             memory_file: None,
         }
+    }
+}
+
+/// The environment of child processes. All that share it have another one as soon as it is set.
+#[derive(Clone, Default)]
+pub struct Environment(Arc<RwLock<Variables>>);
+
+type Variables = Arc<[(OsString, OsString)]>;
+
+impl Environment {
+    /// From the next command on.
+    pub fn set(&self, variables: Vec<(OsString, OsString)>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = variables.into();
+    }
+
+    pub(crate) fn get(&self) -> Variables {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl From<Vec<(OsString, OsString)>> for Environment {
+    fn from(variables: Vec<(OsString, OsString)>) -> Self {
+        Self(Arc::new(RwLock::new(variables.into())))
+    }
+}
+
+impl FromIterator<(OsString, OsString)> for Environment {
+    fn from_iter<T: IntoIterator<Item = (OsString, OsString)>>(variables: T) -> Self {
+        variables.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
+/// Its values may be secret.
+impl fmt::Debug for Environment {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Environment")
     }
 }
 

@@ -26,7 +26,7 @@ pub use builtin::WebSearching;
 pub use builtin::google_web_search::{SearchError, WebSearch};
 pub use builtin::read_many_files::END_OF_FILES;
 pub use catalog::{BUILTINS, BuiltinInfo, canonical_arguments, canonical_name};
-pub use context::{OutputSink, ShellSettings, ToolContext};
+pub use context::{Environment, OutputSink, ShellSettings, ToolContext};
 pub use diff::{DiffStat, FileDiff};
 pub use failure::{ToolErrorKind, ToolFailure};
 pub use filter::FileFilter;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use hookwright_model::{
-    AnyModel, Gemini, HttpOptions, Model, Offline, OpenAi, ProxyOptions, Recording, Replay, RetryNotice, gemini, openai,
+    AnyModel, Gemini, HttpOptions, Model, ModelError, Offline, OpenAi, ProxyOptions, Recording, Replay, RetryNotice,
+    gemini, openai,
 };
-use hookwright_settings::{Loaded, World};
+use hookwright_settings::{GEMINI_KEYS, Loaded, OPENAI_KEY, Secrets, World};
 
 use super::options::{SessionError, SessionOptions};
 use crate::event::AgentEvent;
@@ -25,29 +26,32 @@ pub(super) fn model(
         .clone()
         .or_else(|| var("GEMINI_MODEL").map(str::to_owned))
         .or_else(|| loaded.settings.model.name.clone());
+    let secrets = Arc::new(Secrets::of_model(&loaded.world));
+    let without_secrets = |error: ModelError| error.reworded(&|text| secrets.hide(text));
     let gemini_name = || wanted.clone().unwrap_or_else(|| DEFAULT_GEMINI.to_owned());
     let (mut model, name): (AnyModel, String) = if let Some((file, order)) = &options.replay {
         (Replay::load(file, *order)?.into(), gemini_name())
-    } else if let Some(key) = var("GEMINI_API_KEY").or_else(|| var("GOOGLE_API_KEY")) {
+    } else if let Some(key) = GEMINI_KEYS.into_iter().find_map(var) {
         let base = var("GOOGLE_GEMINI_BASE_URL").unwrap_or(gemini::DEFAULT_BASE_URL);
         let name = gemini_name();
-        (Gemini::new(base, key, &name, http_options(loaded))?.into(), name)
-    } else if let Some(key) = var("OPENAI_API_KEY").or_else(|| var("OPENAI_BASE_URL").map(|_| "")) {
+        (Gemini::new(base, key, &name, http_options(loaded)).map_err(without_secrets)?.into(), name)
+    } else if let Some(key) = var(OPENAI_KEY).or_else(|| var("OPENAI_BASE_URL").map(|_| "")) {
         let base = var("OPENAI_BASE_URL").unwrap_or(openai::DEFAULT_BASE_URL);
         let name = wanted.clone().or_else(|| var("OPENAI_MODEL").map(str::to_owned));
         let name = name.ok_or(SessionError::NoModelName)?;
-        (OpenAi::new(base, key, &name, http_options(loaded))?.into(), name)
+        (OpenAi::new(base, key, &name, http_options(loaded)).map_err(without_secrets)?.into(), name)
     } else {
         let model = Offline::new();
         let name = model.name().to_owned();
         (model.into(), name)
     };
-    let events = events.clone();
+    let (events, hidden) = (events.clone(), secrets.clone());
     model.set_retry_observer(Arc::new(move |notice: &RetryNotice| {
-        events.send(AgentEvent::ModelRetry(notice.to_string()))
+        events.send(AgentEvent::ModelRetry(hidden.hide(&notice.to_string())))
     }));
+    let hide = move |line: &str| secrets.hide_known(line).into_owned();
     match &options.record {
-        Some(file) => Ok((Recording::new(model, file)?.into(), name)),
+        Some(file) => Ok((Recording::changed(model, file, Box::new(hide))?.into(), name)),
         None => Ok((model, name)),
     }
 }

@@ -220,6 +220,7 @@ impl Conductor {
         before.services.guards.reload(&loaded, &self.options.policies, &registry);
         before.services.hooks.reload(registry);
         before.services.hooks.set_places(loaded.hook_places());
+        before.services.tool_context.environment.set(loaded.tool_environment());
         before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
         before.services.approvals.set_limits(open::limits(&loaded));
         self.reload_policies(&loaded);

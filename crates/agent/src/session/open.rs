@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hookwright_hooks::{Builder, HookEngine, HookState, Registry, Unarmed};
 use hookwright_model::{Content, GenerationConfig};
-use hookwright_settings::{ApprovalMode, Loaded};
+use hookwright_settings::{ApprovalMode, Loaded, Secrets};
 use hookwright_tools::{FileFilter, HttpAccess, HttpPolicy, Selection, ToolContext, WebSearching, Workspace};
 
 use super::choose;
@@ -42,7 +42,7 @@ pub(super) fn make(
     let chats = chats_dir(loaded);
     let earlier = options.resume.as_deref().map(|which| earlier(&chats, which)).transpose()?;
     let (model, model_name) = choose::model(options, loaded, &events)?;
-    let model = Door::new(model);
+    let model = Door::new(model, Secrets::of_model(&loaded.world));
     let (mode, modes, fallback) = approval_modes(options, loaded, unarmed, &guards)?;
     let (policy, about_policies) = load_policies(loaded, &options.policies, options.interaction)?;
     let (session_id, (transcript, unkept), history) = match earlier {
@@ -283,7 +283,7 @@ fn tool_context(options: &SessionOptions, loaded: &Loaded) -> Result<ToolContext
     let more = options.include_directories.iter().cloned().chain(from_settings).map(|path| root.join(path));
     let mut context = ToolContext::new(Workspace::new(root, more.collect::<Vec<_>>())?);
     context.filter = filter(loaded);
-    context.environment = loaded.world.env.clone().into();
+    context.environment = loaded.tool_environment().into();
     context.memory_file = Some(loaded.paths.user_dir.join("GEMINI.md"));
     let proxy = choose::proxy(&loaded.world);
     context.http = Arc::new(HttpAccess::new(HttpPolicy { proxy, ..HttpPolicy::default() }));

@@ -104,6 +104,24 @@ async fn what_hooks_may_see_of_the_environment_follows() {
 }
 
 #[tokio::test]
+async fn what_commands_may_see_of_the_environment_follows() {
+    let project = Project::new();
+    let mut session = project.session_in(&[("GEMINI_API_TOKEN", "secret")]);
+    session.idle().await;
+    for redacted in [false, true] {
+        if redacted {
+            project.write_settings(&json!({"security": {"environmentVariableRedaction": {"enabled": true}}}));
+            hears(&mut session, "settings.json changed").await;
+        }
+        session.prompt(r#"call run_shell_command {"command": "echo ${GEMINI_API_TOKEN:-none} >>seen"}"#);
+        let asked = |event| if let AgentEvent::Approval(_, reply) = event { Some(reply) } else { None };
+        session.find(asked).await.send(ApprovalReply::Once).unwrap();
+        session.find(|event| matches!(event, AgentEvent::TurnFinished(_)).then_some(())).await;
+    }
+    assert_eq!(project.read("seen"), "secret\nnone\n");
+}
+
+#[tokio::test]
 async fn a_hook_whose_script_changes_is_told_of() {
     let project = Project::new().hook("BeforeAgent", "old", "");
     let mut session = project.session().await;

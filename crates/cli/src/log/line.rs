@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use tracing::Level;
 use tracing::field::{Field, Visit};
 
-use super::secrets::{Secrets, is_secret_name};
+use hookwright_settings::{Secrets, is_secret_name};
 
 /// A longer line is cut; requests can be as long as a conversation.
 const LONGEST: usize = 64 << 10;

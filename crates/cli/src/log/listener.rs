@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hookwright_settings::Secrets;
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::Interest;
 use tracing::{Event, Metadata, Subscriber};
@@ -15,7 +16,6 @@ use tracing_core::span::{Attributes, Current, Id, Record};
 use super::file::LogFile;
 use super::filter::{Filter, place};
 use super::line::{Fields, compose};
-use super::secrets::Secrets;
 
 thread_local! {
     /// The spans that this thread is in, the innermost last.

@@ -2,25 +2,23 @@
 //! screen, and without secrets.
 //!
 //! Every crate says what it does through `tracing`, which costs next to nothing while nobody listens; this is who listens.
-//! `filter.rs` chooses, `line.rs` writes a line, `secrets.rs` takes out what must not be in it, `file.rs` keeps it.
+//! `filter.rs` chooses, `line.rs` writes a line without what must not be in it, `file.rs` keeps it.
 
 mod file;
 mod filter;
 mod line;
 mod listener;
-mod secrets;
 
 use std::panic::PanicHookInfo;
 use std::path::PathBuf;
 
-use hookwright_settings::{Loaded, Paths, World};
+use hookwright_settings::{Loaded, Paths, Secrets, World};
 use tracing::level_filters::LevelFilter;
 use tracing::{Dispatch, dispatcher};
 
 use file::LogFile;
 use filter::Filter;
 use listener::Listener;
-use secrets::Secrets;
 
 /// What says which lines are wanted.
 const VARIABLE: &str = "HOOKWRIGHT_LOG";

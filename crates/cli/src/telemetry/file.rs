@@ -6,9 +6,11 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use hookwright_disk::{Found, add, open_own, own_directory};
+use hookwright_settings::Secrets;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
@@ -28,6 +30,7 @@ pub(crate) struct Outfile {
     path: PathBuf,
     file: File,
     session_id: String,
+    secrets: Arc<Secrets>,
     line: Vec<u8>,
     totals: Totals,
     metrics_written: SystemTime,
@@ -37,7 +40,7 @@ pub(crate) struct Outfile {
 
 impl Outfile {
     /// Opens a file for appending. A new one is for its owner's eyes only: it quotes prompts and files.
-    pub(crate) fn open(path: &Path, session_id: &str) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, session_id: &str, secrets: Arc<Secrets>) -> io::Result<Self> {
         if let Some(parent) = path.parent() {
             own_directory(parent)?;
         }
@@ -45,6 +48,7 @@ impl Outfile {
             path: path.to_owned(),
             file: open_own(path, Found::Kept)?,
             session_id: session_id.to_owned(),
+            secrets,
             line: Vec::new(),
             totals: Totals::default(),
             metrics_written: SystemTime::UNIX_EPOCH,
@@ -63,7 +67,9 @@ impl Outfile {
             attributes: Attributes([common, &own, &record.fields]),
             body: &record.body,
         };
-        write(&self.file, &mut self.line, &mut self.failure, &line);
+        self.line.clear();
+        let made = serde_json::to_writer(&mut self.line, &line);
+        self.append(made);
     }
 
     /// Counts.
@@ -85,26 +91,30 @@ impl Outfile {
                 metrics: self.totals.to_json(common, now),
             }],
         };
-        write(&self.file, &mut self.line, &mut self.failure, &line);
+        self.line.clear();
+        let made = serde_json::to_writer(&mut self.line, &line);
+        self.append(made);
         self.metrics_written = now;
+    }
+
+    /// Appends the line in one write, so that sessions can share a file.
+    fn append(&mut self, made: serde_json::Result<()>) {
+        if self.failure.is_some() {
+            return;
+        }
+        self.line.push(b'\n');
+        let written = match std::str::from_utf8(&self.line) {
+            Ok(text) => add(&self.file, self.secrets.hide_known(text).as_bytes()),
+            Err(error) => Err(io::Error::other(error)),
+        };
+        self.failure = made.map_err(io::Error::from).and(written).err();
+        self.line.shrink_to(KEPT_CAPACITY);
     }
 
     /// What went wrong, if anything did.
     pub(crate) fn failure(self) -> Option<String> {
         self.failure.map(|error| format!("telemetry in {} is incomplete: {error}", self.path.display()))
     }
-}
-
-/// Appends one object in one write, so that sessions can share a file.
-fn write(file: &File, line: &mut Vec<u8>, failure: &mut Option<io::Error>, object: &impl Serialize) {
-    if failure.is_some() {
-        return;
-    }
-    line.clear();
-    let written = serde_json::to_writer(&mut *line, object).map_err(io::Error::from);
-    line.push(b'\n');
-    *failure = written.and_then(|()| add(file, line)).err();
-    line.shrink_to(KEPT_CAPACITY);
 }
 
 const SERVICE: &str = "hookwright";

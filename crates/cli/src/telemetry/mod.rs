@@ -18,10 +18,11 @@ mod record;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use hookwright_agent::AgentEvent;
-use hookwright_settings::{Telemetry as Config, TelemetryTarget};
+use hookwright_settings::{Secrets, Telemetry as Config, TelemetryTarget};
 
 use file::Outfile;
 use otlp::Collector;
@@ -42,6 +43,8 @@ pub(crate) struct SessionFacts {
     pub(crate) debug: bool,
     pub(crate) mcp_servers: Vec<String>,
     pub(crate) extensions: Vec<String>,
+    /// What no record may say.
+    pub(crate) secrets: Arc<Secrets>,
     /// How a collector is spoken to, if there is one.
     pub(crate) collector: CollectorOptions,
 }
@@ -58,7 +61,7 @@ impl Telemetry {
         }
         let mut warnings = Vec::new();
         let sink = match (&config.outfile, &config.otlp_endpoint) {
-            (Some(path), _) => match Outfile::open(path, &facts.session_id) {
+            (Some(path), _) => match Outfile::open(path, &facts.session_id, facts.secrets.clone()) {
                 Ok(file) => Some(Sink::File(file)),
                 Err(error) => {
                     warnings.push(format!("no telemetry is recorded: {} cannot be opened: {error}", path.display()));
@@ -191,7 +194,7 @@ fn collector(endpoint: &str, config: &Config, facts: &SessionFacts, warnings: &m
              set telemetry.otlpProtocol to \"http\""
         ));
     }
-    match Collector::connect(endpoint, &facts.collector, &facts.session_id, common(facts)) {
+    match Collector::connect(endpoint, facts, common(facts)) {
         Ok(collector) => Some(Sink::Collector(Box::new(collector))),
         Err(error) => {
             warnings.push(format!("no telemetry is sent to {endpoint}: {error}"));

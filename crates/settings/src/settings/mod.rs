@@ -181,8 +181,10 @@ pub struct Security {
     pub folder_trust: bool,
     /// What happens to a project hook that is new or has changed.
     pub hook_review: HookReview,
-    /// Which variables hooks may not see, if any are kept from them.
+    /// Which variables hooks and tools may not see, if any are kept from them.
     pub redaction: Option<Redaction>,
+    /// Variables that tools see whatever else is kept from them.
+    pub passed_on: Vec<String>,
     /// Whether running everything unasked is forbidden.
     pub disable_yolo_mode: bool,
     /// Globs of paths that no tool changes unasked; behind a `!`, of those that one may.
@@ -195,6 +197,7 @@ impl Default for Security {
             folder_trust: true,
             hook_review: HookReview::Announce,
             redaction: None,
+            passed_on: Vec::new(),
             disable_yolo_mode: false,
             protected_paths: Vec::new(),
         }
@@ -359,6 +362,7 @@ fn security(get: &Layered<'_>) -> Security {
             _ => HookReview::Announce,
         },
         redaction: redaction(get),
+        passed_on: get.strings("security.environmentVariableRedaction.allowed"),
         disable_yolo_mode: get.flag("security.disableYoloMode", false),
         protected_paths: get.strings("security.protectedPaths"),
     }

@@ -67,7 +67,8 @@ pub(crate) fn start(command: &str, directory: &Path, ctx: &ToolContext) -> io::R
     let place = shares.commands.try_enter().ok_or_else(|| full(shares.commands.size()))?;
     let shell = find_shell(directory, ctx).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no shell"))?;
     let overrides = OVERRIDES.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
-    let mut env = ctx.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).chain(overrides);
+    let variables = ctx.environment.get();
+    let mut env = variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).chain(overrides);
     let (first, args) = arguments(&shell, command, shares.command_processes);
     let mut program = Program {
         path: first,
@@ -105,7 +106,8 @@ fn arguments<'s>(shell: &'s Path, command: &str, processes: Option<usize>) -> (&
 }
 
 fn find_shell(directory: &Path, ctx: &ToolContext) -> Option<PathBuf> {
-    let path = ctx.environment.iter().rev().find(|(name, _)| name == "PATH");
+    let variables = ctx.environment.get();
+    let path = variables.iter().rev().find(|(name, _)| name == "PATH");
     let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
     ["bash", "sh"].iter().find_map(|name| {
         let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);

@@ -28,7 +28,7 @@ impl Project {
         fs::create_dir_all(&outside).unwrap();
         let mut ctx = ToolContext::new(Workspace::new(&root, []).unwrap());
         let path = std::env::var_os("PATH").unwrap_or_default();
-        ctx.environment = Arc::new([(OsString::from("PATH"), path), ("GREETING".into(), "hi there".into())]);
+        ctx.environment = vec![(OsString::from("PATH"), path), ("GREETING".into(), "hi there".into())].into();
         let live = Arc::new(Mutex::new(String::new()));
         let sink = Arc::clone(&live);
         ctx.output = OutputSink::new(move |text| sink.lock().unwrap().push_str(text));

@@ -129,7 +129,7 @@ impl Case {
         tool_context.environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
         tool_context.shell = self.limits.clone();
         let services = Services {
-            model: Door::new(AnyModel::from(Offline::new())),
+            model: Door::new(AnyModel::from(Offline::new()), Default::default()),
             tools: self.tools.clone(),
             tool_context,
             hooks: self.hooks.clone(),

@@ -87,7 +87,7 @@ impl Setup<'_> {
         let transcript = transcript(self.project);
         let services = Services {
             guards: Arc::default(),
-            model: Door::new(AnyModel::custom(self.script.clone())),
+            model: Door::new(AnyModel::custom(self.script.clone()), Default::default()),
             tools,
             tool_context,
             hooks: engine(self.project, &events, transcript.path()),

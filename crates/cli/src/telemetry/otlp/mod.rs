@@ -6,10 +6,13 @@ mod options;
 mod spans;
 mod wire;
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use hookwright_agent::AgentEvent;
+use hookwright_settings::Secrets;
 
+use super::SessionFacts;
 use super::metric::Measurement;
 use super::record::{Fields, Privacy, Record};
 use deliver::{Courier, Item};
@@ -22,19 +25,15 @@ pub(crate) use options::Options;
 pub(crate) struct Collector {
     spans: Spans,
     courier: Courier,
+    secrets: Arc<Secrets>,
 }
 
 impl Collector {
     /// Gets everything ready; nothing is sent yet, and nobody has to be there.
-    pub(crate) fn connect(
-        endpoint: &str,
-        options: &Options,
-        session_id: &str,
-        common: Fields<'static>,
-    ) -> Result<Self, String> {
-        let resource = wire::resource(&options.resource, session_id);
-        let courier = Courier::start(endpoint, options, resource, common)?;
-        Ok(Collector { spans: Spans::new(session_id), courier })
+    pub(crate) fn connect(endpoint: &str, facts: &SessionFacts, common: Fields<'static>) -> Result<Self, String> {
+        let resource = wire::resource(&facts.collector.resource, &facts.session_id);
+        let courier = Courier::start(endpoint, &facts.collector, resource, common)?;
+        Ok(Collector { spans: Spans::new(&facts.session_id), courier, secrets: facts.secrets.clone() })
     }
 
     /// Opens and closes spans; gives back the one that the event's record belongs to.
@@ -52,7 +51,8 @@ impl Collector {
         span: Option<&SpanContext>,
         now: SystemTime,
     ) {
-        self.courier.send(Item::Log(wire::log(common, record, span, now)));
+        let item = wire::log(common, record, span, now);
+        self.courier.send(Item::Log(self.secrets.hide_known(&item).into_owned()));
     }
 
     /// Counts or times.
@@ -75,7 +75,8 @@ impl Collector {
 
     fn send_spans(&mut self) {
         for span in self.spans.finished() {
-            self.courier.send(Item::Span(wire::span(&span)));
+            let item = wire::span(&span);
+            self.courier.send(Item::Span(self.secrets.hide_known(&item).into_owned()));
         }
     }
 }

@@ -1,53 +1,112 @@
-//! Takes secrets out of text before it is written: values that the environment names as secret, what stands behind a
-//! secret's name, and what looks like a key. In doubt something harmless is taken out too.
+//! Secrets: which variables hold the model's keys and who sees those, and how secrets are taken out of text before it is shown
+//! or written. They are known by their value, by the name before them, or by their looks; in doubt something harmless is
+//! taken out too.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::sync::{PoisonError, RwLock};
 
 use hookwright_hooks::{Redaction, looks_like_a_key};
+
+use crate::world::World;
+
+/// The variables that may hold a key for Gemini, the first one that does counts.
+pub const GEMINI_KEYS: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
+/// The variable that holds the key for an OpenAI-compatible server.
+pub const OPENAI_KEY: &str = "OPENAI_API_KEY";
 
 /// What stands in a secret's place.
 const HIDDEN: &str = "***";
 /// Shorter values are no secrets worth the name, and would be found everywhere.
 const SHORTEST: usize = 6;
 
+/// The variables that this program reads the model's keys from.
+fn model_keys() -> impl Iterator<Item = &'static str> {
+    GEMINI_KEYS.into_iter().chain([OPENAI_KEY])
+}
+
+/// An environment without the model's keys, but for those that the user passes on.
+pub(crate) fn without_model_keys(
+    mut env: Vec<(OsString, OsString)>,
+    passed_on: &[String],
+) -> Vec<(OsString, OsString)> {
+    let is_kept = |name: &str| passed_on.iter().any(|passed| passed.eq_ignore_ascii_case(name));
+    // Systems that do not tell cases apart find it under any; and nobody else calls something else so.
+    let is_key = |name: &str| model_keys().any(|key| key.eq_ignore_ascii_case(name)) && !is_kept(name);
+    env.retain(|(name, _)| !name.to_str().is_some_and(is_key));
+    env
+}
+
 /// The secrets that are known by their value; the others are known by their looks.
 #[derive(Default)]
-pub(super) struct Secrets(RwLock<Vec<String>>);
+pub struct Secrets(RwLock<Vec<String>>);
+
+/// Of all things these must be in no log.
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secrets")
+    }
+}
 
 impl Secrets {
+    /// Those that know the model's keys.
+    pub fn of_model(world: &World) -> Self {
+        let secrets = Secrets::default();
+        secrets.add(model_keys().filter_map(|name| world.var(name)).filter(|value| is_real_key(value)));
+        secrets
+    }
+
     /// Takes note of an environment's secrets; of those in `blocked` whatever they look like.
-    pub(super) fn learn(&self, env: &[(OsString, OsString)], blocked: &[String]) {
+    pub fn learn(&self, env: &[(OsString, OsString)], blocked: &[String]) {
         let rules = Redaction { allowed: Vec::new(), blocked: blocked.to_vec() };
+        let all: Vec<_> = env.iter().map(|(name, value)| (name.to_string_lossy(), value.to_string_lossy())).collect();
+        self.add(all.iter().filter(|(name, value)| rules.hides(name, value)).map(|(_, value)| &**value));
+    }
+
+    fn add<'v>(&self, values: impl Iterator<Item = &'v str>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        for (name, value) in env {
-            let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-            if value.len() >= SHORTEST && rules.hides(&name, &value) {
-                // The same as it stands in JSON, if that differs.
-                let quoted = serde_json::Value::from(&*value).to_string();
-                known.extend([value.into_owned(), quoted[1..quoted.len() - 1].to_owned()]);
-            }
+        for value in values.map(str::trim).filter(|value| value.len() >= SHORTEST) {
+            // The same as it stands in JSON and in addresses, if that differs.
+            let quoted = serde_json::Value::from(value).to_string();
+            known.extend([value.to_owned(), quoted[1..quoted.len() - 1].to_owned(), in_address(value)]);
         }
         // One secret may be a part of another.
         known.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
         known.dedup();
     }
 
-    /// The text without secrets.
-    pub(super) fn hide(&self, text: &str) -> String {
+    /// The text without the secrets that are known by their value. JSON stays JSON.
+    pub fn hide_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let mut text = text.to_owned();
+        let mut text = Cow::Borrowed(text);
         for secret in known.iter() {
             if text.contains(secret.as_str()) {
-                text = text.replace(secret.as_str(), HIDDEN);
+                text = Cow::Owned(text.replace(secret.as_str(), HIDDEN));
             }
         }
-        hide_by_looks(&hide_named(&hide_blocks(&text)))
+        text
+    }
+
+    /// The text without secrets.
+    pub fn hide(&self, text: &str) -> String {
+        hide_by_looks(&hide_named(&hide_blocks(&self.hide_known(text))))
     }
 }
 
+/// Servers that want no key are given `ollama` or `not-needed`; to take such words out of everything would spoil it.
+fn is_real_key(value: &str) -> bool {
+    let value = value.trim();
+    value.len() >= 16 || value.len() >= 8 && value.contains(|char: char| char.is_ascii_digit())
+}
+
+/// A value as it stands in an address.
+fn in_address(value: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    value.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
 /// Whether what stands behind such a name is a secret.
-pub(super) fn is_secret_name(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     const LAST_WORDS: [&str; 12] = [
         "key",
         "apikey",
@@ -166,6 +225,26 @@ mod tests {
         assert_eq!(secrets.hide(r#"say "friend", or {"a": "say \"friend\""}"#), r#"***, or {"a": "***"}"#);
         secrets.learn(&env, &["A".to_owned()]);
         assert_eq!(secrets.hide("a plain value"), "a ***");
+    }
+
+    #[test]
+    fn the_models_keys_are_known_in_every_spelling() {
+        let env =
+            [("GOOGLE_API_KEY", " my/odd\"key1 "), ("OPENAI_API_KEY", "other-key-2"), ("MY_TOKEN", "hunter2-hunter2")];
+        let world = World { env: env.map(|(name, value)| (name.into(), value.into())).to_vec(), ..World::default() };
+        let secrets = Secrets::of_model(&world);
+        let text = r#"my/odd"key1 {"k": "my/odd\"key1"} ?k=my%2Fodd%22key1&b=other-key-2 hunter2-hunter2"#;
+        assert_eq!(secrets.hide_known(text), r#"*** {"k": "***"} ?k=***&b=*** hunter2-hunter2"#);
+        assert_eq!(format!("{secrets:?}"), "Secrets");
+        let placeholder = World { env: vec![("OPENAI_API_KEY".into(), "gemini".into())], ..World::default() };
+        assert_eq!(Secrets::of_model(&placeholder).hide_known("gemini_cli"), "gemini_cli");
+        let names = |passed_on: &[&str]| -> Vec<String> {
+            let passed_on: Vec<String> = passed_on.iter().map(|name| (*name).to_owned()).collect();
+            let left = without_model_keys(world.env.clone(), &passed_on);
+            left.into_iter().map(|(name, _)| name.into_string().unwrap()).collect()
+        };
+        assert_eq!(names(&[]), ["MY_TOKEN"]);
+        assert_eq!(names(&["google_api_key"]), ["GOOGLE_API_KEY", "MY_TOKEN"]);
     }
 
     #[test]
