@@ -10,13 +10,13 @@ use hookwright_model::ModelError;
 use hookwright_settings::WriteError;
 use hookwright_settings::edit::EditError;
 
+use crate::signals::Ended;
 use crate::{exit, out, report};
 
 /// Prints an error with its causes and its hint; the exit code.
 pub(crate) fn print(error: &anyhow::Error) -> u8 {
-    // Whoever read our output has seen enough.
-    if error.chain().any(is_closed_pipe) {
-        return exit::OK;
+    if let Some(ended) = error.downcast_ref::<Ended>() {
+        return ended.0;
     }
     // A terminal that is gone hears nothing.
     let _ = print_to_stderr(error);
@@ -36,10 +36,6 @@ fn print_to_stderr(error: &anyhow::Error) -> io::Result<()> {
 
 fn is_no_room(cause: &(dyn Error + 'static)) -> bool {
     cause.downcast_ref::<io::Error>().is_some_and(hookwright_process::is_no_room)
-}
-
-fn is_closed_pipe(cause: &(dyn Error + 'static)) -> bool {
-    cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// The error and what caused it, nothing said twice.

@@ -88,7 +88,10 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
 fn usage(error: &clap::Error) -> u8 {
     let printed = error.print().and_then(|()| out::stdout().flush());
     match error.exit_code() {
-        0 => printed.map_or_else(|error| failure::print(&error.into()), |()| exit::OK),
+        0 => match printed {
+            Err(error) if !out::is_unread(&error) => failure::print(&error.into()),
+            _ => exit::OK,
+        },
         _ if std::env::args_os().nth(1).is_some_and(|first| first == "hooks" || first == "policy") => exit::ERROR,
         _ => exit::BAD_INPUT,
     }

@@ -9,8 +9,8 @@ mod safe;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use door::Door;
-pub(crate) use door::{paint, unpainted};
+use door::{Door, Kind};
+pub(crate) use door::{is_unread, paint, unpainted};
 use hookwright_agent::session::Armed;
 pub(crate) use safe::{safe, spelled, steers};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -26,13 +26,13 @@ pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default();
 /// Where data goes.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stdout() -> impl Write {
-    Door::new("stdout", io::stdout().lock())
+    Door::new(io::stdout().lock(), Kind::Data)
 }
 
 /// Where words about it go.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stderr() -> impl Write {
-    Door::new("stderr", io::stderr().lock())
+    Door::new(io::stderr().lock(), Kind::Words)
 }
 
 /// One JSON document on stdout.

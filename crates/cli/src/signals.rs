@@ -7,6 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+/// Somebody wanted the program to end while it was about something that has no end of its own; the exit code.
+#[derive(Debug)]
+pub(crate) struct Ended(pub(crate) u8);
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("ended by a signal")
+    }
+}
+
+impl std::error::Error for Ended {}
+
 type LastAct = Arc<Mutex<Box<dyn Fn() + Send>>>;
 
 /// Signals, one at a time. There is one listener for the whole run: a second one would hear the same signals.
@@ -49,6 +61,11 @@ impl Signals {
         }
     }
 
+    /// Whether somebody has wanted that since the last time anybody asked.
+    pub(crate) fn heard(&mut self) -> Option<u8> {
+        self.codes.try_recv().ok()
+    }
+
     /// What the signal asked for is done, and the program goes on: the next one is a first one again.
     pub(crate) fn answered(&self) {
         self.open.store(false, Ordering::SeqCst);
@@ -62,7 +79,7 @@ async fn hear(
     last_act: &LastAct,
     ready: &mpsc::Sender<io::Result<()>>,
 ) {
-    let mut ended = Ended::new();
+    let mut ended = Ending::new();
     let _ = ready.send(Ok(()));
     loop {
         let code = ended.next().await;
@@ -75,42 +92,47 @@ async fn hear(
     }
 }
 
+/// Waits for a signal, for ever where nobody listens to it.
+#[cfg(unix)]
+pub(crate) async fn one(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
 /// The signals themselves, with the exit codes that say so.
 #[cfg(unix)]
-struct Ended([Option<tokio::signal::unix::Signal>; 4]);
+struct Ending([Option<tokio::signal::unix::Signal>; 4]);
 
 #[cfg(unix)]
-impl Ended {
+impl Ending {
     fn new() -> Self {
         use tokio::signal::unix::{SignalKind, signal};
-        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
-        Ended(kinds.map(|kind| signal(kind).ok()))
+        // `nohup` stays in force.
+        let hangup = (!hookwright_process::is_hangup_ignored()).then(SignalKind::hangup);
+        let kinds = [Some(SignalKind::interrupt()), Some(SignalKind::terminate()), hangup, Some(SignalKind::quit())];
+        Ending(kinds.map(|kind| signal(kind?).ok()))
     }
 
     async fn next(&mut self) -> u8 {
-        async fn one(signal: &mut Option<tokio::signal::unix::Signal>) {
-            match signal {
-                Some(signal) => drop(signal.recv().await),
-                None => std::future::pending().await,
-            }
-        }
         let [interrupt, terminate, hangup, quit] = &mut self.0;
         tokio::select! {
             () = one(interrupt) => crate::exit::INTERRUPTED,
             () = one(terminate) => 143,
-            () = one(hangup) => 129,
+            () = one(hangup) => crate::exit::HUNG_UP,
             () = one(quit) => 131,
         }
     }
 }
 
 #[cfg(not(unix))]
-struct Ended;
+struct Ending;
 
 #[cfg(not(unix))]
-impl Ended {
+impl Ending {
     fn new() -> Self {
-        Ended
+        Ending
     }
 
     async fn next(&mut self) -> u8 {

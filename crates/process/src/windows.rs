@@ -130,6 +130,24 @@ impl Process {
         }
     }
 
+    /// What has happened by now, if anything.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn by_now(&mut self) -> io::Result<Option<Step>> {
+        if self.exit.is_none()
+            && let Some(status) = self.child.try_wait()?
+        {
+            self.groups.lock().remove(&self.id);
+            self.exit = Some(Exit::Code(status.code().unwrap_or_default()));
+        }
+        let mut read = false;
+        while let Ok(piece) = self.pieces.try_recv() {
+            read |= self.take(Some(piece));
+        }
+        Ok(self.exit.map(Step::Exited).or(read.then_some(Step::Output)))
+    }
+
     /// Whether there was a piece to take.
     fn take(&mut self, piece: Option<(Which, Vec<u8>)>) -> bool {
         let Some((which, bytes)) = piece else {
@@ -354,6 +372,14 @@ pub(crate) mod ending {
 
     /// A console takes no words that might wait.
     pub fn last_words(_: &[&str], _: &str) {}
+
+    /// Nobody says so here.
+    pub fn is_hung_up(_: &std::io::Error) -> bool {
+        false
+    }
+
+    /// Nobody stops a process here.
+    pub fn stop_here() {}
 
     /// There is no such signal.
     pub fn is_hangup_ignored() -> bool {

@@ -250,9 +250,18 @@ pub fn has_program(name: &str) -> bool {
 
 /// Whether a process is running; one that has ended and waits to be reaped is not.
 pub fn is_running(pid: &str) -> bool {
-    let output = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().expect("ps runs");
-    let state = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let state = state(pid);
     !state.is_empty() && !state.starts_with('Z')
+}
+
+/// Whether a process has been stopped and can go on.
+pub fn is_stopped(pid: &str) -> bool {
+    state(pid).starts_with('T')
+}
+
+fn state(pid: &str) -> String {
+    let output = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().expect("ps runs");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// Sets the execute bits.

@@ -194,7 +194,7 @@ async fn listen(
     while let Some(event) = events.recv().await {
         stats.count(&event);
         telemetry.record(&event);
-        // Whoever stopped reading stops nothing else: what happens is still recorded.
+        // What can't be printed stops nothing else: what happens is still recorded.
         if unread.is_none() {
             unread = print(&mut *printer, &event).err();
         }

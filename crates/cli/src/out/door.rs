@@ -1,5 +1,6 @@
 //! The one way to stdout and stderr. What goes to a terminal is made safe here, whoever wrote it; what goes into a pipe or a
-//! file is left alone. Only this program's own styles reach a terminal, and only where colour is wanted.
+//! file is left alone. Only this program's own styles reach a terminal, and only where colour is wanted. Whoever has stopped
+//! listening stops nothing else: what is done, and the exit code that tells of it, are the same.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -37,29 +38,47 @@ enum Reader {
     Program,
 }
 
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// What somebody asked for: where it can't be kept, that is an error.
+    Data,
+    /// Words about it; nobody can be told that they could not be told.
+    Words,
+}
+
 /// A stream on its way out.
 pub(crate) struct Door<W: Write> {
-    name: &'static str,
     stream: W,
+    kind: Kind,
     reader: Reader,
     colour: Colour,
 }
 
 impl<W: Write + anstream::stream::RawStream> Door<W> {
-    pub(crate) fn new(name: &'static str, stream: W) -> Self {
+    pub(crate) fn new(stream: W, kind: Kind) -> Self {
         let reader = if stream.is_terminal() { Reader::Terminal } else { Reader::Program };
         let colour = match anstream::AutoStream::choice(&stream) {
             anstream::ColorChoice::Never => Colour::Off,
             _ => Colour::On,
         };
-        Door { name, stream, reader, colour }
+        Door { stream, kind, reader, colour }
     }
 }
 
+/// Whether nobody reads our stdout any more: the other end of a pipe is closed, or a terminal is gone.
+pub(crate) fn is_unread(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe || hookwright_process::is_hung_up(error)
+}
+
 impl<W: Write> Door<W> {
-    /// Where it was that nothing could be written.
-    fn named(&self, error: &io::Error) -> io::Error {
-        io::Error::new(error.kind(), format!("cannot write to {}: {error}", self.name))
+    fn heard_or_not(&self, written: io::Result<()>) -> io::Result<()> {
+        match written {
+            Err(_) if self.kind == Kind::Words => Ok(()),
+            Err(error) if is_unread(&error) => Ok(()),
+            Err(error) => Err(io::Error::new(error.kind(), format!("cannot write to stdout: {error}"))),
+            Ok(()) => Ok(()),
+        }
     }
 }
 
@@ -73,11 +92,12 @@ impl<W: Write> Write for Door<W> {
                 self.stream.write_all(styled(&text, self.colour).as_bytes())
             }
         };
-        written.map(|()| bytes.len()).map_err(|error| self.named(&error))
+        self.heard_or_not(written).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush().map_err(|error| self.named(&error))
+        let flushed = self.stream.flush();
+        self.heard_or_not(flushed)
     }
 }
 
@@ -111,7 +131,7 @@ mod tests {
     use anstyle::AnsiColor;
 
     fn through(reader: Reader, colour: Colour, text: &str) -> String {
-        let mut door = Door { name: "x", stream: Vec::new(), reader, colour };
+        let mut door = Door { stream: Vec::new(), kind: Kind::Data, reader, colour };
         write!(door, "{text}").unwrap();
         String::from_utf8(door.stream).unwrap()
     }
@@ -126,12 +146,36 @@ mod tests {
         assert_eq!(through(Reader::Terminal, Colour::On, forged), "xy2Jz");
     }
 
+    /// Takes nothing, and says why.
+    struct Shut(io::ErrorKind);
+
+    impl Write for Shut {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(self.0.into())
+        }
+    }
+
+    #[test]
+    fn whoever_stops_listening_stops_nothing_else_but_lost_data_is_an_error() {
+        let (closed, full) = (io::ErrorKind::BrokenPipe, io::ErrorKind::StorageFull);
+        let told = |why, kind| {
+            let mut door = Door { stream: Shut(why), kind, reader: Reader::Program, colour: Colour::Off };
+            door.write_all(b"x").and_then(|()| door.flush()).is_ok()
+        };
+        assert!(told(closed, Kind::Words) && told(full, Kind::Words));
+        assert!(told(closed, Kind::Data) && !told(full, Kind::Data));
+    }
+
     #[test]
     fn a_pipe_gets_what_was_written() {
         let text = "a\x1b[31mb\x1b]52;c;x\x07\r\u{9b}";
         assert_eq!(through(Reader::Program, Colour::Off, text), text);
         assert_eq!(through(Reader::Program, Colour::Off, &paint(AnsiColor::Green.on_default(), text)), text);
-        let mut door = Door { name: "x", stream: Vec::new(), reader: Reader::Program, colour: Colour::Off };
+        let mut door = Door { stream: Vec::new(), kind: Kind::Data, reader: Reader::Program, colour: Colour::Off };
         door.write_all(b"\xff\x1b[").unwrap();
         assert_eq!(door.stream, b"\xff\x1b[");
     }

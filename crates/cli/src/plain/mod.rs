@@ -1,9 +1,9 @@
 //! The session for screen readers and dumb terminals: lines in, lines out, nothing is ever drawn over.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 
 use hookwright_agent::session::{Opened, Order, SLASH_COMMANDS, SessionHandle, Typed, View, When};
-use hookwright_agent::{AgentEvent, ApprovalReply, ApprovalRequest, EndReason, GuardChange, GuardReply};
+use hookwright_agent::{AgentEvent, ApprovalReply, ApprovalRequest, EndReason, EventStream, GuardChange, GuardReply};
 use hookwright_tools::Display;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
@@ -33,37 +33,19 @@ pub(crate) async fn converse(args: &AgentArgs, opened: Opened) -> anyhow::Result
     }
     let mut lines = lines()?;
     let mut front = Front::new(session, telemetry);
-    let code = loop {
-        tokio::select! {
-            event = events.recv() => match event {
-                Some(event) => front.hear(event)?,
-                // Lost in a panic, which has been said.
-                None => break exit::ERROR,
-            },
-            line = lines.recv() => match line {
-                Some(line) if front.read(&line)? == Then::GoOn => {}
-                _ => break exit::OK,
-            },
-            code = signals.next() => {
-                // The first Ctrl-C only cancels the turn; a second one before that is done ends the program.
-                if code != exit::INTERRUPTED || !front.working {
-                    break code;
-                }
-                front.session.order(Order::Cancel);
-            }
-        }
-        if !front.working {
-            signals.answered();
-        }
-    };
+    let left = front.converse(&mut events, &mut lines, &mut signals).await;
     front.session.end(When::Now, EndReason::Exit);
     front.question = None;
+    let mut told = Ok(());
     while let Some(event) = events.recv().await {
-        front.hear(event)?;
+        // What can't be printed stops nothing else: the session is seen to its end.
+        told = told.and(front.hear(event));
     }
     ended.await?;
     front.telemetry.shutdown().iter().try_for_each(out::warn)?;
-    Ok(code)
+    told?;
+    // Somebody may have lost patience with the end.
+    Ok(signals.heard().unwrap_or(left?))
 }
 
 /// Whether the session goes on after a line.
@@ -107,6 +89,40 @@ impl Front {
     fn new(session: SessionHandle, telemetry: Telemetry) -> Self {
         let (stats, log) = (Stats::default(), HookLog::default());
         Front { session, telemetry, stats, log, question: None, working: true }
+    }
+
+    /// Listens to the session and to the user, until one of them ends it; the exit code.
+    async fn converse(
+        &mut self,
+        events: &mut EventStream,
+        lines: &mut UnboundedReceiver<String>,
+        signals: &mut Signals,
+    ) -> io::Result<u8> {
+        loop {
+            tokio::select! {
+                event = events.recv() => match event {
+                    Some(event) => self.hear(event)?,
+                    // Lost in a panic, which has been said.
+                    None => return Ok(exit::ERROR),
+                },
+                line = lines.recv() => match line {
+                    Some(line) if self.read(&line)? == Then::GoOn => {}
+                    // A terminal that is gone is none any more.
+                    None if !io::stdin().is_terminal() => return Ok(exit::HUNG_UP),
+                    _ => return Ok(exit::OK),
+                },
+                code = signals.next() => {
+                    // The first Ctrl-C only cancels the turn; a second one before that is done ends the program.
+                    if code != exit::INTERRUPTED || !self.working {
+                        return Ok(code);
+                    }
+                    self.session.order(Order::Cancel);
+                }
+            }
+            if !self.working {
+                signals.answered();
+            }
+        }
     }
 
     /// The session tells of something.

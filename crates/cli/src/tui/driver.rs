@@ -21,6 +21,7 @@ use super::input::Input;
 use super::panel::Panel;
 use super::place::{branch, place};
 use super::screen::Screen;
+use super::stops::Stops;
 use super::terminal::{self, Guard};
 use super::text::{BAD, BOLD, DIM, Line, WARN};
 use super::{Hands, files, view};
@@ -53,6 +54,7 @@ pub(crate) struct Driver<'a> {
     events: EventStream,
     ended: JoinHandle<()>,
     signals: Signals,
+    stops: Stops,
     files: (UnboundedSender<FileList>, UnboundedReceiver<FileList>),
     files_since: Option<Instant>,
     telemetry: Telemetry,
@@ -68,12 +70,13 @@ pub(crate) async fn converse(args: &AgentArgs, world: &World, opened: Opened, ha
     let mut driver = Driver::new(args, world, opened, hands);
     let result = driver.run().await;
     driver.part().await;
-    result
+    // Somebody may have lost patience with the end.
+    result.map(|code| driver.signals.heard().unwrap_or(code))
 }
 
 impl<'a> Driver<'a> {
     fn new(args: &'a AgentArgs, world: &'a World, opened: Opened, hands: Hands) -> Self {
-        let Hands { guard, input, signals } = hands;
+        let Hands { guard, input, signals, stops } = hands;
         let view = opened.view();
         let mut app = App::new(History::open(view.loaded.paths.user_dir.join("hookwright_history")), status(&view));
         // The session says so too, but not before the first frame: until then it would look ready.
@@ -101,6 +104,7 @@ impl<'a> Driver<'a> {
             events,
             ended,
             signals,
+            stops,
             files: unbounded_channel(),
             files_since: None,
             telemetry,
@@ -151,13 +155,13 @@ impl<'a> Driver<'a> {
             }
             let wait = if dirty { FRAME.saturating_sub(drawn.elapsed()) } else { TICK };
             tokio::select! {
-                event = self.input.events.recv() => match event {
+                event = self.input.next() => match event {
                     Some(event) => {
                         self.input(event)?;
                         dirty = true;
                     }
                     // The terminal is gone.
-                    None => return Ok(129),
+                    None => return Ok(exit::HUNG_UP),
                 },
                 event = self.events.recv() => {
                     // A session that ends without being asked to was lost in a panic, and has said so.
@@ -171,6 +175,10 @@ impl<'a> Driver<'a> {
                     dirty = true;
                 }
                 code = self.signals.next() => return Ok(code),
+                stop = self.stops.next() => {
+                    self.guard.stopped(stop);
+                    self.redraw()?;
+                }
                 () = tokio::time::sleep(wait), if dirty || self.app.is_moving() => {
                     self.app.tick(Instant::now());
                     dirty = true;

@@ -24,6 +24,7 @@ mod place;
 mod question;
 mod replies;
 mod screen;
+mod stops;
 mod table;
 mod terminal;
 pub(crate) mod text;
@@ -42,6 +43,7 @@ use crate::args::{AgentArgs, OutputFormat};
 use crate::session;
 use crate::signals::Signals;
 use input::Input;
+use stops::Stops;
 use terminal::Guard;
 pub(crate) use terminal::abandon;
 
@@ -56,6 +58,7 @@ pub(crate) struct Hands {
     guard: Guard,
     input: Input,
     signals: Signals,
+    stops: Stops,
 }
 
 impl Hands {
@@ -64,7 +67,7 @@ impl Hands {
         let signals = Signals::listen()?;
         signals.at_last(|| hookwright_process::last_words(&terminal::abandon(), ""));
         let guard = Guard::new()?;
-        Ok(Hands { guard, input: Input::start()?, signals })
+        Ok(Hands { guard, input: Input::start()?, signals, stops: Stops::listen() })
     }
 }
 

@@ -11,6 +11,8 @@ use super::input::Input;
 use super::screen::{Frame, Screen};
 use super::terminal;
 use super::text::{Line, NOTE, PLAIN};
+use crate::exit;
+use crate::signals::Ended;
 
 /// What is asked.
 pub(crate) struct Question {
@@ -30,7 +32,7 @@ impl Question {
     }
 
     async fn ask_with_keys(&self, world: &World, hands: &mut Hands) -> anyhow::Result<Option<usize>> {
-        let Hands { input, signals, .. } = hands;
+        let Hands { guard, input, signals, stops } = hands;
         let mut screen = Screen::new(terminal::raw(), world.var("NO_COLOR").is_none_or(str::is_empty));
         let count = self.answers.len();
         let mut selected = 0;
@@ -38,13 +40,21 @@ impl Question {
         let chosen = loop {
             screen.draw(&[], &Frame { lines: self.draw(selected), cursor: None })?;
             let event = tokio::select! {
-                event = input.events.recv() => event,
-                _ = signals.next() => None,
+                event = input.next() => event.ok_or(Ended(exit::HUNG_UP)),
+                code = signals.next() => Err(Ended(code)),
+                stop = stops.next() => {
+                    guard.stopped(stop);
+                    screen.forget();
+                    continue;
+                }
             };
             let key = match event {
-                Some(Event::Key(key)) => key,
-                Some(_) => continue,
-                None => break None,
+                Ok(Event::Key(key)) => key,
+                Ok(_) => continue,
+                Err(ended) => {
+                    screen.finish()?;
+                    return Err(ended.into());
+                }
             };
             if key.kind == KeyEventKind::Release {
                 continue;
@@ -125,7 +135,7 @@ const QUIET: Duration = Duration::from_millis(200);
 async fn is_alone(input: &mut Input) -> bool {
     let follows = async {
         loop {
-            match input.events.recv().await {
+            match input.next().await {
                 Some(Event::Key(key)) if key.kind == KeyEventKind::Release => {}
                 Some(Event::Key(_) | Event::Paste(_)) => return,
                 Some(_) => {}

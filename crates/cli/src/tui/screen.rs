@@ -104,12 +104,17 @@ impl<W: Write> Screen<W> {
 
     /// Clears the screen and draws its lower part again, after a resize.
     pub(crate) fn afresh(&mut self, finished: &[Line], frame: &Frame) -> io::Result<()> {
-        self.live.clear();
-        self.at = 0;
-        self.cursor = None;
+        self.forget();
         let leave = self.leave_page();
         self.write(&format!("{BEGIN}{leave}\x1b[H\x1b[2J"))?;
         self.draw(finished, frame)
+    }
+
+    /// Whatever was drawn is somewhere above by now: the next live part is drawn whole, below it.
+    pub(crate) fn forget(&mut self) {
+        self.live.clear();
+        self.at = 0;
+        self.cursor = None;
     }
 
     /// Leaves the cursor on a line of its own below everything.
@@ -119,10 +124,10 @@ impl<W: Write> Screen<W> {
         self.write(&format!("\r\x1b[J{SHOW_CURSOR}"))
     }
 
-    /// Writes something that draws nothing.
+    /// Writes something that draws nothing. A terminal that is gone is noticed by whoever reads its keys.
     pub(crate) fn write(&mut self, text: &str) -> io::Result<()> {
-        self.out.write_all(text.as_bytes())?;
-        self.out.flush()
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        written.or_else(|error| if crate::out::is_unread(&error) { Ok(()) } else { Err(error) })
     }
 }
 

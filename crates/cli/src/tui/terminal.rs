@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::terminal;
 
+use super::stops::Stop;
+
 static RAW: AtomicBool = AtomicBool::new(false);
 static OTHER_SCREEN: AtomicBool = AtomicBool::new(false);
 
@@ -50,6 +52,19 @@ impl Guard {
         let result = user();
         enter()?;
         Ok(result)
+    }
+}
+
+impl Guard {
+    /// Stops the program with the terminal as its shell expects it, and takes it again after a stop; it has to be drawn on
+    /// again then.
+    pub(crate) fn stopped(&self, stop: Stop) {
+        // That it is gone is noticed by whoever reads its keys; a terminal that goes lets its jobs go on first.
+        let _ = match stop {
+            Stop::Wanted => self.lend(hookwright_process::stop_here),
+            // Nobody knows what modes it has by now.
+            Stop::Over => self.lend(|| ()),
+        };
     }
 }
 

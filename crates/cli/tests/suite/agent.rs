@@ -27,6 +27,8 @@ mod resources;
 mod secrets;
 mod sessions;
 mod signals;
+#[cfg(unix)]
+mod stopped;
 mod tampering;
 mod telemetry;
 

@@ -14,5 +14,6 @@ mod policy;
 mod seclusion;
 mod tighten;
 mod tui;
+mod unread;
 mod validate;
 mod workspace;

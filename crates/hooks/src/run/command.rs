@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, Shares, Standing, Until};
+use hookwright_process::{Capture, Exit, Input, Keep, Output, Process, Program, Shares, Standing, Step, Until};
 use tokio_util::sync::CancellationToken;
 
 use super::words::{Invocation, SESSION_VARIABLES};
@@ -54,10 +54,15 @@ impl Runner {
                 process.end(self.limits.grace, Until::LeaderGone).await;
                 End::Cancelled
             }
-            () = tokio::time::sleep_until(deadline) => {
-                process.end(self.limits.grace, Until::LeaderGone).await;
-                End::TimedOut(timeout)
-            }
+            // This program may have been stopped for a while: an answer that is there counts, however late it is read.
+            () = tokio::time::sleep_until(deadline) => match process.by_now() {
+                Ok(Some(Step::Exited(exit))) => ended(Ok(exit)),
+                Ok(_) => {
+                    process.end(self.limits.grace, Until::LeaderGone).await;
+                    End::TimedOut(timeout)
+                }
+                Err(error) => ended(Err(error)),
+            },
         };
         let left = process.finish();
         if let Some(lack) = lack(&end) {

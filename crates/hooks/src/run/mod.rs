@@ -214,12 +214,13 @@ async fn run_function(
     let (end, answer, complaint) = tokio::select! {
         biased;
         () = cancel.cancelled() => (End::Cancelled, None, String::new()),
-        () = tokio::time::sleep(timeout) => (End::TimedOut(timeout), None, String::new()),
+        // An answer that is there counts, however late it is read.
         result = &mut task.0 => match result {
             Ok(Ok(answer)) => (End::Exited(0), Some(answer), String::new()),
             Ok(Err(reason)) => (End::Exited(1), None, reason),
             Err(panic) => (End::Exited(101), None, panic.to_string()),
         },
+        () = tokio::time::sleep(timeout) => (End::TimedOut(timeout), None, String::new()),
     };
     let bytes = complaint.len() as u64;
     let stderr = Captured { text: complaint, bytes, truncated: false };

@@ -1,8 +1,13 @@
-//! How this process itself may be ended: what it hears of that, its last act and its last words.
+//! How this process itself may be ended or stopped: what it hears of that, its last act and its last words.
 
+use std::io;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
+use rustix::process::{Signal, getpid, getppid, getsid, kill_process};
 
 use super::sys;
 
@@ -18,6 +23,31 @@ pub fn at_abort(act: fn()) {
 /// listens to that signal.
 pub fn is_hangup_ignored() -> bool {
     sys::ignores(libc::SIGHUP)
+}
+
+/// Whether this is what came of writing to stdout because it is a terminal that is gone. A file says the same when its disk
+/// fails.
+pub fn is_hung_up(error: &io::Error) -> bool {
+    let is_device =
+        || fstat(rustix::stdio::stdout()).map(|stat| FileType::from_raw_mode(stat.st_mode).is_char_device());
+    error.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device() == Ok(true)
+}
+
+/// Whoever stops a job from the terminal sends this; it can be heard before it counts.
+pub const STOP: i32 = libc::SIGTSTP;
+/// A process that was stopped goes on.
+pub const GO_ON: i32 = libc::SIGCONT;
+
+/// Stops this process until somebody lets it go on, unless nobody is there who would: a program that is all there is in its
+/// terminal has no shell to do so.
+pub fn stop_here() {
+    /// All threads have stopped by then.
+    const SOON: Duration = Duration::from_millis(50);
+    let session = |pid| getsid(pid).ok();
+    if getppid().is_some_and(|parent| session(Some(parent)) == session(None)) {
+        let _ = kill_process(getpid(), Signal::STOP);
+        std::thread::sleep(SOON);
+    }
 }
 
 /// The last words of a program that may be stuck: past all locks and buffers, and only where nobody has to wait for a reader.

@@ -106,6 +106,19 @@ impl Process {
         }
     }
 
+    /// What has happened by now, if anything: asked of the system itself, which may know before anybody was woken, as after
+    /// a stop of this whole program.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn by_now(&mut self) -> io::Result<Option<Step>> {
+        if self.exit.is_none() {
+            self.exit = self.leader.group().reap()?;
+        }
+        let read = self.stdout.drain() + self.stderr.drain();
+        Ok(self.exit.map(Step::Exited).or((read > 0).then_some(Step::Output)))
+    }
+
     /// Moves input and output along until it has itself ended.
     ///
     /// # Errors

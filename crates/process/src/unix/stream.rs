@@ -41,16 +41,17 @@ impl Stream {
         self.read(|pipe, buffer| pipe.try_read(buffer)) > 0
     }
 
-    /// Reads what is there, without waiting for anybody who still holds the pipe.
-    pub(super) fn drain(&mut self) {
-        let mut left = PIPE_LARGEST;
-        while left > 0 {
+    /// Reads what is there, without waiting for anybody who still holds the pipe; how much it was.
+    pub(super) fn drain(&mut self) -> usize {
+        let mut drained = 0;
+        while drained < PIPE_LARGEST {
             // Straight from the system: the reactor may not have heard yet that there is something.
             match self.read(|pipe, buffer| Ok(rustix::io::read(pipe.as_fd(), buffer)?)) {
-                0 => return,
-                read => left = left.saturating_sub(read),
+                0 => break,
+                read => drained += read,
             }
         }
+        drained
     }
 
     /// How much was read: nothing if there is nothing now, or nothing more to come.

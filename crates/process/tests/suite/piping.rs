@@ -34,6 +34,32 @@ async fn pieces_arrive_in_order_however_many_bytes_they_are() {
     assert!(out.len() == 3_000_002 && out.starts_with("ax") && out.ends_with("xz"));
 }
 
+/// As after a stop of the whole program: nobody was woken, and nothing was awaited.
+#[tokio::test]
+async fn what_happened_while_nobody_listened_is_known_at_once() {
+    fn next(process: &mut Process) -> Step {
+        loop {
+            match process.by_now().unwrap() {
+                Some(step) => return step,
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+    let place = Place::new();
+    let mut process = sh(
+        &place,
+        "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; exit 7",
+        Input::Empty,
+        Output::Apart(Keep::Head(99)),
+    );
+    assert_eq!(next(&mut process), Step::Output);
+    assert_eq!(process.by_now().unwrap(), None);
+    std::fs::write(place.path("go"), "").unwrap();
+    while next(&mut process) == Step::Output {}
+    assert_eq!(next(&mut process), Step::Exited(Exit::Code(7)));
+    assert_eq!(text(&process.finish().stdout), "one\ntwo\n");
+}
+
 #[tokio::test]
 async fn nobody_has_to_read_a_large_input() {
     let place = Place::new();

@@ -150,10 +150,16 @@ impl Command {
                     Step::Exited(exit) => break ShellEnd::Exited(exit),
                 },
                 () = ctx.cancel.cancelled() => break ShellEnd::Cancelled,
-                () = sleep_until(silent_until) => {
-                    break ShellEnd::Inactive(ctx.shell.inactivity_timeout.unwrap_or_default());
-                }
-                () = sleep_until(deadline) => break ShellEnd::TimedOut(ctx.shell.timeout.unwrap_or_default()),
+                // This program may have been stopped for a while: what has happened meanwhile counts.
+                () = sleep_until(silent_until) => match self.process.by_now()? {
+                    Some(Step::Output) => last_output = Instant::now(),
+                    Some(Step::Exited(exit)) => break ShellEnd::Exited(exit),
+                    None => break ShellEnd::Inactive(ctx.shell.inactivity_timeout.unwrap_or_default()),
+                },
+                () = sleep_until(deadline) => match self.process.by_now()? {
+                    Some(Step::Exited(exit)) => break ShellEnd::Exited(exit),
+                    _ => break ShellEnd::TimedOut(ctx.shell.timeout.unwrap_or_default()),
+                },
             }
         };
         if !matches!(end, ShellEnd::Exited(_)) {

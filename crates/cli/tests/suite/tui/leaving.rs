@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{Terminal, sandbox};
+use super::{COMPOSER, Terminal, sandbox};
 use hookwright_testkit::Sandbox;
 
 fn with_end_hook() -> Sandbox {
@@ -54,11 +54,32 @@ fn the_terminal_is_restored_from_the_panel_and_the_trust_question() {
     assert_eq!(terminal.ends(), 143);
     terminal.is_restored();
     let sandbox = sandbox.untrusted();
-    let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.sees("Do you trust");
-    terminal.signal("-TERM");
-    terminal.ends();
-    terminal.is_restored();
+    for (signal, code) in [("-TERM", 143), ("-INT", 130), ("-HUP", 129), ("-QUIT", 131)] {
+        let mut terminal = Terminal::start(&sandbox, &[]);
+        terminal.sees("Do you trust");
+        terminal.signal(signal);
+        assert_eq!(terminal.ends(), code, "{signal}");
+        terminal.is_restored();
+    }
+}
+
+/// Whoever loses patience with the end: it has its time, and the exit code tells of the signal.
+#[cfg(unix)]
+#[test]
+fn a_signal_while_the_session_ends_is_told_by_the_exit_code() {
+    for (signals, plain) in [(1, false), (2, false), (1, true)] {
+        let sandbox = with_hook("SessionEnd", "cd \"$GEMINI_PROJECT_DIR\"; cat > ended; exec sleep 600");
+        let mut terminal = Terminal::start(&sandbox, if plain { &["--screen-reader"] } else { &[] });
+        terminal.sees(COMPOSER);
+        terminal.keys("/quit\r");
+        hookwright_testkit::wait_until("the hook runs", || sandbox.has("ended"));
+        for _ in 0..signals {
+            terminal.signal("-TERM");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        assert_eq!(terminal.ends(), 143, "{signals} {plain}");
+        terminal.is_restored();
+    }
 }
 
 #[test]

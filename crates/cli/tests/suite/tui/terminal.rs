@@ -13,14 +13,22 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 const PATIENCE: Duration = Duration::from_secs(40);
 
 pub(crate) struct Terminal {
-    master: Box<dyn MasterPty + Send>,
-    writer: Box<dyn Write + Send>,
+    /// Gone once it was hung up.
+    ours: Option<Ours>,
     child: Box<dyn Child + Send + Sync>,
     seen: Arc<Mutex<Seen>>,
     reader: std::thread::JoinHandle<()>,
 }
 
+/// Our end of the terminal.
+struct Ours {
+    master: Box<dyn MasterPty + Send>,
+    writer: Box<dyn Write + Send>,
+}
+
 struct Seen {
+    /// Nobody looks any more.
+    closed: bool,
     screen: vt100::Parser,
     raw: Vec<u8>,
 }
@@ -49,7 +57,11 @@ impl Terminal {
             command.env("TERM", "xterm-256color");
         }
         let child = pair.slave.spawn_command(command).expect("the program starts");
-        let seen = Arc::new(Mutex::new(Seen { screen: vt100::Parser::new(rows, columns, 1000), raw: Vec::new() }));
+        let seen = Arc::new(Mutex::new(Seen {
+            closed: false,
+            screen: vt100::Parser::new(rows, columns, 1000),
+            raw: Vec::new(),
+        }));
         let mut reader = pair.master.try_clone_reader().expect("a reader");
         let sink = seen.clone();
         let reader = std::thread::spawn(move || {
@@ -58,16 +70,50 @@ impl Terminal {
                 let mut seen = sink.lock().expect("nobody panicked");
                 seen.screen.process(&bytes[..count]);
                 seen.raw.extend_from_slice(&bytes[..count]);
+                if seen.closed {
+                    return;
+                }
             }
         });
         let writer = pair.master.take_writer().expect("a writer");
-        Terminal { master: pair.master, writer, child, seen, reader }
+        Terminal { ours: Some(Ours { master: pair.master, writer }), child, seen, reader }
+    }
+
+    fn ours(&self) -> &Ours {
+        self.ours.as_ref().expect("it was not hung up")
+    }
+
+    /// The terminal vanishes. The keys are some that change the screen: its reader ends with what comes of them.
+    pub(crate) fn hang_up(&mut self, keys: &str) {
+        self.seen.lock().expect("nobody panicked").closed = true;
+        self.keys(keys);
+        let deadline = Instant::now() + PATIENCE;
+        while !self.reader.is_finished() {
+            assert!(Instant::now() < deadline, "nothing comes of {keys:?}; the screen:\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // What types for us ends by typing the end of the input, which must not be read: the hangup lets it go on again.
+        let id = self.child.process_id().expect("it runs").to_string();
+        self.signal("-STOP");
+        while !hookwright_testkit::is_stopped(&id) {
+            assert!(Instant::now() < deadline, "it does not stop");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.ours = None;
+    }
+
+    /// Forgets what was on the screen: what is seen from now on is drawn from now on.
+    pub(crate) fn blank(&self) {
+        let mut seen = self.seen.lock().expect("nobody panicked");
+        let (rows, columns) = seen.screen.screen().size();
+        seen.screen = vt100::Parser::new(rows, columns, 1000);
     }
 
     /// Types something; `\r` is Enter, `\x1b` is Esc.
     pub(crate) fn keys(&mut self, keys: &str) -> &mut Self {
-        self.writer.write_all(keys.as_bytes()).expect("the terminal takes keys");
-        self.writer.flush().expect("the terminal takes keys");
+        let ours = self.ours.as_mut().expect("it was not hung up");
+        ours.writer.write_all(keys.as_bytes()).expect("the terminal takes keys");
+        ours.writer.flush().expect("the terminal takes keys");
         self
     }
 
@@ -145,7 +191,12 @@ impl Terminal {
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         // A terminal of another size starts from what the program draws into it.
         self.seen.lock().expect("nobody panicked").screen.screen_mut().set_size(rows, columns);
-        self.master.resize(size(columns, rows)).expect("the terminal changes its size");
+        self.resize_only(columns, rows);
+    }
+
+    /// Tells the program of a size that the screen does not have.
+    pub(crate) fn resize_only(&mut self, columns: u16, rows: u16) {
+        self.ours().master.resize(size(columns, rows)).expect("the terminal changes its size");
     }
 
     pub(crate) fn signal(&self, signal: &str) {
@@ -167,12 +218,17 @@ impl Terminal {
         }
     }
 
+    /// Whether the terminal echoes what is typed.
+    pub(crate) fn echoes(&self) -> bool {
+        const ECHO: u32 = 8;
+        let modes = self.ours().master.get_termios().expect("the terminal's modes");
+        modes.local_flags.bits() & ECHO != 0
+    }
+
     /// Whether the terminal echoes and takes lines, as a shell expects it.
     #[track_caller]
     pub(crate) fn is_restored(&self) {
-        const ECHO: u32 = 8;
-        let modes = self.master.get_termios().expect("the terminal's modes");
-        assert!(modes.local_flags.bits() & ECHO != 0, "the terminal does not echo");
+        assert!(self.echoes(), "the terminal does not echo");
         // What the program wrote last may still be on its way.
         let deadline = Instant::now() + PATIENCE;
         loop {

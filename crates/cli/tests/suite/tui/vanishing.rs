@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use hookwright_testkit::{Replay, Sandbox, is_running, is_stopped, wait_until};
+
 use super::{COMPOSER, Terminal, sandbox};
 
 /// A hook runs, or the session has not started.
@@ -43,4 +45,215 @@ fn an_abort_gives_the_terminal_back() {
         terminal.is_restored();
         assert!(terminal.raw_to_the_end().contains("hint: allow more memory (`ulimit -v`)"));
     }
+}
+
+/// The program in a terminal, with hangups ignored as by `nohup`, or not.
+fn start(sandbox: &Sandbox, hangups: Hangups, args: &[&str]) -> Terminal {
+    match hangups {
+        Hangups::Count => Terminal::start(sandbox, args),
+        Hangups::Ignored => Terminal::with(&sandbox.limited("trap '' HUP", args), 80, 30),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Hangups {
+    Count,
+    Ignored,
+}
+
+/// A project whose SessionEnd hook leaves a trace.
+fn with_end_hook() -> Sandbox {
+    let sandbox = sandbox();
+    let end = sandbox.script("end.sh", "cat >> \"$GEMINI_PROJECT_DIR/ended\"");
+    let tool =
+        sandbox.script("tool.sh", "cd \"$GEMINI_PROJECT_DIR\"; echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 600");
+    let hook = |command: &str| json!([{"matcher": "slow|glob", "hooks": [{"type": "command", "name": "watch", "command": command}]}]);
+    let end = json!([{"hooks": [{"type": "command", "name": "end", "command": end}]}]);
+    sandbox.settings(&json!({"hooks": {"SessionEnd": end, "BeforeTool": hook(&tool)}}));
+    sandbox
+}
+
+const CALL: &str = "call run_shell_command {\"command\": \"sleep 600\"}\r";
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_that_vanishes_ends_the_session_properly() {
+    for hangups in [Hangups::Count, Hangups::Ignored] {
+        for screen in [&[][..], &["--screen-reader"]] {
+            for (keys, seen) in
+                [("", COMPOSER), (CALL, "run_shell_command"), ("call glob {\"pattern\": \"*\"}\r", "pid")]
+            {
+                let sandbox = with_end_hook();
+                let mut terminal = start(&sandbox, hangups, &[&["--yolo"], screen].concat());
+                terminal.sees(COMPOSER);
+                terminal.keys(keys);
+                match seen {
+                    "pid" => wait_until("the hook runs", || sandbox.has("pid")),
+                    seen => drop(terminal.sees(seen)),
+                }
+                terminal.hang_up("x");
+                assert_eq!(terminal.ends(), 129, "{hangups:?} {screen:?} {keys}");
+                assert_eq!(sandbox.read("ended").matches("SessionEnd").count(), 1, "{hangups:?} {screen:?} {keys}");
+                assert!(seen != "pid" || !is_running(sandbox.read("pid").trim()));
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_that_vanishes_answers_no_question() {
+    for hangups in [Hangups::Count, Hangups::Ignored] {
+        let sandbox = with_end_hook();
+        let mut terminal = start(&sandbox, hangups, &[]);
+        terminal.ready().keys("call run_shell_command {\"command\": \"touch ran\"}\r").sees("Allow once");
+        terminal.hang_up("\x1b[B");
+        assert_eq!(terminal.ends(), 129, "{hangups:?}");
+        assert!(!sandbox.has("ran"));
+        assert_eq!(sandbox.read("ended").matches("SessionEnd").count(), 1, "{hangups:?}");
+
+        let sandbox = with_end_hook().untrusted();
+        let mut terminal = start(&sandbox, hangups, &[]);
+        terminal.sees("Do you trust");
+        terminal.hang_up("\x1b[B");
+        assert_eq!(terminal.ends(), 129, "{hangups:?}");
+        assert!(!sandbox.home().join(".gemini/trustedFolders.json").exists());
+    }
+}
+
+/// Without a screen, a hangup ends it, and whoever was started by `nohup` goes on to the end.
+#[cfg(unix)]
+#[test]
+fn what_needs_no_terminal_outlives_it_if_it_should() {
+    let hook = "cd \"$GEMINI_PROJECT_DIR\"; cat >> events; touch started; while [ ! -e go ]; do sleep 0.05; done";
+    for hangups in [Hangups::Count, Hangups::Ignored] {
+        for form in ["session", "fire"] {
+            let sandbox = sandbox();
+            let command = sandbox.script("hook.sh", hook);
+            let hook = json!([{"hooks": [{"type": "command", "name": "watch", "command": command}]}]);
+            sandbox.settings(&json!({"hooks": {"BeforeTool": hook}}));
+            let file = sandbox
+                .replay(&Replay::new().calls("write_file", json!({"file_path": "made", "content": ""})).says("done"));
+            let args: &[&str] = match form {
+                "session" => &["-p", "go", "--yolo", "--fake-responses", &file],
+                _ => &["hooks", "fire", "BeforeTool", "--tool", "glob"],
+            };
+            let mut terminal = start(&sandbox, hangups, args);
+            wait_until("the hook runs", || sandbox.has("started"));
+            // The terminal itself echoes this.
+            terminal.hang_up("x");
+            if hangups == Hangups::Count {
+                assert_eq!(terminal.ends(), 129, "{form}");
+                assert!(!sandbox.has("made"));
+                continue;
+            }
+            sandbox.write("go", "");
+            assert_eq!(terminal.ends(), 0, "{form}");
+            assert!(form == "fire" || sandbox.has("made"));
+        }
+    }
+}
+
+/// The program as the job of a shell, which writes down its number. A job in the background is given the terminal by hand.
+fn as_a_job(sandbox: &Sandbox, args: &[&str]) -> (Terminal, String) {
+    let program = sandbox.command(args);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "exec 3<&0; \"$0\" \"$@\" <&3 & echo $! > job.tmp; mv job.tmp job; wait $!; wait $!"]);
+    shell.arg(program.get_program()).args(program.get_args()).current_dir(sandbox.project());
+    shell.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let terminal = Terminal::with(&shell, 80, 30);
+    wait_until("it is started", || sandbox.has("job"));
+    (terminal, sandbox.read("job").trim().to_owned())
+}
+
+#[track_caller]
+fn send(signal: &str, pid: &str) {
+    assert!(std::process::Command::new("kill").args([signal, pid]).status().unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_session_that_was_stopped_goes_on_where_it_was() {
+    for (signal, keys) in [("-TSTP", "say something\r"), ("-STOP", "say something\r"), ("-TSTP", "/hooks panel\r")] {
+        let sandbox = sandbox();
+        let (mut terminal, job) = as_a_job(&sandbox, &[]);
+        let seen = if keys.starts_with("say") { "\nsomething" } else { "Hooks 0/0" };
+        terminal.ready().keys(keys).sees(seen);
+        send(signal, &job);
+        wait_until("it is stopped", || is_stopped(&job));
+        if signal == "-TSTP" {
+            terminal.is_restored();
+        }
+        terminal.blank();
+        send("-CONT", &job);
+        terminal.sees(seen);
+        wait_until("the terminal is taken again", || !terminal.echoes());
+        if seen == "Hooks 0/0" {
+            terminal.keys("\x1b");
+        }
+        terminal.ready().keys("say still here\r").sees("\nstill here");
+        terminal.ready().keys("\x04");
+        terminal.ends();
+        terminal.is_restored();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_question_that_was_stopped_is_asked_again() {
+    let sandbox = sandbox().untrusted();
+    let (mut terminal, job) = as_a_job(&sandbox, &[]);
+    terminal.sees("Don't trust it");
+    send("-TSTP", &job);
+    wait_until("it is stopped", || is_stopped(&job));
+    terminal.is_restored();
+    terminal.blank();
+    send("-CONT", &job);
+    terminal.sees("Don't trust it");
+    wait_until("the terminal is taken again", || !terminal.echoes());
+    terminal.keys("3").sees(COMPOSER);
+    terminal.ready().keys("\x04");
+    terminal.ends();
+}
+
+/// Whoever is all there is in a terminal would be stopped for ever.
+#[cfg(unix)]
+#[test]
+fn nobody_stops_without_a_shell_that_lets_it_go_on() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready();
+    terminal.signal("-TSTP");
+    terminal.keys("say still here\r").sees("\nstill here");
+    terminal.ready().keys("\x04");
+    assert_eq!(terminal.ends(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_of_no_size_and_a_storm_of_sizes_change_nothing() {
+    let sandbox = sandbox();
+    for (columns, rows) in [(0, 0), (1, 1), (2, 1), (1, 50), (3, 2)] {
+        let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
+        terminal.ready();
+        terminal.resize_only(columns, rows);
+        terminal.keys("say hello\r/hooks panel\rq");
+        terminal.keys("call run_shell_command {\"command\": \"touch ran\"}\r");
+        wait_until("the command runs", || sandbox.has("ran"));
+        std::fs::remove_file(sandbox.project().join("ran")).unwrap();
+        terminal.keys("\x03\x03");
+        assert_eq!(terminal.ends(), 0, "{columns}x{rows}");
+    }
+    let lines = "i=0; while [ $i -lt 100 ]; do echo line $i; i=$((i+1)); sleep 0.01; done; echo the end";
+    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
+    terminal.ready().keys(&format!("call run_shell_command {{\"command\": \"{lines}\"}}\r")).sees("line 1");
+    for step in 0..200 {
+        terminal.resize_only(step % 90, (step * 7) % 40);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    terminal.resize(80, 30);
+    terminal.sees("the end");
+    terminal.ready().keys("\x04");
+    assert_eq!(terminal.ends(), 0);
+    terminal.is_restored();
 }

@@ -1,0 +1,127 @@
+//! SIGSTOP and SIGCONT, of hooks, tools and the program itself: time that somebody was not let work is not held against a
+//! guard that has answered, and nothing waits for ever.
+
+use super::signals::{assert_gone, send};
+use super::*;
+use hookwright_testkit::{finish, is_stopped, wait_until};
+
+/// A project with one hook on BeforeTool, which has so many milliseconds.
+fn guarded(script: &str, timeout: u64) -> Sandbox {
+    hooked(script, timeout, true)
+}
+
+fn hooked(script: &str, timeout: u64, guard: bool) -> Sandbox {
+    let sandbox = crate::sandbox();
+    let command = sandbox.script("guard.sh", &format!("cd \"$GEMINI_PROJECT_DIR\"; {script}"));
+    let hook = json!({"type": "command", "name": "guard", "command": command, "timeout": timeout, "guard": guard});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
+    sandbox
+}
+
+fn start(sandbox: &Sandbox, replay: &Replay) -> std::process::Child {
+    let file = sandbox.replay(replay);
+    sandbox.command(&["-p", "go", "--fake-responses", &file, "--approval-mode=yolo"]).spawn().unwrap()
+}
+
+fn write() -> Replay {
+    Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")
+}
+
+#[test]
+fn a_guard_that_is_stopped_times_out_and_is_gone() {
+    let sandbox = guarded("echo $$ > pid; kill -STOP $$; exit 0", 500);
+    let run = finish(start(&sandbox, &write())).exits(0);
+    has(&run.stderr, "ran longer than 500 ms");
+    assert!(!sandbox.has("a.txt"), "{run:#?}");
+    assert_gone(sandbox.read("pid").trim());
+}
+
+#[test]
+fn a_guard_that_goes_on_in_time_counts() {
+    let sandbox = guarded("echo $$ > pid.tmp; mv pid.tmp pid; kill -STOP $$; echo never >&2; exit 2", 60_000);
+    let child = start(&sandbox, &write());
+    wait_until("the guard runs", || sandbox.has("pid"));
+    let pid = sandbox.read("pid").trim().to_owned();
+    wait_until("it is stopped", || is_stopped(&pid));
+    send("-CONT", &pid);
+    let run = finish(child).exits(0);
+    has(&run.stderr, "never");
+    assert!(!sandbox.has("a.txt"), "{run:#?}");
+}
+
+/// The program is stopped while a guard answers in time, and goes on when the guard's time is over.
+#[test]
+fn an_answer_that_came_in_time_counts_however_late_it_is_read() {
+    for (code, written) in [(0, true), (2, false)] {
+        let guard =
+            format!("touch started; while [ ! -e go ]; do sleep 0.05; done; echo told >&2; touch told; exit {code}");
+        let sandbox = hooked(&guard, 4_000, false);
+        let child = start(&sandbox, &write());
+        wait_until("the guard runs", || sandbox.has("started"));
+        let pid = child.id().to_string();
+        send("-STOP", &pid);
+        wait_until("it is stopped", || is_stopped(&pid));
+        sandbox.write("go", "");
+        wait_until("the guard has answered", || sandbox.has("told"));
+        std::thread::sleep(std::time::Duration::from_secs(5));
+        send("-CONT", &pid);
+        let run = finish(child).exits(0);
+        lacks(&run.stderr, "ran longer");
+        assert_eq!(sandbox.has("a.txt"), written, "{run:#?}");
+    }
+}
+
+#[test]
+fn a_command_that_is_stopped_is_ended_by_a_signal_and_may_go_on() {
+    let stops = "echo $$ > pid.tmp; mv pid.tmp pid; kill -STOP $$; touch went-on";
+    for signal in ["-CONT", "-TERM"] {
+        let sandbox = project(&[("SessionEnd", "", LOG)]);
+        let child = start(&sandbox, &Replay::new().calls("run_shell_command", json!({"command": stops})).says("done"));
+        wait_until("it runs", || sandbox.has("pid"));
+        let pid = sandbox.read("pid").trim().to_owned();
+        wait_until("it is stopped", || is_stopped(&pid));
+        let target = if signal == "-CONT" { pid.clone() } else { child.id().to_string() };
+        send(signal, &target);
+        finish(child).exits(if signal == "-CONT" { 0 } else { 143 });
+        assert_gone(&pid);
+        assert_eq!(sandbox.has("went-on"), signal == "-CONT");
+        assert_eq!(logged_events(&sandbox), ["SessionEnd"]);
+    }
+}
+
+/// What ends the program ends it after a stop too.
+#[test]
+fn a_signal_that_comes_while_it_is_stopped_counts_afterwards() {
+    let sandbox =
+        project(&[("BeforeTool", "", "echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 600"), ("SessionEnd", "", LOG)]);
+    let child = start(&sandbox, &write());
+    wait_until("the hook runs", || sandbox.has("pid"));
+    let id = child.id().to_string();
+    send("-STOP", &id);
+    wait_until("it is stopped", || is_stopped(&id));
+    send("-TERM", &id);
+    send("-CONT", &id);
+    finish(child).exits(143);
+    assert_gone(sandbox.read("pid").trim());
+    assert!(!sandbox.has("a.txt"));
+    assert_eq!(logged_events(&sandbox), ["SessionEnd"]);
+}
+
+/// As by `nohup`: the signal was ignored before, and is so still. Others count.
+#[test]
+fn a_hangup_that_was_ignored_stays_so() {
+    let hook = "touch started; while [ ! -e go ]; do sleep 0.05; done";
+    for (signal, code) in [("-HUP", 0), ("-TERM", 143)] {
+        let sandbox = guarded(hook, 60_000);
+        let file = sandbox.replay(&write());
+        let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
+        let child = sandbox.limited("trap '' HUP", &args).spawn().unwrap();
+        wait_until("the hook runs", || sandbox.has("started"));
+        send(signal, &child.id().to_string());
+        if signal == "-HUP" {
+            sandbox.write("go", "");
+        }
+        finish(child).exits(code);
+        assert_eq!(sandbox.has("a.txt"), code == 0);
+    }
+}
