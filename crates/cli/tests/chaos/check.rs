@@ -15,12 +15,8 @@ use crate::plan::{Act, How, Limit, Plan};
 use crate::processes;
 use crate::runs::{End, Slot};
 
-/// Whether processes that outlive their session are failures: they are where the program becomes the one that
-/// orphans fall to.
-const NOTHING_MAY_STAY: bool = false;
-
-/// Whether a limit on the size of files may end the program without a word.
-const MAY_DIE_OF_LONG_FILES: bool = true;
+/// How long everything may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What rounds did, for people.
 #[derive(Clone, Copy, Default, Debug)]
@@ -50,12 +46,11 @@ impl std::ops::AddAssign for Figures {
     }
 }
 
+/// What hooks and tools started has ended with the program, however that ended and wherever they went.
 pub(crate) fn processes_left(place: &Place, figures: &mut Figures) -> Vec<String> {
-    let patience = if NOTHING_MAY_STAY { Duration::from_secs(30) } else { Duration::ZERO };
-    let left = processes::left_after(&place.mark, patience);
+    let left = processes::left_after(&place.mark, PATIENCE);
     figures.left += left.len();
-    let said = left.iter().map(|process| format!("still running: {:?} {}", process.pid, process.words));
-    if NOTHING_MAY_STAY { said.collect() } else { Vec::new() }
+    left.iter().map(|process| format!("still running: {:?} {}", process.pid, process.words)).collect()
 }
 
 pub(crate) fn all(plan: &Plan, place: &Place, ends: &[End], slots: &[Slot], figures: &mut Figures) -> Vec<String> {
@@ -127,7 +122,8 @@ impl Ended<'_> {
             End::NotStarted => self.plan.moves_project() || self.plan.is_poor(),
             End::Hung(waits) => return vec![format!("it hangs:\n{waits}\n{stderr}")],
             End::Signal(signal) => {
-                self.sent.iter().any(|sent| sent.as_raw() == *signal) || self.aborted(*signal, &stderr)
+                let sent = self.sent.iter().any(|sent| sent.as_raw() == *signal);
+                sent || self.typed(*signal) || self.aborted(*signal, &stderr)
             }
             End::Exit(code) => self.may_exit(*code, &stderr),
         };
@@ -140,17 +136,24 @@ impl Ended<'_> {
         problems
     }
 
+    /// Ctrl-C, and a terminal that is gone, may come before the program listens.
+    fn typed(&self, signal: i32) -> bool {
+        match &self.plan.runs[self.number].how {
+            How::Terminal { keys, .. } => signal == 1 || signal == 2 && keys.iter().any(|(_, keys)| *keys == "\x03"),
+            _ => false,
+        }
+    }
+
     /// Where memory is short, the program may end at once, with a word.
     fn aborted(&self, signal: i32, stderr: &str) -> bool {
-        let short = |limit: Limit| match limit {
-            Limit::Memory(_) | Limit::Stack(_) => signal == 6 && !stderr.is_empty(),
-            Limit::FileSize(_) => signal == 25 && MAY_DIE_OF_LONG_FILES,
-            _ => false,
-        };
-        let from_start = self.plan.runs[self.number].limit.is_some_and(short);
+        signal == 6 && !stderr.is_empty() && self.lacks(|limit| matches!(limit, Limit::Memory(_) | Limit::Stack(_)))
+    }
+
+    /// Whether it had such a limit, from its start on or later.
+    fn lacks(&self, such: impl Fn(&Limit) -> bool) -> bool {
         let later =
-            |(_, act): &(u64, Act)| matches!(act, Act::Starve(run, limit) if *run == self.number && short(*limit));
-        from_start || self.plan.acts.iter().any(later)
+            |(_, act): &(u64, Act)| matches!(act, Act::Starve(run, limit) if *run == self.number && such(limit));
+        self.plan.runs[self.number].limit.as_ref().is_some_and(&such) || self.plan.acts.iter().any(later)
     }
 
     fn may_exit(&self, code: i32, stderr: &str) -> bool {
@@ -164,7 +167,8 @@ impl Ended<'_> {
             130 => terminal || sent(Signal::INT),
             131 => sent(Signal::QUIT),
             143 => sent(Signal::TERM),
-            _ if stderr.is_empty() => false,
+            // Where files can't grow, nothing can be said in one.
+            _ if stderr.is_empty() => self.lacks(|limit| matches!(limit, Limit::FileSize(_))),
             // A terminal that is gone can't be written to, if that is noticed first.
             1 if terminal => true,
             // The shell was starved before it could set a limit.
@@ -321,13 +325,17 @@ fn next_day(place: &Place) -> Output {
     let file = file.to_string_lossy();
     let words = ["-p", "next", "--approval-mode=yolo", "--fake-responses", &file, "--resume", "latest"];
     let run = |words: &[&str]| hookwright_testkit::finish(place.sandbox.command(words).spawn().unwrap());
-    let mut resumed = run(&words);
-    // On a busy machine, a guard may run out of time.
-    for _ in 0..3 {
-        if resumed.stderr.contains("ran longer than") && !place.sandbox.beside("ran/next-ok").exists() {
-            resumed = run(&words);
+    let mut words = &words[..];
+    let mut done = run(words);
+    for _ in 0..5 {
+        if done.stderr.contains("there are no sessions") {
+            // No session may have got as far as to have a message.
+            words = &words[..5];
+        } else if done.code != Some(0) || place.sandbox.beside("ran/next-ok").exists() {
+            break;
         }
+        // On a busy machine, a guard may have run out of time.
+        done = run(words);
     }
-    // None may have got as far as to have a session.
-    if resumed.code != Some(0) && resumed.stderr.contains("there are no sessions") { run(&words[..5]) } else { resumed }
+    done
 }

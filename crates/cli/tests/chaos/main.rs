@@ -11,9 +11,11 @@ mod check;
 mod dice;
 mod place;
 mod plan;
+mod plot;
 mod processes;
 mod round;
 mod runs;
+mod soak;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -37,6 +39,9 @@ fn sessions_survive_chaos() {
         hookwright_testkit::skipped("chaos", "no disks can be mounted here; limits on files do instead");
     }
     let (seed, rounds, jobs) = (number("CHAOS_SEED", 1), number("CHAOS_ROUNDS", 100), number("CHAOS_JOBS", 8));
+    if rounds == 1 {
+        say(&format!("{:#?}", plan::Plan::new(seed)));
+    }
     let (next, tally, start) = (AtomicU64::new(0), Mutex::new(Tally::default()), Instant::now());
     let work = || {
         while let at = next.fetch_add(1, Ordering::Relaxed)

@@ -122,7 +122,11 @@ fn set_writable(place: &Place, writable: bool) {
 fn mend(place: &Place) {
     set_writable(place, true);
     drain(place);
-    let _ = fs::rename(place.elsewhere(), place.sandbox.project());
+    if place.elsewhere().exists() {
+        // A command that was about to change its settings may have made it anew.
+        let _ = fs::rename(place.sandbox.project(), place.sandbox.beside("made-anew"));
+        let _ = fs::rename(place.elsewhere(), place.sandbox.project());
+    }
 }
 
 /// Leaves everything where it is, with the plan and the ends beside it.
