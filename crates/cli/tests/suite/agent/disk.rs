@@ -27,15 +27,21 @@ fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
+/// Sets the mode of a directory and of those below it.
+fn set_modes(directory: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
+    let below = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    below.filter(|path| path.is_dir()).for_each(|path| set_modes(&path, mode));
+}
+
 /// Runs the program with a directory that can't be written. Modes do not hold for root, who has a mount for it; nothing where
 /// that can't be done, which is said.
 fn with_read_only(test: &str, sandbox: &Sandbox, directory: &Path, args: &[&str]) -> Option<Run> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = |mode: u32| fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
     if !is_root() {
-        mode(0o555);
+        set_modes(directory, 0o555);
         let run = sandbox.run(args);
-        mode(0o755);
+        set_modes(directory, 0o755);
         return Some(run);
     }
     let mount = format!("mount --bind '{0}' '{0}' && mount -o remount,ro,bind '{0}' && cd .", directory.display());
@@ -142,6 +148,35 @@ fn a_disk_that_fills_up_in_the_middle_ends_no_session_and_harms_no_file() {
     let run = super::run(&sandbox, &Replay::new().says("again"), &["--resume", "latest"]).exits(0);
     assert_eq!(run.stdout.trim(), "again", "{run:#?}");
     transcript(&sandbox).lines().for_each(|line| drop(serde_json::from_str::<Value>(line).unwrap()));
+}
+
+/// The real thing, where a small disk can be mounted.
+#[test]
+fn a_disk_without_room_harms_neither_project_nor_settings() {
+    const TEST: &str = "a_disk_without_room_harms_neither_project_nor_settings";
+    let sandbox = crate::sandbox();
+    let hook = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "g", "command": "true"}]}]}});
+    fs::write(sandbox.beside("settings.json"), hook.to_string()).unwrap();
+    let write = Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": long()}));
+    let file = sandbox.replay(&write.says("done"));
+    let script = r#"mount -t tmpfs -o size=64k none . && cd "$PWD" && mkdir .gemini && cp ../settings.json .gemini &&
+        echo old > a.txt || exit 99
+        "$0" "$@" || exit 1
+        head -c 100000 /dev/zero > fill 2>/dev/null
+        "$0" hooks disable g && exit 2
+        [ "$(cat a.txt)" = old ] && cmp ../settings.json .gemini/settings.json && ls -A . .gemini"#;
+    let free = sandbox.command(&["-p", "go", "--fake-responses", &file, "--approval-mode=yolo"]);
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", script]).arg(free.get_program()).args(free.get_args());
+    command.current_dir(sandbox.project()).env_clear();
+    command.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.output().ok().filter(|_| is_root()).filter(|output| output.status.code() != Some(99));
+    let Some(output) = output else { return skipped(TEST, "nothing can be mounted here") };
+    let said = String::from_utf8_lossy(&output.stderr);
+    has(&said, "No space left on device: ");
+    has(&said, "No space left on device (os error 28); the old file is intact\nhint: free some space");
+    let listed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(listed, "done\n.:\n.gemini\na.txt\nfill\n\n.gemini:\nsettings.json\n", "{said}");
 }
 
 /// Recording is what the user asked for, so that it fails is an error; what was recorded before can be replayed.
