@@ -192,3 +192,20 @@ impl Watched {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Somebody set the clock back: the next change might get any time.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_from_the_future_is_never_taken_for_settled() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let stat = Stat::of(file.path()).unwrap();
+        let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
+        assert!(!stat.is_settled(now - hour));
+        assert!(!stat.is_settled(now));
+        assert!(stat.is_settled(now + hour));
+    }
+}

@@ -217,7 +217,8 @@ impl Series {
         json!({
             "attributes": Tagged { common, tags: &self.tags },
             "startTime": hr_time(self.since),
-            "endTime": hr_time(now),
+            // The clock may have been set back between two turns.
+            "endTime": hr_time(now.max(self.since)),
             "value": value,
         })
     }

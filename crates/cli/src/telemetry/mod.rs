@@ -11,6 +11,7 @@
 //! One event passes through here as a [`record`] (what is said about it), as [`metric`] measurements (what is counted)
 //! and, for a collector, as a span (when it happened, and within what).
 
+mod clock;
 mod file;
 mod metric;
 mod otlp;
@@ -24,6 +25,7 @@ use std::time::SystemTime;
 use hookwright_agent::AgentEvent;
 use hookwright_settings::{Secrets, Telemetry as Config, TelemetryTarget};
 
+use clock::Clock;
 use file::Outfile;
 use otlp::Collector;
 use record::{Field, Fields, Privacy};
@@ -81,8 +83,8 @@ impl Telemetry {
         };
         let running = sink.map(|sink| {
             let content = if config.log_prompts { Privacy::Kept } else { Privacy::LeftOut };
-            let mut running = Box::new(Running { common: common(facts), content, sink });
-            running.begin(facts, SystemTime::now());
+            let mut running = Box::new(Running { clock: Clock::read(), common: common(facts), content, sink });
+            running.begin(facts, running.clock.now());
             running
         });
         (Telemetry(running), warnings)
@@ -91,7 +93,10 @@ impl Telemetry {
     /// Records an event.
     pub(crate) fn record(&mut self, event: &AgentEvent) {
         if let Some(running) = &mut self.0 {
-            running.record(event, SystemTime::now());
+            if let AgentEvent::PromptReceived { .. } = event {
+                running.clock = Clock::read();
+            }
+            running.record(event, running.clock.now());
         }
     }
 
@@ -101,7 +106,11 @@ impl Telemetry {
     }
 
     fn finish(&mut self) -> Vec<String> {
-        self.0.take().and_then(|running| running.finish(SystemTime::now())).into_iter().collect()
+        let finished = self.0.take().and_then(|running| {
+            let now = running.clock.now();
+            running.finish(now)
+        });
+        finished.into_iter().collect()
     }
 }
 
@@ -113,6 +122,7 @@ impl Drop for Telemetry {
 
 #[derive(Debug)]
 struct Running {
+    clock: Clock,
     /// In every record and every measurement.
     common: Fields<'static>,
     content: Privacy,

@@ -59,6 +59,13 @@ impl Span {
     }
 }
 
+impl Span {
+    /// The clock may have been set back between two turns: nothing ends before it began.
+    fn ended(self, now: SystemTime) -> Span {
+        Span { end: now.max(self.start), ..self }
+    }
+}
+
 /// The spans that are open.
 #[derive(Debug)]
 pub(super) struct Spans {
@@ -158,7 +165,7 @@ impl Spans {
     pub(super) fn close(&mut self, now: SystemTime) {
         let tools = self.tools.drain(..).map(|tool| tool.span);
         let open = tools.chain(self.request.take()).chain(self.turn.take());
-        self.finished.extend(open.map(|span| Span { end: now, ..span }));
+        self.finished.extend(open.map(|span| span.ended(now)));
     }
 
     /// Ends a span, well or with an error.
@@ -168,7 +175,7 @@ impl Spans {
             span.error = Some(error.to_owned());
         }
         let context = span.context;
-        self.finished.push(Span { end: now, ..span });
+        self.finished.push(span.ended(now));
         context
     }
 
@@ -240,5 +247,28 @@ fn outcome_name(end: &TurnEnd) -> &'static str {
         TurnEnd::TurnLimit(_) => "turn_limit",
         TurnEnd::Loop(_) => "loop",
         TurnEnd::Failed { .. } => "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_ends_before_it_began_whatever_the_clock_says() {
+        let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
+        for (prompt_id, next) in [("p1", Some(())), ("p1", None)] {
+            let mut spans = Spans::new("s1");
+            let prompt = |id: &str| AgentEvent::PromptStarted { prompt: String::new(), prompt_id: id.to_owned() };
+            spans.record(&prompt(prompt_id), Privacy::LeftOut, now);
+            spans.open_tool("c1", "glob", now);
+            match next {
+                Some(()) => drop(spans.record(&prompt("p2"), Privacy::LeftOut, now - hour)),
+                None => spans.close(now - hour),
+            }
+            let finished = spans.finished();
+            assert_eq!(finished.len(), 2);
+            assert!(finished.iter().all(|span| span.end == span.start), "{finished:?}");
+        }
     }
 }

@@ -125,7 +125,7 @@ fn point(series: &Series, common: &Fields<'_>, now: SystemTime) -> Value {
     let mut point = json!({
         "attributes": attributes(common).into_iter().chain(tags).collect::<Vec<_>>(),
         "startTimeUnixNano": nanos(series.since),
-        "timeUnixNano": nanos(now),
+        "timeUnixNano": nanos(now.max(series.since)),
     });
     match series.metric.kind {
         Kind::Counter => point["asInt"] = series.sum.to_string().into(),

@@ -217,3 +217,23 @@ fn a_full_disk_is_said_once_at_the_end() {
     let warnings = telemetry.shutdown();
     assert!(matches!(warnings.as_slice(), [warning] if warning.starts_with("telemetry in /dev/full is incomplete: ")));
 }
+
+#[test]
+fn a_clock_that_is_set_back_makes_no_total_late_or_negative() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.log");
+    let (mut telemetry, _) = Telemetry::start(&config(&path), &facts());
+    let running = telemetry.0.as_mut().unwrap();
+    let before = std::time::SystemTime::now() - Duration::from_secs(3600);
+    running.record(&AgentEvent::TurnFinished(TurnEnd::Answered), before);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let totals: Vec<Value> = lines(&text).into_iter().filter(|line| name(line) == "metrics").collect();
+    assert_eq!(totals.len(), 2, "the second ones are due: {text}");
+    let points = totals[1]["scopeMetrics"][0]["metrics"].as_array().unwrap().clone();
+    let points: Vec<&Value> = points.iter().flat_map(|metric| metric["dataPoints"].as_array().unwrap()).collect();
+    assert!(!points.is_empty());
+    for point in points {
+        let seconds = |name: &str| point[name][0].as_u64().unwrap();
+        assert!(seconds("endTime") >= seconds("startTime"), "{point}");
+    }
+}
