@@ -20,6 +20,7 @@ use crate::context::reader::Hooked;
 use crate::event::{AgentEvent, TurnEnd};
 use crate::scope::Scope;
 use crate::services::{Interaction, Services};
+use crate::session::tell_what_stays;
 use crate::transcript::{Entry, Transcript, TranscriptError};
 use crate::translate::{defuse, hook_context, is_hook_context};
 
@@ -172,6 +173,7 @@ impl Agent {
         self.services.aside.end(GRACE).await;
         self.services.tool_context.background.end_all(GRACE).await;
         self.services.hooks.shutdown().await;
+        tell_what_stays(&self.services);
     }
 
     /// Empties the conversation, as `/clear` does; the caller fires SessionEnd and SessionStart around it.

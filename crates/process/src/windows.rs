@@ -231,7 +231,20 @@ impl Process {
     pub fn follow(&self) {}
 
     /// What it left behind cannot be followed here.
-    pub async fn outlive(self) {}
+    pub async fn outlive(&mut self) {}
+
+    /// Nothing can be kept here.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn let_stay(&mut self) -> io::Result<Stayer> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Ends the process and its children.
+    pub async fn end_rest(&mut self, grace: Duration) {
+        self.end(grace, Until::GroupGone).await;
+    }
 
     /// Whether somebody is left, which nobody can tell here.
     pub fn has_left_others(&self) -> bool {
@@ -293,6 +306,17 @@ pub(crate) fn converse(
     Ok((process, to, from))
 }
 
+/// Those of a process who may stay when this program goes; there are none here.
+#[derive(Clone, Debug)]
+pub struct Stayer(());
+
+impl Stayer {
+    /// Whether one of them lives.
+    pub fn lives(&self) -> bool {
+        false
+    }
+}
+
 /// The processes that run.
 #[derive(Debug, Default)]
 pub struct Groups(Mutex<HashSet<u32>>);
@@ -301,6 +325,11 @@ impl Groups {
     /// Their numbers.
     pub fn pids(&self) -> Vec<u32> {
         self.lock().iter().copied().collect()
+    }
+
+    /// Whether one of them runs.
+    pub fn is_anybody_left(&self) -> bool {
+        !self.lock().is_empty()
     }
 
     /// Ends every process with its children.

@@ -3,6 +3,7 @@
 use crate::builtin::google_web_search::WebSearch;
 use crate::filter::FileFilter;
 use crate::http::{HttpAccess, HttpPolicy};
+use crate::shell::Jobs;
 use crate::workspace::Workspace;
 use hookwright_process::Groups;
 use std::ffi::OsString;
@@ -27,6 +28,8 @@ pub struct ToolContext {
     pub shell: ShellSettings,
     /// Commands that run, and those left running, to be ended with the session.
     pub background: Arc<Groups>,
+    /// Those left running, for the user to see.
+    pub jobs: Arc<Jobs>,
     /// The network, and what of it is allowed.
     pub http: Arc<HttpAccess>,
     /// Where output goes while a command runs.
@@ -47,6 +50,7 @@ impl ToolContext {
             environment: Environment::default(),
             shell: ShellSettings::default(),
             background: Arc::default(),
+            jobs: Arc::default(),
             http: Arc::new(HttpAccess::new(HttpPolicy::default())),
             output: OutputSink::none(),
             search: None,

@@ -36,6 +36,7 @@ pub use result::{
     CommandEnd, CommandRun, Display, Match, ResultContent, ResultPart, Skipped, Todo, TodoStatus, ToolResult,
 };
 pub use schema::validate as validate_arguments;
+pub use shell::{Job, Jobs};
 pub use tool::{BoxFuture, Declaration, Tool, ToolKind};
 pub use toolset::{RegisterError, Selection, ToolSet};
 pub use workspace::{PathError, Workspace, WorkspaceError};

@@ -206,6 +206,7 @@ impl Conductor {
             Order::CustomCommands => self.custom_commands(),
             Order::Memory(order) => self.memory(order),
             Order::Hooks(order) => self.hooks(order),
+            Order::Background(order) => self.background(&order),
             Order::Resume(which) => self.resume(which.as_deref()),
             Order::Chat(order) => self.chat(order),
         }

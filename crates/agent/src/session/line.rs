@@ -3,7 +3,7 @@
 
 use hookwright_settings::commands::Commands;
 
-use super::order::{ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
+use super::order::{BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
 use crate::commands::parse_invocation;
 
 /// What a line asks for.
@@ -143,6 +143,13 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         row("chat delete", &[], Required("NAME"), "delete a kept conversation", |name| {
             chat(ChatOrder::Delete(name.to_owned()))
         }),
+        row("background list", &["background"], Alone, "commands that run on by themselves", |_| {
+            background(BackgroundOrder::List)
+        }),
+        row("background keep", &[], Required("PID"), "let one run on when you leave", |pid| {
+            background(BackgroundOrder::Keep(pid.to_owned()))
+        }),
+        row("background end", &[], Required("PID"), "end one", |pid| background(BackgroundOrder::End(pid.to_owned()))),
         row("copy", &[], Alone, "copy the last answer", |_| Typed::View(View::Copy)),
         row("about", &["version"], Alone, "version, model, folder", |_| Typed::Order(Order::About)),
         row("quit", &["exit"], Alone, "leave", |_| Typed::View(View::Quit)),
@@ -151,6 +158,10 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
 
 fn hooks(order: HooksOrder) -> Typed {
     Typed::Order(Order::Hooks(order))
+}
+
+fn background(order: BackgroundOrder) -> Typed {
+    Typed::Order(Order::Background(order))
 }
 
 fn memory(order: MemoryOrder) -> Typed {

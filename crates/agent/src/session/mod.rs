@@ -3,6 +3,7 @@
 //!
 //! `open` puts it together, `conduct` runs it, `line` reads what a user types; the other files do what orders ask for.
 
+mod background;
 mod canary;
 mod chats;
 mod choose;
@@ -36,12 +37,13 @@ use crate::protect::{Guards, Protected, guard_files};
 use crate::services::{Interaction, Services};
 use conduct::Conductor;
 
+pub(crate) use background::tell_what_stays;
 pub use choose::proxy;
 pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused, unarmed_guards};
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, slash_groups};
 pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
-pub use order::{ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
+pub use order::{BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
 pub use reply::{Reply, Tone};
 pub use state::{Armed, HookEntry, entries as hook_entries, json as hook_json};
 

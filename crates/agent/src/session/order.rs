@@ -44,6 +44,8 @@ pub enum Order {
     Chat(ChatOrder),
     /// The hooks.
     Hooks(HooksOrder),
+    /// Commands that run on by themselves.
+    Background(BackgroundOrder),
     /// Say where and what this is.
     About,
     /// Another approval mode.
@@ -85,6 +87,7 @@ impl Order {
             Order::CustomCommands => "custom_commands",
             Order::Memory(_) => "memory",
             Order::Hooks(_) => "hooks",
+            Order::Background(_) => "background",
             Order::Resume(_) => "resume",
             Order::Chat(_) => "chat",
         }
@@ -96,6 +99,7 @@ impl Order {
             Order::Model(None) | Order::Tools(_) | Order::CustomCommands | Order::Resume(None) | Order::About => true,
             Order::Memory(order) => *order == MemoryOrder::Show,
             Order::Chat(order) => *order == ChatOrder::List,
+            Order::Background(order) => *order == BackgroundOrder::List,
             Order::Hooks(order) => matches!(order, HooksOrder::List | HooksOrder::ShowUntrusted),
             _ => false,
         }
@@ -133,6 +137,17 @@ pub enum ChatOrder {
     Delete(String),
     /// List them.
     List,
+}
+
+/// About commands that run on by themselves; they are called by the number of the process that began them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackgroundOrder {
+    /// List them.
+    List,
+    /// Let one stay when the session ends.
+    Keep(String),
+    /// End one.
+    End(String),
 }
 
 /// About hooks.

@@ -49,6 +49,11 @@ impl Reply {
         Reply::Text(Tone::Aside, text.into())
     }
 
+    /// News.
+    pub(crate) fn news(text: impl Into<String>) -> Self {
+        Reply::Text(Tone::News, text.into())
+    }
+
     /// Something to be careful about.
     pub(crate) fn warning(text: impl Into<String>) -> Self {
         Reply::Text(Tone::Warning, text.into())

@@ -1,6 +1,8 @@
 //! The interactive session, in a real pseudo-terminal: what a person types goes in, what a person sees comes out.
 
 mod approvals;
+#[cfg(target_os = "linux")]
+mod background;
 mod basics;
 mod guards;
 mod hooks;

@@ -38,12 +38,18 @@ pub(super) struct Search {
 }
 
 /// A process in one of the groups.
+#[derive(Debug)]
 pub(super) struct Kin {
     pub(super) group: u32,
     pid: u32,
 }
 
 impl Kin {
+    pub(super) fn lives(&self) -> bool {
+        let pid = rustix::process::Pid::from_raw(self.pid.cast_signed());
+        pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+    }
+
     /// Its group was reached as a whole.
     pub(super) fn signal(&self, _: &[Signal]) {}
 }
@@ -66,6 +72,11 @@ impl Search {
     }
 
     pub(super) fn kill(&self) {}
+
+    /// Whoever is forgotten stays.
+    pub(super) fn let_stay(&self) -> io::Result<Vec<Kin>> {
+        Ok(self.find())
+    }
 }
 
 fn members(group: u32) -> impl Iterator<Item = u32> {
@@ -78,6 +89,11 @@ fn members(group: u32) -> impl Iterator<Item = u32> {
 /// Nobody is adopted here who could be dead.
 pub(super) fn carriers(_: Family) -> impl Iterator<Item = u32> {
     std::iter::empty()
+}
+
+/// Nobody reads on: what is said then ends whoever says it.
+pub(super) fn read_on(_: std::os::fd::OwnedFd) -> io::Result<()> {
+    Ok(())
 }
 
 /// Starts a process of this run.

@@ -25,7 +25,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process, test_kill_process_group, waitid,
 };
 
-use super::{Family, Search};
+use super::{Family, Kin, Search};
 use crate::Exit;
 
 /// A group that one of our processes leads or led.
@@ -40,12 +40,21 @@ pub(super) struct Group {
     reaped: Mutex<bool>,
     /// Whether somebody sees to it that it is forgotten once nobody is left.
     followed: AtomicBool,
+    /// Whether nobody here is to end it any more.
+    stays: AtomicBool,
 }
 
 impl Group {
     /// The group of a process that was just started, with a handle on that process if the system has such.
     pub(super) fn new(id: Pid, handle: Option<Arc<OwnedFd>>, run: Family) -> Self {
-        Group { id, handle, run, reaped: Mutex::new(false), followed: AtomicBool::new(false) }
+        Group {
+            id,
+            handle,
+            run,
+            reaped: Mutex::new(false),
+            followed: AtomicBool::new(false),
+            stays: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn id(&self) -> u32 {
@@ -95,6 +104,18 @@ impl Group {
     /// Whether it must be remembered until [`follow`](Self::follow)'s caller forgets it.
     pub(super) fn is_followed(&self) -> bool {
         self.followed.load(Ordering::Relaxed)
+    }
+
+    /// Lets everybody stay when this program goes; who they are.
+    pub(super) fn let_stay(&self) -> io::Result<Vec<Kin>> {
+        let kin = self.search().let_stay()?;
+        self.stays.store(true, Ordering::Relaxed);
+        Ok(kin)
+    }
+
+    /// Whether nobody here is to end it any more.
+    pub(super) fn stays(&self) -> bool {
+        self.stays.load(Ordering::Relaxed)
     }
 
     /// From now on it is remembered, although only others of its session may be left.

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::group::{Group, ask_strays};
 use super::leader::Leader;
+use super::process::Stayer;
 use super::{Family, House, Search, carriers, limits, start};
 
 /// The processes that run, and what ended ones left behind. A group is forgotten once it is empty; whoever left it is
@@ -29,6 +30,8 @@ struct Known {
     leaders: Vec<Weak<Group>>,
     /// When the dead were last collected.
     collected: Option<Instant>,
+    /// Those who may stay when the program goes.
+    stayers: Vec<Stayer>,
 }
 
 impl Groups {
@@ -43,7 +46,7 @@ impl Groups {
         if self.settled.load(Ordering::Relaxed) == runs {
             return false;
         }
-        let runs_on = !self.pids().is_empty();
+        let runs_on = !self.pids().is_empty() || self.known().stayers.iter().any(Stayer::lives);
         let left = runs_on || !self.search().and_unmarked().find().is_empty();
         if !left {
             self.settled.store(runs, Ordering::Relaxed);
@@ -105,6 +108,14 @@ impl Groups {
     /// Takes note of the end of those who were just killed and have no other parent.
     pub(super) fn collect_orphans(&self) {
         self.known().collect_orphans(self.house.family());
+    }
+
+    /// Ends this group no more; whether anybody of it lives is still of interest.
+    pub(super) fn let_stay(&self, group: &Arc<Group>) -> io::Result<Stayer> {
+        let stayer = Stayer::new(group.let_stay()?);
+        self.forget(group);
+        self.known().stayers.push(stayer.clone());
+        Ok(stayer)
     }
 
     /// Forgets the groups that are empty.

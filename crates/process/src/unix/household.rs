@@ -2,6 +2,7 @@
 //! only; elsewhere only groups are known.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -73,6 +74,14 @@ pub(super) fn start<T>(run: Family, start: impl FnOnce() -> io::Result<T>) -> io
     }
     household.found();
     mark::with(Start::Run(run), start)
+}
+
+/// Has somebody read on from this pipe when this program is gone, so that whoever writes there is not ended by that.
+pub(super) fn read_on(pipe: OwnedFd) -> io::Result<()> {
+    match &lock().kennel {
+        Some(kennel) => kennel.start_reader(pipe),
+        None => Err(io::ErrorKind::Unsupported.into()),
+    }
 }
 
 /// The number of the watchdog, if there is one.

@@ -2,6 +2,7 @@
 //! one by one, each told from a later bearer of its number by when it started. Linux only.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -93,6 +94,20 @@ impl Search {
         }
     }
 
+    /// Lets everybody stay when this program goes, those who are started meanwhile too; who they are.
+    pub(super) fn let_stay(&self) -> io::Result<Vec<Kin>> {
+        let mut told = Vec::new();
+        loop {
+            let mut new = self.find();
+            new.retain(|kin| !told.iter().any(|known| kin.is(known)));
+            if new.is_empty() {
+                return Ok(told);
+            }
+            new.iter().try_for_each(|kin| mark::let_stay(kin.pid))?;
+            told.append(&mut new);
+        }
+    }
+
     /// Ends everybody by force; those who are started meanwhile too.
     pub(super) fn kill(&self) {
         /// One that is about to be killed starts nobody any more, so that even a crowd is soon all told.
@@ -161,12 +176,21 @@ impl Kin {
         Some(Kin { pid, group, parent, session, started, mark, dead })
     }
 
+    fn is(&self, other: &Kin) -> bool {
+        (self.pid, self.started) == (other.pid, other.started)
+    }
+
+    /// Whether it has not ended yet.
+    pub(super) fn lives(&self) -> bool {
+        Kin::read(self.pid).is_some_and(|now| now.is(self) && !now.dead)
+    }
+
     /// Signals it, if it is the same still.
     pub(super) fn signal(&self, signals: &[Signal]) {
         let Some(handle) = Pid::from_raw(self.pid.cast_signed())
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
             // Its number may have become somebody else's before there was a handle.
-            .filter(|_| Kin::read(self.pid).is_some_and(|now| now.started == self.started))
+            .filter(|_| Kin::read(self.pid).is_some_and(|now| now.is(self)))
         else {
             return;
         };

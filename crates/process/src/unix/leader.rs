@@ -53,7 +53,9 @@ impl Drop for Leader {
         if group.is_reaped() {
             return;
         }
-        group.kill();
+        if !group.stays() {
+            group.kill();
+        }
         if let (Ok(None), Ok(runtime)) = (group.reap(), Handle::try_current()) {
             let watch = Watch { group: group.clone(), handle: handle.take() };
             runtime.spawn(async move { watch.exited().await });

@@ -6,6 +6,7 @@
 //! known all the same (`kin.rs`). Where the limit can't be set there are no marks.
 
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -136,6 +137,11 @@ pub(super) fn with<T>(how: Start, start: impl FnOnce() -> T) -> T {
     started
 }
 
+/// From now on this process, and whatever it starts, may stay when this program goes.
+pub(super) fn let_stay(pid: u32) -> io::Result<()> {
+    sys::set_lock_limit(pid, kept())
+}
+
 fn kept() -> u64 {
     *PROGRAM | KEPT << RUN
 }
@@ -170,6 +176,8 @@ mod tests {
         let sleep = || std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let mut child = with(Start::Run(run), sleep);
         assert_eq!(of(child.id()), Some(run.first));
+        let_stay(child.id()).unwrap();
+        assert!(Family::of_program().lets_stay(of(child.id()).unwrap()));
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -29,16 +29,16 @@ pub use directory::Directory;
 pub use groups::Groups;
 #[cfg(target_os = "linux")]
 pub use household::{end_descendants, let_none_outlive, start_to_stay};
-pub use process::Process;
 pub(crate) use process::{Hearing, Speaking, converse};
+pub use process::{Process, Stayer};
 #[cfg(target_os = "linux")]
 pub use watchdog::stand_watch;
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{Family, House, Search, carriers, start};
+use elsewhere::{Family, House, Kin, Search, carriers, read_on, start};
 #[cfg(target_os = "linux")]
 use {
-    household::start,
-    kin::{Search, carriers},
+    household::{read_on, start},
+    kin::{Kin, Search, carriers},
     mark::{Family, House},
 };

@@ -14,6 +14,7 @@ use super::groups::Groups;
 use super::launch::launch;
 use super::leader::Leader;
 use super::stream::Stream;
+use super::{Kin, read_on};
 use crate::{Capture, Exit, Finished, Input, Keep, Output, Program, Step, Until};
 
 /// How long a killed process is waited for. Only one that is stuck in the system survives that; it is not worth more.
@@ -209,6 +210,29 @@ impl Process {
         }
     }
 
+    /// Lets it, and all that comes from it, run on when this program goes: nothing here ends it any more. Somebody else
+    /// reads its output from now on.
+    ///
+    /// # Errors
+    /// The system's own; then nothing has changed, or only for some of its processes.
+    pub fn let_stay(&mut self) -> io::Result<Stayer> {
+        for stream in [&mut self.stdout, &mut self.stderr] {
+            stream.take_pipe().transpose()?.map(read_on).transpose()?;
+        }
+        self.groups.let_stay(self.leader.group())
+    }
+
+    /// Asks everybody to end who comes from it, whether or not it has ended itself; forces them after the grace.
+    pub async fn end_rest(&mut self, grace: Duration) {
+        let group = self.leader.group().clone();
+        group.ask();
+        let deadline = Instant::now() + grace;
+        while Instant::now() < deadline && !group.members().is_empty() {
+            sleep_until(Instant::now() + GLANCE).await;
+        }
+        group.kill();
+    }
+
     /// The living processes of its group, and on Linux all that come from it, wherever they went.
     pub fn members(&self) -> Vec<u32> {
         self.leader.group().members()
@@ -221,7 +245,7 @@ impl Process {
 
     /// What it left behind is ended with the rest until nobody is left of its group and its session, whoever holds its
     /// pipes; this takes as long.
-    pub async fn outlive(self) {
+    pub async fn outlive(&mut self) {
         /// Somebody who hands on to a child at every look is missed by one, hardly by three.
         const SURE: usize = 3;
         self.follow();
@@ -250,6 +274,21 @@ impl Process {
         let left_behind = self.exit.is_some() && group.is_alive();
         self.groups.prune();
         Finished { stdout: self.stdout.into_capture(), stderr: self.stderr.into_capture(), left_behind }
+    }
+}
+
+/// Those of a process who may stay when this program goes.
+#[derive(Clone, Debug)]
+pub struct Stayer(Arc<[Kin]>);
+
+impl Stayer {
+    pub(super) fn new(kin: Vec<Kin>) -> Self {
+        Stayer(kin.into())
+    }
+
+    /// Whether one of them lives.
+    pub fn lives(&self) -> bool {
+        self.0.iter().any(Kin::lives)
     }
 }
 

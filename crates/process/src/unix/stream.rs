@@ -1,7 +1,7 @@
 //! The reading end of a pipe, with what is kept of it and who hears it.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use tokio::net::unix::pipe::Receiver;
 
@@ -76,6 +76,11 @@ impl Stream {
             Ok(0) | Err(_) => self.pipe = None,
         }
         0
+    }
+
+    /// The pipe, for somebody else to read from.
+    pub(super) fn take_pipe(&mut self) -> Option<io::Result<OwnedFd>> {
+        self.pipe.take().map(Receiver::into_blocking_fd)
     }
 
     /// From now on everything is dropped.

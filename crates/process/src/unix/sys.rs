@@ -209,6 +209,17 @@ pub(super) fn lock_limit(pid: u32) -> Option<u64> {
     (code == 0).then(|| unsafe { limit.assume_init() }.rlim_cur)
 }
 
+/// Sets a process's limit on file locks, but not the highest that it may set itself.
+#[cfg(target_os = "linux")]
+pub(super) fn set_lock_limit(pid: u32, to: u64) -> io::Result<()> {
+    let limit = libc::rlimit64 { rlim_cur: to, rlim_max: libc::RLIM64_INFINITY };
+    // SAFETY: of the two pointers the one that is read is to a limit, and the other is null.
+    match unsafe { libc::prlimit64(pid.cast_signed(), libc::RLIMIT_LOCKS, &limit, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Signals the group that the process behind a handle leads or led; 0 only asks whether it has members. Needs Linux 6.9.
 #[cfg(target_os = "linux")]
 pub(super) fn signal_group(leader: BorrowedFd<'_>, signal: c_int) -> rustix::io::Result<()> {

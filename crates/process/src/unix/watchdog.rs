@@ -4,8 +4,8 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -20,14 +20,20 @@ use super::sys::{self, Cwd, Hears, Strings};
 const GRACE: Duration = Duration::from_millis(500);
 const GLANCE: Duration = Duration::from_millis(10);
 
+/// What a process is called that reads for somebody who is gone, instead of a family.
+const READER: &str = "reads-on";
+
 /// What the watchdog does: waits until stdin ends, then ends everybody. Not for the program that is watched over.
 ///
 /// # Errors
 /// If the name is none that this crate gave.
 pub fn stand_watch(name: &str) -> io::Result<()> {
-    let family = Family::parse(name).ok_or(io::ErrorKind::InvalidInput)?;
-    let mut byte = [0];
-    while !matches!(io::stdin().read(&mut byte), Ok(0) | Err(_)) {}
+    let family = Family::parse(name);
+    if family.is_none() && name != READER {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
+    let Some(family) = family else { return Ok(()) };
     let search = Search::of(family, Vec::new());
     search.find().iter().for_each(|kin| kin.signal(&[Signal::TERM, Signal::CONT]));
     let deadline = Instant::now() + GRACE;
@@ -47,20 +53,29 @@ pub(super) struct Kennel {
 }
 
 impl Kennel {
-    /// Starts one. It has no environment to be steered by, hears no signals, and carries no mark, so that no other
-    /// watchdog takes it for somebody to end.
+    /// Starts a watchdog. It hears no signals, and carries no mark, so that no other watchdog takes it for somebody to end.
     pub(super) fn start(&self) -> io::Result<Dog> {
         let (read, leash) = io::pipe()?;
+        let family = Family::of_program().name();
+        let pid = mark::with(Start::Bare, || self.spawn(read.as_fd(), &family, Hears::Nothing))?;
+        Ok(Dog { pid, _leash: leash.into() })
+    }
+
+    /// Starts somebody who reads a pipe to its end, and may stay when this program goes.
+    pub(super) fn start_reader(&self, pipe: OwnedFd) -> io::Result<()> {
+        mark::with(Start::Kept, || self.spawn(pipe.as_fd(), READER, Hears::All)).map(drop)
+    }
+
+    /// Starts the program, without an environment to be steered by.
+    fn spawn(&self, stdin: BorrowedFd<'_>, what: &str, hears: Hears) -> io::Result<Pid> {
         let nowhere = File::options().read(true).write(true).open("/dev/null")?;
-        let stdio = [read.as_fd(), nowhere.as_fd(), nowhere.as_fd()];
+        let stdio = [stdin, nowhere.as_fd(), nowhere.as_fd()];
         let moved = above_standard(stdio)?;
         let stdio = [0, 1, 2].map(|at| moved[at].as_ref().map_or(stdio[at], AsFd::as_fd));
         let (mut args, env) = (Strings::default(), Strings::default());
         args.push(&[OsStr::new(self.name)])?;
-        args.push(&[OsStr::new(&Family::of_program().name())])?;
-        let (program, root) = (self.program.as_os_str(), Cwd::At(OsStr::new("/")));
-        let pid = mark::with(Start::Bare, || sys::spawn(program, &args, &env, root, stdio, Hears::Nothing))?;
-        Ok(Dog { pid, _leash: leash.into() })
+        args.push(&[OsStr::new(what)])?;
+        sys::spawn(self.program.as_os_str(), &args, &env, Cwd::At(OsStr::new("/")), stdio, hears)
     }
 }
 

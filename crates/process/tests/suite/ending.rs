@@ -110,7 +110,7 @@ async fn what_lets_go_of_its_output_is_remembered_until_it_is_gone() {
     let group = process.pid();
     assert!(process.has_left_others());
     process.follow();
-    let outlived = tokio::spawn(process.outlive());
+    let outlived = tokio::spawn(async move { process.outlive().await });
     assert_eq!(place.groups.pids(), [group]);
     std::process::Command::new("kill").args(["-9", &child.to_string()]).status().unwrap();
     within(outlived).await.unwrap();
@@ -133,7 +133,7 @@ async fn a_group_of_its_own_leads_nobody_out_of_the_session() {
         let (child, group) = (place.pid("child").await, process.pid());
         assert!(process.members().contains(&child), "{end}");
         process.follow();
-        let outlived = tokio::spawn(process.outlive());
+        let outlived = tokio::spawn(async move { process.outlive().await });
         assert_eq!(place.groups.pids(), [group]);
         match end {
             "asked" => within(place.groups.end_all(GRACE)).await,

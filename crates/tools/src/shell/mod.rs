@@ -2,13 +2,17 @@
 //! everything it started when it is cancelled or takes too long. Knows nothing of arguments and results; what a process
 //! is, `hookwright-process` knows.
 
+mod jobs;
 mod text;
+
+pub use jobs::{Job, Jobs};
 
 use crate::context::ToolContext;
 use hookwright_process::{Exit, Input, Keep, Output, Place, Process, Program, Shares, Step, Until};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use text::Utf8Stream;
 use tokio::time::{Instant, sleep_until};
@@ -29,6 +33,9 @@ pub(crate) struct Command {
     process: Box<Process>,
     /// Held for as long as the program holds on to anything of the command.
     place: Place,
+    /// What is run, and where it is listed if it runs on by itself.
+    words: String,
+    jobs: Arc<Jobs>,
 }
 
 /// Why a command is over.
@@ -83,7 +90,7 @@ pub(crate) fn start(command: &str, directory: &Path, ctx: &ToolContext) -> io::R
     let output = Output::Together(Keep::Ends(ctx.shell.max_output_bytes), live);
     let process = Process::spawn(&mut program, Input::Empty, output, &ctx.background)?;
     tracing::debug!(pid = process.pid(), shell = %shell.display(), "a shell command runs");
-    Ok(Command { process: Box::new(process), place })
+    Ok(Command { process: Box::new(process), place, words: command.to_owned(), jobs: ctx.jobs.clone() })
 }
 
 fn full(most: usize) -> io::Error {
@@ -184,10 +191,10 @@ impl Command {
     }
 
     /// Lets the command run on by itself; the session's end is the end of it.
-    pub(crate) fn detach(mut self) {
+    pub(crate) fn detach(self) {
+        self.process.follow();
         tokio::spawn(async move {
-            self.process.outlast().await;
-            self.process.outlive().await;
+            self.jobs.watch(self.process, self.words).await;
             drop(self.place);
         });
     }
@@ -201,7 +208,6 @@ impl Command {
         if self.process.is_silent() && !self.process.has_left_others() {
             self.process.finish();
         } else {
-            self.process.follow();
             self.detach();
         }
         finished
