@@ -57,7 +57,10 @@ fn run() -> u8 {
         Err(error) => return usage(&error),
     };
     let world = World::from_process();
-    hookwright_disk::sweep_drafts(&Paths::new(&world).drafts);
+    // The demo leaves nothing in anybody's home.
+    if !matches!(cli.command, Some(args::Command::Demo { .. })) {
+        hookwright_disk::sweep_drafts(&Paths::new(&world).drafts);
+    }
     for warning in log::start(cli.agent.debug.then_some(LevelFilter::DEBUG), &world) {
         // Whoever closed stderr wants no warnings.
         let _ = out::warn(warning);
