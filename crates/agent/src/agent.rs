@@ -36,6 +36,8 @@ pub struct Agent {
     pub(crate) system: String,
     /// Requests made in this session.
     pub(crate) requests: u32,
+    /// Those of them that the prompt at hand has cost.
+    pub(crate) prompt_requests: u32,
     /// Tool calls made in this session.
     pub(crate) calls: u64,
     /// Tokens of the history, as the model last counted them.
@@ -106,6 +108,7 @@ impl Agent {
             model,
             system,
             requests: 0,
+            prompt_requests: 0,
             calls: 0,
             context_tokens: 0,
             counted: 0,
@@ -229,6 +232,7 @@ impl Agent {
     /// A turn: `prompt` is what hooks see before anything is read or run for it.
     async fn turn_of(&mut self, prompt: &str, draft: Draft<'_>, cancel: &CancellationToken) -> TurnEnd {
         self.prompts += 1;
+        self.prompt_requests = 0;
         let turn_id = format!("{}########{}", self.services.hooks.session().id, self.prompts);
         let scope = Scope { turn_id: Some(turn_id.into()), cancel: cancel.clone() };
         let prompt_id = scope.prompt_id();

@@ -213,11 +213,11 @@ async fn before_model(
             None
         }
         BeforeModelVerdict::Answer { response } => {
-            let chunk = translate::chunk_of(&response);
-            if purpose == Purpose::Answer {
-                stream::show(services, &chunk);
+            let answer = stream::whole(translate::chunk_of(&response), request);
+            if let (Purpose::Answer, ModelAnswer::Complete(chunk, _)) = (purpose, &answer) {
+                stream::show(services, chunk);
             }
-            Some(ModelAnswer::Complete(chunk, request.tool_choice.clone()))
+            Some(answer)
         }
         BeforeModelVerdict::Deny { reason } => Some(ModelAnswer::Denied(reason)),
         BeforeModelVerdict::Stop { reason } => Some(ModelAnswer::Stopped(reason, Chunk::default())),

@@ -407,6 +407,8 @@ pub enum TurnEnd {
     Cancelled,
     /// Too many requests in one session.
     TurnLimit(u32),
+    /// Too many requests for one prompt.
+    PromptLimit(u32),
     /// The model did the same thing again and again.
     Loop(String),
     /// Something failed; what, and what to do.
@@ -431,7 +433,7 @@ impl TurnEnd {
             TurnEnd::Blocked(_) => Some("blocked"),
             TurnEnd::Stopped(_) => Some("stopped"),
             TurnEnd::Cancelled => Some("cancelled"),
-            TurnEnd::TurnLimit(_) => Some("turn_limit"),
+            TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_) => Some("turn_limit"),
             TurnEnd::Loop(_) => Some("loop"),
             TurnEnd::Failed { .. } => Some("failed"),
         }
@@ -442,7 +444,9 @@ impl TurnEnd {
         match self {
             TurnEnd::Answered => Gravity::Fine,
             TurnEnd::Blocked(_) | TurnEnd::Stopped(_) | TurnEnd::Cancelled => Gravity::Warning,
-            TurnEnd::TurnLimit(_) | TurnEnd::Loop(_) | TurnEnd::Failed { .. } => Gravity::Error,
+            TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_) | TurnEnd::Loop(_) | TurnEnd::Failed { .. } => {
+                Gravity::Error
+            }
         }
     }
 
@@ -454,6 +458,7 @@ impl TurnEnd {
             TurnEnd::Stopped(reason) => Some(format!("Agent execution stopped by hook: {reason}")),
             TurnEnd::Cancelled => Some("Cancelled".to_owned()),
             TurnEnd::TurnLimit(limit) => Some(format!("the session has made its {limit} model requests")),
+            TurnEnd::PromptLimit(limit) => Some(format!("this prompt has made its {limit} model requests")),
             TurnEnd::Loop(reason) => Some(reason.clone()),
             TurnEnd::Failed { message, .. } => Some(message.clone()),
         }
@@ -463,6 +468,9 @@ impl TurnEnd {
     pub fn hint(&self) -> Option<&str> {
         match self {
             TurnEnd::TurnLimit(_) => Some("raise `model.maxSessionTurns` in the settings for more"),
+            TurnEnd::PromptLimit(_) => {
+                Some("say that it may go on, or raise `model.maxPromptTurns` in your settings for more")
+            }
             TurnEnd::Failed { hint, .. } => hint.as_deref(),
             _ => None,
         }

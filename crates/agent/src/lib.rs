@@ -5,6 +5,7 @@
 //! `stream` (AfterModel) → `call` (BeforeTool, Notification, AfterTool) → … → `agent` (AfterAgent).
 
 #![warn(missing_docs)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod agent;
 mod approval;

@@ -53,6 +53,8 @@ pub struct Services {
     pub loop_detection: bool,
     /// The most requests in one session.
     pub max_turns: Option<u32>,
+    /// The most requests for one prompt.
+    pub max_prompt_turns: Option<u32>,
     /// The share of the context window at which history is compressed.
     pub compression_threshold: f64,
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use hookwright_hooks::{AfterModel, AfterModelVerdict, EventKind, GrowingText, Purpose, SharedJson};
-use hookwright_model::{Chunk, ChunkStream, Part, Request};
+use hookwright_model::{Chunk, ChunkStream, ModelError, Part, Request};
 
 use crate::door::ModelAnswer;
 use crate::event::AgentEvent;
@@ -25,37 +25,80 @@ pub(crate) async fn receive(
     guard: &mut LoopGuard,
     scope: &Scope,
 ) -> ModelAnswer {
-    let mut whole = Chunk::default();
+    let mut gathered = Gathered::default();
     let mut watcher = view.map(|llm_request| Watcher::new(services, llm_request, Purpose::Answer));
     while let Some(piece) = stream.next().await {
         // A front end that does not read holds up the model, not our memory.
         services.events.room(&scope.cancel).await;
         let mut chunk = match piece {
             Ok(chunk) => chunk,
-            Err(error) if error.is_cancelled() => return ModelAnswer::Cancelled(whole),
-            Err(error) => return ModelAnswer::Failed(error, whole),
+            Err(error) if error.is_cancelled() => return ModelAnswer::Cancelled(gathered.whole),
+            Err(error) => return ModelAnswer::Failed(error, gathered.whole),
         };
+        if !gathered.has_room_for(&chunk) {
+            return too_large();
+        }
         if let Some(watcher) = watcher.as_mut().filter(|_| services.hooks.wants(EventKind::AfterModel)) {
             match watcher.see(&mut chunk, scope).await {
                 Seen::Fine => {}
                 Seen::Denied(reason) => return ModelAnswer::Denied(reason),
-                Seen::Stopped(reason) => return ModelAnswer::Stopped(reason, whole),
+                Seen::Stopped(reason) => return ModelAnswer::Stopped(reason, gathered.whole),
             }
             // Hooks that were ended by a cancel have redacted nothing.
             if scope.is_cancelled() {
-                return ModelAnswer::Cancelled(whole);
+                return ModelAnswer::Cancelled(gathered.whole);
+            }
+            // What they put in its place counts too.
+            if !gathered.has_room_for(&chunk) {
+                return too_large();
             }
         }
         // Only now: what hooks took out of it is on no record.
         tracing::trace!(text = chunk.text(), "a piece of the answer");
         show(services, &chunk);
         let repeated = guard.saw_text(&chunk.text()).filter(|_| services.loop_detection);
-        whole.merge(chunk);
+        gathered.add(chunk);
         if let Some(reason) = repeated {
-            return ModelAnswer::Loop(reason, whole);
+            return ModelAnswer::Loop(reason, gathered.whole);
         }
     }
-    ModelAnswer::Complete(whole, request.tool_choice.clone())
+    ModelAnswer::Complete(gathered.whole, request.tool_choice.clone())
+}
+
+/// The most that an answer may weigh, all its pieces together and whoever sends it: many times what any model says on
+/// purpose, and little enough to be kept, sent on and written down.
+const LARGEST_ANSWER: usize = 16 << 20;
+
+/// An answer as far as it has come.
+#[derive(Default)]
+struct Gathered {
+    whole: Chunk,
+    weight: usize,
+}
+
+impl Gathered {
+    /// Whether a piece still fits.
+    fn has_room_for(&self, chunk: &Chunk) -> bool {
+        self.weight.saturating_add(chunk.weight()) <= LARGEST_ANSWER
+    }
+
+    fn add(&mut self, chunk: Chunk) {
+        self.weight = self.weight.saturating_add(chunk.weight());
+        self.whole.merge(chunk);
+    }
+}
+
+/// Nothing of an answer counts that is too large: a part of it would be somebody else's choice.
+fn too_large() -> ModelAnswer {
+    ModelAnswer::Failed(ModelError::TooLarge { largest: LARGEST_ANSWER }, Chunk::default())
+}
+
+/// An answer that is whole already, if it is not too large.
+pub(crate) fn whole(chunk: Chunk, request: &Request) -> ModelAnswer {
+    match Gathered::default().has_room_for(&chunk) {
+        true => ModelAnswer::Complete(chunk, request.tool_choice.clone()),
+        false => too_large(),
+    }
 }
 
 pub(crate) fn show(services: &Services, chunk: &Chunk) {
@@ -87,7 +130,7 @@ pub(crate) async fn receive_whole(
             return ModelAnswer::Cancelled(Chunk::default());
         }
     }
-    ModelAnswer::Complete(chunk, request.tool_choice.clone())
+    whole(chunk, request)
 }
 
 /// AfterModel, for every piece of one answer.

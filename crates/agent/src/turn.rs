@@ -27,12 +27,16 @@ impl Agent {
             if let Some(limit) = self.services.max_turns.filter(|limit| self.requests >= *limit) {
                 return (text, TurnEnd::TurnLimit(limit));
             }
+            if let Some(limit) = self.services.max_prompt_turns.filter(|limit| self.prompt_requests >= *limit) {
+                return (text, TurnEnd::PromptLimit(limit));
+            }
             if compress::is_due(self)
                 && let Err(end) = compress::compress(self, Trigger::Auto, scope).await
             {
                 return (text, end);
             }
             self.requests += 1;
+            self.prompt_requests += 1;
             let request = self.request();
             let mut held = None;
             let answer = door::ask(&self.services, request, Asking::Answer(&mut guard), &mut held, scope).await;
@@ -118,6 +122,7 @@ impl Agent {
     ) -> Option<TurnEnd> {
         let repeated = calls.iter().find_map(|call| guard.saw_call(&call.name, &call.args));
         let repeated = repeated.filter(|_| self.services.loop_detection);
+        let mut room = Room(LARGEST_RESULTS);
         let mut parts = Vec::new();
         let mut redacted = Vec::new();
         let mut end = repeated.map(TurnEnd::Loop);
@@ -130,7 +135,7 @@ impl Agent {
                 redacted.extend(batch.iter().map(|call| unseen(call).then(|| call::redacted(call.args.clone()))));
                 continue;
             }
-            for result in self.run_batch(batch, choice, scope).await {
+            for result in self.run_batch(batch, choice, &mut room, scope).await {
                 parts.extend(result.parts);
                 redacted.push(result.redacted);
                 end = match result.after {
@@ -176,6 +181,7 @@ impl Agent {
         &mut self,
         batch: &[FunctionCall],
         choice: Option<&ToolChoice>,
+        room: &mut Room,
         scope: &Scope,
     ) -> Vec<CallResult> {
         let mut ids = Vec::new();
@@ -189,14 +195,14 @@ impl Agent {
             ids.push(call_id);
         }
         if let ([call], [id]) = (batch, ids.as_slice()) {
-            return vec![call::run(&self.services, call, id, choice, scope).await];
+            return vec![room.keep(call::run(&self.services, call, id, choice, scope).await)];
         }
         // Only so many at once. Each batch by itself: a call that itself makes calls never waits for a place of its own.
         let most = Shares::of_process().jobs.size();
         let (mut tasks, mut results) = (tokio::task::JoinSet::new(), Vec::with_capacity(batch.len()));
         for (at, (call, id)) in batch.iter().zip(ids).enumerate() {
             if tasks.len() >= most {
-                results.extend(ended(tasks.join_next().await));
+                results.extend(ended(tasks.join_next().await).map(|(at, result)| (at, room.keep(result))));
             }
             let (services, call, choice) = (Arc::clone(&self.services), call.clone(), choice.cloned());
             let scope = scope.clone();
@@ -204,11 +210,38 @@ impl Agent {
             tasks.spawn(run.in_current_span());
         }
         while let Some(result) = tasks.join_next().await {
-            results.extend(ended(Some(result)));
+            results.extend(ended(Some(result)).map(|(at, result)| (at, room.keep(result))));
         }
         results.sort_by_key(|(at, _)| *at);
         results.into_iter().map(|(_, result)| result).collect()
     }
+}
+
+/// The most that the results of one answer's calls may weigh together: more than any model reads.
+const LARGEST_RESULTS: usize = 16 << 20;
+
+/// What is left for results.
+struct Room(usize);
+
+impl Room {
+    /// A result, as far as there is room for it: past that, the model is told that there was one.
+    fn keep(&mut self, mut result: CallResult) -> CallResult {
+        let weight = result.parts.iter().map(Part::weight).sum();
+        match self.0.checked_sub(weight) {
+            Some(left) => self.0 = left,
+            None => result.parts.retain_mut(left_out),
+        }
+        result
+    }
+}
+
+/// Takes a result out of a part; whether anything stands for it there.
+fn left_out(part: &mut Part) -> bool {
+    let PartKind::FunctionResponse(result) = &mut part.kind else { return false };
+    let why = "the call is over, but its result is left out: the other results of this answer fill 16 MiB already";
+    result.response = Map::from_iter([("error".to_owned(), why.into())]);
+    result.parts.clear();
+    true
 }
 
 /// A call's result; its panic goes on here.

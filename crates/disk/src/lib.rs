@@ -4,6 +4,7 @@
 //! It knows nothing of what the files mean, nor who may touch them, and stands below everybody who writes files.
 
 #![warn(missing_docs)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 #[cfg(not(unix))]
 #[path = "other.rs"]
@@ -61,6 +62,9 @@ pub enum ReadError {
     /// It is beyond the bound.
     #[error("this file is too large: {0} bytes")]
     TooLarge(u64),
+    /// It is no text.
+    #[error("this file is not valid UTF-8")]
+    NotText,
     /// The system refuses.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -113,6 +117,14 @@ pub fn read(path: &Path, largest: u64, links: Links) -> Result<Vec<u8>, ReadErro
     // The size may have grown, or be a lie (/proc), so the reader is bounded too.
     file.take(largest + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > largest { Err(ReadError::TooLarge(bytes.len() as u64)) } else { Ok(bytes) }
+}
+
+/// All text of a regular file, links followed, if there is not more than that.
+///
+/// # Errors
+/// As for [`read`], and if it is not UTF-8.
+pub fn read_text(path: &Path, largest: u64) -> Result<String, ReadError> {
+    String::from_utf8(read(path, largest, Links::Follow)?).map_err(|_| ReadError::NotText)
 }
 
 /// Who may read a file that is written here.
@@ -182,12 +194,19 @@ pub fn create_held(path: &Path, bytes: &[u8]) -> io::Result<File> {
     system::create_held(path, bytes)
 }
 
-/// Opens a file to add to it, made if need be. Does not wait for anybody who might read it.
+/// Opens a regular file to add to it, made if need be. A pipe would wait for its reader for ever, and is refused like
+/// everything else that is no file.
 ///
 /// # Errors
-/// If it cannot be opened or made.
+/// If it is no regular file, or cannot be opened or made.
 pub fn open_own(path: &Path, found: Found) -> io::Result<File> {
-    system::open_own(path, found)
+    let refused = |error: ReadError| io::Error::new(ErrorKind::InvalidInput, error.to_string());
+    if let Ok(there) = fs::metadata(path) {
+        must_be_file(&there).map_err(refused)?;
+    }
+    let file = system::open_own(path, found)?;
+    must_be_file(&file.metadata()?).map_err(refused)?;
+    Ok(file)
 }
 
 /// Adds all of these bytes to the end of a file that was opened for that, or none of them: what a full disk took of them is
@@ -311,6 +330,9 @@ mod tests {
         assert!(matches!(read(&pipe, 10, Links::Refuse), Err(ReadError::Special)));
         assert!(replace(&pipe, b"x", Privacy::Shared, Links::Refuse).is_err());
         assert!(matches!(read(Path::new("/dev/zero"), 10, Links::Follow), Err(ReadError::Special)));
+        for no_file in [&pipe, Path::new("/dev/null"), folder.path()] {
+            assert!(open_own(no_file, Found::Kept).is_err(), "{}", no_file.display());
+        }
         assert!(matches!(read(folder.path(), 10, Links::Refuse), Err(ReadError::Directory)));
         let giant = folder.path().join("giant");
         File::create(&giant).unwrap().set_len(1 << 40).unwrap();

@@ -2,6 +2,7 @@
 //!
 //! Subject and floor are sampled in turn, so that both meet the same machine; what is compared is their medians.
 
+#![allow(clippy::disallowed_methods, reason = "it reads what it wrote")]
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 

@@ -25,6 +25,9 @@ pub const PARSE_OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
+/// The most values that a file may hold: thousands of hooks, and no wait.
+const MOST_VALUES: usize = 50_000;
+
 /// A settings file, parsed once for everybody who looks into it.
 pub struct Document<'t> {
     /// Its text, for places.
@@ -58,10 +61,33 @@ impl<'t> Document<'t> {
 /// # Errors
 /// If it is not JSON, with where and why.
 pub fn parse<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Value<'t>>, Box<Diagnostic>> {
+    if values_in(text) > MOST_VALUES {
+        let text = format!("this file holds more than {MOST_VALUES} values, which are not read");
+        let wrong = source.diagnose(Severity::Error, 0, 1, text);
+        return Err(Box::new(wrong.help("nothing in this file counts until it is shorter")));
+    }
     match parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS) {
         Ok(result) => Ok(result.value),
         Err(error) => Err(Box::new(broken(source, &error))),
     }
+}
+
+/// No fewer values than a text holds, counted without reading it: what stands in strings and comments is none.
+fn values_in(text: &str) -> usize {
+    let mut count = 1;
+    let mut bytes = text.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => while bytes.next().is_some_and(|byte| byte != b'"' && (byte != b'\\' || bytes.next().is_some())) {},
+            b'/' if bytes.next_if_eq(&b'/').is_some() => while bytes.next().is_some_and(|byte| byte != b'\n') {},
+            b'/' if bytes.next_if_eq(&b'*').is_some() => {
+                while bytes.next().is_some_and(|byte| byte != b'*' || bytes.peek() != Some(&b'/')) {}
+            }
+            b',' | b'[' | b'{' => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// What a file that is not JSON deserves to be told.

@@ -48,6 +48,12 @@ pub enum ModelError {
         /// What is wrong, with the start of what came.
         detail: String,
     },
+    /// The answer is larger than any that makes sense.
+    #[error("the answer is larger than {} MiB and is given up; nothing of it counts", .largest >> 20)]
+    TooLarge {
+        /// The bound in bytes, as they are in memory.
+        largest: usize,
+    },
     /// The provider refused the prompt.
     #[error("the prompt was refused: {reason}{}", .message.as_deref().map(|m| format!(": {m}")).unwrap_or_default())]
     Blocked {
@@ -105,6 +111,9 @@ impl ModelError {
             Self::Malformed { .. } => {
                 Some("check that the base URL is the API's and not a web page or proxy".to_owned())
             }
+            Self::TooLarge { .. } => {
+                Some("ask for less at once, or try again: no model says this much on purpose".to_owned())
+            }
             Self::Blocked { .. } => Some("rephrase the prompt".to_owned()),
             Self::Unsupported { .. } => Some("use a Gemini model for this".to_owned()),
             Self::Cancelled | Self::Record { .. } | Self::Config(_) => None,
@@ -127,6 +136,7 @@ impl ModelError {
             Self::Config(text) => Self::Config(change(&text)),
             Self::Cancelled
             | Self::Timeout { .. }
+            | Self::TooLarge { .. }
             | Self::Replay(_)
             | Self::Record { .. }
             | Self::Unsupported { .. } => self,

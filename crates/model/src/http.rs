@@ -15,6 +15,7 @@ use crate::client::{ProxyOptions, client_builder};
 use crate::error::{ModelError, root_cause};
 use crate::retry::{RetryPolicy, parse_retry_after};
 use crate::sse::MAX_EVENT_BYTES;
+use crate::weight::{MOST_VALUES, values_in};
 use crate::{Cancel, Provider};
 
 /// How much of an error's body is read.
@@ -51,7 +52,7 @@ impl Default for HttpOptions {
         Self {
             connect_timeout: Duration::from_secs(20),
             read_timeout: Duration::from_secs(600),
-            largest_answer: MAX_EVENT_BYTES,
+            largest_answer: 64 << 20,
             retry: RetryPolicy::default(),
             proxy: None,
             headers: Vec::new(),
@@ -151,16 +152,23 @@ impl Http {
     pub(crate) async fn post_whole(&self, url: &str, body: Vec<u8>, cancel: &Cancel) -> Result<Vec<u8>, ModelError> {
         let Opened { first, mut rest, server, bounds } = self.post(url, body, cancel).await?;
         let mut whole = first.to_vec();
-        let read = read_up_to(&mut rest, &mut whole, bounds.bytes);
+        let largest = bounds.bytes.min(MAX_EVENT_BYTES);
+        let read = read_up_to(&mut rest, &mut whole, largest);
         let read = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(ModelError::Cancelled),
             read = read => read,
         };
         match read {
-            Ok(End::Reached) => Ok(whole),
+            Ok(End::Reached) => match values_in(&whole) {
+                count if count > MOST_VALUES => {
+                    let detail = format!("an answer of more than {MOST_VALUES} values");
+                    Err(ModelError::Malformed { server, detail })
+                }
+                _ => Ok(whole),
+            },
             Ok(End::Bound) => {
-                let detail = format!("an answer of more than {} bytes", bounds.bytes);
+                let detail = format!("an answer of more than {largest} bytes");
                 Err(ModelError::Malformed { server, detail })
             }
             Err(error) => Err(body_error(&error, &server, 0)),

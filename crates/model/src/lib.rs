@@ -17,6 +17,7 @@
 //! ```
 
 #![warn(missing_docs)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod any;
 mod api_error;
@@ -43,6 +44,7 @@ mod search;
 pub mod sse;
 mod stream;
 mod tokens;
+mod weight;
 
 use std::fmt;
 use std::future::Future;

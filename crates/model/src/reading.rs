@@ -7,7 +7,8 @@ use std::fmt;
 use crate::api_error::quote;
 use crate::error::ModelError;
 use crate::response::Chunk;
-use crate::sse::SseDecoder;
+use crate::sse::{MAX_EVENT_BYTES, SseDecoder};
+use crate::weight::{MOST_VALUES, values_in};
 
 /// A provider's reading of its own stream.
 pub(crate) trait Decode: fmt::Debug + Send {
@@ -48,6 +49,14 @@ impl Broken {
     /// Names what cannot be read and quotes its start.
     pub(crate) fn unreadable(error: &serde_json::Error, data: &[u8]) -> Self {
         Self::Unreadable(format!("{error}: {}", quote(data)))
+    }
+}
+
+/// Refuses JSON that would take far more memory than its bytes.
+fn few_values(json: &[u8]) -> Result<(), Broken> {
+    match values_in(json) {
+        count if count > MOST_VALUES => Err(Broken::Unreadable(format!("an event of more than {MOST_VALUES} values"))),
+        _ => Ok(()),
     }
 }
 
@@ -146,6 +155,10 @@ impl Reading {
             Form::Events(_) => self.feed_events(bytes),
             Form::Document(body) | Form::Unknown(body) => {
                 body.extend_from_slice(bytes);
+                if body.len() > MAX_EVENT_BYTES {
+                    let detail = format!("a document of more than {MAX_EVENT_BYTES} bytes");
+                    self.broken(Broken::Unreadable(detail));
+                }
                 true
             }
         }
@@ -159,7 +172,7 @@ impl Reading {
         let pushed = events.push(bytes, |event| {
             // What comes behind the end is nobody's answer, whether or not it came with the same bytes.
             if result.is_ok() && decoder.progress() != Progress::Over && !event.data.trim_ascii().is_empty() {
-                result = decoder.event(&event.data, ready);
+                result = few_values(event.data.as_bytes()).and_then(|()| decoder.event(&event.data, ready));
             }
         });
         let heard = self.ready.iter().skip(before).any(|chunk| !chunk.is_empty());
@@ -178,7 +191,7 @@ impl Reading {
             _ if self.decoder.progress() == Progress::Over => Ok(()),
             Form::Document(body) => {
                 let body = std::mem::take(body);
-                let read = self.decoder.whole(&body, &mut self.ready);
+                let read = few_values(&body).and_then(|()| self.decoder.whole(&body, &mut self.ready));
                 match read {
                     Ok(()) if self.decoder.progress() == Progress::Open => {
                         self.ready.clear();
@@ -190,7 +203,9 @@ impl Reading {
                 }
             }
             Form::Events(events) => match events.finish() {
-                Some(event) => self.decoder.event(&event.data, &mut self.ready),
+                Some(event) => {
+                    few_values(event.data.as_bytes()).and_then(|()| self.decoder.event(&event.data, &mut self.ready))
+                }
                 None => Ok(()),
             },
             Form::Unknown(_) => Ok(()),

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +14,13 @@ use crate::own::read_own_json;
 use crate::request::Request;
 use crate::response::Chunk;
 use crate::stream::{ChunkStream, refuse_blocked};
+use crate::weight::{MOST_VALUES, values_in};
 use crate::{Cancel, Model, Provider};
+
+/// The most that is read of a file.
+const LARGEST: u64 = 64 << 20;
+/// The most values in one line.
+const MOST_IN_LINE: usize = 1_000_000;
 
 /// What a line answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +75,7 @@ pub enum ReplayError {
         path: PathBuf,
         /// Why not.
         #[source]
-        source: io::Error,
+        source: hookwright_disk::ReadError,
     },
     /// A line is not a recorded answer.
     #[error("{}:{line}: {reason}", .path.display())]
@@ -125,7 +130,8 @@ struct Recorded {
 
 #[derive(Debug)]
 enum RecordedAnswer {
-    Stream(Vec<Chunk>),
+    /// Each piece was read once, to see that it can be, and is read again when it is asked for: as text it takes least.
+    Stream(Vec<Box<RawValue>>),
     Whole(Box<Chunk>),
     Count(u64),
     Embedding,
@@ -157,7 +163,7 @@ impl Replay {
     /// When the file cannot be read or a line is not a recorded answer.
     pub fn load(path: impl Into<PathBuf>, order: ReplayOrder) -> Result<Self, ReplayError> {
         let path = path.into();
-        match std::fs::read_to_string(&path) {
+        match hookwright_disk::read_text(&path, LARGEST) {
             Ok(text) => Self::parse(path, &text, order),
             Err(source) => Err(ReplayError::Read { path, source }),
         }
@@ -211,6 +217,9 @@ fn parse_line(path: &Path, line: usize, text: &str) -> Result<Recorded, ReplayEr
         total_tokens: u64,
     }
     let wrong = |reason: String| ReplayError::Line { path: path.to_owned(), line, reason };
+    if values_in(text.as_bytes()) > MOST_IN_LINE {
+        return Err(wrong(format!("an answer of more than {MOST_IN_LINE} values")));
+    }
     let json = |error: serde_json::Error| wrong(error.to_string());
     let Line { method, response } = serde_json::from_str(text).map_err(json)?;
     let method = Method::ALL.into_iter().find(|known| known.as_str() == method).ok_or_else(|| {
@@ -219,12 +228,24 @@ fn parse_line(path: &Path, line: usize, text: &str) -> Result<Recorded, ReplayEr
     let json = |error: serde_json::Error| wrong(format!("response of {method}: {error}"));
     let body = response.get().as_bytes();
     let answer = match method {
-        Method::GenerateContentStream => RecordedAnswer::Stream(read_own_json(body).map_err(json)?),
+        Method::GenerateContentStream => RecordedAnswer::Stream(pieces(response.get()).map_err(json)?),
         Method::GenerateContent => RecordedAnswer::Whole(read_own_json(body).map_err(json)?),
         Method::CountTokens => RecordedAnswer::Count(read_own_json::<Count>(body).map_err(json)?.total_tokens),
         Method::EmbedContent => RecordedAnswer::Embedding,
     };
     Ok(Recorded { line, answer })
+}
+
+/// The pieces of a streamed answer, each of which is one.
+fn pieces(body: &str) -> Result<Vec<Box<RawValue>>, serde_json::Error> {
+    let pieces: Vec<Box<RawValue>> = serde_json::from_str(body)?;
+    for piece in &pieces {
+        if values_in(piece.get().as_bytes()) > MOST_VALUES {
+            return Err(serde::de::Error::custom(format!("a piece of more than {MOST_VALUES} values")));
+        }
+        read_own_json::<Chunk>(piece.get().as_bytes())?;
+    }
+    Ok(pieces)
 }
 
 impl Model for Replay {
@@ -240,11 +261,11 @@ impl Model for Replay {
         if cancel.is_cancelled() {
             return Err(ModelError::Cancelled);
         }
-        let chunks = match self.take(Method::GenerateContentStream, request)? {
-            RecordedAnswer::Stream(chunks) => chunks,
+        let pieces = match self.take(Method::GenerateContentStream, request)? {
+            RecordedAnswer::Stream(pieces) => pieces,
             _ => Vec::new(),
         };
-        Ok(ChunkStream::from_chunks(chunks, cancel))
+        Ok(ChunkStream::from_recorded(pieces, cancel))
     }
 
     async fn generate(&self, request: &Request, cancel: &Cancel) -> Result<Chunk, ModelError> {

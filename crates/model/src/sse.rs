@@ -2,7 +2,7 @@
 //! Pure: no input or output. It knows nothing of what the events mean.
 
 /// Past this much, one event is an attack or a mistake.
-pub const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
+pub const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

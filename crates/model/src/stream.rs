@@ -3,11 +3,13 @@
 
 use std::collections::VecDeque;
 
+use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::Cancel;
 use crate::error::ModelError;
 use crate::http_stream::HttpStream;
+use crate::own::read_own_json;
 use crate::record::Tap;
 use crate::response::Chunk;
 
@@ -23,6 +25,8 @@ pub struct ChunkStream {
 #[derive(Debug)]
 enum Origin {
     Ready(VecDeque<Chunk>),
+    /// Pieces that were read before, and can be.
+    Recorded(std::vec::IntoIter<Box<RawValue>>),
     Channel(mpsc::Receiver<Result<Chunk, ModelError>>),
     Http(Box<HttpStream>),
 }
@@ -32,6 +36,10 @@ impl ChunkStream {
     #[must_use]
     pub fn from_chunks(chunks: impl IntoIterator<Item = Chunk>, cancel: &Cancel) -> Self {
         Self::new(Origin::Ready(chunks.into_iter().collect()), cancel)
+    }
+
+    pub(crate) fn from_recorded(pieces: Vec<Box<RawValue>>, cancel: &Cancel) -> Self {
+        Self::new(Origin::Recorded(pieces.into_iter()), cancel)
     }
 
     /// A stream of whatever comes through a channel, until it is closed.
@@ -92,6 +100,10 @@ impl Origin {
     async fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
         match self {
             Self::Ready(chunks) => chunks.pop_front().map(refuse_blocked),
+            Self::Recorded(pieces) => pieces.next().map(|piece| {
+                let broken = |error: serde_json::Error| ModelError::Config(error.to_string());
+                read_own_json(piece.get().as_bytes()).map_err(broken).and_then(refuse_blocked)
+            }),
             Self::Channel(receiver) => receiver.recv().await,
             Self::Http(stream) => stream.next().await.map(|item| item.and_then(refuse_blocked)),
         }

@@ -1,14 +1,18 @@
 //! The `.env` files that count, the project's and the user's own, and their variables. Existing variables are never
 //! overridden; a project sets none that steer programs.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{Diagnostic, Severity, Source};
 
-use crate::file::read_text;
+use crate::file::read_text_up_to;
 use crate::paths::{GEMINI_DIR, Paths};
 use crate::steering::steers;
 use crate::world::World;
+
+/// More would not fit beside the arguments of the programs that get it.
+const LARGEST: u64 = 256 << 10;
 
 /// Variables that a `.env` made for other programs is not meant to set for this one.
 const EXCLUDED: [&str; 4] =
@@ -78,7 +82,7 @@ fn dropped(file: &Path, steering: &[(String, String)]) -> Option<Diagnostic> {
 }
 
 fn read(file: &Path, excluded: &[String], diagnostics: &mut Vec<Diagnostic>) -> Vec<(String, String)> {
-    let text = match read_text(file) {
+    let text = match read_text_up_to(file, LARGEST) {
         Ok(text) => text.unwrap_or_default(),
         Err(error) => {
             diagnostics.push(error.diagnostic());
@@ -96,12 +100,16 @@ fn read(file: &Path, excluded: &[String], diagnostics: &mut Vec<Diagnostic>) -> 
 
 /// The file of one directory, never of those above it.
 fn find(directory: &Path) -> Option<PathBuf> {
-    [directory.join(GEMINI_DIR).join(".env"), directory.join(".env")].into_iter().find(|file| file.is_file())
+    [directory.join(GEMINI_DIR).join(".env"), directory.join(".env")]
+        .into_iter()
+        // A directory of this name is somebody's virtual environment; anything else is read, or said to be no file.
+        .find(|file| file.exists() && !file.is_dir())
 }
 
 /// `NAME=value` lines: comments, `export`, quotes, and several lines between quotes.
 pub(crate) fn parse(text: &str) -> Vec<(String, String)> {
     let mut variables: Vec<(String, String)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     let mut rest = text.trim_start_matches('\u{feff}');
     while !rest.is_empty() {
         let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
@@ -123,8 +131,13 @@ pub(crate) fn parse(text: &str) -> Vec<(String, String)> {
             None => value.split('#').next().unwrap_or_default().trim_end().to_owned(),
         };
         // Of two lines for one name the last counts.
-        variables.retain(|(known, _)| known != name);
-        variables.push((name.to_owned(), value));
+        match places.get(name) {
+            Some(at) => variables[*at].1 = value,
+            None => {
+                places.insert(name.to_owned(), variables.len());
+                variables.push((name.to_owned(), value));
+            }
+        }
     }
     variables
 }

@@ -11,7 +11,7 @@ use hookwright_disk::{Links, ReadError};
 use hookwright_hooks::{Diagnostic, Severity};
 
 /// No settings file is larger; a larger one is a mistake, and reading it would only cost memory.
-const LARGEST: u64 = 64 * 1024 * 1024;
+const LARGEST: u64 = 16 << 20;
 
 /// How long another writer is waited for. A change takes a moment; whoever holds on for longer is stuck, or means harm.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -38,12 +38,14 @@ pub enum FileError {
     #[error("{0} is not a regular file")]
     Special(PathBuf),
     /// It is beyond the bound.
-    #[error("{path} is too large: {size} bytes, at most {LARGEST}")]
+    #[error("{path} is too large: {size} bytes, at most {largest}")]
     TooLarge {
         /// The file.
         path: PathBuf,
         /// Its size.
         size: u64,
+        /// What it may have.
+        largest: u64,
     },
     /// It is not text.
     #[error("{path} is not valid UTF-8, from byte {at} on")]
@@ -84,8 +86,8 @@ impl FileError {
             FileError::Special(_) => {
                 ("this is not a regular file".to_owned(), "pipes, sockets and devices are not read")
             }
-            FileError::TooLarge { size, .. } => {
-                (format!("this file is too large: {size} bytes"), "at most 64 MiB are read")
+            FileError::TooLarge { size, largest, .. } => {
+                (format!("this file is too large: {size} bytes, where {largest} are read"), "shorten it")
             }
             FileError::NotUtf8 { at, .. } => {
                 (format!("this file is not valid UTF-8, from byte {at} on"), "save it as UTF-8")
@@ -103,7 +105,12 @@ impl FileError {
 /// # Errors
 /// If it is there and cannot be read as text.
 pub fn read_text(path: &Path) -> Result<Option<String>, FileError> {
-    let bytes = read_bytes(path, LARGEST)?;
+    read_text_up_to(path, LARGEST)
+}
+
+/// The same with a bound of its own.
+pub(crate) fn read_text_up_to(path: &Path, largest: u64) -> Result<Option<String>, FileError> {
+    let bytes = read_bytes(path, largest)?;
     let text = bytes.map(String::from_utf8).transpose();
     text.map_err(|error| FileError::NotUtf8 { path: path.to_owned(), at: error.utf8_error().valid_up_to() })
 }
@@ -115,10 +122,10 @@ pub(crate) fn read_bytes(path: &Path, largest: u64) -> Result<Option<Vec<u8>>, F
         Ok(bytes) => Ok(Some(bytes)),
         Err(ReadError::Directory) => Err(FileError::Directory(path_buf())),
         Err(ReadError::Special) => Err(FileError::Special(path_buf())),
-        Err(ReadError::TooLarge(size)) => Err(FileError::TooLarge { path: path_buf(), size }),
+        Err(ReadError::TooLarge(size)) => Err(FileError::TooLarge { path: path_buf(), size, largest }),
         Err(ReadError::Io(error)) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(ReadError::Io(cause)) => Err(FileError::Unreadable { path: path_buf(), cause }),
-        Err(error @ ReadError::Link) => {
+        Err(error @ (ReadError::Link | ReadError::NotText)) => {
             Err(FileError::Unreadable { path: path_buf(), cause: io::Error::other(error.to_string()) })
         }
     }

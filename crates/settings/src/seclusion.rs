@@ -2,7 +2,6 @@
 //! programs of the repository's. Looks at the repository's configuration; runs nothing.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::Surroundings;
@@ -83,7 +82,7 @@ fn is_plain(root: &Path) -> bool {
 /// Where a repository's configuration may lie: `.git`, what it points to, and what that shares with others.
 fn places(git: &Path) -> Vec<PathBuf> {
     let pointed = |file: &Path, word: &str| {
-        let text = fs::read_to_string(file).ok()?;
+        let text = hookwright_disk::read_text(file, 4096).ok()?;
         let target = text.trim().strip_prefix(word)?.trim().to_owned();
         Some(file.parent()?.join(target))
     };

@@ -2,6 +2,7 @@
 //!
 //! Panics are its way of failing: it is only used by tests.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![expect(clippy::expect_used, reason = "a test that cannot set up its box has failed")]
 
 pub mod replay;
@@ -221,6 +222,36 @@ pub fn finish(child: Child) -> Run {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
+}
+
+/// How a program ended, and the most memory that it had, in MiB; none where the system does not tell. One that hangs is
+/// killed and fails the test.
+pub fn finish_measured(child: Child) -> (Run, Option<u64>) {
+    let (status, pid) = (format!("/proc/{}/status", child.id()), child.id().to_string());
+    let (done, ended) = std::sync::mpsc::channel::<()>();
+    let watcher = std::thread::spawn(move || {
+        let since = std::time::Instant::now();
+        let mut peak = None;
+        while ended.recv_timeout(std::time::Duration::from_millis(2)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+        {
+            peak = std::fs::read_to_string(&status).ok().and_then(|status| peak_of(&status)).max(peak);
+            if since.elapsed().as_secs() > 120 {
+                let _ = Command::new("kill").args(["-9", &pid]).status();
+                return (peak, true);
+            }
+        }
+        (peak, false)
+    });
+    let run = finish(child);
+    drop(done);
+    let (peak, hung) = watcher.join().expect("the watcher ends");
+    assert!(!hung, "the program hung: {run:#?}");
+    (run, peak)
+}
+
+fn peak_of(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
 /// Waits until something is so; a minute is long enough for anything that will ever be.

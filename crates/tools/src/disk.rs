@@ -39,6 +39,9 @@ fn failure(path: &Path, error: &ReadError) -> ToolFailure {
             ToolFailure::new(ToolErrorKind::TargetIsDirectory, format!("Path is a directory, not a file: {shown}"))
                 .hint("Use list_directory to see what is in it.")
         }
+        ReadError::NotText => {
+            ToolFailure::new(ToolErrorKind::ReadContentFailure, format!("This file is not valid UTF-8: {shown}"))
+        }
         ReadError::Link => ToolFailure::new(
             ToolErrorKind::ReadContentFailure,
             format!("A symbolic link has taken a place on the way to this file while it was opened: {shown}"),

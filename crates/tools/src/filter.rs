@@ -2,14 +2,19 @@
 //! question (is this path ignored?) for all tools; no tool has rules of its own.
 
 use crate::workspace::Workspace;
+use hookwright_disk::{Links, ReadError};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{Match, WalkBuilder};
 use serde::Deserialize;
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) const GEMINI_IGNORE: &str = ".geminiignore";
+
+/// No ignore file is larger.
+const LARGEST_IGNORE: u64 = 1 << 20;
 
 /// Directories that are version control's or other people's code.
 const NEVER_WALKED: &[&str] = &["node_modules", ".git", "bower_components", ".svn", ".hg"];
@@ -94,6 +99,12 @@ impl FileFilter {
             .filter_map(Result::ok)
     }
 
+    /// The workspace's own ignore files that can't be read, with the reason: they hide everything beside them.
+    pub fn unreadable(self, workspace: &Workspace) -> Vec<(PathBuf, ReadError)> {
+        let files = workspace.roots().iter().map(|root| root.join(GEMINI_IGNORE)).filter(|_| self.gemini_ignore);
+        files.filter_map(|file| Some((read_if_any(&file).err()?, file))).map(|(why, file)| (file, why)).collect()
+    }
+
     /// True if an ignore file of the workspace, or of the repository around it, hides this path or a directory it is in.
     pub fn is_ignored(self, path: &Path, workspace: &Workspace) -> bool {
         let inside = workspace.root_of(path).is_some_and(|root| root != path);
@@ -161,28 +172,29 @@ impl Rules {
 
     fn of(filter: FileFilter, directory: &Path, above: Option<Arc<Self>>) -> Arc<Self> {
         let load = |wanted: bool, names: &[&str]| {
+            let mut unreadable = false;
             let mut builder = GitignoreBuilder::new(directory);
             for file in names.iter().map(|name| directory.join(name)) {
-                // A file that cannot be read or has a bad line hides nothing by that line.
-                if wanted && file.is_file() {
-                    let _ = builder.add(file);
+                let text = if wanted { read_if_any(&file) } else { Ok(String::new()) };
+                unreadable |= text.is_err();
+                let text = text.unwrap_or_default();
+                for line in text.trim_start_matches('\u{feff}').lines() {
+                    // A bad line hides nothing.
+                    let _ = builder.add_line(Some(file.clone()), line);
                 }
             }
-            builder.build().unwrap_or_else(|_| Gitignore::empty())
+            (builder.build().unwrap_or_else(|_| Gitignore::empty()), unreadable)
         };
         let begins_repository = filter.git_ignore && directory.join(".git").exists();
         let git_files: &[&str] =
             // Later lines win, so the repository's private list comes first.
             if begins_repository { &[".git/info/exclude", ".gitignore"] } else { &[".gitignore"] };
         let hides_all = above.as_ref().is_some_and(|above| above.hide(directory, true));
-        Arc::new(Self {
-            gemini: load(filter.gemini_ignore, &[GEMINI_IGNORE]),
-            git: load(filter.git_ignore, git_files),
-            above,
-            filter,
-            begins_repository,
-            hides_all,
-        })
+        let (gemini, unreadable) = load(filter.gemini_ignore, &[GEMINI_IGNORE]);
+        let (git, _) = load(filter.git_ignore, git_files);
+        // Nobody knows what the agent's own file would hide, so it hides everything; git's is no guard.
+        let hides_all = hides_all || unreadable;
+        Arc::new(Self { gemini, git, above, filter, begins_repository, hides_all })
     }
 
     /// True if `path`, which is in this directory, is hidden. The innermost line that speaks of it decides; the agent's
@@ -213,6 +225,17 @@ impl Rules {
                 Match::None => rules = rules.above.as_deref()?,
             }
         }
+    }
+}
+
+/// An ignore file's text; none where there is no such file.
+fn read_if_any(file: &Path) -> Result<String, ReadError> {
+    match hookwright_disk::read(file, LARGEST_IGNORE, Links::Follow) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(ReadError::Io(error)) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(String::new())
+        }
+        Err(error) => Err(error),
     }
 }
 

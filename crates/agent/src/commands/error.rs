@@ -114,7 +114,7 @@ fn in_file(command: &Command, offset: usize) -> Option<String> {
     struct File {
         prompt: toml::Spanned<String>,
     }
-    let text = std::fs::read_to_string(&command.path).ok()?;
+    let text = hookwright_disk::read_text(&command.path, 1 << 20).ok()?;
     let text = text.trim_start_matches('\u{feff}');
     let span = toml::from_str::<File>(text).ok()?.prompt.span();
     let start = span.start + text.get(span)?.find(&command.prompt)?;

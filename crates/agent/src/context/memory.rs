@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use hookwright_disk::{Links, ReadError};
 use hookwright_tools::FileFilter;
 
 use super::import;
@@ -146,7 +146,7 @@ impl<'a> ContextReader<'a> {
     fn context_file(&mut self, path: &Path, owner: &Owner) {
         // Under one name or another, a file speaks once; and a name that leads nowhere is no file.
         let Ok(real) = path.canonicalize() else { return };
-        if !real.is_file() || self.is_seen(&real) {
+        if real.is_dir() || self.is_seen(&real) {
             return;
         }
         if let Some(why) = self.reach.refuses_link(owner, path, &real) {
@@ -168,17 +168,17 @@ impl<'a> ContextReader<'a> {
     pub(super) fn read(&mut self, real: &Path) -> Option<String> {
         self.seen.insert(real.to_owned());
         let name = self.shorten(real);
-        let bytes = match read_bounded(real) {
+        let bytes = match hookwright_disk::read(real, LARGEST, Links::Follow) {
             Ok(bytes) => bytes,
+            Err(ReadError::TooLarge(_)) => {
+                self.warn(format!("{name} is larger than 1 MiB and is not read"));
+                return None;
+            }
             Err(error) => {
                 self.warn(format!("cannot read {name}: {error}"));
                 return None;
             }
         };
-        if bytes.len() as u64 > LARGEST {
-            self.warn(format!("{name} is larger than 1 MiB and is not read"));
-            return None;
-        }
         if bytes.contains(&0) {
             self.warn(format!("{name} is not text and is not read"));
             return None;
@@ -212,12 +212,6 @@ impl<'a> ContextReader<'a> {
             Err(_) => path.display().to_string(),
         }
     }
-}
-
-fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -118,7 +118,8 @@ impl Kept {
 
     fn save(&self, name: &str, transcript: &Path) -> Result<(), KeptError> {
         let file = self.file(name)?;
-        let lines = std::fs::read(transcript).map_err(KeptError::Save)?;
+        let read = hookwright_disk::read(transcript, 1 << 30, hookwright_disk::Links::Follow);
+        let lines = read.map_err(|error| KeptError::Save(std::io::Error::other(error)))?;
         hookwright_disk::overwrite(&file, &lines, Lasting::Yes).map_err(KeptError::Save)
     }
 

@@ -1,12 +1,15 @@
 //! `/memory`: what the model is told from context files, added to and read again.
 
-use hookwright_disk::{Links, Privacy};
+use hookwright_disk::{Links, Privacy, ReadError};
 
 use super::conduct::Conductor;
 use super::open;
 use super::order::MemoryOrder;
 use super::reply::Reply;
 use crate::event::AgentEvent;
+
+/// A larger one would not be read, so nothing is added to it.
+const LARGEST: u64 = 1 << 20;
 
 impl Conductor {
     pub(super) fn memory(&mut self, order: MemoryOrder) {
@@ -32,9 +35,9 @@ impl Conductor {
         let file = loaded.paths.user_dir.join("GEMINI.md");
         // A link to it stays one.
         let real = file.canonicalize().unwrap_or_else(|_| file.clone());
-        let mut bytes = match std::fs::read(&real) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            read => read?,
+        let mut bytes = match hookwright_disk::read(&real, LARGEST, Links::Follow) {
+            Err(ReadError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(std::io::Error::other)?,
         };
         if !bytes.is_empty() && !bytes.ends_with(b"\n") {
             bytes.push(b'\n');

@@ -60,6 +60,11 @@ pub(super) fn make(
     let (system, mut warnings) = system(loaded, &tool_context, mode, options.interaction);
     warnings.extend(fallback);
     warnings.extend(unkept);
+    warnings.extend(
+        tool_context.filter.unreadable(&tool_context.workspace).iter().map(|(file, why)| {
+            format!("{} can't be read, so all that is beside it stays hidden: {why}", file.display())
+        }),
+    );
     warnings.extend(guards.stand_ins().iter().map(|hook| {
         format!(
             "hook {} on {} was taken away or changed by an agent; what it would judge is denied: {WAY_ON}",
@@ -91,6 +96,7 @@ pub(super) fn make(
         generation: GenerationConfig::default(),
         loop_detection: loaded.settings.model.loop_detection,
         max_turns: loaded.settings.model.max_session_turns,
+        max_prompt_turns: loaded.settings.model.max_prompt_turns,
         compression_threshold: loaded.settings.model.compression_threshold,
         model,
     };
@@ -338,6 +344,9 @@ pub(super) fn system(
     (system_prompt(&facts), warnings)
 }
 
+/// The most that is read of them.
+const LARGEST_RULES: u64 = 1 << 20;
+
 /// The user's own rules in place of ours: `GEMINI_SYSTEM_MD` names a file, or is true for `.gemini/system.md`.
 fn own_rules(loaded: &Loaded) -> Result<Option<String>, String> {
     let root = &loaded.project.root;
@@ -346,7 +355,7 @@ fn own_rules(loaded: &Loaded) -> Result<Option<String>, String> {
         Some("1" | "true") => root.join(".gemini/system.md"),
         Some(file) => root.join(file),
     };
-    match std::fs::read_to_string(&file) {
+    match hookwright_disk::read_text(&file, LARGEST_RULES) {
         Ok(text) => Ok(Some(text)),
         Err(error) => Err(format!("GEMINI_SYSTEM_MD names {}, which can't be read: {error}", file.display())),
     }

@@ -97,7 +97,7 @@ pub fn list(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
 }
 
 fn scan(path: PathBuf) -> io::Result<Option<SessionInfo>> {
-    let mut reader = BufReader::with_capacity(64 * 1024, File::open(&path)?);
+    let mut reader = BufReader::with_capacity(64 * 1024, super::load::open(&path)?);
     let mut line = Vec::new();
     io::Read::take(&mut reader, LONGEST_HEADER).read_until(b'\n', &mut line)?;
     let Some(header) = wire::read_header(&line) else { return Ok(None) };
@@ -106,7 +106,7 @@ fn scan(path: PathBuf) -> io::Result<Option<SessionInfo>> {
     let mut updated = None;
     loop {
         line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
+        if super::load::read_line(&mut reader, &mut line)? == 0 {
             break;
         }
         let Some((kind, time)) = wire::peek(&line) else { continue };

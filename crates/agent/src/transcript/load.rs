@@ -3,15 +3,21 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use hookwright_disk::{Links, ReadError};
 use hookwright_model::{Content, FunctionCall, FunctionResponse, Part, Role};
 use jiff::Timestamp;
 use serde_json::Map;
 
 use super::{Header, TranscriptError, wire};
+
+/// No transcript is larger.
+const LARGEST: u64 = 1 << 30;
+/// No line of one is longer.
+const LONGEST_LINE: u64 = 128 << 20;
 
 /// A transcript, read.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,9 +44,9 @@ pub struct LoadedTranscript {
 /// If it cannot be read or is none.
 pub fn load(path: &Path) -> Result<LoadedTranscript, TranscriptError> {
     let failed = |cause| TranscriptError::Open { path: path.to_owned(), cause };
-    let mut reader = BufReader::with_capacity(256 * 1024, File::open(path).map_err(failed)?);
+    let mut reader = BufReader::with_capacity(256 * 1024, open(path).map_err(failed)?);
     let mut line = Vec::new();
-    reader.read_until(b'\n', &mut line).map_err(failed)?;
+    read_line(&mut reader, &mut line).map_err(failed)?;
     let header = wire::read_header(&line).ok_or_else(|| TranscriptError::NotATranscript { path: path.to_owned() })?;
     let mut loaded = LoadedTranscript {
         updated: header.started,
@@ -54,7 +60,7 @@ pub fn load(path: &Path) -> Result<LoadedTranscript, TranscriptError> {
     let mut view = View::default();
     loop {
         line.clear();
-        if reader.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+        if read_line(&mut reader, &mut line).map_err(failed)? == 0 {
             break;
         }
         if line.trim_ascii().is_empty() {
@@ -70,6 +76,28 @@ pub fn load(path: &Path) -> Result<LoadedTranscript, TranscriptError> {
     }
     loaded.history = view.finish();
     Ok(loaded)
+}
+
+/// Opens a transcript to read it: a regular file, and no larger than one can be.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let (file, found) = hookwright_disk::open_regular(path, Links::Follow).map_err(io::Error::other)?;
+    match found.len() {
+        size if size > LARGEST => Err(io::Error::other(ReadError::TooLarge(size))),
+        _ => Ok(file),
+    }
+}
+
+/// Reads a line as `read_until` does. Of one that is longer than any that is written, nothing is kept but its end.
+pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    let mut read = 0;
+    loop {
+        let piece = reader.by_ref().take(LONGEST_LINE - line.len() as u64).read_until(b'\n', line)?;
+        read += piece;
+        if piece == 0 || line.ends_with(b"\n") || (line.len() as u64) < LONGEST_LINE {
+            return Ok(read);
+        }
+        line.clear();
+    }
 }
 
 impl LoadedTranscript {

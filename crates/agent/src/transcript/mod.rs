@@ -10,7 +10,7 @@ mod load;
 mod wire;
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -217,10 +217,11 @@ impl Drop for Transcript {
 pub fn copy(path: &Path, chats_dir: &Path) -> Result<String, TranscriptError> {
     let id = uuid::Uuid::new_v4().to_string();
     let header = Header { session_id: id.clone(), started: Timestamp::now(), ..load(path)?.header };
-    let lines = fs::read(path).map_err(|cause| TranscriptError::Open { path: path.to_owned(), cause })?;
-    let behind_header = lines.iter().position(|byte| *byte == b'\n').map_or(lines.len(), |at| at + 1);
+    let opened = |cause| TranscriptError::Open { path: path.to_owned(), cause };
+    let mut lines = BufReader::new(load::open(path).map_err(opened)?);
+    load::read_line(&mut lines, &mut Vec::new()).map_err(opened)?;
     let mut copy = Transcript::create_in(chats_dir, &header)?;
-    let written = copy.file.as_mut().map_or(Ok(()), |file| file.write_all(&lines[behind_header..]));
+    let written = copy.file.as_mut().map_or(Ok(()), |file| io::copy(&mut lines, file).map(drop));
     if let Err(cause) = written {
         // Half a conversation is nobody's.
         let _ = fs::remove_file(&copy.path);

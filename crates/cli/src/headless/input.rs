@@ -8,8 +8,8 @@ use anyhow::{Context, ensure};
 
 use crate::args::AgentArgs;
 
-/// The most that is read from a pipe.
-const LARGEST: u64 = 64 << 20;
+/// The most that is read from a pipe: more than any model reads.
+const LARGEST: u64 = 8 << 20;
 
 /// What the model is to answer.
 pub(crate) struct Prompt {
@@ -50,7 +50,7 @@ fn piped(has_prompt: bool) -> anyhow::Result<Option<String>> {
         return Ok(None);
     }
     let bytes = receiver.into_iter().flatten().next().transpose().context("can't read stdin")?.unwrap_or_default();
-    ensure!(bytes.len() as u64 <= LARGEST, "what is piped in is larger than {} MB", LARGEST >> 20);
+    ensure!(bytes.len() as u64 <= LARGEST, "what is piped in is larger than {} MiB", LARGEST >> 20);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Ok((!text.trim().is_empty()).then_some(text))
 }

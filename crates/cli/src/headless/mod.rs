@@ -222,14 +222,14 @@ fn exit_code(end: Option<&TurnEnd>) -> u8 {
     match end {
         None | Some(TurnEnd::Answered | TurnEnd::Blocked(_) | TurnEnd::Stopped(_)) => exit::OK,
         Some(TurnEnd::Cancelled) => exit::INTERRUPTED,
-        Some(TurnEnd::TurnLimit(_)) => exit::TURN_LIMIT,
+        Some(TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_)) => exit::TURN_LIMIT,
         Some(TurnEnd::Loop(_) | TurnEnd::Failed { .. }) => exit::ERROR,
     }
 }
 
 /// What went wrong with a turn, for machines: a word, and the words.
 fn error_of(end: &TurnEnd) -> Option<(&'static str, String)> {
-    let hint = end.hint().filter(|_| matches!(end, TurnEnd::TurnLimit(_)));
+    let hint = end.hint().filter(|_| matches!(end, TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_)));
     let words = end.words().map(|words| hint.map_or_else(|| words.clone(), |hint| format!("{words}; {hint}")));
     end.kind().zip(words)
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use hookwright_hooks::{
     AnyEvent, Decision, EventKind, Layer, Outcome, Plan, RunReport, Severity, Subject, WhyUnarmed, declare,
     is_possible_tool, tool_help,
@@ -149,12 +149,16 @@ fn fields(fire: &Fire) -> anyhow::Result<Map<String, Value>> {
     Ok(fields)
 }
 
+/// The most that is read of an event.
+const LARGEST: u64 = 64 << 20;
+
 fn read_fields(path: &Path) -> anyhow::Result<Map<String, Value>> {
     let mut text = String::new();
     if path == Path::new("-") {
-        std::io::stdin().read_to_string(&mut text).context("can't read stdin")?;
+        std::io::stdin().take(LARGEST + 1).read_to_string(&mut text).context("can't read stdin")?;
+        ensure!(text.len() as u64 <= LARGEST, "what is piped in is larger than {} MiB", LARGEST >> 20);
     } else {
-        text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+        text = hookwright_disk::read_text(path, LARGEST).with_context(|| format!("can't read {}", path.display()))?;
     }
     serde_json::from_str(text.trim_start_matches('\u{feff}')).with_context(|| {
         let name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };

@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use super::file::{Expect, Texts, Wanted};
 
+/// The most that is read of a file that a hook wrote.
+const LARGEST: u64 = 16 << 20;
+
 /// One expectation that did not hold.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct Failure {
@@ -43,7 +46,8 @@ pub(crate) fn check(expect: &Expect, kind: EventKind, outcome: &Outcome<()>, pro
     }
     check_single_run(expect, outcome, &mut failures);
     for (file, texts) in &expect.file_contains {
-        let content = std::fs::read(project.join(file)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let content = hookwright_disk::read(&project.join(file), LARGEST, hookwright_disk::Links::Follow)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         failures.contains(&format!("file {file}"), texts, &content.unwrap_or_else(|error| format!("({error})")));
     }
     failures.list

@@ -124,10 +124,14 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
+/// The most that is read of a test.
+const LARGEST: u64 = 16 << 20;
+
 impl TestFile {
     /// Reads a file; an error says where in it.
     pub(crate) fn read(path: &Path) -> anyhow::Result<TestFile> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+        let text =
+            hookwright_disk::read_text(path, LARGEST).with_context(|| format!("can't read {}", path.display()))?;
         toml::from_str(&text).with_context(|| format!("{} is no hook test", path.display()))
     }
 }

@@ -148,6 +148,9 @@ fn make_repository(project: &Path) -> anyhow::Result<()> {
     git(&["commit", "--quiet", "--allow-empty", "--no-verify", "--message", "first"])
 }
 
+/// The most that is read of settings.
+const LARGEST: u64 = 16 << 20;
+
 /// An engine with the hooks of the sandbox's settings and nobody else's.
 fn engine(
     file: &TestFile,
@@ -159,7 +162,7 @@ fn engine(
 ) -> anyhow::Result<HookEngine> {
     let settings = project.join(".gemini/settings.json");
     let shown = file.settings.as_ref().map_or_else(|| settings.clone(), |path| beside.join(path));
-    let text = std::fs::read_to_string(&settings).with_context(|| {
+    let text = hookwright_disk::read_text(&settings, LARGEST).with_context(|| {
         format!("there are no settings: name a file with `settings = …`, or create {}", settings.display())
     })?;
     let mut declared = declare(&Layer::new(Source::Project, &shown, &text));

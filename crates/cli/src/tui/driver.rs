@@ -30,6 +30,9 @@ use crate::exit;
 use crate::signals::Signals;
 use crate::telemetry::Telemetry;
 
+/// The most that is taken over from an editor.
+const LARGEST_PROMPT: u64 = 8 << 20;
+
 const FRAME: Duration = Duration::from_millis(16);
 const TICK: Duration = Duration::from_millis(100);
 /// So many finished pieces can be drawn again after a resize.
@@ -362,7 +365,7 @@ impl<'a> Driver<'a> {
         };
         let status = self.input.lend(|| guard.lend(run))?;
         match status {
-            Ok(status) if status.success() => match std::fs::read_to_string(file.path()) {
+            Ok(status) if status.success() => match hookwright_disk::read_text(file.path(), LARGEST_PROMPT) {
                 Ok(text) => self.app.composer.set(text.trim_end()),
                 Err(error) => self.app.tell(BAD, format!("what {editor} left can't be read: {error}")),
             },

@@ -1,12 +1,13 @@
 //! The prompts of this and earlier sessions: stepped through, searched, and kept in a file of the user's own.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use hookwright_disk::{Found, Lasting, add, open_own, overwrite, own_directory};
 
 /// How many prompts are kept.
 const MOST: usize = 1000;
+/// The most that is read of them.
+const LARGEST: u64 = 16 << 20;
 
 /// Earlier prompts, oldest first.
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ pub(crate) struct History {
 impl History {
     /// Reads the file; a missing or damaged one is a short history. Each line is a JSON string.
     pub(crate) fn open(file: PathBuf) -> Self {
-        let text = fs::read_to_string(&file).unwrap_or_default();
+        let text = hookwright_disk::read_text(&file, LARGEST).unwrap_or_default();
         let mut prompts: Vec<String> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         if prompts.len() > MOST * 2 {
             prompts.drain(..prompts.len() - MOST);

@@ -4,6 +4,7 @@
 //! `CHAOS_ROUNDS=10000 CHAOS_SEED=7 cargo test -p hookwright --test chaos` runs more; docs/reliability.md has the figures.
 
 #![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod cgroup;

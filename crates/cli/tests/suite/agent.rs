@@ -8,6 +8,8 @@ mod attached;
 mod before_agent;
 mod before_model;
 mod before_tool;
+#[cfg(unix)]
+mod bounds;
 mod configuration;
 mod demo;
 #[cfg(unix)]

@@ -1,4 +1,6 @@
 mod agent;
+#[cfg(unix)]
+mod bounds;
 mod channels;
 mod compatibility;
 mod dependencies;

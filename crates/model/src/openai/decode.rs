@@ -12,6 +12,7 @@ use crate::finish::FinishReason;
 use crate::part::Part;
 use crate::reading::{Broken, Decode, Progress};
 use crate::response::{Chunk, Usage};
+use crate::weight::{MOST_VALUES, values_in};
 
 /// The id of the call after `before` others, for servers and histories that give none.
 pub(super) fn call_id(before: usize) -> String {
@@ -26,6 +27,9 @@ pub(super) struct Decoder {
     last: Option<Chunk>,
     progress: Progress,
 }
+
+/// The most calls in one answer, each of which is looked for among the others.
+const MOST_CALLS: usize = 20_000;
 
 /// A tool call as far as it has come.
 #[derive(Debug, Default)]
@@ -127,7 +131,7 @@ impl Decoder {
         if let Some(choice) = wire.choices.into_iter().flatten().next() {
             finish = choice.finish_reason.filter(|reason| !reason.is_empty());
             if let Some(delta) = choice.delta.or(choice.message) {
-                self.delta(delta, &mut chunk.parts);
+                self.delta(delta, &mut chunk.parts)?;
             }
         }
         chunk.usage = wire.usage.map(Usage::from);
@@ -145,7 +149,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn delta(&mut self, delta: Delta, parts: &mut Vec<Part>) {
+    fn delta(&mut self, delta: Delta, parts: &mut Vec<Part>) -> Result<(), Broken> {
         let thought = delta.reasoning_content.or(delta.reasoning).unwrap_or_default();
         if !thought.is_empty() {
             parts.push(Part::thought(thought));
@@ -156,6 +160,10 @@ impl Decoder {
             parts.push(Part::text(text));
         }
         delta.tool_calls.into_iter().flatten().for_each(|call| self.piece(call));
+        match self.calls.len() {
+            count if count > MOST_CALLS => Err(Broken::Unreadable(format!("more than {MOST_CALLS} tool calls"))),
+            _ => Ok(()),
+        }
     }
 
     /// Adds a piece to the call it belongs to.
@@ -202,8 +210,9 @@ impl Decoder {
 
     /// Puts the finished calls into the chunk. One that cannot be read ends the answer as malformed.
     fn end_calls(&mut self, chunk: &mut Chunk) {
+        let mut room = MOST_VALUES;
         for call in std::mem::take(&mut self.calls) {
-            match parse_arguments(&call.arguments) {
+            match parse_arguments(&call.arguments, &mut room) {
                 Ok(args) if !call.name.is_empty() => {
                     let id = if call.id.is_empty() { call_id(self.calls_before) } else { call.id };
                     self.calls_before += 1;
@@ -221,10 +230,13 @@ fn malformed(chunk: &mut Chunk, message: String) {
     chunk.finish_message = Some(message);
 }
 
-fn parse_arguments(text: &str) -> Result<Map<String, Value>, serde_json::Error> {
+/// Reads a call's arguments, of which all calls together may have so many values.
+fn parse_arguments(text: &str, room: &mut usize) -> Result<Map<String, Value>, serde_json::Error> {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
+    let too_many = || serde::de::Error::custom(format!("more than {MOST_VALUES} values"));
+    *room = room.checked_sub(values_in(text.as_bytes())).ok_or_else(too_many)?;
     serde_json::from_str(text)
 }
 

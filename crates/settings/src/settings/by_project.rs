@@ -36,7 +36,7 @@ pub(super) enum Than {
     /// The later word is.
     Words { words: &'static [&'static str], default: &'static str },
     /// The lower number is; below zero there is no limit.
-    Number,
+    Number { default: Option<u32> },
     /// A list of tools that has fewer of them.
     Tools,
     /// A table in which no entry of others is replaced.
@@ -99,9 +99,9 @@ impl Than {
                 let rank = |word: Option<&str>| words.iter().position(|known| Some(*known) == word);
                 rank(value.as_str()) >= rank(outer.and_then(Value::as_str).or(Some(default)))
             }
-            Than::Number => {
+            Than::Number { default } => {
                 let limit = |value: &Value| value.as_i64().filter(|limit| *limit >= 0);
-                match outer.and_then(limit) {
+                match outer.map_or(default.map(i64::from), limit) {
                     None => true,
                     Some(most) => limit(&value).is_some_and(|wanted| wanted <= most),
                 }
@@ -226,8 +226,9 @@ mod tests {
 
     #[test]
     fn numbers_only_get_smaller_and_none_is_the_largest() {
-        let turns =
-            |project: i64, outer: Option<i64>| judged(Than::Number, json!(project), outer.map(|n| json!(n))).is_some();
+        let turns = |project: i64, outer: Option<i64>| {
+            judged(Than::Number { default: None }, json!(project), outer.map(|n| json!(n))).is_some()
+        };
         assert!(turns(5, None) && turns(5, Some(-1)) && turns(5, Some(5)) && turns(0, Some(5)));
         assert!(!turns(6, Some(5)) && !turns(-1, Some(5)));
     }

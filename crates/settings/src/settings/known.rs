@@ -4,14 +4,16 @@
 //! same files are read by other programs that know more keys.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use hookwright_hooks::{Diagnostic, Severity, Source, SourceText};
 use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
 use jsonc_parser::common::{Range, Ranged};
 use serde_json::{Map, Value};
 
+use super::MAX_PROMPT_TURNS;
 use super::by_project::{ByProject, Outer, Than};
-use crate::json::{fill_variables, kind_of, last, plain};
+use crate::json::{fill_variables, kind_of, plain};
 use crate::world::World;
 
 /// What a setting holds.
@@ -119,7 +121,8 @@ const KNOWN: &[Known] = {
         setting("ui.accessibility.screenReader", Flag, Anything),
         section("model", Anything),
         setting("model.name", Text, Anything),
-        setting("model.maxSessionTurns", Whole, Stricter(Than::Number)),
+        setting("model.maxSessionTurns", Whole, Stricter(Than::Number { default: None })),
+        setting("model.maxPromptTurns", Whole, Stricter(Than::Number { default: Some(MAX_PROMPT_TURNS) })),
         setting("model.compressionThreshold", Share, Anything),
         setting("model.disableLoopDetection", Flag, ONLY_FALSE),
         section("context", Anything),
@@ -241,12 +244,14 @@ struct LayerReader<'a> {
 impl LayerReader<'_> {
     fn section(&mut self, object: &Object<'_>, prefix: &str) -> Map<String, Value> {
         let mut values = Map::new();
+        let last: HashMap<&str, usize> =
+            object.properties.iter().map(|one| (one.name.as_str(), one.range.start)).collect();
         for property in &object.properties {
             let name = property.name.as_str();
             if prefix.is_empty() && ENGINE_SECTIONS.contains(&name) {
                 continue;
             }
-            if last(object, name).is_none_or(|last| last.range != property.range) {
+            if last.get(name) != Some(&property.range.start) {
                 self.say_twice(property, prefix);
                 continue;
             }
@@ -362,7 +367,9 @@ impl LayerReader<'_> {
         let names = siblings.filter(|(parent, _)| *parent == prefix).map(|(_, name)| name);
         let top = if prefix.is_empty() { &ENGINE_SECTIONS[..] } else { &[] };
         let near = names.chain(top.iter().copied()).find(|known| {
-            name.eq_ignore_ascii_case(known) || (known.len() >= 5 && strsim::damerau_levenshtein(name, known) == 1)
+            // Names that differ more in length are not compared: there may be thousands.
+            let near = known.len() >= 5 && known.len().abs_diff(name.len()) <= 4;
+            name.eq_ignore_ascii_case(known) || (near && strsim::damerau_levenshtein(name, known) == 1)
         });
         if let Some(near) = near {
             let text = format!("`{name}` is no setting that is known here; it is ignored");

@@ -91,6 +91,9 @@ impl ApprovalMode {
     }
 }
 
+/// `model.maxPromptTurns` where nobody says otherwise: hours of work on one prompt.
+pub(crate) const MAX_PROMPT_TURNS: u32 = 500;
+
 /// The model and its limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -98,6 +101,8 @@ pub struct Model {
     pub name: Option<String>,
     /// How many turns a session may have.
     pub max_session_turns: Option<u32>,
+    /// How many requests one prompt may cost; calls that vary a little could go on for ever.
+    pub max_prompt_turns: Option<u32>,
     /// The share of the context window at which history is compressed.
     pub compression_threshold: f64,
     /// Whether a model that repeats itself is stopped.
@@ -106,7 +111,13 @@ pub struct Model {
 
 impl Default for Model {
     fn default() -> Self {
-        Model { name: None, max_session_turns: None, compression_threshold: 0.5, loop_detection: true }
+        Model {
+            name: None,
+            max_session_turns: None,
+            max_prompt_turns: Some(MAX_PROMPT_TURNS),
+            compression_threshold: 0.5,
+            loop_detection: true,
+        }
     }
 }
 
@@ -317,6 +328,10 @@ fn model(get: &Layered<'_>, world: &World) -> Model {
         name: world.filled("GEMINI_MODEL").map(str::to_owned).or_else(|| get.string("model.name")),
         // Anything below zero means no limit.
         max_session_turns: get.count("model.maxSessionTurns"),
+        max_prompt_turns: match get.at("model.maxPromptTurns") {
+            None => default.max_prompt_turns,
+            Some(_) => get.count("model.maxPromptTurns"),
+        },
         compression_threshold: get.number("model.compressionThreshold").unwrap_or(default.compression_threshold),
         loop_detection: !get.flag("model.disableLoopDetection", false),
     }

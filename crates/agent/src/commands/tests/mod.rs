@@ -142,6 +142,7 @@ impl Case {
             generation: GenerationConfig::default(),
             loop_detection: true,
             max_turns: None,
+            max_prompt_turns: None,
             compression_threshold: 0.5,
         };
         (services, receiver)

@@ -27,6 +27,7 @@ pub(crate) struct Setup<'p> {
     pub(crate) history: Vec<Content>,
     pub(crate) model: &'static str,
     pub(crate) max_turns: Option<u32>,
+    pub(crate) max_prompt_turns: Option<u32>,
     pub(crate) compression_threshold: f64,
 }
 
@@ -55,6 +56,7 @@ impl Project {
             history: Vec::new(),
             model: "scripted",
             max_turns: None,
+            max_prompt_turns: None,
             compression_threshold: 0.5,
         }
     }
@@ -99,6 +101,7 @@ impl Setup<'_> {
             generation: GenerationConfig::default(),
             loop_detection: true,
             max_turns: self.max_turns,
+            max_prompt_turns: self.max_prompt_turns,
             compression_threshold: self.compression_threshold,
         };
         let history = self.history.into_iter().map(Arc::new).collect();

@@ -244,7 +244,7 @@ fn outcome_name(end: &TurnEnd) -> &'static str {
         TurnEnd::Blocked(_) => "blocked",
         TurnEnd::Stopped(_) => "stopped",
         TurnEnd::Cancelled => "cancelled",
-        TurnEnd::TurnLimit(_) => "turn_limit",
+        TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_) => "turn_limit",
         TurnEnd::Loop(_) => "loop",
         TurnEnd::Failed { .. } => "failed",
     }
