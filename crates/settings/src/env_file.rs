@@ -1,7 +1,7 @@
 //! The `.env` files that count, the project's and the user's own, and their variables. Existing variables are never
 //! overridden; a project sets none that steer programs.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{Diagnostic, Severity, Source};
@@ -109,7 +109,6 @@ fn find(directory: &Path) -> Option<PathBuf> {
 /// `NAME=value` lines: comments, `export`, quotes, and several lines between quotes.
 pub(crate) fn parse(text: &str) -> Vec<(String, String)> {
     let mut variables: Vec<(String, String)> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
     let mut rest = text.trim_start_matches('\u{feff}');
     while !rest.is_empty() {
         let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
@@ -130,15 +129,13 @@ pub(crate) fn parse(text: &str) -> Vec<(String, String)> {
             },
             None => value.split('#').next().unwrap_or_default().trim_end().to_owned(),
         };
-        // Of two lines for one name the last counts.
-        match places.get(name) {
-            Some(at) => variables[*at].1 = value,
-            None => {
-                places.insert(name.to_owned(), variables.len());
-                variables.push((name.to_owned(), value));
-            }
-        }
+        variables.push((name.to_owned(), value));
     }
+    // Of two lines for one name the last counts.
+    let mut later = HashSet::new();
+    variables.reverse();
+    variables.retain(|(name, _)| later.insert(name.clone()));
+    variables.reverse();
     variables
 }
 
