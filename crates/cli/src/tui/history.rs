@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_history_that_cannot_be_kept_says_so_once() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("f"), "").unwrap();
+        std::fs::write(folder.path().join("f"), "").unwrap();
         let mut history = History::open(folder.path().join("f/history"));
         assert!(history.add("one").unwrap().contains("f/history can't be written"));
         assert_eq!(history.add("two"), None);
