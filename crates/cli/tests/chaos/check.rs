@@ -169,14 +169,11 @@ impl Ended<'_> {
             143 => sent(Signal::TERM),
             // Where files can't grow, nothing can be said in one.
             _ if stderr.is_empty() => self.lacks(|limit| matches!(limit, Limit::FileSize(_))),
-            // A terminal that is gone can't be written to, if that is noticed first.
-            1 if terminal => true,
             // The shell was starved before it could set a limit.
             2 => stderr.contains("ulimit"),
             1 | 71 if plan.is_poor() => true,
             // The loader's word for a lack of memory.
             127 => matches!(run.limit, Some(Limit::Memory(_))),
-            1 if matches!(run.how, How::Headless { read: false, .. }) => true,
             1 if stderr.contains("session") => true,
             1 => matches!(run.how, How::Command(_)),
             52 => may_be_unguarded(plan, stderr),

@@ -58,6 +58,12 @@ fn sessions_survive_chaos() {
     assert!(failed.is_empty(), "{} of {rounds} rounds failed: seeds {failed:?}", failed.len());
 }
 
+#[test]
+fn a_seed_repeats_its_plan() {
+    let plan = |seed| format!("{:?}", plan::Plan::new(seed));
+    assert!((0..100).all(|seed| plan(seed) == plan(seed) && plan(seed) != plan(seed + 1)));
+}
+
 /// What came of all rounds so far.
 #[derive(Default)]
 struct Tally {

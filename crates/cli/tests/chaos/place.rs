@@ -165,3 +165,11 @@ pub(crate) fn version_of(text: &str) -> Option<u64> {
     let id = first.strip_prefix("version ")?.split_once(';')?.0.parse().ok()?;
     (text.strip_prefix(first) == version(id, "").strip_prefix(&first_words(id))).then_some(id)
 }
+
+#[test]
+fn a_torn_file_is_nobodys_version() {
+    let text = version(7, "+7ok+");
+    assert_eq!(version_of(&text), Some(7));
+    let torn = ["", &text[..text.len() - 1], &text[1..], &version(7, "")[..9], &(text.clone() + &text)];
+    assert!(torn.iter().all(|text| version_of(text).is_none()));
+}
