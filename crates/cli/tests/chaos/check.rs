@@ -189,7 +189,9 @@ impl Ended<'_> {
             return vec![format!("no answer, and no reason: {stderr}")];
         }
         let kept = self.transcripts.contains(&prompt) && self.transcripts.contains(&answer);
-        if answered && !kept && !stderr.contains("transcript") {
+        // Where files can't grow, neither can the one that the reason is written to.
+        let said = stderr.contains("transcript") || self.lacks(|limit| matches!(limit, Limit::FileSize(_)));
+        if answered && !kept && !said {
             return vec![format!("its answer stands in no transcript: {stderr}")];
         }
         Vec::new()
