@@ -16,6 +16,9 @@ use super::guards::{GuardFile, GuardKind};
 use crate::edit::{self, EditError};
 use crate::paths::Paths;
 
+/// A session that was started so long ago has its lock.
+const STARTED: Duration = Duration::from_secs(60);
+
 /// What a session says of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LedgerEntry {
@@ -88,6 +91,7 @@ impl Ledger {
     pub fn open(&mut self) -> io::Result<()> {
         let folder = self.folder();
         own_directory(folder)?;
+        sweep(folder);
         for sheet in fs::read_dir(folder)?.flatten().map(|entry| entry.path()).filter(|path| is_sheet(path)) {
             if read(&sheet).is_none() && sheet.symlink_metadata().is_ok() {
                 let text = format!("{} can't be read as what a session wrote", sheet.display());
@@ -364,6 +368,22 @@ pub(super) fn own_change<T>(paths: &Paths, record: &Path, change: impl FnOnce() 
         let _ = edit::rewrite_private(&path, |_| Ok(serde_json::to_string(&sheet).unwrap_or_default()));
     }
     done
+}
+
+/// Removes what sessions left that were killed before they had written anything. One that is just starting may not have
+/// locked its file yet, so only old ones go.
+fn sweep(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_old = |entry: &fs::DirEntry| {
+        let written = entry.metadata().and_then(|found| found.modified());
+        written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STARTED))
+    };
+    for path in entries.filter(is_old).map(|entry| entry.path()) {
+        let is_lock = path.extension().is_some_and(|extension| extension == "lock");
+        if is_lock && !path.with_extension("json").exists() && state(&path) == State::Dead {
+            let _ = fs::remove_file(&path);
+        }
+    }
 }
 
 fn folder(paths: &Paths) -> PathBuf {

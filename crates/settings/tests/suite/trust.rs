@@ -106,6 +106,27 @@ fn a_record_that_is_written_for_the_user_is_blamed_on_no_dead_session() {
     assert_eq!(pending(paths, project, &files).len(), 1);
 }
 
+#[test]
+fn what_sessions_left_that_were_killed_at_their_start_is_swept() {
+    let place = Place::trusted();
+    let (paths, project) = (place.paths(), place.project());
+    let folder = paths.user_dir.join("hookwright/guards");
+    fs::create_dir_all(&folder).unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let made = |name: &str| fs::File::create(folder.join(name)).unwrap();
+    let alive = made("alive.lock");
+    alive.lock_shared().unwrap();
+    let new = made("new.lock");
+    for old in [&alive, &made("dead.lock")] {
+        old.set_modified(long_ago).unwrap();
+    }
+    Ledger::new(&paths, &project, "this").open().unwrap();
+    let mut left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["alive.lock", "new.lock", "this.lock"]);
+    drop((alive, new));
+}
+
 fn findings(loaded: &Loaded) -> Vec<String> {
     loaded.reviews.iter().map(|review| format!("{}: {}", review.hook.id(), review.finding)).collect()
 }
