@@ -66,6 +66,7 @@ pub(crate) fn all(plan: &Plan, place: &Place, ends: &[End], slots: &[Slot], figu
     problems.extend(calls(plan, place, &transcripts, figures));
     problems.extend(files(plan, place, figures));
     problems.extend(afterwards(plan, place));
+    problems.extend(drafts(place, figures));
     problems
 }
 
@@ -243,10 +244,7 @@ fn files(plan: &Plan, place: &Place, figures: &mut Figures) -> Vec<String> {
     walk(&place.sandbox.project(), &mut found);
     for path in found {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with(".hookwright-") || name.starts_with(".tmp") {
-            figures.drafts += 1;
-            problems.push(format!("a draft was left behind: {}", path.display()));
-        } else if name.ends_with(".json") && !(path == place.project_settings() && plan.breaks_settings()) {
+        if name.ends_with(".json") && !(path == place.project_settings() && plan.breaks_settings()) {
             figures.settings += 1;
             problems.extend(broken_json(&path));
         } else if name == "hookwright_history" {
@@ -255,6 +253,17 @@ fn files(plan: &Plan, place: &Place, figures: &mut Figures) -> Vec<String> {
     }
     problems.extend(settings(plan, place));
     problems
+}
+
+/// Half a file that a killed program left is gone by the time the next one has run.
+fn drafts(place: &Place, figures: &mut Figures) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(&place.sandbox.home(), &mut found);
+    walk(&place.sandbox.project(), &mut found);
+    let is_draft = |name: &str| name.starts_with(".hookwright-") || name.starts_with(".tmp");
+    found.retain(|path| path.file_name().is_some_and(|name| is_draft(&name.to_string_lossy())));
+    figures.drafts += found.len();
+    found.iter().map(|path| format!("a draft was left behind: {}", path.display())).collect()
 }
 
 fn broken_json(path: &Path) -> Option<String> {

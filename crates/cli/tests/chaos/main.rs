@@ -82,7 +82,7 @@ impl Tally {
             say(&format!("chaos: failed; again: CHAOS_SEED={seed} CHAOS_ROUNDS=1; kept: {kept}\n  {why}"));
             self.failed.push(seed);
         }
-        if self.rounds.is_multiple_of(100) {
+        if self.rounds.is_multiple_of(500) {
             say(&format!("chaos: {} rounds: {:?}", self.rounds, self.figures));
         }
     }
