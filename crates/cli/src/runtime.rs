@@ -11,9 +11,10 @@ use hookwright_process::{no_room, start_threads, take_memory};
 use tokio::runtime::{Builder, Runtime};
 
 const NO_ROOM: &str = "this machine has no room to start";
-/// The runtime's own descriptors, those of the thread that hears signals, of a screen, and of one hook that runs.
-#[cfg(unix)]
-const DESCRIPTORS: usize = 36;
+/// The runtime's own descriptors, and those of the thread that hears signals.
+const DESCRIPTORS: usize = 12;
+/// Those of a screen, and of one hook that runs: whoever looks at it would wait for the hook in vain.
+const OF_A_SCREEN: usize = 24;
 /// The threads of a session beside the runtime's own: for signals, for printing, for work that blocks.
 const THREADS: usize = 3;
 /// As much as programs usually have.
@@ -36,11 +37,16 @@ pub(crate) fn on_own_stack(work: fn() -> u8) -> anyhow::Result<u8> {
 
 /// Starts a runtime; nothing of it can fail later for want of threads.
 pub(crate) fn start(workers: usize) -> anyhow::Result<Runtime> {
-    try_to_start(workers).context(NO_ROOM)
+    try_to_start(workers, DESCRIPTORS).context(NO_ROOM)
 }
 
-fn try_to_start(workers: usize) -> io::Result<Runtime> {
-    spare_descriptors()?;
+/// The same for a session with a screen.
+pub(crate) fn start_with_screen(workers: usize) -> anyhow::Result<Runtime> {
+    try_to_start(workers, DESCRIPTORS + OF_A_SCREEN).context(NO_ROOM)
+}
+
+fn try_to_start(workers: usize, descriptors: usize) -> io::Result<Runtime> {
+    spare_descriptors(descriptors)?;
     start_threads(workers + THREADS)?;
     let runtime = unless_it_panics(|| {
         Builder::new_multi_thread().worker_threads(workers).thread_keep_alive(A_YEAR).enable_all().build()
@@ -65,12 +71,12 @@ fn unless_it_panics<T>(work: impl FnOnce() -> T) -> io::Result<T> {
 }
 
 #[cfg(unix)]
-fn spare_descriptors() -> io::Result<()> {
-    let spare: io::Result<Vec<_>> = (0..DESCRIPTORS).map(|_| std::fs::File::open("/dev/null")).collect();
+fn spare_descriptors(count: usize) -> io::Result<()> {
+    let spare: io::Result<Vec<_>> = (0..count).map(|_| std::fs::File::open("/dev/null")).collect();
     spare.map(drop)
 }
 
 #[cfg(not(unix))]
-fn spare_descriptors() -> io::Result<()> {
+fn spare_descriptors(_: usize) -> io::Result<()> {
     Ok(())
 }

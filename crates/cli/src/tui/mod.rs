@@ -73,7 +73,7 @@ impl Hands {
 
 /// Runs an interactive session.
 pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
-    let runtime = crate::runtime::start(2)?;
+    let runtime = crate::runtime::start_with_screen(2)?;
     let code = runtime.block_on(converse(args, world));
     // A hook or a tool that blocks a thread must not hold up the exit.
     runtime.shutdown_background();
