@@ -209,7 +209,7 @@ pub(super) fn lock_limit(pid: u32) -> Option<u64> {
     (code == 0).then(|| unsafe { limit.assume_init() }.rlim_cur)
 }
 
-/// Sets a process's limit on file locks, but not the highest that it may set itself.
+/// Sets a process's limit on file locks; the highest that it may set itself is none, as it is by default.
 #[cfg(target_os = "linux")]
 pub(super) fn set_lock_limit(pid: u32, to: u64) -> io::Result<()> {
     let limit = libc::rlimit64 { rlim_cur: to, rlim_max: libc::RLIM64_INFINITY };
