@@ -1,17 +1,28 @@
-//! Any text as a settings file: declaring it must not crash, its places must lie in the file, and planning over what it
-//! declares must find what each hook's own matcher finds.
+//! Any texts as settings files: declaring hooks must not crash, places must lie in the file, planning over what is declared
+//! must find what each hook's own matcher finds, and a project tightens and never loosens.
 
 use std::path::Path;
 
 use hookwright_hooks::{
-    Declared, EventKind, HookState, Layer, Planner, Registry, Source, Subject, declare, known_tools,
+    Diagnostic, EventKind, HookState, Layer, Planner, Registry, Source, Subject, declare, known_tools,
 };
+use hookwright_settings::fuzzing::merged;
+use hookwright_settings::{ApprovalMode, Settings};
 
-/// Reads the text as the system's settings.
+/// A record separator stands between the user's settings and the project's.
 pub fn settings(input: &[u8]) {
-    let Ok(text) = std::str::from_utf8(input) else { return };
+    let [user, project] = crate::fields(input);
+    let (Ok(user), Ok(project)) = (std::str::from_utf8(user), std::str::from_utf8(project)) else { return };
+    hooks(user);
+    let (alone, diagnostics) = merged(&[(Source::User, user)]);
+    places(user, &diagnostics);
+    let (both, _) = merged(&[(Source::User, user), (Source::Project, project)]);
+    no_looser(&alone, &both);
+}
+
+fn hooks(text: &str) {
     let declared = declare(&Layer::new(Source::System, Path::new("settings.json"), text));
-    places(text, &declared);
+    places(text, &declared.diagnostics);
     let planner = Planner::new(Registry::new(vec![declared]));
     for kind in EventKind::all() {
         let subjects: Vec<&str> = match kind.info().subject {
@@ -26,9 +37,9 @@ pub fn settings(input: &[u8]) {
     }
 }
 
-fn places(text: &str, declared: &Declared) {
+fn places(text: &str, diagnostics: &[Diagnostic]) {
     let lines = text.matches('\n').count() + 1;
-    for diagnostic in &declared.diagnostics {
+    for diagnostic in diagnostics {
         assert!(!diagnostic.to_string().is_empty());
         if let Some(span) = &diagnostic.span {
             assert!((1..=lines).contains(&span.line) && span.column >= 1 && span.length >= 1, "{diagnostic}");
@@ -43,4 +54,38 @@ fn planned(planner: &Planner, kind: EventKind, subject: &str) {
     let planned = plan.map_or(0, |plan| plan.hooks.len());
     // Doubles run once, so fewer may be planned than match, but never none.
     assert!(planned <= matching && (planned > 0) == (matching > 0), "{kind} {subject}");
+}
+
+/// What the user alone has set, against the same with a project's settings over it.
+fn no_looser(user: &Settings, both: &Settings) {
+    assert!(strictness(both.general.approval_mode) >= strictness(user.general.approval_mode), "the mode");
+    let turns = |settings: &Settings| settings.model.max_session_turns.unwrap_or(u32::MAX);
+    assert!(turns(both) <= turns(user), "turns");
+    assert!(both.model.loop_detection || !user.model.loop_detection, "loops");
+    let ignores = |settings: &Settings| (settings.context.respect_git_ignore, settings.context.respect_gemini_ignore);
+    assert!(ignores(both) >= ignores(user) && (ignores(both).1 || !ignores(user).1), "ignore files");
+    assert!(user.tools.exclude.iter().all(|tool| both.tools.exclude.contains(tool)), "tools that are left out");
+    assert!(user.tools.core.is_none() || both.tools.core.is_some(), "the only tools");
+    assert!(user.mcp_servers.iter().all(|(name, server)| both.mcp_servers.get(name) == Some(server)), "servers");
+    assert_eq!(both.telemetry, user.telemetry);
+    assert!(!both.ui.hide_footer || user.ui.hide_footer, "the footer");
+    let (before, after) = (&user.security, &both.security);
+    assert!(after.folder_trust || !before.folder_trust, "trust of folders");
+    assert!(after.hook_review >= before.hook_review, "review");
+    assert!(after.disable_yolo_mode || !before.disable_yolo_mode, "yolo");
+    assert_eq!(after.protected_paths, before.protected_paths);
+    if let Some(before) = &before.redaction {
+        let after = after.redaction.as_ref().expect("redaction stays on");
+        assert_eq!(after.allowed, before.allowed);
+        assert!(before.blocked.iter().all(|name| after.blocked.contains(name)), "redacted names");
+    }
+}
+
+fn strictness(mode: ApprovalMode) -> u8 {
+    match mode {
+        ApprovalMode::Yolo => 0,
+        ApprovalMode::AutoEdit => 1,
+        ApprovalMode::Default => 2,
+        ApprovalMode::Plan => 3,
+    }
 }

@@ -38,10 +38,10 @@ impl Shape<'_> {
             Node::Apart(body) => self.nodes("apart", body),
             Node::Pipeline(body) => self.nodes("pipeline", body),
             Node::Maybe(body) => self.nodes("maybe", body),
-            Node::Function { name, body } => self.nodes(&format!("function {name:?}"), body),
+            Node::Function { name, body } => self.nodes(&format!("function {:?}", self.marked(name)), body),
             Node::Loop { variable, body } => {
                 if let Some((name, words)) = variable {
-                    self.text += &format!("for {name:?}");
+                    self.text += &format!("for {:?}", self.marked(name));
                     words.iter().for_each(|word| self.word(word));
                 }
                 self.nodes("loop", body);
@@ -52,7 +52,7 @@ impl Shape<'_> {
     fn command(&mut self, command: &SimpleCommand) {
         self.text += "(command";
         for assignment in &command.assignments {
-            self.text += &format!(" {:?}=", assignment.name);
+            self.text += &format!(" {:?}=", self.marked(&assignment.name));
             self.word(&assignment.value);
         }
         command.words.iter().for_each(|word| self.word(word));
@@ -83,8 +83,12 @@ impl Shape<'_> {
         self.text += "]";
     }
 
+    fn marked(&self, text: &str) -> String {
+        text.replace(MARK, self.value)
+    }
+
     fn literal(&mut self, plain: &mut String) {
-        let text = std::mem::take(plain).replace(MARK, self.value);
+        let text = self.marked(&std::mem::take(plain));
         if !text.is_empty() {
             self.text += &format!("{text:?}");
         }

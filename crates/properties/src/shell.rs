@@ -11,9 +11,10 @@ pub fn shell(input: &[u8]) {
     assert!(script.certain || !parts.certain, "the parts of an uncertain text are certain");
     if let Some(program) = sole_program(text) {
         assert!(script.certain && script.commands().len() == 1 && !program.is_empty());
-        let first = parts.commands.first().and_then(|part| part.words.first());
+        // What quoted subscripts would run is shown before it.
+        let shown = parts.commands.iter().any(|part| part.words.first() == Some(&Some(program.clone())));
         // A test runs nothing, so there is nothing to judge.
         let tests = program == "[[" && parts.commands.is_empty();
-        assert!(tests || first == Some(&Some(program)), "whoever judges it is shown something else: {first:?}");
+        assert!(tests || shown, "whoever judges it is shown something else: {:?}", parts.commands);
     }
 }

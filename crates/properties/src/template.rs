@@ -6,7 +6,8 @@ use std::path::Path;
 use hookwright_agent::commands::check;
 use hookwright_agent::fuzzing::expand;
 use hookwright_hooks::Source;
-use hookwright_settings::commands::{Command, parse_command};
+use hookwright_settings::commands::Command;
+use hookwright_settings::fuzzing::command;
 
 use crate::shape::{MARK, shape};
 
@@ -17,7 +18,7 @@ pub fn template(input: &[u8]) {
     if text.contains(MARK) || args.contains(MARK) {
         return;
     }
-    match parse_command(Path::new("c.toml"), text) {
+    match command(Path::new("c.toml"), text) {
         Ok(command) => expanded(&command, args),
         Err(wrong) => {
             let lines = text.matches('\n').count() + 1;

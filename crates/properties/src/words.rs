@@ -15,7 +15,8 @@ const STRANGE: &str = "/a b;'\"`$(x)\n#";
 pub fn words(input: &[u8]) {
     let [command, value] = crate::fields(input);
     let (Ok(command), Ok(value)) = (std::str::from_utf8(command), std::str::from_utf8(value)) else { return };
-    if command.contains(MARK) || value.contains(MARK) {
+    // What would be taken for the work of the program itself proves nothing.
+    if command.contains(MARK) || value.contains(MARK) || command.contains("extensionPath=") {
         return;
     }
     let value = format!("/{value}");

@@ -85,9 +85,9 @@ impl Commands {
 
 /// What a command file holds; other keys are other programs' business.
 #[derive(Deserialize)]
-struct File {
-    prompt: String,
-    description: Option<String>,
+pub(crate) struct File {
+    pub(crate) prompt: String,
+    pub(crate) description: Option<String>,
 }
 
 fn read(path: &Path) -> Result<File, Box<Diagnostic>> {
@@ -95,7 +95,7 @@ fn read(path: &Path) -> Result<File, Box<Diagnostic>> {
     parse(path, &text)
 }
 
-fn parse(path: &Path, text: &str) -> Result<File, Box<Diagnostic>> {
+pub(crate) fn parse(path: &Path, text: &str) -> Result<File, Box<Diagnostic>> {
     let text = text.trim_start_matches('\u{feff}');
     toml::from_str(text).map_err(|error| {
         let message = error.message().replace('\n', "; ");
@@ -105,15 +105,6 @@ fn parse(path: &Path, text: &str) -> Result<File, Box<Diagnostic>> {
             source.diagnose(Severity::Error, range.start, range.end, format!("this command is left out: {message}"));
         Box::new(wrong.expected("expected prompt = \"…\" and, if you like, description = \"…\""))
     })
-}
-
-/// The command that a file with this text would define.
-///
-/// # Errors
-/// If it would define none.
-pub fn parse_command(path: &Path, text: &str) -> Result<Command, Box<Diagnostic>> {
-    let File { prompt, description } = parse(path, text)?;
-    Ok(Command { name: "c".to_owned(), description, prompt, source: Source::User, path: path.to_owned() })
 }
 
 /// All command files in a directory, in a stable order. Links are followed, but never in a circle.

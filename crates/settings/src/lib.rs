@@ -12,6 +12,8 @@ pub mod edit;
 mod env_file;
 mod extensions;
 mod file;
+#[doc(hidden)]
+pub mod fuzzing;
 mod guards;
 mod json;
 mod load;
