@@ -51,7 +51,9 @@ impl Kin {
     }
 
     /// Its group was reached as a whole.
-    pub(super) fn signal(&self, _: &[Signal]) {}
+    pub(super) fn signal(&self, _: &[Signal]) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Search {
@@ -63,19 +65,21 @@ impl Search {
         self
     }
 
-    pub(super) fn find(&self) -> Vec<Kin> {
-        self.numbers.iter().flat_map(|group| members(*group).map(|pid| Kin { group: *group, pid })).collect()
+    pub(super) fn find(&self) -> io::Result<Vec<Kin>> {
+        Ok(self.numbers.iter().flat_map(|group| members(*group).map(|pid| Kin { group: *group, pid })).collect())
     }
 
-    pub(super) fn glance(&self) -> Vec<u32> {
-        self.find().iter().map(|kin| kin.pid).collect()
+    pub(super) fn glance(&self) -> io::Result<Vec<u32>> {
+        Ok(self.find()?.iter().map(|kin| kin.pid).collect())
     }
 
-    pub(super) fn kill(&self) {}
+    pub(super) fn kill(&self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Whoever is forgotten stays.
     pub(super) fn let_stay(&self) -> io::Result<Vec<Kin>> {
-        Ok(self.find())
+        self.find()
     }
 }
 
@@ -87,8 +91,8 @@ fn members(group: u32) -> impl Iterator<Item = u32> {
 }
 
 /// Nobody is adopted here who could be dead.
-pub(super) fn carriers(_: Family) -> impl Iterator<Item = u32> {
-    std::iter::empty()
+pub(super) fn carriers(_: Family) -> io::Result<impl Iterator<Item = u32>> {
+    Ok(std::iter::empty())
 }
 
 /// Nobody reads on: what is said then ends whoever says it.

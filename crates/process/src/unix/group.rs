@@ -125,7 +125,7 @@ impl Group {
 
     /// Its living members, and on Linux whoever else comes from this run.
     pub(super) fn members(&self) -> Vec<u32> {
-        self.search().glance()
+        self.search().glance().unwrap_or_default()
     }
 
     fn search(&self) -> Search {
@@ -156,7 +156,7 @@ impl Group {
     /// Ends everybody.
     pub(super) fn kill(&self) {
         self.kill_members();
-        self.search().kill();
+        kill(&self.search());
     }
 
     /// Ends those in the group itself.
@@ -193,8 +193,16 @@ impl Group {
 
 /// Asks those to end who are in none of the groups that were asked as a whole.
 pub(super) fn ask_strays(search: &Search) {
-    let strays = search.find().into_iter().filter(|kin| !search.numbers.contains(&kin.group));
-    strays.for_each(|kin| kin.signal(&[Signal::TERM, Signal::CONT]));
+    let found = search.find().unwrap_or_default();
+    let strays = found.iter().filter(|kin| !search.numbers.contains(&kin.group));
+    strays.for_each(|kin| drop(kin.signal(&[Signal::TERM, Signal::CONT])));
+}
+
+/// Ends everybody who can be found; the rest has the program's end before it, and then the watchdog.
+pub(super) fn kill(search: &Search) {
+    if let Err(error) = search.kill() {
+        tracing::warn!(%error, "not everybody could be looked for");
+    }
 }
 
 #[cfg(test)]
@@ -233,10 +241,10 @@ mod tests {
         let group = Group::new(id, None, House::default().next());
         assert!(group.is_alive());
         assert_eq!(reaped(&group), Exit::Code(4));
-        assert!(group.is_alive() && group.search().find().len() == 1);
+        assert!(group.is_alive() && group.search().find().unwrap().len() == 1);
         group.kill();
         empties(&group);
-        assert!(group.search().find().is_empty());
+        assert!(group.search().find().unwrap().is_empty());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use tokio::time::Instant;
 
-use super::group::{Group, ask_strays};
+use super::group::{Group, ask_strays, kill};
 use super::leader::Leader;
 use super::process::Stayer;
 use super::{Family, House, Search, carriers, limits, start};
@@ -47,7 +47,8 @@ impl Groups {
             return false;
         }
         let runs_on = !self.pids().is_empty() || self.known().stayers.iter().any(Stayer::lives);
-        let left = runs_on || !self.search().and_unmarked().find().is_empty();
+        // Where nobody can be looked for, somebody may be there.
+        let left = runs_on || self.search().and_unmarked().find().map_or(true, |found| !found.is_empty());
         if !left {
             self.settled.store(runs, Ordering::Relaxed);
         }
@@ -59,17 +60,18 @@ impl Groups {
         const STEP: Duration = Duration::from_millis(10);
         let search = self.search();
         let groups = std::mem::take(&mut self.known().groups);
-        if groups.is_empty() && search.glance().is_empty() {
+        let is_over = || search.glance().is_ok_and(|found| found.is_empty());
+        if groups.is_empty() && is_over() {
             return;
         }
         groups.iter().for_each(|group| group.ask_members());
         ask_strays(&search);
         let deadline = Instant::now() + grace;
-        while Instant::now() < deadline && !search.glance().is_empty() {
+        while Instant::now() < deadline && !is_over() {
             tokio::time::sleep(STEP).await;
         }
         groups.iter().for_each(|group| group.kill_members());
-        search.kill();
+        kill(&search);
     }
 
     /// Ends everybody at once, without asking.
@@ -77,7 +79,7 @@ impl Groups {
         if self.house.runs() > 0 {
             let search = self.search();
             self.known().groups.iter().for_each(|group| group.kill_members());
-            search.kill();
+            kill(&search);
         }
     }
 
@@ -145,7 +147,7 @@ impl Known {
         self.collected = Some(Instant::now());
         self.leaders.retain(|group| group.upgrade().is_some_and(|group| !group.is_reaped()));
         let leaders: Vec<u32> = self.leaders.iter().filter_map(|group| Some(group.upgrade()?.id())).collect();
-        for pid in carriers(family) {
+        for pid in carriers(family).into_iter().flatten() {
             let leads = leaders.contains(&pid);
             if let Some(pid) = Pid::from_raw(pid.cast_signed()).filter(|_| !leads) {
                 let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);

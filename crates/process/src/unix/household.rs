@@ -60,9 +60,12 @@ pub fn end_descendants() {
     if !household.founded || household.kennel.is_none() {
         return;
     }
-    Search { children: Children::All, ..Search::of(Family::of_program(), Vec::new()) }.kill();
-    if let Some(dog) = household.dog.take() {
-        dog.dismiss();
+    let everybody = Search { children: Children::All, ..Search::of(Family::of_program(), Vec::new()) };
+    match (everybody.kill(), household.dog.take()) {
+        (Ok(()), Some(dog)) => dog.dismiss(),
+        // Whoever could not be found, as where there are no descriptors left, is the watchdog's as soon as we are gone.
+        (Err(_), Some(dog)) => household.dog = Some(dog),
+        (_, None) => {}
     }
 }
 

@@ -8,6 +8,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::household;
 use super::mark::{self, Family};
+use crate::is_no_room;
 
 /// Whose processes are looked for.
 #[derive(Debug)]
@@ -39,9 +40,13 @@ impl Search {
         Search { children: Children::Unmarked, ..self }
     }
 
-    /// Everybody, with all that they have started: those who are dead and only not yet collected are nobody.
-    pub(super) fn find(&self) -> Vec<Kin> {
-        let all: HashMap<u32, Kin> = pids().filter_map(|pid| Some((pid, Kin::read(pid)?))).collect();
+    /// Everybody, with all that they have started: those who are dead and only not yet collected are nobody. An error is
+    /// that nobody could be looked at, as where there are no descriptors.
+    pub(super) fn find(&self) -> io::Result<Vec<Kin>> {
+        let mut all = HashMap::new();
+        for pid in pids()? {
+            all.extend(Kin::read(pid)?.map(|kin| (pid, kin)));
+        }
         let mut known = HashMap::new();
         let mut found: Vec<Kin> = all
             .values()
@@ -49,7 +54,7 @@ impl Search {
             .copied()
             .collect();
         found.sort_unstable_by_key(|kin| (kin.started, kin.pid));
-        found
+        Ok(found)
     }
 
     fn spares(&self, kin: &Kin) -> bool {
@@ -98,7 +103,7 @@ impl Search {
     pub(super) fn let_stay(&self) -> io::Result<Vec<Kin>> {
         let mut told = Vec::new();
         loop {
-            let mut new = self.find();
+            let mut new = self.find()?;
             new.retain(|kin| !told.iter().any(|known| kin.is(known)));
             if new.is_empty() {
                 return Ok(told);
@@ -108,44 +113,50 @@ impl Search {
         }
     }
 
-    /// Ends everybody by force; those who are started meanwhile too.
-    pub(super) fn kill(&self) {
+    /// Ends everybody by force; those who are started meanwhile too. An error is that not everybody could be looked at.
+    pub(super) fn kill(&self) -> io::Result<()> {
         /// One that is about to be killed starts nobody any more, so that even a crowd is soon all told.
         const PASSES: usize = 100;
         let mut told = HashSet::new();
         for _ in 0..PASSES {
-            let mut new = self.find();
+            let mut new = self.find()?;
             new.retain(|kin| told.insert((kin.pid, kin.started)));
             if new.is_empty() {
-                return;
+                return Ok(());
             }
-            new.iter().for_each(|kin| kin.signal(&[Signal::KILL]));
+            for kin in new {
+                kin.signal(&[Signal::KILL])?;
+            }
         }
+        Err(io::Error::other("there are ever more of them"))
     }
 }
 
 impl Search {
     /// The numbers of those who are found. Where marks are carried this is a quick look, which misses those who took
     /// theirs off.
-    pub(super) fn glance(&self) -> Vec<u32> {
+    pub(super) fn glance(&self) -> io::Result<Vec<u32>> {
         if !mark::are_carried() {
-            return self.find().iter().map(|kin| kin.pid).collect();
+            return Ok(self.find()?.iter().map(|kin| kin.pid).collect());
         }
-        let lives = |pid: &u32| Kin::read(*pid).is_some_and(|kin| !kin.dead && !self.spares(&kin));
-        let mut found: Vec<u32> = carriers(self.family).filter(lives).collect();
+        let mut found = Vec::new();
+        for pid in carriers(self.family)? {
+            let lives = Kin::read(pid)?.is_some_and(|kin| !kin.dead && !self.spares(&kin));
+            found.extend(lives.then_some(pid));
+        }
         found.sort_unstable();
-        found
+        Ok(found)
     }
 }
 
 /// The numbers of all with these marks, be they dead and only not yet collected.
-pub(super) fn carriers(family: Family) -> impl Iterator<Item = u32> {
-    pids().filter(move |pid| mark::of(*pid).is_some_and(|mark| family.contains(mark)))
+pub(super) fn carriers(family: Family) -> io::Result<impl Iterator<Item = u32>> {
+    Ok(pids()?.filter(move |pid| mark::of(*pid).is_some_and(|mark| family.contains(mark))))
 }
 
-fn pids() -> impl Iterator<Item = u32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+fn pids() -> io::Result<impl Iterator<Item = u32>> {
+    let entries = std::fs::read_dir("/proc")?.flatten();
+    Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }
 
 /// A process.
@@ -162,8 +173,13 @@ pub(super) struct Kin {
 }
 
 impl Kin {
-    fn read(pid: u32) -> Option<Kin> {
-        Kin::parse(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, mark::of(pid))
+    /// None if it is gone.
+    fn read(pid: u32) -> io::Result<Option<Kin>> {
+        match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Ok(stat) => Ok(Kin::parse(pid, &stat, mark::of(pid))),
+            Err(error) if is_no_room(&error) => Err(error),
+            Err(_) => Ok(None),
+        }
     }
 
     /// `pid (name) state parent group session …`; the name may hold anything, parentheses too.
@@ -182,23 +198,27 @@ impl Kin {
 
     /// Whether it has not ended yet.
     pub(super) fn lives(&self) -> bool {
-        Kin::read(self.pid).is_some_and(|now| now.is(self) && !now.dead)
+        // Whoever can't be looked at may live.
+        Kin::read(self.pid).map_or(true, |now| now.is_some_and(|now| now.is(self) && !now.dead))
     }
 
-    /// Signals it, if it is the same still.
-    pub(super) fn signal(&self, signals: &[Signal]) {
-        let Some(handle) = Pid::from_raw(self.pid.cast_signed())
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
-            // Its number may have become somebody else's before there was a handle.
-            .filter(|_| Kin::read(self.pid).is_some_and(|now| now.is(self)))
-        else {
-            return;
+    /// Signals it, if it is the same still. An error is that there is no room to do so.
+    pub(super) fn signal(&self, signals: &[Signal]) -> io::Result<()> {
+        let Some(pid) = Pid::from_raw(self.pid.cast_signed()) else { return Ok(()) };
+        let handle = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => handle,
+            Err(errno) if is_no_room(&errno.into()) => return Err(errno.into()),
+            Err(_) => return Ok(()),
         };
-        for signal in signals {
-            if pidfd_send_signal(&handle, *signal).is_ok() {
-                tracing::debug!(pid = self.pid, ?signal, "reached outside of its group");
+        // Its number may have become somebody else's before there was a handle.
+        if Kin::read(self.pid)?.is_some_and(|now| now.is(self)) {
+            for signal in signals {
+                if pidfd_send_signal(&handle, *signal).is_ok() {
+                    tracing::debug!(pid = self.pid, ?signal, "reached outside of its group");
+                }
             }
         }
+        Ok(())
     }
 }
 

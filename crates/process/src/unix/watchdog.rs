@@ -35,13 +35,14 @@ pub fn stand_watch(name: &str) -> io::Result<()> {
     io::copy(&mut io::stdin().lock(), &mut io::sink())?;
     let Some(family) = family else { return Ok(()) };
     let search = Search::of(family, Vec::new());
-    search.find().iter().for_each(|kin| kin.signal(&[Signal::TERM, Signal::CONT]));
+    for kin in search.find()? {
+        kin.signal(&[Signal::TERM, Signal::CONT])?;
+    }
     let deadline = Instant::now() + GRACE;
-    while Instant::now() < deadline && !search.find().is_empty() {
+    while Instant::now() < deadline && !search.find()?.is_empty() {
         std::thread::sleep(GLANCE);
     }
-    search.kill();
-    Ok(())
+    search.kill()
 }
 
 /// How a watchdog is started.

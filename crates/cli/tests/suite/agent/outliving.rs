@@ -158,3 +158,27 @@ fn a_daemon_of_a_hook_that_takes_too_long_is_ended_with_it() {
     assert!(sandbox.has("daemon"), "it had no time to start it");
     assert!(!sandbox.has("found"), "the daemon ran on");
 }
+
+/// Without descriptors the agent can look for nobody; its watchdog still can.
+#[test]
+fn a_daemon_does_not_outlive_an_agent_that_has_no_descriptors_left() {
+    if no_setsid("a_daemon_does_not_outlive_an_agent_that_has_no_descriptors_left") {
+        return;
+    }
+    if !has_program("prlimit") {
+        return skipped("a_daemon_does_not_outlive_an_agent_that_has_no_descriptors_left", "prlimit is not installed");
+    }
+    for way in ["", "-TERM"] {
+        let last =
+            format!("prlimit --pid $PPID --nofile=5:5; {}", if way.is_empty() { "" } else { "touch ready; sleep 60" });
+        let (sandbox, replay) = session(false, &daemon(""), &last);
+        let agent = start(&sandbox, &replay);
+        if !way.is_empty() {
+            wait_until("the hook runs", || sandbox.has("ready"));
+            send(way, &agent.id().to_string());
+        }
+        finish(agent);
+        assert_gone(sandbox.read("daemon").trim());
+        assert_family_gone(&sandbox);
+    }
+}
