@@ -176,6 +176,15 @@ pub fn replace(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io:
     system::replace(path, bytes, privacy, links)
 }
 
+/// Like [`replace`] for a file that was there a moment ago: a directory that is missing by now was taken away, and is not
+/// made anew.
+///
+/// # Errors
+/// As [`replace`], and if the directory is not there.
+pub fn rewrite(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
+    system::rewrite(path, bytes, privacy, links)
+}
+
 /// Like [`replace`] for a private file of this program's own: asks nobody whether the old one may be written, and takes the
 /// place of whatever is there but a directory.
 ///

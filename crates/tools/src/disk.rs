@@ -77,6 +77,12 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ToolFail
         .map_err(|error| ToolFailure::writing(path, &error))
 }
 
+/// The same for a file that was there when the change was planned; see [`hookwright_disk::rewrite`].
+pub(crate) fn rewrite(path: &Path, bytes: &[u8]) -> Result<(), ToolFailure> {
+    hookwright_disk::rewrite(path, bytes, Privacy::Shared, Links::Refuse)
+        .map_err(|error| ToolFailure::writing(path, &error))
+}
+
 /// The same for a file that is nobody else's to read, if it is new.
 pub(crate) fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), ToolFailure> {
     hookwright_disk::replace(path, bytes, Privacy::PrivateIfNew, Links::Refuse)
@@ -87,6 +93,18 @@ pub(crate) fn write_privately(path: &Path, bytes: &[u8]) -> Result<(), ToolFailu
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn what_was_there_and_is_gone_is_not_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("project/a.txt");
+        write_atomically(&path, b"old").unwrap();
+        rewrite(&path, b"new").unwrap();
+        std::fs::rename(dir.path().join("project"), dir.path().join("moved")).unwrap();
+        assert!(rewrite(&path, b"newer").is_err());
+        assert!(!dir.path().join("project").exists());
+        assert_eq!(std::fs::read(dir.path().join("moved/a.txt")).unwrap(), b"new");
+    }
 
     #[test]
     fn new_files_get_their_directories() {

@@ -52,6 +52,20 @@ impl<'p> Place<'p> {
         Ok(FileType::from_raw_mode(found.st_mode))
     }
 
+    /// Puts new content there if that is a file's place, and the file may be written.
+    fn replace(&self, bytes: &[u8], privacy: Privacy) -> io::Result<()> {
+        let existing = match self.look() {
+            Ok(FileType::Directory) => return Err(ErrorKind::IsADirectory.into()),
+            // Renaming over a file asks nobody whether it may be written; opening it does.
+            Ok(FileType::RegularFile) => Some(self.open(OFlags::WRONLY)?.metadata()?),
+            Ok(FileType::Symlink) => None,
+            Ok(_) => return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file")),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        self.put(bytes, privacy, existing.as_ref(), Lasting::Yes)
+    }
+
     /// Puts new content there, in place of what there is.
     fn put(&self, bytes: &[u8], privacy: Privacy, like: Option<&Metadata>, lasting: Lasting) -> io::Result<()> {
         let draft = self.draft(bytes, privacy, like)?;
@@ -89,17 +103,12 @@ fn mode_of(privacy: Privacy) -> Mode {
 }
 
 pub(crate) fn replace(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
-    let place = Place::make(path, links, privacy)?;
-    let existing = match place.look() {
-        Ok(FileType::Directory) => return Err(ErrorKind::IsADirectory.into()),
-        // Renaming over a file asks nobody whether it may be written; opening it does.
-        Ok(FileType::RegularFile) => Some(place.open(OFlags::WRONLY)?.metadata()?),
-        Ok(FileType::Symlink) => None,
-        Ok(_) => return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file")),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    place.put(bytes, privacy, existing.as_ref(), Lasting::Yes)
+    Place::make(path, links, privacy)?.replace(bytes, privacy)
+}
+
+pub(crate) fn rewrite(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
+    let (parent, name) = split(path)?;
+    Place { directory: open_directory(parent, links)?, name }.replace(bytes, privacy)
 }
 
 pub(crate) fn overwrite(path: &Path, bytes: &[u8], lasting: Lasting) -> io::Result<()> {

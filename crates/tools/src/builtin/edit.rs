@@ -41,7 +41,8 @@ impl Edit {
 
     /// Writes the file. `headline` is the model's first line; the changed places follow it where there was a file.
     pub(super) fn apply(self, headline: String) -> Result<ToolResult, ToolFailure> {
-        disk::write_atomically(&self.path, &self.encoding.encode(&self.after))?;
+        let write = if self.before.is_some() { disk::rewrite } else { disk::write_atomically };
+        write(&self.path, &self.encoding.encode(&self.after))?;
         let diff = self.into_diff();
         let snippet = if diff.is_new_file() { String::new() } else { diff.snippet(AROUND, MAX_SNIPPET_LINES) };
         let told =
