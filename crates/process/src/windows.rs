@@ -315,6 +315,9 @@ impl Stayer {
     pub fn lives(&self) -> bool {
         false
     }
+
+    /// There is nobody to end.
+    pub async fn end(&self, _: Duration) {}
 }
 
 /// The processes that run.

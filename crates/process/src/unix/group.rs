@@ -25,7 +25,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process, test_kill_process_group, waitid,
 };
 
-use super::{Family, Kin, Search};
+use super::{Family, Kin, Search, Sure};
 use crate::Exit;
 
 /// A group that one of our processes leads or led.
@@ -200,7 +200,7 @@ pub(super) fn ask_strays(search: &Search) {
 
 /// Ends everybody who can be found; the rest has the program's end before it, and then the watchdog.
 pub(super) fn kill(search: &Search) {
-    if let Err(error) = search.kill() {
+    if let Err(error) = search.kill(Sure::AtOnce) {
         tracing::warn!(%error, "not everybody could be looked for");
     }
 }

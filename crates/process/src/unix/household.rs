@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use super::kin::{Children, Search};
+use rustix::process::Pid;
+
+use super::kin::{Children, Kin, Search, Sure};
 use super::mark::{self, Family, Start};
-use super::watchdog::{Dog, Kennel};
+use super::watchdog::{Dog, Kennel, News};
 
 /// What is known of all processes of this program.
 #[derive(Debug)]
@@ -21,9 +23,12 @@ struct Household {
     /// Whether there has been a child.
     founded: bool,
     closed: bool,
+    /// What a watchdog must be told beside the marks.
+    news: Vec<News>,
 }
 
-static HOUSEHOLD: Mutex<Household> = Mutex::new(Household { kennel: None, dog: None, founded: false, closed: false });
+static HOUSEHOLD: Mutex<Household> =
+    Mutex::new(Household { kennel: None, dog: None, founded: false, closed: false, news: Vec::new() });
 
 /// The watchdog's number, or 0: read while the household is locked, too.
 static WATCHDOG: AtomicU32 = AtomicU32::new(0);
@@ -61,7 +66,7 @@ pub fn end_descendants() {
         return;
     }
     let everybody = Search { children: Children::All, ..Search::of(Family::of_program(), Vec::new()) };
-    match (everybody.kill(), household.dog.take()) {
+    match (everybody.kill(Sure::AfterASecondLook), household.dog.take()) {
         (Ok(()), Some(dog)) => dog.dismiss(),
         // Whoever could not be found, as where there are no descriptors left, is the watchdog's as soon as we are gone.
         (Err(_), Some(dog)) => household.dog = Some(dog),
@@ -70,13 +75,17 @@ pub fn end_descendants() {
 }
 
 /// Starts a process with the mark of its run.
-pub(super) fn start<T>(run: Family, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+pub(super) fn start(run: Family, start: impl FnOnce() -> io::Result<Pid>) -> io::Result<Pid> {
     let mut household = lock();
     if household.closed {
         return Err(io::Error::new(io::ErrorKind::Interrupted, "the program is ending"));
     }
     household.found();
-    mark::with(Start::Run(run), start)
+    let pid = mark::with(Start::Run(run), start)?;
+    if !mark::are_carried() {
+        household.tell_of(pid.as_raw_pid().cast_unsigned());
+    }
+    Ok(pid)
 }
 
 /// Has somebody read on from this pipe when this program is gone, so that whoever writes there is not ended by that.
@@ -113,7 +122,20 @@ impl Household {
         self.dog = kennel.start().inspect_err(|error| tracing::warn!(%error, "there is no watchdog")).ok();
         let pid = self.dog.as_ref().map_or(0, Dog::pid);
         WATCHDOG.store(pid, Ordering::Relaxed);
+        self.dog.iter().for_each(|dog| self.news.iter().for_each(|news| dog.tell(*news)));
         tracing::debug!(pid, us = began.elapsed().as_micros(), "a watchdog was started");
+    }
+}
+
+impl Household {
+    /// A process that could not be marked: the watchdog knows its group and its session by their number.
+    fn tell_of(&mut self, pid: u32) {
+        let Some(started) = Kin::started(pid) else { return };
+        let news = [u64::from(pid), started];
+        self.news
+            .retain(|[pid, started]| u32::try_from(*pid).ok().and_then(Kin::started).is_none_or(|now| now == *started));
+        self.news.push(news);
+        self.dog.iter().for_each(|dog| dog.tell(news));
     }
 }
 

@@ -21,6 +21,14 @@ pub(super) struct Search {
     pub(super) children: Children,
 }
 
+/// How often nobody is found before that is believed: somebody who hands on to a child all the time may be missed by a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sure {
+    AtOnce = 0,
+    AfterASecondLook = 1,
+    AfterManyLooks = 20,
+}
+
 /// Which children of this process are looked for, whatever else is known of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Children {
@@ -76,6 +84,10 @@ impl Search {
             if line.len() > all.len() {
                 break false;
             }
+            // What is below somebody who may stay is that one's.
+            if kin.mark.is_some_and(|mark| self.family.lets_stay(mark)) {
+                break false;
+            }
             if self.means_directly(kin) {
                 break true;
             }
@@ -108,20 +120,23 @@ impl Search {
             if new.is_empty() {
                 return Ok(told);
             }
-            new.iter().try_for_each(|kin| mark::let_stay(kin.pid))?;
+            // Somebody else's marks are of use to them.
+            let ours = |kin: &&Kin| kin.mark.is_none_or(|mark| self.family.contains(mark));
+            new.iter().filter(ours).try_for_each(|kin| mark::let_stay(kin.pid))?;
             told.append(&mut new);
         }
     }
 
     /// Ends everybody by force; those who are started meanwhile too. An error is that not everybody could be looked at.
-    pub(super) fn kill(&self) -> io::Result<()> {
+    pub(super) fn kill(&self, sure: Sure) -> io::Result<()> {
         /// One that is about to be killed starts nobody any more, so that even a crowd is soon all told.
-        const PASSES: usize = 100;
-        let mut told = HashSet::new();
+        const PASSES: usize = 200;
+        let (mut told, mut empty) = (HashSet::new(), 0);
         for _ in 0..PASSES {
             let mut new = self.find()?;
             new.retain(|kin| told.insert((kin.pid, kin.started)));
-            if new.is_empty() {
+            empty = if new.is_empty() { empty + 1 } else { 0 };
+            if empty > sure as usize {
                 return Ok(());
             }
             for kin in new {
@@ -180,6 +195,11 @@ impl Kin {
             Err(error) if is_no_room(&error) => Err(error),
             Err(_) => Ok(None),
         }
+    }
+
+    /// When the process began that bears this number, if one does.
+    pub(super) fn started(pid: u32) -> Option<u64> {
+        Kin::read(pid).ok()?.map(|kin| kin.started)
     }
 
     /// `pid (name) state parent group session …`; the name may hold anything, parentheses too.

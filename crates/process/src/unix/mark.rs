@@ -24,6 +24,9 @@ static PROGRAM: LazyLock<u64> = LazyLock::new(|| {
     (1 << 62) | (random >> 2 & !((1 << (RUN + HOUSE)) - 1))
 });
 
+/// The mark of those that may stay when the program goes: nothing that a process could work out from its own.
+static STAYING: LazyLock<u64> = LazyLock::new(|| (1 << 62) | RandomState::new().hash_one(*PROGRAM) >> 2);
+
 /// Whether the system has refused to mark a process.
 static MISSING: AtomicBool = AtomicBool::new(false);
 
@@ -37,16 +40,23 @@ pub(super) fn are_carried() -> bool {
 pub(super) struct Family {
     first: u64,
     last: u64,
+    /// Not one of them: that of those that may stay.
+    staying: u64,
 }
 
 impl Family {
     /// All that this program starts.
     pub(super) fn of_program() -> Self {
-        Self::of_program_with(*PROGRAM)
+        Self::of_program_with(*PROGRAM).staying(*STAYING)
     }
 
     fn of_program_with(first: u64) -> Self {
-        Family { first, last: first + (1 << (RUN + HOUSE)) - 1 }
+        Family { first, last: first + (1 << (RUN + HOUSE)) - 1, staying: 0 }
+    }
+
+    /// The same, with the mark of those that may stay.
+    pub(super) fn staying(self, staying: u64) -> Self {
+        Family { staying, ..self }
     }
 
     /// As words for another program; [`parse`](Self::parse) reads them.
@@ -67,12 +77,14 @@ impl Family {
 
     /// Whether the mark says that the process may stay, in the program that this family is of.
     pub(super) fn lets_stay(self, mark: u64) -> bool {
-        mark >> (RUN + HOUSE) == self.first >> (RUN + HOUSE) && mark >> RUN & ((1 << HOUSE) - 1) == KEPT
+        mark == self.staying
     }
 }
 
-/// The house of those that stay when the program goes.
-const KEPT: u64 = (1 << HOUSE) - 1;
+/// What tells a watchdog whom to leave alone; a secret.
+pub(super) fn secret() -> u64 {
+    *STAYING
+}
 
 /// Runs that end together.
 #[derive(Debug)]
@@ -84,7 +96,7 @@ pub(super) struct House {
 impl Default for House {
     fn default() -> Self {
         static HOUSES: AtomicU64 = AtomicU64::new(0);
-        let number = HOUSES.fetch_add(1, Ordering::Relaxed) % KEPT;
+        let number = HOUSES.fetch_add(1, Ordering::Relaxed) % (1 << HOUSE);
         House { first: *PROGRAM | number << RUN, runs: AtomicU64::new(0) }
     }
 }
@@ -93,11 +105,11 @@ impl House {
     /// The mark of one more run, alone in its family.
     pub(super) fn next(&self) -> Family {
         let mark = self.first | self.runs.fetch_add(1, Ordering::Relaxed) & ((1 << RUN) - 1);
-        Family { first: mark, last: mark }
+        Family { first: mark, last: mark, staying: *STAYING }
     }
 
     pub(super) fn family(&self) -> Family {
-        Family { first: self.first, last: self.first | ((1 << RUN) - 1) }
+        Family { first: self.first, last: self.first | ((1 << RUN) - 1), staying: *STAYING }
     }
 
     /// How many runs there have been.
@@ -122,7 +134,7 @@ pub(super) enum Start {
 pub(super) fn with<T>(how: Start, start: impl FnOnce() -> T) -> T {
     let current = match how {
         Start::Run(family) => Some(family.first),
-        Start::Kept => Some(kept()),
+        Start::Kept => Some(*STAYING),
         Start::Bare => None,
     };
     let before = getrlimit(Resource::Locks);
@@ -139,11 +151,7 @@ pub(super) fn with<T>(how: Start, start: impl FnOnce() -> T) -> T {
 
 /// From now on this process, and whatever it starts, may stay when this program goes.
 pub(super) fn let_stay(pid: u32) -> io::Result<()> {
-    sys::set_lock_limit(pid, kept())
-}
-
-fn kept() -> u64 {
-    *PROGRAM | KEPT << RUN
+    sys::set_lock_limit(pid, *STAYING)
 }
 
 /// The mark of a process, if it has one and may be asked.
@@ -163,8 +171,8 @@ mod tests {
         assert!(house.family().contains(run.first) && house.family().contains(next.first));
         assert!(!other.family().contains(run.first) && !run.contains(next.first));
         assert!(program.contains(run.first) && !program.lets_stay(run.first));
-        assert!(program.lets_stay(kept()));
-        assert_eq!(Family::parse(&program.name()), Some(program));
+        assert!(program.lets_stay(*STAYING) && !program.contains(*STAYING));
+        assert_eq!(Family::parse(&program.name()).map(|read| read.staying(secret())), Some(program));
         for wrong in ["", "x", "0", "7fffffffffffffff", "4000000000000001"] {
             assert_eq!(Family::parse(wrong), None, "{wrong}");
         }

@@ -35,10 +35,10 @@ pub use process::{Process, Stayer};
 pub use watchdog::stand_watch;
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{Family, House, Kin, Search, carriers, read_on, start};
+use elsewhere::{Family, House, Kin, Search, Sure, carriers, read_on, start};
 #[cfg(target_os = "linux")]
 use {
     household::{read_on, start},
-    kin::{Kin, Search, carriers},
+    kin::{Kin, Search, Sure, carriers},
     mark::{Family, House},
 };

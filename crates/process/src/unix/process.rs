@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
@@ -289,6 +290,17 @@ impl Stayer {
     /// Whether one of them lives.
     pub fn lives(&self) -> bool {
         self.0.iter().any(Kin::lives)
+    }
+
+    /// Asks them to end, and forces them after the grace; not those whom they have started since.
+    pub async fn end(&self, grace: Duration) {
+        let signal = |signals: &[Signal]| self.0.iter().for_each(|kin| drop(kin.signal(signals)));
+        signal(&[Signal::TERM, Signal::CONT]);
+        let deadline = Instant::now() + grace;
+        while Instant::now() < deadline && self.lives() {
+            sleep_until(Instant::now() + GLANCE).await;
+        }
+        signal(&[Signal::KILL]);
     }
 }
 

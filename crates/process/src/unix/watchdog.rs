@@ -4,14 +4,14 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-use super::kin::Search;
+use super::kin::{Kin, Search, Sure};
 use super::launch::above_standard;
 use super::mark::{self, Family, Start};
 use super::sys::{self, Cwd, Hears, Strings};
@@ -32,9 +32,10 @@ pub fn stand_watch(name: &str) -> io::Result<()> {
     if family.is_none() && name != READER {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
-    let Some(family) = family else { return Ok(()) };
-    let search = Search::of(family, Vec::new());
+    // Whoever stops it wants it to sleep through the end of the program, which wakes it.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::CONT));
+    let Some(family) = family else { return io::copy(&mut io::stdin().lock(), &mut io::sink()).map(drop) };
+    let search = listen(family);
     for kin in search.find()? {
         kin.signal(&[Signal::TERM, Signal::CONT])?;
     }
@@ -42,7 +43,28 @@ pub fn stand_watch(name: &str) -> io::Result<()> {
     while Instant::now() < deadline && !search.find()?.is_empty() {
         std::thread::sleep(GLANCE);
     }
-    search.kill()
+    search.kill(Sure::AfterManyLooks)
+}
+
+/// What a watchdog is told, in pairs of numbers: with 0 the mark of those that may stay, else a process that could not be
+/// marked, and when it started.
+pub(super) type News = [u64; 2];
+
+/// Hears the news until there will be none: whom to look for then.
+fn listen(mut family: Family) -> Search {
+    let mut unmarked = Vec::new();
+    let (mut stdin, mut pair) = (io::stdin().lock(), [0; 16]);
+    while stdin.read_exact(&mut pair).is_ok() {
+        let (first, second) = pair.split_at(8);
+        let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_ne_bytes);
+        match (number(first), number(second)) {
+            (0, mark) => family = family.staying(mark),
+            (pid, started) => unmarked.extend(u32::try_from(pid).ok().map(|pid| (pid, started))),
+        }
+    }
+    // A number that somebody else bears by now is not meant.
+    unmarked.retain(|(pid, started)| Kin::started(*pid).is_none_or(|now| now == *started));
+    Search::of(family, unmarked.into_iter().map(|(pid, _)| pid).collect())
 }
 
 /// How a watchdog is started.
@@ -59,7 +81,11 @@ impl Kennel {
         let (read, leash) = io::pipe()?;
         let family = Family::of_program().name();
         let pid = mark::with(Start::Bare, || self.spawn(read.as_fd(), &family, Hears::Nothing))?;
-        Ok(Dog { pid, _leash: leash.into() })
+        // It listens all the time; whoever stops it does not stop us.
+        rustix::io::ioctl_fionbio(&leash, true)?;
+        let dog = Dog { pid, leash };
+        dog.tell([0, mark::secret()]);
+        Ok(dog)
     }
 
     /// Starts somebody who reads a pipe to its end, and may stay when this program goes.
@@ -85,7 +111,7 @@ impl Kennel {
 pub(super) struct Dog {
     pid: Pid,
     /// Closed by the system when this program is gone, however that came.
-    _leash: OwnedFd,
+    leash: PipeWriter,
 }
 
 impl Dog {
@@ -93,7 +119,16 @@ impl Dog {
         self.pid.as_raw_pid().cast_unsigned()
     }
 
+    pub(super) fn tell(&self, news: News) {
+        let pair: Vec<u8> = news.into_iter().flat_map(u64::to_ne_bytes).collect();
+        if let Err(error) = (&self.leash).write_all(&pair) {
+            tracing::warn!(%error, "the watchdog does not listen");
+        }
+    }
+
+    /// Whether it is there; one that was stopped goes on.
     pub(super) fn lives(&self) -> bool {
+        let _ = kill_process(self.pid, Signal::CONT);
         let ended = waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         matches!(ended, Ok(None))
     }

@@ -92,7 +92,7 @@ impl Jobs {
         let asked = loop {
             match settle(&job, &mut process, &mut wished).await {
                 Settled::RunOut => break None,
-                Settled::Stays => return drop(process.wait().await),
+                Settled::Stays => break stay(&job, &mut process, &mut wished).await,
                 Settled::Ended(asked) => break Some(asked),
                 Settled::Not => {}
             }
@@ -104,6 +104,29 @@ impl Jobs {
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A command that may stay: until the user wants it to end after all, or nobody is left; who asked for the end.
+async fn stay(job: &Job, process: &mut Process, wished: &mut UnboundedReceiver<Wish>) -> Option<oneshot::Sender<()>> {
+    const GLANCE: Duration = Duration::from_secs(1);
+    while job.lives() {
+        let wish = tokio::select! {
+            // So that the system's record of its end does not stay.
+            _ = process.wait() => tokio::time::timeout(GLANCE, wished.recv()).await.ok().flatten(),
+            wish = wished.recv() => wish,
+        };
+        match wish {
+            Some(Wish::Keep(done)) => drop(done.send(Ok(()))),
+            Some(Wish::End(done)) => {
+                if let Some(stayer) = job.kept.get() {
+                    stayer.end(GRACE).await;
+                }
+                return Some(done);
+            }
+            None => {}
+        }
+    }
+    None
 }
 
 /// What there is to watch of a command.

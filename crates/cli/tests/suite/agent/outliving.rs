@@ -104,7 +104,7 @@ fn a_watchdog_that_was_killed_is_replaced() {
         return;
     }
     let kill = "for pid in $(cat /proc/$PPID/task/*/children); do \
-                grep -q watchdog /proc/$pid/cmdline && kill -9 $pid && echo $pid > killed; done; true";
+                grep -q '^hookwright-watch[d]og' /proc/$pid/cmdline && kill -9 $pid && echo $pid > killed; done; true";
     let (sandbox, _) = session(false, "", "touch ready; sleep 60");
     let replay = Replay::new()
         .calls("run_shell_command", json!({"command": kill}))
@@ -180,5 +180,65 @@ fn a_daemon_does_not_outlive_an_agent_that_has_no_descriptors_left() {
         finish(agent);
         assert_gone(sandbox.read("daemon").trim());
         assert_family_gone(&sandbox);
+    }
+}
+
+/// The watchdog among the children of this process's parent, in `$dog`.
+const DOG: &str = "for pid in $(cat /proc/$PPID/task/*/children); do \
+                   grep -q '^hookwright-watch[d]og' /proc/$pid/cmdline && dog=$pid; done";
+
+/// Kills the agent from a command of its own, after this; what was started before is `daemon` and `plain`.
+fn killed_from_within(act: &str) -> Sandbox {
+    let (sandbox, _) = session(false, "", "");
+    let plain = "echo $$ > plain; exec sleep 600";
+    let replay = Replay::new()
+        .calls("run_shell_command", json!({"command": act}))
+        .calls("run_shell_command", json!({"command": plain, "is_background": true}))
+        .calls("run_shell_command", json!({"command": daemon("")}))
+        .calls("run_shell_command", json!({"command": format!("{DOG}; {act}; kill -9 $PPID")}));
+    finish(start(&sandbox, &replay));
+    sandbox
+}
+
+#[test]
+fn a_watchdog_that_was_stopped_wakes() {
+    if no_setsid("a_watchdog_that_was_stopped_wakes") {
+        return;
+    }
+    let sandbox = killed_from_within(&format!("{DOG}; kill -STOP $dog"));
+    assert_gone(sandbox.read("plain").trim());
+    assert_gone(sandbox.read("daemon").trim());
+    assert_family_gone(&sandbox);
+}
+
+/// Where nothing can be marked, groups and sessions are still known, also to the watchdog.
+#[test]
+fn without_marks_a_kill_still_ends_what_stayed_in_its_session() {
+    if no_setsid("without_marks_a_kill_still_ends_what_stayed_in_its_session") {
+        return;
+    }
+    if !has_program("prlimit") {
+        return skipped("without_marks_a_kill_still_ends_what_stayed_in_its_session", "prlimit is not installed");
+    }
+    let sandbox = killed_from_within("prlimit --pid $PPID --locks=5:5");
+    assert_gone(sandbox.read("plain").trim());
+    // The daemon is the one that is not promised then.
+    send("-KILL", sandbox.read("daemon").trim());
+}
+
+/// Who may stay is a secret.
+#[test]
+fn nothing_lets_itself_stay() {
+    if no_setsid("nothing_lets_itself_stay") {
+        return;
+    }
+    if !has_program("bash") {
+        return skipped("nothing_lets_itself_stay", "bash is not installed");
+    }
+    for forged in ["m | (0xFFFFF << 20)", "m + 1", "m | 1", "1 << 62"] {
+        let forge = format!("m=$(ulimit -Sx); ulimit -Sx $(({forged})) &&");
+        let (sandbox, replay) = session(false, &daemon(&forge), "");
+        finish(start(&sandbox, &replay)).exits(0);
+        assert_gone(sandbox.read("daemon").trim());
     }
 }
