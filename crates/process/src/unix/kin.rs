@@ -257,4 +257,26 @@ mod tests {
         assert_eq!(read("7 (x) S 1 42 42 0"), None);
         assert_eq!(read(""), None);
     }
+
+    /// Whatever mark it carries: an editor may hold a terminal in which another session runs.
+    #[test]
+    fn what_is_below_somebody_who_may_stay_is_not_ours() {
+        let start = || std::process::Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        let mut kept = mark::with(mark::Start::Kept, start);
+        let below = loop {
+            let all = pids().unwrap().filter_map(|pid| Kin::read(pid).unwrap());
+            if let Some(found) = all.into_iter().find(|kin| kin.parent == kept.id()) {
+                break found;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        };
+        let search = || Search { children: Children::All, ..Search::of(Family::of_program(), Vec::new()) };
+        for mark in [(1 << 62) | 7, u64::MAX] {
+            crate::system::sys::set_lock_limit(below.pid, mark).unwrap();
+            let found = search().find().unwrap();
+            assert!(!found.iter().any(|kin| kin.pid == below.pid || kin.pid == kept.id()), "{found:?}");
+        }
+        below.signal(&[Signal::KILL]).unwrap();
+        kept.wait().unwrap();
+    }
 }

@@ -40,6 +40,20 @@ fn what_the_user_keeps_runs_on_and_is_named_on_leaving() {
     wait_until("it ends when it wants to", || !is_running(&pid));
 }
 
+/// Keeping is no vow.
+#[test]
+fn what_the_user_kept_can_be_kept_again_and_ended() {
+    let sandbox = sandbox();
+    let (mut terminal, pid) = with_talker(&sandbox);
+    let kept = format!("{pid} stays when you leave");
+    terminal.ready().keys(&format!("/background keep {pid}\r")).sees(&kept);
+    terminal.ready().keys("/background\r").sees("s, stays when you leave)");
+    terminal.ready().keys(&format!("/background end {pid}\r")).sees(&format!("{pid} has ended"));
+    wait_until("it has ended", || !is_running(&pid));
+    terminal.ready().keys("/background\r").sees("nothing runs in the background");
+    terminal.ready().keys(&format!("/background keep {pid}\r")).sees("no command that runs in the background");
+}
+
 #[test]
 fn what_the_user_does_not_keep_is_ended_now_or_on_leaving() {
     let sandbox = sandbox();
