@@ -66,9 +66,10 @@ impl Secrets {
     fn add<'v>(&self, values: impl Iterator<Item = &'v str>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for value in values.map(str::trim).filter(|value| value.len() >= SHORTEST) {
-            // The same as it stands in JSON and in addresses, if that differs.
+            // The same as it stands in JSON, by those too who escape slashes, and in addresses, if that differs.
             let quoted = serde_json::Value::from(value).to_string();
-            known.extend([value.to_owned(), quoted[1..quoted.len() - 1].to_owned(), in_address(value)]);
+            let quoted = quoted[1..quoted.len() - 1].to_owned();
+            known.extend([value.to_owned(), quoted.replace('/', "\\/"), quoted, in_address(value)]);
         }
         // One secret may be a part of another.
         known.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
@@ -233,8 +234,8 @@ mod tests {
             [("GOOGLE_API_KEY", " my/odd\"key1 "), ("OPENAI_API_KEY", "other-key-2"), ("MY_TOKEN", "hunter2-hunter2")];
         let world = World { env: env.map(|(name, value)| (name.into(), value.into())).to_vec(), ..World::default() };
         let secrets = Secrets::of_model(&world);
-        let text = r#"my/odd"key1 {"k": "my/odd\"key1"} ?k=my%2Fodd%22key1&b=other-key-2 hunter2-hunter2"#;
-        assert_eq!(secrets.hide_known(text), r#"*** {"k": "***"} ?k=***&b=*** hunter2-hunter2"#);
+        let text = r#"my/odd"key1 {"k": "my/odd\"key1", "l": "my\/odd\"key1"} ?k=my%2Fodd%22key1&b=other-key-2 hunter2-hunter2"#;
+        assert_eq!(secrets.hide_known(text), r#"*** {"k": "***", "l": "***"} ?k=***&b=*** hunter2-hunter2"#);
         assert_eq!(format!("{secrets:?}"), "Secrets");
         let placeholder = World { env: vec![("OPENAI_API_KEY".into(), "gemini".into())], ..World::default() };
         assert_eq!(Secrets::of_model(&placeholder).hide_known("gemini_cli"), "gemini_cli");
