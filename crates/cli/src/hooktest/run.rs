@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -132,11 +133,12 @@ fn make_repository(project: &Path) -> anyhow::Result<()> {
     let git = |args: &[&str]| -> anyhow::Result<()> {
         let identity =
             ["-c", "user.name=hooktest", "-c", "user.email=hooktest@localhost", "-c", "init.defaultBranch=main"];
-        let output = std::process::Command::new("git")
-            .args(identity)
-            .args(args)
-            .current_dir(project)
-            .output()
+        let mut git = std::process::Command::new("git");
+        git.args(identity).args(args).current_dir(project);
+        git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Nobody else's mark: hooks of other cases may be starting.
+        let output = hookwright_process::start_to_stay(|| git.spawn())
+            .and_then(std::process::Child::wait_with_output)
             .context("can't run git, which `setup.git` needs")?;
         if !output.status.success() {
             bail!("git {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());

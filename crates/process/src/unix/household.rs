@@ -81,7 +81,11 @@ pub(super) fn start(run: Family, start: impl FnOnce() -> io::Result<Pid>) -> io:
         return Err(io::Error::new(io::ErrorKind::Interrupted, "the program is ending"));
     }
     household.found();
-    let pid = mark::with(Start::Run(run), start)?;
+    // Where others start processes too, in a program that embeds this one, theirs must not be born with our mark.
+    let pid = match household.kennel {
+        Some(_) => mark::with(Start::Run(run), start)?,
+        None => start().inspect(|pid| mark::put_on(pid.as_raw_pid().cast_unsigned(), run))?,
+    };
     if !mark::are_carried() {
         household.tell_of(pid.as_raw_pid().cast_unsigned());
     }

@@ -149,6 +149,12 @@ pub(super) fn with<T>(how: Start, start: impl FnOnce() -> T) -> T {
     started
 }
 
+/// Marks a process that was just started. What it has started itself before this is known by its session and its parents.
+pub(super) fn put_on(pid: u32, run: Family) {
+    // One that has ended already needs no mark.
+    let _ = sys::set_lock_limit(pid, run.first);
+}
+
 /// From now on this process, and whatever it starts, may stay when this program goes.
 pub(super) fn let_stay(pid: u32) -> io::Result<()> {
     sys::set_lock_limit(pid, *STAYING)
