@@ -38,6 +38,7 @@ static WATCHDOG: AtomicU32 = AtomicU32::new(0);
 /// pass its one argument to [`stand_watch`](crate::stand_watch) and do nothing else.
 pub fn let_none_outlive(program: PathBuf, name: &'static str) {
     lock().kennel = Some(Kennel { program, name });
+    mark::are_from_birth();
 }
 
 /// Starts something that the user wants for themselves: it may stay when this program goes.
@@ -86,7 +87,7 @@ pub(super) fn start(run: Family, start: impl FnOnce() -> io::Result<Pid>) -> io:
         Some(_) => mark::with(Start::Run(run), start)?,
         None => start().inspect(|pid| mark::put_on(pid.as_raw_pid().cast_unsigned(), run))?,
     };
-    if !mark::are_carried() {
+    if household.kennel.is_some() && !mark::are_carried() {
         household.tell_of(pid.as_raw_pid().cast_unsigned());
     }
     Ok(pid)

@@ -30,9 +30,17 @@ static STAYING: LazyLock<u64> = LazyLock::new(|| (1 << 62) | RandomState::new().
 /// Whether the system has refused to mark a process.
 static MISSING: AtomicBool = AtomicBool::new(false);
 
-/// Whether whoever was started carries a mark, unless it took it off.
+/// Whether processes have their mark from birth.
+static FROM_BIRTH: AtomicBool = AtomicBool::new(false);
+
+/// From now on processes are born with their marks.
+pub(super) fn are_from_birth() {
+    FROM_BIRTH.store(true, Ordering::Relaxed);
+}
+
+/// Whether whoever was started carries a mark for sure, unless it took it off.
 pub(super) fn are_carried() -> bool {
-    !MISSING.load(Ordering::Relaxed)
+    FROM_BIRTH.load(Ordering::Relaxed) && !MISSING.load(Ordering::Relaxed)
 }
 
 /// Marks next to each other.
