@@ -16,6 +16,21 @@ use tempfile::TempDir;
 
 pub use replay::Replay;
 
+/// Every event, in the order of the table: written down once more, so that tests notice a change of it.
+pub const EVENTS: [&str; 11] = [
+    "SessionStart",
+    "SessionEnd",
+    "BeforeAgent",
+    "AfterAgent",
+    "BeforeModel",
+    "BeforeToolSelection",
+    "AfterModel",
+    "BeforeTool",
+    "AfterTool",
+    "PreCompress",
+    "Notification",
+];
+
 /// A home and a project that nobody else uses.
 pub struct Sandbox {
     folder: TempDir,

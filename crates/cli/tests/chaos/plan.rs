@@ -2,6 +2,7 @@
 //!
 //! The plan repeats with its seed. The moment at which an act meets a session does not: that is the machine's affair.
 
+use hookwright_testkit::EVENTS;
 use rustix::process::Signal;
 
 use crate::dice::Dice;
@@ -159,20 +160,6 @@ pub(crate) const HOOKS: &[Habit] = &[
     habit("deaf", "exec <&-; echo '{}'", PATIENCE),
     habit("babbles", r#"printf '{"decision": \377\377'"#, PATIENCE),
     habit("stubborn", "trap '' TERM INT HUP; sleep 300; sleep 300", 100),
-];
-
-const EVENTS: [&str; 11] = [
-    "SessionStart",
-    "SessionEnd",
-    "BeforeAgent",
-    "AfterAgent",
-    "BeforeModel",
-    "BeforeToolSelection",
-    "AfterModel",
-    "BeforeTool",
-    "AfterTool",
-    "PreCompress",
-    "Notification",
 ];
 
 /// What a command does beside leaving its mark.

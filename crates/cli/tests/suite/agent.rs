@@ -34,23 +34,8 @@ mod stopped;
 mod tampering;
 mod telemetry;
 
-use hookwright_testkit::{Replay, Run, Sandbox};
+use hookwright_testkit::{EVENTS, Replay, Run, Sandbox};
 use serde_json::{Map, Value, json};
-
-/// Every event, in the order of the table.
-const EVENTS: [&str; 11] = [
-    "SessionStart",
-    "SessionEnd",
-    "BeforeAgent",
-    "AfterAgent",
-    "BeforeModel",
-    "BeforeToolSelection",
-    "AfterModel",
-    "BeforeTool",
-    "AfterTool",
-    "PreCompress",
-    "Notification",
-];
 
 /// A project with hooks: for each its event, its matcher and its script. The first one is called `hook1`. Telemetry is
 /// written, so that requests can be looked at.

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hookwright_testkit::replay::{call, chunk};
-use hookwright_testkit::{Replay, Sandbox, finish, has_program, skipped};
+use hookwright_testkit::{EVENTS, Replay, Sandbox, finish, has_program, skipped};
 use serde_json::{Value, json};
 
 /// A difference that is wanted.
@@ -73,20 +73,6 @@ const fn only_in(row: &'static str, what: What, only_in: &'static [&'static str]
 
 /// What differs between any two runs.
 const OF_THE_RUN: [&str; 4] = ["session_id", "transcript_path", "cwd", "timestamp"];
-
-const EVENTS: [&str; 11] = [
-    "SessionStart",
-    "SessionEnd",
-    "BeforeAgent",
-    "AfterAgent",
-    "BeforeModel",
-    "BeforeToolSelection",
-    "AfterModel",
-    "BeforeTool",
-    "AfterTool",
-    "PreCompress",
-    "Notification",
-];
 
 struct Scenario {
     name: &'static str,

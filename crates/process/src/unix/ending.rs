@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
-use rustix::process::{Signal, getpid, getppid, getsid, kill_process};
+use rustix::process::{Signal, getpid, getppid, kill_process};
 
 use super::sys;
 
@@ -43,8 +43,7 @@ pub const GO_ON: i32 = libc::SIGCONT;
 pub fn stop_here() {
     /// All threads have stopped by then.
     const SOON: Duration = Duration::from_millis(50);
-    let session = |pid| getsid(pid).ok();
-    if getppid().is_some_and(|parent| session(Some(parent)) == session(None)) {
+    if getppid().is_some_and(|parent| sys::session_of(Some(parent)) == sys::session_of(None)) {
         let _ = kill_process(getpid(), Signal::STOP);
         std::thread::sleep(SOON);
     }

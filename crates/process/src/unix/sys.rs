@@ -1,7 +1,7 @@
 //! The one place with `unsafe`: what nobody offers in a safe way. `posix_spawn` into a new session; another process's
-//! limits; for handles on processes, which Linux has, a signal to the group behind one and the wait for its process's
-//! end; and about this process itself what is done when it aborts, which signals it ignores, and where its memory comes
-//! from.
+//! limits and session; for handles on processes, which Linux has, a signal to the group behind one and the wait for its
+//! process's end; and about this process itself what is done when it aborts, which signals it ignores, and where its
+//! memory comes from.
 #![expect(unsafe_code, reason = "calls of the C library; each block says why it is sound")]
 
 use std::ffi::{CString, OsStr, c_char, c_int, c_short};
@@ -93,6 +93,14 @@ pub(super) fn spawn(
         libc::posix_spawn(&mut pid, path.as_ptr(), &actions.0, &attributes.0, args.as_ptr(), env.as_ptr())
     })?;
     Pid::from_raw(pid).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// The number of a process's session, this one's without a number. It is 0 where whoever leads the session is in a process
+/// namespace around ours, as below a container's runtime; `rustix` takes it for a process and ends the program over it.
+pub(super) fn session_of(pid: Option<Pid>) -> Option<libc::pid_t> {
+    // SAFETY: the call takes and gives plain numbers.
+    let session = unsafe { libc::getsid(Pid::as_raw(pid)) };
+    (session >= 0).then_some(session)
 }
 
 /// What the child does before it becomes the program.

@@ -5,7 +5,7 @@ use super::signals::{assert_gone, send};
 use super::*;
 use hookwright_testkit::{finish, has_program, skipped, wait_until};
 
-/// A daemon as daemons are: a session of its own, no parent, no pipes; it listens to nobody and keeps to `stays`.
+/// A daemon as daemons are: a session of its own, no parent, no pipes; it listens to nobody. `before` stands before the command that starts it.
 fn daemon(before: &str) -> String {
     format!(
         "({before} setsid sh -c 'trap \"\" TERM HUP INT; exec </dev/null >/dev/null 2>&1; echo $$ > daemon.tmp; \
@@ -14,12 +14,10 @@ fn daemon(before: &str) -> String {
     )
 }
 
-fn no_setsid(test: &str) -> bool {
-    let missing = !has_program("setsid");
-    if missing {
-        skipped(test, "setsid is not installed");
-    }
-    missing
+/// Whether a program is missing that the test needs, which is said.
+fn lacks_any(test: &str, programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| !has_program(program));
+    missing.inspect(|program| skipped(test, &format!("{program} is not installed"))).is_some()
 }
 
 /// The watchdog and whatever else this process's parent has for children, in `family`.
@@ -31,17 +29,41 @@ fn assert_family_gone(sandbox: &Sandbox) {
     family.lines().for_each(assert_gone);
 }
 
-const WAYS: [&str; 5] = ["", "-INT", "-TERM", "-HUP", "-KILL"];
+/// Where a daemon comes from.
+#[derive(Clone, Copy, Debug)]
+enum From {
+    Hook,
+    Command,
+}
 
-/// Where the daemon comes from: a hook, or a command of the model's.
-fn session(from_hook: bool, daemon: &str, last: &str) -> (Sandbox, Replay) {
-    let then = format!("{daemon}\n{FAMILY}\n{last}");
-    let sandbox = match from_hook {
-        true => project(&[("BeforeTool", "", &then)]),
-        false => project(&[("AfterTool", "", &format!("{FAMILY}\n{last}"))]),
+/// How an agent ends.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Exit,
+    By(&'static str),
+}
+
+const WAYS: [Way; 5] = [Way::Exit, Way::By("-INT"), Way::By("-TERM"), Way::By("-HUP"), Way::By("-KILL")];
+
+/// A session with a daemon, and a last hook that notes the family and then does this.
+fn session(from: From, daemon: &str, last: &str) -> (Sandbox, Replay) {
+    let (sandbox, command) = match from {
+        From::Hook => (project(&[("BeforeTool", "", &format!("{daemon}\n{FAMILY}\n{last}"))]), "true"),
+        From::Command => (project(&[("AfterTool", "", &format!("{FAMILY}\n{last}"))]), daemon),
     };
-    let command = if from_hook { "true" } else { daemon };
     (sandbox, Replay::new().calls("run_shell_command", json!({"command": command})).says("done"))
+}
+
+/// The same to its end; a signal comes while the last hook runs.
+fn ended(from: From, daemon: &str, last: &str, way: Way) -> (Sandbox, Run) {
+    let wait = if let Way::By(_) = way { "touch ready; sleep 60" } else { "" };
+    let (sandbox, replay) = session(from, daemon, &format!("{last}\n{wait}"));
+    let agent = start(&sandbox, &replay);
+    if let Way::By(signal) = way {
+        wait_until("the hook runs", || sandbox.has("ready"));
+        send(signal, &agent.id().to_string());
+    }
+    (sandbox, finish(agent))
 }
 
 fn start(sandbox: &Sandbox, replay: &Replay) -> std::process::Child {
@@ -51,22 +73,15 @@ fn start(sandbox: &Sandbox, replay: &Replay) -> std::process::Child {
 
 #[test]
 fn a_daemon_of_a_hook_or_a_tool_does_not_outlive_the_agent_however_that_ends() {
-    if no_setsid("a_daemon_of_a_hook_or_a_tool_does_not_outlive_the_agent_however_that_ends") {
+    if lacks_any("a_daemon_of_a_hook_or_a_tool_does_not_outlive_the_agent_however_that_ends", &["setsid"]) {
         return;
     }
-    for (from_hook, way) in [true, false].into_iter().flat_map(|from| WAYS.map(|way| (from, way))) {
-        let last = if way.is_empty() { "" } else { "touch ready; sleep 60" };
-        let (sandbox, replay) = session(from_hook, &daemon(""), last);
-        let agent = start(&sandbox, &replay);
-        if !way.is_empty() {
-            wait_until("the hook runs", || sandbox.has("ready"));
-            send(way, &agent.id().to_string());
-        }
-        let run = finish(agent);
-        if way.is_empty() {
+    for (from, way) in [From::Hook, From::Command].into_iter().flat_map(|from| WAYS.map(|way| (from, way))) {
+        let (sandbox, run) = ended(from, &daemon(""), "", way);
+        if let Way::Exit = way {
             run.exits(0);
             // Those that the agent itself can end are gone before it is.
-            assert!(!hookwright_testkit::is_running(sandbox.read("daemon").trim()), "{from_hook}");
+            assert!(!hookwright_testkit::is_running(sandbox.read("daemon").trim()), "{from:?}");
         }
         assert_gone(sandbox.read("daemon").trim());
         assert_family_gone(&sandbox);
@@ -76,22 +91,12 @@ fn a_daemon_of_a_hook_or_a_tool_does_not_outlive_the_agent_however_that_ends() {
 /// Marks, sessions and the environment can all be taken off; parentage can't.
 #[test]
 fn a_daemon_that_takes_everything_off_does_not_outlive_the_agent() {
-    if no_setsid("a_daemon_that_takes_everything_off_does_not_outlive_the_agent") {
+    if lacks_any("a_daemon_that_takes_everything_off_does_not_outlive_the_agent", &["setsid", "bash"]) {
         return;
     }
-    if !has_program("bash") {
-        return skipped("a_daemon_that_takes_everything_off_does_not_outlive_the_agent", "bash is not installed");
-    }
     let daemon = daemon("ulimit -x 7 && env -i PATH=\"$PATH\"");
-    for way in ["", "-TERM"] {
-        let last = if way.is_empty() { "" } else { "touch ready; sleep 60" };
-        let (sandbox, replay) = session(false, &daemon, last);
-        let agent = start(&sandbox, &replay);
-        if !way.is_empty() {
-            wait_until("the hook runs", || sandbox.has("ready"));
-            send(way, &agent.id().to_string());
-        }
-        finish(agent);
+    for way in [Way::Exit, Way::By("-TERM")] {
+        let (sandbox, _) = ended(From::Command, &daemon, "", way);
         assert_gone(sandbox.read("daemon").trim());
         assert_family_gone(&sandbox);
     }
@@ -100,12 +105,12 @@ fn a_daemon_that_takes_everything_off_does_not_outlive_the_agent() {
 /// Whoever ends the watchdog wakes another.
 #[test]
 fn a_watchdog_that_was_killed_is_replaced() {
-    if no_setsid("a_watchdog_that_was_killed_is_replaced") {
+    if lacks_any("a_watchdog_that_was_killed_is_replaced", &["setsid"]) {
         return;
     }
     let kill = "for pid in $(cat /proc/$PPID/task/*/children); do \
                 grep -q '^hookwright-watch[d]og' /proc/$pid/cmdline && kill -9 $pid && echo $pid > killed; done; true";
-    let (sandbox, _) = session(false, "", "touch ready; sleep 60");
+    let (sandbox, _) = session(From::Command, "", "touch ready; sleep 60");
     let replay = Replay::new()
         .calls("run_shell_command", json!({"command": kill}))
         .calls("run_shell_command", json!({"command": daemon("")}))
@@ -123,19 +128,16 @@ fn a_watchdog_that_was_killed_is_replaced() {
 /// Many of them, who start others as fast as they can and take no notice of anything.
 #[test]
 fn a_crowd_that_keeps_growing_does_not_outlive_the_agent() {
-    if no_setsid("a_crowd_that_keeps_growing_does_not_outlive_the_agent") {
+    if lacks_any("a_crowd_that_keeps_growing_does_not_outlive_the_agent", &["setsid"]) {
         return;
     }
     let grow = "cat > grow.sh <<'END'\ntrap '' TERM HUP\nexec </dev/null >/dev/null 2>&1\necho $$ >> crowd\n\
                 while [ \"$(wc -l < crowd)\" -lt 100 ]; do setsid sh grow.sh & sleep 0.2; done; sleep 600\nEND\n\
                 (setsid sh grow.sh &); while [ \"$(wc -l < crowd)\" -lt 10 ]; do sleep 0.02; done";
-    for way in ["-TERM", "-KILL"] {
-        let (sandbox, replay) = session(false, grow, "touch ready; sleep 60");
-        sandbox.write("crowd", "");
-        let agent = start(&sandbox, &replay);
-        wait_until("the hook runs", || sandbox.has("ready"));
-        send(way, &agent.id().to_string());
-        finish(agent);
+    // Somebody is there to be read of before the first of them is.
+    let grow = format!("touch crowd; {grow}");
+    for way in [Way::By("-TERM"), Way::By("-KILL")] {
+        let (sandbox, _) = ended(From::Command, &grow, "", way);
         let crowd = || sandbox.read("crowd").lines().filter(|pid| hookwright_testkit::is_running(pid)).count();
         wait_until("all are gone", || crowd() == 0);
     }
@@ -144,7 +146,7 @@ fn a_crowd_that_keeps_growing_does_not_outlive_the_agent() {
 /// What runs in a hook that has had its time has had it too, wherever it went; the session goes on.
 #[test]
 fn a_daemon_of_a_hook_that_takes_too_long_is_ended_with_it() {
-    if no_setsid("a_daemon_of_a_hook_that_takes_too_long_is_ended_with_it") {
+    if lacks_any("a_daemon_of_a_hook_that_takes_too_long_is_ended_with_it", &["setsid"]) {
         return;
     }
     let sandbox = crate::sandbox();
@@ -162,22 +164,11 @@ fn a_daemon_of_a_hook_that_takes_too_long_is_ended_with_it() {
 /// Without descriptors the agent can look for nobody; its watchdog still can.
 #[test]
 fn a_daemon_does_not_outlive_an_agent_that_has_no_descriptors_left() {
-    if no_setsid("a_daemon_does_not_outlive_an_agent_that_has_no_descriptors_left") {
+    if lacks_any("a_daemon_does_not_outlive_an_agent_that_has_no_descriptors_left", &["setsid", "prlimit"]) {
         return;
     }
-    if !has_program("prlimit") {
-        return skipped("a_daemon_does_not_outlive_an_agent_that_has_no_descriptors_left", "prlimit is not installed");
-    }
-    for way in ["", "-TERM"] {
-        let last =
-            format!("prlimit --pid $PPID --nofile=5:5; {}", if way.is_empty() { "" } else { "touch ready; sleep 60" });
-        let (sandbox, replay) = session(false, &daemon(""), &last);
-        let agent = start(&sandbox, &replay);
-        if !way.is_empty() {
-            wait_until("the hook runs", || sandbox.has("ready"));
-            send(way, &agent.id().to_string());
-        }
-        finish(agent);
+    for way in [Way::Exit, Way::By("-TERM")] {
+        let (sandbox, _) = ended(From::Command, &daemon(""), "prlimit --pid $PPID --nofile=5:5", way);
         assert_gone(sandbox.read("daemon").trim());
         assert_family_gone(&sandbox);
     }
@@ -189,7 +180,7 @@ const DOG: &str = "for pid in $(cat /proc/$PPID/task/*/children); do \
 
 /// Kills the agent from a command of its own, after this; what was started before is `daemon` and `plain`.
 fn killed_from_within(act: &str) -> Sandbox {
-    let (sandbox, _) = session(false, "", "");
+    let (sandbox, _) = session(From::Command, "", "");
     let plain = "echo $$ > plain; exec sleep 600";
     let replay = Replay::new()
         .calls("run_shell_command", json!({"command": act}))
@@ -202,7 +193,7 @@ fn killed_from_within(act: &str) -> Sandbox {
 
 #[test]
 fn a_watchdog_that_was_stopped_wakes() {
-    if no_setsid("a_watchdog_that_was_stopped_wakes") {
+    if lacks_any("a_watchdog_that_was_stopped_wakes", &["setsid"]) {
         return;
     }
     let sandbox = killed_from_within(&format!("{DOG}; kill -STOP $dog"));
@@ -214,11 +205,8 @@ fn a_watchdog_that_was_stopped_wakes() {
 /// Where nothing can be marked, groups and sessions are still known, also to the watchdog.
 #[test]
 fn without_marks_a_kill_still_ends_what_stayed_in_its_session() {
-    if no_setsid("without_marks_a_kill_still_ends_what_stayed_in_its_session") {
+    if lacks_any("without_marks_a_kill_still_ends_what_stayed_in_its_session", &["setsid", "prlimit"]) {
         return;
-    }
-    if !has_program("prlimit") {
-        return skipped("without_marks_a_kill_still_ends_what_stayed_in_its_session", "prlimit is not installed");
     }
     let sandbox = killed_from_within("prlimit --pid $PPID --locks=5:5");
     assert_gone(sandbox.read("plain").trim());
@@ -229,16 +217,13 @@ fn without_marks_a_kill_still_ends_what_stayed_in_its_session() {
 /// Who may stay is a secret.
 #[test]
 fn nothing_lets_itself_stay() {
-    if no_setsid("nothing_lets_itself_stay") {
+    if lacks_any("nothing_lets_itself_stay", &["setsid", "bash"]) {
         return;
-    }
-    if !has_program("bash") {
-        return skipped("nothing_lets_itself_stay", "bash is not installed");
     }
     for forged in ["m | (0xFFFFF << 20)", "m + 1", "m | 1", "1 << 62"] {
         let forge = format!("m=$(ulimit -Sx); ulimit -Sx $(({forged})) &&");
-        let (sandbox, replay) = session(false, &daemon(&forge), "");
-        finish(start(&sandbox, &replay)).exits(0);
+        let (sandbox, run) = ended(From::Command, &daemon(&forge), "", Way::Exit);
+        run.exits(0);
         assert_gone(sandbox.read("daemon").trim());
     }
 }

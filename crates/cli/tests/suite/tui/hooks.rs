@@ -1,3 +1,4 @@
+use hookwright_testkit::{Replay, Sandbox};
 use serde_json::json;
 
 use super::{COMPOSER, Terminal, sandbox};
@@ -201,19 +202,25 @@ fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
     assert!(!sandbox.has("made"));
 }
 
+/// A session that begins after another one's agent has run this, and whose user trusts nothing of it.
+fn after_an_agent_ran(sandbox: &Sandbox, command: &str) -> Terminal {
+    let call = json!({"command": command});
+    let replay = sandbox.replay(&Replay::new().calls("run_shell_command", call).says("ok"));
+    sandbox.run(&["-p", "go", "-y", "--fake-responses", &replay]).exits(0);
+    let mut terminal = Terminal::start(sandbox, &["-y"]);
+    terminal.sees("Trust what an agent changed of your guards?");
+    terminal.sees("3. Trust it");
+    terminal.keys("2");
+    terminal
+}
+
 #[test]
 fn what_an_earlier_sessions_agent_changed_is_asked_about_before_the_next_begins() {
     let sandbox = sandbox();
     let command = sandbox.script("guard.sh", "if grep -q forbidden; then echo 'guarded' >&2; exit 2; fi");
     let hook = json!({"type": "command", "name": "guard", "command": command});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}}));
-    let disarm = json!({"command": "sed -i 's/exit 2/exit 0/' .gemini/hooks/guard.sh"});
-    let replay = sandbox.replay(&hookwright_testkit::Replay::new().calls("run_shell_command", disarm).says("ok"));
-    sandbox.run(&["-p", "go", "-y", "--fake-responses", &replay]).exits(0);
-    let mut terminal = Terminal::start(&sandbox, &["-y"]);
-    terminal.sees("Trust what an agent changed of your guards?");
-    terminal.sees("3. Trust it");
-    terminal.keys("2");
+    let mut terminal = after_an_agent_ran(&sandbox, "sed -i 's/exit 2/exit 0/' .gemini/hooks/guard.sh");
     terminal.ready();
     terminal.sees("what an agent changed of the guards waits for your trust");
     let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";
@@ -236,13 +243,7 @@ fn a_guard_that_an_earlier_sessions_agent_took_away_is_missed_until_that_is_trus
         let sandbox = sandbox();
         let hook = json!({"type": "command", "name": "watchman", "command": "grep -q forbidden && exit 2; exit 0"});
         sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}}));
-        let disarm = json!({"command": command});
-        let replay = sandbox.replay(&hookwright_testkit::Replay::new().calls("run_shell_command", disarm).says("ok"));
-        sandbox.run(&["-p", "go", "-y", "--fake-responses", &replay]).exits(0);
-        let mut terminal = Terminal::start(&sandbox, &["-y"]);
-        terminal.sees("Trust what an agent changed of your guards?");
-        terminal.sees("3. Trust it");
-        terminal.keys("2");
+        let mut terminal = after_an_agent_ran(&sandbox, command);
         terminal.sees("hook watchman on BeforeTool was taken away or changed by an agent");
         terminal.ready();
         let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";

@@ -1,0 +1,181 @@
+//! Guards and required hooks that are written wrong: closed, and said. The rest of a declaration is the parent's.
+
+use super::*;
+
+/// `name: problem` of everything that was written as a guard and is none.
+fn lost(text: &str) -> Vec<String> {
+    declare_text(text).lost.iter().map(|lost| format!("{} {}: {}", lost.place.line, lost.name, lost.problem)).collect()
+}
+
+#[test]
+fn a_guard_that_is_written_wrong_is_not_forgotten() {
+    for (text, expected) in [
+        (
+            r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "g", "guard": true}]}]}}"#,
+            "1 g: a hook needs `command`; this one never runs",
+        ),
+        (
+            r#"{"hooks": {"BeforeTool": [{"hooks": [{"command": "x", "guard": true}]}]}}"#,
+            "1 x: a hook needs `type`; this one never runs",
+        ),
+        (
+            r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "name": "g", "command": "x", "guard": true}]}]}}"#,
+            "1 g: unknown hook event `PreToolUse`; its hooks never run",
+        ),
+        (
+            r#"{"hooks": {"BeforeTool": [{"type": "command", "command": "x", "guard": true}]}}"#,
+            "1 x: this hook stands where a definition should; it never runs",
+        ),
+        (
+            r#"{"hooks": {"BeforeTool": {"hooks": [{"type": "command", "command": "x", "guard": true}]}}}"#,
+            "1 x: `BeforeTool` should be an array of definitions, not an object",
+        ),
+        (
+            r#"{"hooks": {"BeforeTool": [{"guard": true, "hooks": [{"type": "command", "command": "x"}]}]}}"#,
+            "1 without a name: a hook definition has no `guard`; it is ignored",
+        ),
+        (
+            r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "gaurd": true}]}]}}"#,
+            "1 x: a hook has no `gaurd`; it is ignored",
+        ),
+        (
+            r#"{"hooks": [{"type": "command", "command": "x", "guard": true}]}"#,
+            "1 x: `hooks` should be an object, not an array",
+        ),
+        (
+            r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "guard": true}]}], "BeforeTool": []}}"#,
+            "1 x: `BeforeTool` stands twice in hooks; only the last one counts",
+        ),
+        (
+            "{\"hooks\": {\"BeforeTool\": [{\"hooks\": [\n{\"type\": \"command\", \"command\": \"x\", \"guard\": true}]}]}, \"hooks\": {}}",
+            "2 x: `hooks` stands twice in the settings; only the last one counts",
+        ),
+    ] {
+        assert_eq!(lost(text), [expected], "{text}");
+    }
+    for root in ["Hooks", "hook", "BeforeTool", "PreToolUse"] {
+        let text = format!(
+            r#"{{"{root}": {{"BeforeTool": [{{"hooks": [{{"type": "command", "command": "x", "guard": true}}]}}]}}}}"#
+        );
+        assert_eq!(lost(&text), ["1 x: `guard` stands where it has no effect"], "{text}");
+    }
+    for fine in [
+        r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "guard": true, "env": {"guard": "1"}}]}]}}"#,
+        r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "guard": false}]}]}}"#,
+        r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "guard": null}]}]}}"#,
+        r#"{"mcpServers": {"guard": {"command": "x", "guard": true}}}"#,
+    ] {
+        assert!(lost(fine).is_empty(), "{fine}");
+    }
+}
+
+#[test]
+fn what_a_guard_may_not_be_is_said() {
+    let hook = |event: &str, definition: &str, hook: &str| {
+        let hook = format!(r#"{{"type": "command", "name": "g", "command": "x", {hook}}}"#);
+        lines(&declare_text(&format!(r#"{{"hooks": {{"{event}": [{{{definition} "hooks": [{hook}]}}]}}}}"#)))
+    };
+    let both = hook("BeforeTool", "", r#""guard": true, "async": true"#);
+    assert!(both.contains("error: a guard can't run beside its event; this one is waited for"), "{both}");
+    let start = hook("SessionStart", "", r#""guard": true"#);
+    assert!(start.contains("warning: SessionStart can't be denied, so a guard can't block anything here"), "{start}");
+    for matcher in ["write_flie", "write_(file", "^nothing$"] {
+        let never = hook("BeforeTool", &format!(r#""matcher": "{matcher}","#), r#""guard": true"#);
+        assert!(
+            never.contains("error: guard `g` can never run: this matcher matches nothing that is known"),
+            "{never}"
+        );
+    }
+    let never = hook("SessionEnd", r#""matcher": "quit","#, r#""guard": true"#);
+    assert!(never.contains("error: guard `g` can never run"), "{never}");
+    for fine in ["write_file", "mcp__x__y", ".*", "shell"] {
+        assert_eq!(hook("BeforeTool", &format!(r#""matcher": "{fine}","#), r#""guard": true"#), "");
+    }
+    assert!(hook("BeforeTool", "", r#""guard": "yes""#).contains("`guard` should be true or false, not a string"));
+}
+
+#[test]
+fn common_keys_without_effect_are_no_warnings() {
+    let hook = |keys: &str| {
+        let text = format!(
+            r#"{{"$schema": "x", "hooks": {{"BeforeTool": [{{"hooks": [{{"type": "command", "command": "x", {keys}}}]}}]}}}}"#
+        );
+        let declared = declare_text(&text);
+        (lines(&declared), declared.hooks.into_iter().next().unwrap())
+    };
+    let (said, read) =
+        hook(r#""enabled": true, "async": false, "shell": "bash", "statusMessage": "checks", "$schema": "x""#);
+    assert_eq!((said.as_str(), read.enabled, read.runs_beside()), ("", true, false));
+    let (said, read) = hook(r#""enabled": false, "async": true"#);
+    assert_eq!((said.as_str(), read.enabled, read.runs_beside()), ("", false, true));
+    assert!(hook(r#""shell": "powershell""#).0.contains("this command is not run by powershell"));
+}
+
+#[test]
+fn required_names_have_places_and_wrong_ones_are_said() {
+    let declared = declare_text("{\"hooksConfig\": {\n \"required\": [\"a\", 7, \"\"]}}");
+    let names: Vec<_> = declared.config.required.iter().map(|one| (one.name.as_str(), one.place.line)).collect();
+    assert_eq!(names, [("a", 2)]);
+    assert_eq!(lines(&declared).matches("`required` should be a list of hooks' names").count(), 2);
+    assert!(
+        lines(&declare_text(r#"{"hooksConfig": {"required": "a"}}"#))
+            .contains("`required` should be an array of names")
+    );
+}
+
+#[test]
+fn a_requirement_that_is_written_wrong_is_not_forgotten() {
+    for (text, expected) in [
+        (
+            r#"{"hooksConfig": {"required": "keep-out"}}"#,
+            "1 keep-out: `required` should be an array of names, not a string",
+        ),
+        (
+            r#"{"hooksConfig": {"required": 7}}"#,
+            "1 without a name: `required` should be an array of names, not a number",
+        ),
+        (r#"{"hooksConfig": {"required": [7]}}"#, "1 without a name: `required` should hold names, not a number"),
+        (
+            r#"{"hooksConfig": {"requird": ["keep-out"]}}"#,
+            "1 keep-out: `requird` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hooksConfig": {"Required": "keep-out"}}"#,
+            "1 keep-out: `Required` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hooksConfig": {"requiredHooks": ["keep-out"]}}"#,
+            "1 keep-out: `requiredHooks` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hookConfig": {"required": ["keep-out"]}}"#,
+            "1 keep-out: `required` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hooks": {"requires": ["keep-out"]}}"#,
+            "1 keep-out: `requires` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"required": ["keep-out"]}"#,
+            "1 keep-out: `required` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hooksConfig": {"required": ["keep-out"], "required": []}}"#,
+            "1 keep-out: `required` has no effect; the key is `required` in `hooksConfig`",
+        ),
+        (
+            r#"{"hooksConfig": {"required": ["keep-out"]}, "hooksConfig": {}}"#,
+            "1 keep-out: `required` has no effect; the key is `required` in `hooksConfig`",
+        ),
+    ] {
+        assert_eq!(lost(text), [expected], "{text}");
+    }
+    for fine in [
+        r#"{"hooksConfig": {"required": ["keep-out"]}}"#,
+        r#"{"hooksConfig": {"required": []}}"#,
+        r#"{"hooksConfig": {"requird": null, "require": false}}"#,
+        r#"{"mcpServers": {"x": {"required": ["keep-out"]}}}"#,
+    ] {
+        assert!(lost(fine).is_empty(), "{fine}");
+    }
+}

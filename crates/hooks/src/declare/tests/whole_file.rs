@@ -1,0 +1,106 @@
+//! What concerns a file as a whole: keys that stand twice, no JSON, too much of it, where things stand.
+
+use super::*;
+
+#[test]
+fn an_event_that_stands_twice() {
+    let text = r#"{ "hooks": {
+  "BeforeTool": [{ "hooks": [{ "type": "command", "command": "first" }] }],
+  "AfterTool": [{ "hooks": [{ "type": "command", "command": "other" }] }],
+  "BeforeTool": [{ "hooks": [{ "type": "command", "command": "second" }] }]
+} }"#;
+    let declared = declare_text(text);
+    assert_eq!(loaded(&declared), ["other", "second"]);
+    assert_snapshot!(lines(&declared), @"settings.json:2:3: error: `BeforeTool` stands twice in hooks; only the last one counts (merge the two)");
+}
+
+#[test]
+fn of_a_key_that_stands_twice_the_last_counts_everywhere() {
+    let text = r#"{ "hooks": { "BeforeTool": [
+  { "matcher": "glob", "matcher": "replace", "sequential": true, "sequential": false,
+    "hooks": [{ "type": "command", "command": "first" }],
+    "hooks": [{ "type": "x", "type": "command", "command": "x", "command": "second", "name": "n", "name": "m",
+      "onError": "allow", "onError": "block", "timeout": 1, "timeout": 500 }] }
+] } }"#;
+    let declared = declare_text(text);
+    assert_eq!(loaded(&declared), ["m"]);
+    let hook = &declared.hooks[0];
+    assert_eq!((hook.command(), hook.sequential, hook.timeout.as_millis()), (Some("second"), false, 500));
+    assert_eq!(hook.on_error, OnError::all(FailureAction::Block));
+    assert!(hook.matcher.matches("replace") && !hook.matcher.matches("glob"));
+    assert_snapshot!(lines(&declared), @"
+    settings.json:2:5: error: `matcher` stands twice in a hook definition; only the last one counts (merge the two)
+    settings.json:2:46: error: `sequential` stands twice in a hook definition; only the last one counts (merge the two)
+    settings.json:3:5: error: `hooks` stands twice in a hook definition; only the last one counts (merge the two)
+    settings.json:4:17: error: `type` stands twice in a hook; only the last one counts (merge the two)
+    settings.json:4:49: error: `command` stands twice in a hook; only the last one counts (merge the two)
+    settings.json:4:86: error: `name` stands twice in a hook; only the last one counts (merge the two)
+    settings.json:5:7: error: `onError` stands twice in a hook; only the last one counts (merge the two)
+    settings.json:5:47: error: `timeout` stands twice in a hook; only the last one counts (merge the two)
+    ");
+    let declared = declare_text(
+        r#"{ "tools": {"enableHooks": true}, "hooksConfig": {"onError": "allow", "onError": "ask"}, "tools": {"enableHooks": false} }"#,
+    );
+    assert_eq!((declared.config.enabled, declared.config.on_error.exit), (Some(false), Some(FailureAction::Ask)));
+}
+
+#[test]
+fn a_key_of_the_whole_file_that_stands_twice_is_told() {
+    let hooks = r#"{"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "guard": true}]}]}"#;
+    let many: String = (0..70).map(|number| format!("\"k{number}\": 1, ")).collect();
+    for (text, place) in [
+        (format!(r#"{{ "hooks": {hooks}, "hooks": {{}} }}"#), "1:3: error: `hooks` stands twice in the settings"),
+        (r#"{ "tools": {}, "tools": {} }"#.to_owned(), "1:3: error: `tools` stands twice in the settings"),
+        (r#"{ "a": {}, "security": {}, "security": {} }"#.to_owned(), "1:12: error: `security` stands twice"),
+        (format!(r#"{{ "hooks": {{}}, {many}"hooks": {{}} }}"#), "1:3: error: `hooks` stands twice in the settings"),
+    ] {
+        let told = lines(&declare_text(&text));
+        assert!(told.contains(place), "{text}: {told}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_json() {
+    assert_snapshot!(lines(&declare_text("hooks: yes")), @"settings.json:1:1: error: this file is not valid JSON: unexpected word (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("{ \"hooks\": {\n  \"BeforeTool\": [\n")), @"settings.json:2:17: error: this file is not valid JSON: unterminated array (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("{ \"a\": 1\n  \"b\": 2 }")), @"settings.json:1:9: error: this file is not valid JSON: expected comma (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("{ \"a\": \"unfinished\n}")), @"settings.json:1:8: error: this file is not valid JSON: unterminated string literal (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("{ 'a': 1 }")), @"settings.json:1:3: error: this file is not valid JSON: single-quoted strings are not allowed (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("{} {}")), @"settings.json:1:4: error: this file is not valid JSON: text cannot contain more than one JSON value (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    assert_snapshot!(lines(&declare_text("\0\0\0")), @"settings.json:1:1: error: this file is not valid JSON: unexpected token (nothing in this file counts until it parses; comments and trailing commas are fine)");
+}
+
+#[test]
+fn fifty_megabytes_are_refused_unread() {
+    assert_snapshot!(lines(&declare_text(&"{\"a\":".repeat(10 << 20))), @"settings.json:1:1: error: this file holds more than 50000 values, which are not read (nothing in this file counts until it is shorter)");
+}
+
+#[test]
+fn nesting_without_end_is_refused_without_a_crash() {
+    let declared = declare_text(&"{\"a\":".repeat(40_000));
+    assert_snapshot!(lines(&declared), @"settings.json:1:1282: error: this file is not valid JSON: maximum nesting depth exceeded (nothing in this file counts until it parses; comments and trailing commas are fine)");
+    let balanced = format!("{{\"hooks\": {}{}}}", "[".repeat(40_000), "]".repeat(40_000));
+    assert_snapshot!(lines(&declare_text(&balanced)), @"settings.json:1:521: error: this file is not valid JSON: maximum nesting depth exceeded (nothing in this file counts until it parses; comments and trailing commas are fine)");
+}
+
+#[test]
+fn nesting_in_a_part_that_is_not_ours_is_nobodys_business() {
+    let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
+    let text = format!(
+        r#"{{"other": {deep}, "hooks": {{"BeforeAgent": [{{"hooks": [{{"type": "command", "command": "x"}}]}}]}}}}"#
+    );
+    assert_eq!(loaded(&declare_text(&text)), ["x"]);
+}
+
+#[test]
+fn columns_count_characters_and_not_bytes() {
+    let text = "{ \"hooks\": { \"BeforeAgent\": [{ \"hooks\": [{ \"name\": \"äöü😀\", \"type\": \"x\" }] }] } }";
+    assert_snapshot!(lines(&declare_text(text)), @r#"settings.json:1:68: error: unknown hook type `x`; this hook never runs; expected "command" ("command" is the only type there is)"#);
+}
+
+#[test]
+fn diagnostics_come_in_the_order_of_the_file() {
+    let text = "{\n\"hooksConfig\": { \"enabled\": 1 },\n\"hooks\": {\n\"X\": [],\n\"BeforeTool\": 1\n},\n\"tools\": { \"enableHooks\": 2 } }";
+    let at: Vec<_> = declare_text(text).diagnostics.iter().filter_map(|one| Some(one.span.as_ref()?.line)).collect();
+    assert_eq!(at, [2, 4, 5, 7]);
+}
