@@ -64,6 +64,16 @@ impl Extension {
         self.path.join("policies")
     }
 
+    /// Its skills: a folder each, with a `SKILL.md`.
+    pub fn skills(&self) -> PathBuf {
+        self.path.join("skills")
+    }
+
+    /// Its sub-agents: a file each.
+    pub fn agents(&self) -> PathBuf {
+        self.path.join("agents")
+    }
+
     /// Where its hooks are declared.
     pub fn hooks_file(&self) -> PathBuf {
         self.path.join("hooks").join("hooks.json")
