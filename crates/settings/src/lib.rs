@@ -12,6 +12,7 @@ pub mod edit;
 mod env_file;
 mod extensions;
 mod file;
+pub mod front_matter;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guards;
