@@ -8,7 +8,7 @@ use std::time::Duration;
 use hookwright_hooks::{
     AfterAgent, AfterAgentVerdict, Attachment, BeforeAgent, BeforeAgentVerdict, RequestedBy, SessionEnd, SessionStart,
 };
-use hookwright_model::{Content, Part, Role, ToolDeclaration};
+use hookwright_model::{Content, Part, Role};
 use hookwright_settings::commands::Command;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -19,7 +19,7 @@ use crate::context::Mentioned;
 use crate::context::reader::Hooked;
 use crate::event::{AgentEvent, TurnEnd};
 use crate::scope::Scope;
-use crate::services::{Interaction, Services};
+use crate::services::{Declared, Interaction, Services};
 use crate::session::tell_what_stays;
 use crate::transcript::{Entry, Transcript, TranscriptError};
 use crate::translate::{defuse, hook_context, is_hook_context};
@@ -31,7 +31,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Agent {
     pub(crate) services: Arc<Services>,
     pub(crate) history: Vec<Arc<Content>>,
-    pub(crate) declarations: Arc<[ToolDeclaration]>,
+    pub(crate) declared: Declared,
     pub(crate) model: String,
     pub(crate) system: String,
     /// Requests made in this session.
@@ -100,11 +100,10 @@ impl Agent {
         transcript: Transcript,
         history: Vec<Arc<Content>>,
     ) -> Agent {
-        let declarations = services.declarations();
         let mut agent = Agent {
             services: Arc::new(services),
             history,
-            declarations,
+            declared: Declared::default(),
             model,
             system,
             requests: 0,

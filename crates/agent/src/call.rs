@@ -74,8 +74,10 @@ struct Call<'a> {
     requested_by: RequestedBy,
     consent: Consent,
     voice: Voice,
-    /// Other tools than the model's.
-    own_tools: Option<&'a ToolSet>,
+    /// The tools of the moment in which it was made: what is judged is what runs.
+    tools: Arc<ToolSet>,
+    /// For a tool of an MCP server, what hooks are told of that.
+    mcp_context: Option<Value>,
     /// For a tail call: the tool that the model asked for.
     original: Option<String>,
     /// The model's own arguments, until it is told that it asked.
@@ -177,7 +179,8 @@ impl<'a> Call<'a> {
             requested_by: RequestedBy::Model,
             consent: Consent::Needed,
             voice: Voice::Plain,
-            own_tools: None,
+            tools: services.tools.now(),
+            mcp_context: None,
             original: None,
             unannounced: None,
             redacted: None,
@@ -210,10 +213,6 @@ impl<'a> Call<'a> {
             append(&mut result.llm_content, &note);
         }
         self.after_tool(result, duration).await.or_stopped()
-    }
-
-    fn tools(&self) -> &'a ToolSet {
-        self.own_tools.unwrap_or(&self.services.tools)
     }
 
     async fn execute(&self, tool: &Arc<dyn Tool>) -> ToolResult {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hookwright_hooks::{Event, EventKind, HookEngine, HookInput, Observer, Outcome, RunReport, RunStart, Said};
 use hookwright_model::{GenerationConfig, ToolDeclaration};
-use hookwright_tools::{ToolContext, ToolSet};
+use hookwright_tools::{ToolContext, ToolSet, Toolbox};
 use tokio::sync::Mutex;
 
 use crate::approval::Approvals;
@@ -29,8 +29,8 @@ pub enum Interaction {
 pub struct Services {
     /// Who answers, behind the one door.
     pub model: Door,
-    /// What the model can call.
-    pub tools: ToolSet,
+    /// What the model can call by now.
+    pub tools: Toolbox,
     /// What every tool call may use.
     pub tool_context: ToolContext,
     /// The hooks.
@@ -92,15 +92,28 @@ impl Services {
         }
         context
     }
+}
 
-    /// The tools as the model is told of them.
-    pub(crate) fn declarations(&self) -> Arc<[ToolDeclaration]> {
+/// What the model is told of tools: made once for as long as they are the same.
+#[derive(Default)]
+pub(crate) struct Declared(Option<(Arc<ToolSet>, Arc<[ToolDeclaration]>)>);
+
+impl Declared {
+    /// These, as the model is told of them.
+    pub(crate) fn of(&mut self, tools: Arc<ToolSet>) -> Arc<[ToolDeclaration]> {
+        if let Some((known, declared)) = &self.0
+            && Arc::ptr_eq(known, &tools)
+        {
+            return declared.clone();
+        }
         let declare = |tool: &Arc<hookwright_tools::Declaration>| ToolDeclaration {
             name: tool.name.clone(),
             description: tool.description.clone(),
             parameters: tool.parameters.clone(),
         };
-        self.tools.declarations().map(declare).collect()
+        let declared: Arc<[ToolDeclaration]> = tools.declarations().map(declare).collect();
+        self.0 = Some((tools, declared.clone()));
+        declared
     }
 }
 

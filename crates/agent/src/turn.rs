@@ -58,10 +58,10 @@ impl Agent {
         }
     }
 
-    fn request(&self) -> Request {
+    fn request(&mut self) -> Request {
         Request {
             system: Some(self.system.clone()).filter(|system| !system.is_empty()),
-            tools: self.declarations.clone(),
+            tools: self.declared.of(self.services.tools.now()),
             generation: self.services.generation.clone(),
             ..Request::new(self.model.clone(), self.history.clone())
         }
@@ -168,11 +168,9 @@ impl Agent {
 
     /// Calls that only look run side by side; others run alone and in order.
     fn batches<'c>(&self, calls: &'c [FunctionCall]) -> Vec<&'c [FunctionCall]> {
+        let tools = self.services.tools.now();
         let harmless = |call: &FunctionCall| {
-            self.services
-                .tools
-                .get(&call.name)
-                .is_some_and(|tool| tool.kind().is_harmless() && tool.kind() != ToolKind::Think)
+            tools.get(&call.name).is_some_and(|tool| tool.kind().is_harmless() && tool.kind() != ToolKind::Think)
         };
         calls.chunk_by(|one, next| harmless(one) && harmless(next)).collect()
     }

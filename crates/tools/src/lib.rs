@@ -21,6 +21,7 @@ mod result;
 mod schema;
 mod shell;
 mod tool;
+mod toolbox;
 mod toolset;
 mod workspace;
 
@@ -40,5 +41,6 @@ pub use result::{
 pub use schema::validate as validate_arguments;
 pub use shell::{Job, Jobs};
 pub use tool::{BoxFuture, Declaration, Tool, ToolKind};
+pub use toolbox::{Origin, Toolbox};
 pub use toolset::{RegisterError, Selection, ToolSet};
 pub use workspace::{PathError, Workspace, WorkspaceError};

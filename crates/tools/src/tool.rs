@@ -86,6 +86,12 @@ pub trait Tool: Send + Sync {
     /// One line that says what this call would do: the command, the path.
     fn describe(&self, args: &Value) -> String;
 
+    /// For a tool of an MCP server: which one, and how it is reached, as hooks are told. No secrets: neither headers nor
+    /// variables.
+    fn mcp_context(&self) -> Option<Value> {
+        None
+    }
+
     /// What an edit would change, for an approval prompt. `None` where there is nothing to show, also when the call
     /// would fail.
     fn preview<'a>(&'a self, _args: &'a Value, _ctx: &'a ToolContext) -> BoxFuture<'a, Option<Display>> {

@@ -32,6 +32,18 @@ pub struct Selection {
     pub exclude: Vec<String>,
 }
 
+impl Selection {
+    /// Whether the tool of this name is selected.
+    pub fn includes(&self, name: &str) -> bool {
+        let means = |listed: &str| listed == "*" || same_tool(listed, name);
+        let allowed = self
+            .allowed
+            .as_ref()
+            .is_none_or(|names| names.iter().any(|listed| means(listed.split('(').next().unwrap_or(listed).trim())));
+        allowed && !self.exclude.iter().any(|listed| means(listed.trim()))
+    }
+}
+
 /// A tool that cannot be registered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegisterError {
@@ -74,14 +86,7 @@ impl ToolSet {
 
     /// Takes out all tools that are not selected.
     pub fn select(&mut self, selection: &Selection) {
-        let means = |listed: &str, name: &str| listed == "*" || same_tool(listed, name);
-        self.retain(|tool| {
-            let name = tool.name();
-            let allowed = selection.allowed.as_ref().is_none_or(|names| {
-                names.iter().any(|listed| means(listed.split('(').next().unwrap_or(listed).trim(), name))
-            });
-            allowed && !selection.exclude.iter().any(|listed| means(listed.trim(), name))
-        });
+        self.retain(|tool| selection.includes(tool.name()));
     }
 
     /// The tool of this name, which may be an older one.
@@ -146,7 +151,7 @@ fn same_tool(asked: &str, name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::catalog::BUILTINS;
     use crate::context::ToolContext;
@@ -154,7 +159,7 @@ mod tests {
     use crate::tool::{BoxFuture, ToolKind};
     use serde_json::json;
 
-    struct Remote(&'static str);
+    pub(crate) struct Remote(pub(crate) &'static str);
 
     impl Tool for Remote {
         fn name(&self) -> &str {

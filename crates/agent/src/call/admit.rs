@@ -56,8 +56,11 @@ impl Call<'_> {
             )));
         }
         let fits = canonical_arguments(&self.name, &mut self.args);
-        match fits.and_then(|()| self.tools().check(&self.name, &Value::Object(self.args.clone()))) {
-            Ok(tool) => Ok(tool.clone()),
+        match fits.and_then(|()| self.tools.check(&self.name, &Value::Object(self.args.clone()))) {
+            Ok(tool) => {
+                self.mcp_context = tool.mcp_context();
+                Ok(tool.clone())
+            }
             Err(problem) => Err(Box::new(CallEnd { result: problem.into(), ..nothing() })),
         }
     }
@@ -82,7 +85,7 @@ impl Call<'_> {
         let event = BeforeTool {
             tool_name: Cow::Borrowed(&self.name),
             tool_input: Cow::Borrowed(&self.args),
-            mcp_context: None,
+            mcp_context: self.mcp_context.as_ref().map(Cow::Borrowed),
             original_request_name: self.original.as_deref().map(Cow::Borrowed),
             tool_use_id: Some(Cow::Borrowed(&self.id)),
             requested_by: self.requested_by,
@@ -174,7 +177,7 @@ impl Call<'_> {
             return Ok(names);
         }
         self.decision = Some(CallDecision::Modify);
-        match fits.and_then(|()| self.tools().check(&self.name, &Value::Object(self.args.clone()))) {
+        match fits.and_then(|()| self.tools.check(&self.name, &Value::Object(self.args.clone()))) {
             Ok(_) => Ok(names),
             Err(problem) => {
                 let message = format!("hooks changed the arguments, and now they do not fit {}: {problem}", self.name);
@@ -286,7 +289,7 @@ impl Call<'_> {
         self.rewritten.clear();
         self.args = args;
         let fits = canonical_arguments(&self.name, &mut self.args);
-        match fits.and_then(|()| self.tools().check(&self.name, &Value::Object(self.args.clone()))) {
+        match fits.and_then(|()| self.tools.check(&self.name, &Value::Object(self.args.clone()))) {
             Ok(_) => Ok(()),
             Err(problem) => Err(Box::new(CallEnd { result: problem.into(), ..nothing() })),
         }

@@ -37,7 +37,7 @@ impl Call<'_> {
             tool_name: Cow::Borrowed(&self.name),
             tool_input: Cow::Borrowed(&self.args),
             tool_response: Cow::Owned(result.to_json()),
-            mcp_context: None,
+            mcp_context: self.mcp_context.as_ref().map(Cow::Borrowed),
             original_request_name: self.original.as_deref().map(Cow::Borrowed),
             tool_use_id: Some(Cow::Borrowed(&self.id)),
             requested_by: self.requested_by,

@@ -42,7 +42,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) consent: Consent,
     pub(crate) voice: Voice,
     /// Other tools than the model's, whose number settings may narrow.
-    pub(crate) tools: Option<&'a ToolSet>,
+    pub(crate) tools: Option<Arc<ToolSet>>,
 }
 
 /// A call that hooks and rules have let pass.
@@ -105,12 +105,13 @@ pub(crate) async fn admit<'a>(
     wanted: Wanted<'a>,
     scope: &'a Scope,
 ) -> Result<Admitted<'a>, NotRun> {
+    let first = Call::new(services, wanted.id, wanted.tool, wanted.args, scope);
     let mut call = Call {
         requested_by: wanted.requested_by,
         consent: wanted.consent,
         voice: wanted.voice,
-        own_tools: wanted.tools,
-        ..Call::new(services, wanted.id, wanted.tool, wanted.args, scope)
+        tools: wanted.tools.unwrap_or_else(|| first.tools.clone()),
+        ..first
     };
     match call.admit(None).await {
         Ok(tool) => Ok(Admitted { call, tool }),

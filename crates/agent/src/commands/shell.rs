@@ -53,7 +53,8 @@ pub(super) async fn run_all(
     scope: &Scope,
 ) -> Result<Vec<String>, CommandError> {
     let Some(first) = blocks.first() else { return Ok(Vec::new()) };
-    let Some(tool) = services.tools.get(TOOL) else {
+    let tools = services.tools.now();
+    let Some(tool) = tools.get(TOOL) else {
         return Err(refused(name, first, format!("{TOOL} is switched off")));
     };
     let runner = BlockRunner { services, name, tool, scope };

@@ -27,7 +27,7 @@ pub(crate) struct Hooked<'a> {
     services: &'a Arc<Services>,
     context: ToolContext,
     /// Settings narrow what the model may call, not what the user may show it.
-    tools: ToolSet,
+    tools: Arc<ToolSet>,
     requested_by: RequestedBy,
     scope: &'a Scope,
 }
@@ -35,7 +35,8 @@ pub(crate) struct Hooked<'a> {
 impl<'a> Hooked<'a> {
     pub(crate) fn new(services: &'a Arc<Services>, requested_by: RequestedBy, scope: &'a Scope) -> Self {
         let context = ToolContext { cancel: scope.cancel.clone(), ..services.context() };
-        Hooked { services, context, tools: ToolSet::builtin(WebSearching::Impossible), requested_by, scope }
+        let tools = Arc::new(ToolSet::builtin(WebSearching::Impossible));
+        Hooked { services, context, tools, requested_by, scope }
     }
 }
 
@@ -48,7 +49,7 @@ impl Reader for Hooked<'_> {
             requested_by: self.requested_by,
             consent: Consent::Given,
             voice: Voice::Quiet(None),
-            tools: Some(&self.tools),
+            tools: Some(self.tools.clone()),
         };
         wanted::run(self.services, wanted, self.scope).await
     }

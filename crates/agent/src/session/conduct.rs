@@ -334,8 +334,8 @@ impl Conductor {
     }
 
     fn tools(&self, detail: Detail) {
-        let services = self.services();
-        let rows = services.tools.declarations().map(|tool| {
+        let tools = self.services().tools.now();
+        let rows = tools.declarations().map(|tool| {
             let text = match detail {
                 Detail::Full => tool.description.clone(),
                 Detail::Short => tool.description.lines().next().unwrap_or_default().to_owned(),

@@ -223,6 +223,7 @@ impl Conductor {
         before.services.tool_context.environment.set(loaded.tool_environment());
         before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
         before.services.approvals.set_limits(open::limits(&loaded));
+        before.services.tools.select(open::selection(&loaded));
         self.reload_policies(&loaded);
         before.services.approvals.set_protected(Protected::new(&loaded, &self.options.policies));
         self.shared.change(|view| view.loaded = Arc::new(loaded));

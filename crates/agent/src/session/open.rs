@@ -6,7 +6,9 @@ use std::sync::Arc;
 use hookwright_hooks::{Builder, HookEngine, HookState, Registry, Unarmed};
 use hookwright_model::{Content, GenerationConfig};
 use hookwright_settings::{ApprovalMode, Loaded, Secrets};
-use hookwright_tools::{FileFilter, HttpAccess, HttpPolicy, Selection, ToolContext, WebSearching, Workspace};
+use hookwright_tools::{
+    FileFilter, HttpAccess, HttpPolicy, Selection, ToolContext, ToolSet, Toolbox, WebSearching, Workspace,
+};
 
 use super::choose;
 use super::options::{HookUse, SessionError, SessionOptions};
@@ -262,12 +264,15 @@ fn approval_modes(
 }
 
 /// The tools of this project, without those that settings and extensions take away.
-fn tools(loaded: &Loaded, model: &Door) -> hookwright_tools::ToolSet {
+fn tools(loaded: &Loaded, model: &Door) -> Toolbox {
     let searching = if model.provider().can_search() { WebSearching::Possible } else { WebSearching::Impossible };
-    let mut tools = hookwright_tools::ToolSet::builtin(searching);
+    Toolbox::new(ToolSet::builtin(searching), selection(loaded))
+}
+
+/// The tools that settings and extensions leave.
+pub(super) fn selection(loaded: &Loaded) -> Selection {
     let ToolLimits { exclude, core } = limits(loaded);
-    tools.select(&Selection { allowed: core, exclude });
-    tools
+    Selection { allowed: core, exclude }
 }
 
 /// What settings and extensions take away.

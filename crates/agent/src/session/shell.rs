@@ -16,7 +16,7 @@ const TOOL: &str = "run_shell_command";
 
 pub(super) async fn run(agent: &mut Agent, command: String, cancel: CancellationToken) {
     let services = agent.services().clone();
-    if services.tools.get(TOOL).is_none() {
+    if services.tools.now().get(TOOL).is_none() {
         let end = TurnEnd::failed("the settings leave out the shell tool");
         return services.events.send(AgentEvent::TurnFinished(end));
     }

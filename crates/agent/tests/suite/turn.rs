@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hookwright_agent::{AgentEvent, TurnEnd};
-use hookwright_model::{Part, PartKind, Role};
-use hookwright_tools::ToolKind;
+use hookwright_model::{Part, PartKind, Request, Role};
+use hookwright_tools::{Origin, ToolKind};
 use serde_json::json;
 use tokio::sync::{Barrier, Notify};
 
@@ -241,4 +241,19 @@ async fn a_cancel_while_a_tool_runs_answers_every_call_and_asks_no_more() {
     assert_eq!(end, TurnEnd::Cancelled);
     assert_eq!(ids(&stage).1, ["1", "2"]);
     assert_eq!(stage.finished().len(), 1, "the second never began");
+}
+
+#[tokio::test]
+async fn each_request_offers_the_tools_of_its_moment() {
+    let project = Project::new();
+    let script = Script::new().says("one").says("two").says("three");
+    let mut stage = project.setup(script).open();
+    let server = Origin::Server("there".to_owned());
+    stage.prompt("first").await;
+    stage.agent.services().tools.bring(&server, vec![TestTool::echo("mcp__there__new", ToolKind::Other)]);
+    stage.prompt("second").await;
+    stage.agent.services().tools.take_away(&server);
+    stage.prompt("third").await;
+    let offered = |request: &Request| request.tools.iter().any(|tool| tool.name == "mcp__there__new");
+    assert_eq!(stage.script.requests().iter().map(offered).collect::<Vec<_>>(), [false, true, false]);
 }

@@ -130,7 +130,7 @@ impl Case {
         tool_context.shell = self.limits.clone();
         let services = Services {
             model: Door::new(AnyModel::from(Offline::new()), Default::default()),
-            tools: self.tools.clone(),
+            tools: self.tools.clone().into(),
             tool_context,
             hooks: self.hooks.clone(),
             approvals: Approvals::new(self.mode, self.allowed.clone(), self.policy.clone()),

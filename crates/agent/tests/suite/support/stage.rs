@@ -90,7 +90,7 @@ impl Setup<'_> {
         let services = Services {
             guards: Arc::default(),
             model: Door::new(AnyModel::custom(self.script.clone()), Default::default()),
-            tools,
+            tools: tools.into(),
             tool_context,
             hooks: engine(self.project, &events, transcript.path()),
             approvals: Approvals::new(self.mode, Vec::new(), Policy::default()),
