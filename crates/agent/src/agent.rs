@@ -233,7 +233,7 @@ impl Agent {
         self.prompts += 1;
         self.prompt_requests = 0;
         let turn_id = format!("{}########{}", self.services.hooks.session().id, self.prompts);
-        let scope = Scope { turn_id: Some(turn_id.into()), cancel: cancel.clone() };
+        let scope = Scope { turn_id: Some(turn_id.into()), agent: None, cancel: cancel.clone() };
         let prompt_id = scope.prompt_id();
         self.services.events.send(AgentEvent::PromptReceived { prompt: prompt.to_owned(), prompt_id });
         let span = tracing::info_span!("turn", id = scope.turn_id.as_deref());

@@ -1,7 +1,8 @@
-//! Where something happens: the turn it belongs to, and what ends it.
+//! Where something happens: the turn it belongs to, the sub-agent that is at work in it, and what ends it.
 
 use std::sync::Arc;
 
+use hookwright_hooks::{Belongs, SubAgent};
 use tokio_util::sync::CancellationToken;
 
 /// A turn, or what happens outside of turns. Cheap to clone.
@@ -9,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Scope {
     /// The turn's name in hooks' input, logs and telemetry.
     pub(crate) turn_id: Option<Arc<str>>,
+    /// The sub-agent at work; nothing for the agent that the user talks to.
+    pub(crate) agent: Option<Arc<SubAgent>>,
     /// Ends everything that runs in it.
     pub(crate) cancel: CancellationToken,
 }
@@ -16,12 +19,17 @@ pub(crate) struct Scope {
 impl Scope {
     /// Something that belongs to no turn.
     pub(crate) fn outside(cancel: &CancellationToken) -> Self {
-        Scope { turn_id: None, cancel: cancel.clone() }
+        Scope { cancel: cancel.clone(), ..Scope::default() }
     }
 
     /// The turn's name; empty outside of turns.
     pub(crate) fn prompt_id(&self) -> String {
         self.turn_id.as_deref().unwrap_or_default().to_owned()
+    }
+
+    /// What hooks are told of it.
+    pub(crate) fn belongs(&self) -> Belongs {
+        Belongs { turn_id: self.turn_id.clone(), agent: self.agent.clone(), tool_use_id: None }
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {

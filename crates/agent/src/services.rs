@@ -73,7 +73,7 @@ impl Services {
     pub(crate) async fn fire_now<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
         // Nothing runs, nothing changes.
         let window = self.hooks.plan(E::KIND, event.subject()).map(|_| self.guards.hooks());
-        let outcome = self.hooks.fire_in(event, scope.turn_id.as_ref(), &scope.cancel).await;
+        let outcome = self.hooks.fire_in(event, &scope.belongs(), &scope.cancel).await;
         drop(window);
         self.pass_on::<E>(&outcome.messages, &outcome.warnings);
         outcome

@@ -171,7 +171,7 @@ impl<'a> Watcher<'a> {
             full_content: full_content.clone(),
         };
         let hooks = &self.services.hooks;
-        let outcome = hooks.fire_in(&event, scope.turn_id.as_ref(), &scope.cancel).await;
+        let outcome = hooks.fire_in(&event, &scope.belongs(), &scope.cancel).await;
         let fresh = outcome.warnings.iter().filter(|said| self.said.insert((said.hook.clone(), said.text.clone())));
         let warnings: Vec<_> = fresh.cloned().collect();
         self.services.pass_on::<AfterModel<'_>>(&outcome.messages, &warnings);

@@ -147,17 +147,17 @@ impl HookEngine {
 
     /// Fires an event; cancelling the token ends its hooks.
     pub async fn fire_until<E: Event>(&self, event: &E, cancel: &CancellationToken) -> Outcome<E::Verdict> {
-        self.fire_in(event, None, cancel).await
+        self.fire_in(event, &Belongs::default(), cancel).await
     }
 
-    /// Fires an event of a turn; cancelling the token ends its hooks.
+    /// Fires an event of a turn, or of a sub-agent in it; cancelling the token ends its hooks.
     pub async fn fire_in<E: Event>(
         &self,
         event: &E,
-        turn_id: Option<&Arc<str>>,
+        belongs: &Belongs,
         cancel: &CancellationToken,
     ) -> Outcome<E::Verdict> {
-        let Some(firing) = self.prepare(event, turn_id, cancel) else { return conclude::<E>(Vec::new()) };
+        let Some(firing) = self.prepare(event, belongs, cancel) else { return conclude::<E>(Vec::new()) };
         let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
         conclude::<E>(firing.run(event).instrument(span).await)
     }
@@ -167,16 +167,16 @@ impl HookEngine {
     pub fn fire_aside<E: Event + 'static>(
         &self,
         event: E,
-        turn_id: Option<&Arc<str>>,
+        belongs: &Belongs,
         cancel: &CancellationToken,
     ) -> Option<impl Future<Output = Outcome<E::Verdict>> + Send + use<E>> {
-        let firing = self.prepare(&event, turn_id, cancel)?;
+        let firing = self.prepare(&event, belongs, cancel)?;
         let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
         Some(async move { conclude::<E>(firing.run(&event).await) }.instrument(span))
     }
 
     /// Everything that the event's hooks need; nothing if there are none.
-    fn prepare<E: Event>(&self, event: &E, turn_id: Option<&Arc<str>>, cancel: &CancellationToken) -> Option<Firing> {
+    fn prepare<E: Event>(&self, event: &E, belongs: &Belongs, cancel: &CancellationToken) -> Option<Firing> {
         let planner = self.planner();
         let Some(plan) = planner.plan(E::KIND, event.subject()) else {
             tracing::trace!(event = %E::KIND, subject = event.subject(), "no hook runs");
@@ -184,7 +184,7 @@ impl HookEngine {
         };
         Some(Firing {
             id: EventId(self.shared.fired.fetch_add(1, Ordering::Relaxed) + 1),
-            belongs: Belongs { turn_id: turn_id.cloned(), tool_use_id: event.tool_use_id().map(Arc::from) },
+            belongs: Belongs { tool_use_id: event.tool_use_id().map(Arc::from), ..belongs.clone() },
             kind: E::KIND,
             offered: event.tools_on_offer().into(),
             plan,

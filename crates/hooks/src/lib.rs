@@ -99,7 +99,7 @@ pub use model_api::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, SharedJson, ToolConfig,
     ToolMode,
 };
-pub use observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
+pub use observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus, SubAgent};
 pub use on_error::{FailureAction, OnError};
 pub use outcome::*;
 pub use pattern::{Found, Pattern, Search};

@@ -1,5 +1,6 @@
 //! Who wants to know: every run is reported as it starts and as it ends, for panels, telemetry and traces.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,8 +50,21 @@ impl std::fmt::Display for RunId {
 pub struct Belongs {
     /// The turn.
     pub turn_id: Option<Arc<str>>,
+    /// The sub-agent at whose work it happens; nothing for the agent that the user talks to.
+    pub agent: Option<Arc<SubAgent>>,
     /// The tool call, for tool events.
     pub tool_use_id: Option<Arc<str>>,
+}
+
+/// An agent that another one has given an objective to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubAgent {
+    /// `agent_name`: how its definition calls it.
+    pub name: String,
+    /// `agent_id`: which run of it this is.
+    pub id: String,
+    /// `agent_transcript_path`: its own conversation.
+    pub transcript_path: PathBuf,
 }
 
 /// A hook that is about to run.

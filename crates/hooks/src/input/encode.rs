@@ -21,6 +21,15 @@ pub(crate) struct Base<'a> {
     /// The turn, for events within one.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<&'a str>,
+    /// Inside a sub-agent: how its definition calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_name: Option<&'a str>,
+    /// Inside a sub-agent: which run of it this is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<&'a str>,
+    /// Inside a sub-agent: its own conversation. `transcript_path` is the session's, where the user's words are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_transcript_path: Option<Cow<'a, str>>,
 }
 
 /// The JSON for a hook's stdin, in pieces so that a shared field is never copied.
@@ -37,6 +46,7 @@ impl HookInput {
     }
 
     fn try_encode<E: Event>(event: &E, session: &Session, belongs: &Belongs) -> Result<Self, serde_json::Error> {
+        let agent = belongs.agent.as_deref();
         let base = Base {
             session_id: &session.id,
             transcript_path: session.transcript_path.to_string_lossy(),
@@ -44,6 +54,9 @@ impl HookInput {
             hook_event_name: E::KIND,
             timestamp: format!("{:.3}", jiff::Timestamp::now()),
             turn_id: belongs.turn_id.as_deref(),
+            agent_name: agent.map(|agent| agent.name.as_str()),
+            agent_id: agent.map(|agent| agent.id.as_str()),
+            agent_transcript_path: agent.map(|agent| agent.transcript_path.to_string_lossy()),
         };
         let mut head = serde_json::to_vec(&base)?;
         head.pop();
@@ -107,6 +120,7 @@ mod tests {
     use super::super::*;
     use super::*;
     use crate::model_api::LlmRequest;
+    use crate::observe::SubAgent;
 
     fn session() -> Session {
         Session { id: "s1".into(), cwd: "/p".into(), transcript_path: "/t".into(), ..Session::default() }
@@ -121,6 +135,19 @@ mod tests {
         assert_eq!(keys, ["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "prompt"]);
         let stamp = value["timestamp"].as_str().unwrap();
         assert_eq!((stamp.len(), stamp.as_bytes()[19], stamp.as_bytes()[23]), (24, b'.', b'Z'));
+    }
+
+    #[test]
+    fn inside_a_sub_agent_the_input_says_so() {
+        let agent = SubAgent { name: "scout".into(), id: "scout-1".into(), transcript_path: "/t/scout".into() };
+        let belongs = Belongs { turn_id: Some("t1".into()), agent: Some(agent.into()), ..Belongs::default() };
+        let event = BeforeAgent { prompt: "look".into(), attachments: Vec::new() };
+        let json = HookInput::encode(&event, &session(), &belongs).unwrap().to_json();
+        let value: Map<String, Value> = serde_json::from_str(&json).unwrap();
+        let keys: Vec<_> = value.keys().map(String::as_str).collect();
+        assert_eq!(keys[4..], ["timestamp", "turn_id", "agent_name", "agent_id", "agent_transcript_path", "prompt"]);
+        assert_eq!((&value["agent_name"], &value["agent_id"]), (&"scout".into(), &"scout-1".into()));
+        assert_eq!((&value["agent_transcript_path"], &value["transcript_path"]), (&"/t/scout".into(), &"/t".into()));
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use hookwright_hooks::{
-    AfterAgent, AfterModel, AfterTool, AnyEvent, BeforeAgent, BeforeModel, BeforeToolSelection, Event, EventKind,
-    LlmMessage, LlmRequest, LlmResponse, Notification, PreCompress, Purpose, RequestedBy, SessionEnd, SessionStart,
-    SharedJson,
+    AfterAgent, AfterModel, AfterTool, AnyEvent, BeforeAgent, BeforeModel, BeforeToolSelection, Belongs, Event,
+    EventKind, LlmMessage, LlmRequest, LlmResponse, Notification, PreCompress, Purpose, RequestedBy, SessionEnd,
+    SessionStart, SharedJson,
 };
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -149,11 +149,11 @@ async fn an_event_named_at_run_time_fires_like_any_other() {
 async fn runs_say_which_event_turn_and_call_they_belong_to() {
     let world = World::new();
     let engine = world.hooks(EventKind::BeforeTool, json!([command("a", "cat >told"), command("b", "true")])).build();
-    let turn = std::sync::Arc::from("turn-7");
+    let belongs = Belongs { turn_id: Some("turn-7".into()), ..Belongs::default() };
     let mut call = tool_call();
     call.tool_use_id = Some("call-1".into());
     let cancel = CancellationToken::new();
-    let first = within(engine.fire_in(&call, Some(&turn), &cancel)).await.runs;
+    let first = within(engine.fire_in(&call, &belongs, &cancel)).await.runs;
     let second = within(engine.fire(&tool_call())).await.runs;
     let told: Value = serde_json::from_str(&world.read("told")).unwrap();
     assert!(told.get("turn_id").is_none() && told.get("tool_use_id").is_none());
@@ -166,7 +166,7 @@ async fn runs_say_which_event_turn_and_call_they_belong_to() {
         );
     }
     assert_eq!((&second[0].belongs.turn_id, &second[0].belongs.tool_use_id), (&None, &None));
-    within(engine.fire_in(&call, Some(&turn), &cancel)).await;
+    within(engine.fire_in(&call, &belongs, &cancel)).await;
     let told: Value = serde_json::from_str(&world.read("told")).unwrap();
     assert_eq!((&told["turn_id"], &told["tool_use_id"]), (&json!("turn-7"), &json!("call-1")));
 }
