@@ -109,4 +109,4 @@ pub use redact::{Redaction, looks_like_a_key};
 pub use registry::{HookState, Registry, SwitchError};
 pub use run::{Limits, Places, Surroundings};
 pub use sentry::Sentry;
-pub use tool_names::{canonical_tool_name, is_possible_tool, known_tools, tool_help};
+pub use tool_names::{canonical_tool_name, is_possible_tool, known_tools, tool_help, tools_meant};

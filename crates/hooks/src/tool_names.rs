@@ -31,7 +31,7 @@ const TOOLS: [Names; 14] = [
     names("google_web_search", &["WebSearchTool", "GoogleSearch"], &["WebSearch"]),
     names("write_todos", &["WriteTodosTool", "WriteTodos"], &["TodoWrite"]),
     names("save_memory", &["MemoryTool", "SaveMemory"], &[]),
-    names("delegate_to_agent", &["DelegateToAgentTool", "SubagentTool"], &["Task"]),
+    names("delegate_to_agent", &["DelegateToAgentTool", "SubagentTool", "invoke_agent"], &["Task", "Agent"]),
     names("activate_skill", &["ActivateSkillTool"], &["Skill"]),
 ];
 
@@ -43,6 +43,12 @@ pub fn known_tools() -> impl Iterator<Item = &'static str> {
 /// The canonical name for a built-in tool's older name; any other name stays as it is.
 pub fn canonical_tool_name(name: &str) -> &str {
     TOOLS.iter().find(|tool| tool.older.contains(&name)).map_or(name, |tool| tool.name)
+}
+
+/// The built-in tools that a word means as their name, an older one or another agent's, as in a list of what an agent may use.
+pub fn tools_meant(word: &str) -> impl Iterator<Item = &'static str> {
+    let is_named = move |tool: &&Names| tool.name == word || tool.older.contains(&word) || tool.foreign.contains(&word);
+    TOOLS.iter().filter(is_named).map(|tool| tool.name)
 }
 
 /// Whether this can be a tool's name at all: a built-in one's, old or new, or that of a tool which an MCP server may have.

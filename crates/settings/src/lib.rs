@@ -25,6 +25,7 @@ mod seclusion;
 mod secrets;
 mod settings;
 mod steering;
+pub mod subagents;
 pub mod trust;
 mod world;
 

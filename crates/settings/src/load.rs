@@ -555,8 +555,8 @@ fn notices(project: &Project, paths: &Paths, registry: &Registry, reviews: &[Rev
     let mut notices = Vec::new();
     // The home directory's own files are the user's and count in any case.
     if !project.trust.is_trusted() && project.root != paths.home {
-        let own =
-            [".gemini/settings.json", ".gemini/commands", ".gemini/.env", ".env"].map(|file| project.root.join(file));
+        let own = [".gemini/settings.json", ".gemini/commands", ".gemini/agents", ".gemini/.env", ".env"];
+        let own = own.map(|file| project.root.join(file));
         let ignored: Vec<_> = own.into_iter().filter(|path| path.exists()).collect();
         if !ignored.is_empty() {
             notices.push(Notice::ProjectNotTrusted { root: project.root.clone(), ignored });

@@ -15,12 +15,13 @@ use crate::file::read_text;
 use crate::load::Loaded;
 use crate::paths::{Paths, hex};
 use crate::settings;
+use crate::subagents;
 use crate::trust::exact_name;
 
 /// One kind of thing that a project brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// What it is: `hooks`, a setting's name, `commands` or `policies`.
+    /// What it is: `hooks`, a setting's name, `commands`, `policies` or `agents`.
     pub what: &'static str,
     /// Each of them, as a person reads it, with a mark of what it holds.
     pub items: BTreeMap<String, String>,
@@ -45,8 +46,12 @@ pub(crate) fn offers(values: &Map<String, Value>, hooks: &[Hook], root: &Path, p
     for (what, value) in settings::listed(values) {
         offers.push(Offer { what, items: items(value) });
     }
-    for (what, directory) in [("commands", paths.project_commands(root)), ("policies", paths.project_policies(root))] {
-        let files = commands::toml_files(&directory);
+    let files = [
+        ("commands", commands::toml_files(&paths.project_commands(root))),
+        ("policies", commands::toml_files(&paths.project_policies(root))),
+        ("agents", subagents::files(&paths.project_agents(root))),
+    ];
+    for (what, files) in files {
         let named = |file: &std::path::PathBuf| {
             let name = file.strip_prefix(root).unwrap_or(file).display().to_string();
             let text = read_text(file).ok().flatten().unwrap_or_default();
@@ -141,13 +146,13 @@ impl Record {
     }
 
     /// What the user has not been told of. Of a project that nobody was asked about, only settings are news: its commands run
-    /// when they are typed, and its policies only tighten.
+    /// when they are typed, its policies only tighten, and its agents may do no more than the one that calls them.
     pub(crate) fn news(&self, root: &Path, offers: &[Offer]) -> Vec<(&'static str, Vec<(String, News)>)> {
         let known = self.projects.get(&key(root));
         let now = known_of(offers);
         let mut all = Vec::new();
-        for what in settings::listed_names().chain(["commands", "policies"]) {
-            let is_setting = !matches!(what, "commands" | "policies");
+        for what in settings::listed_names().chain(["commands", "policies", "agents"]) {
+            let is_setting = !matches!(what, "commands" | "policies" | "agents");
             let empty = BTreeMap::new();
             let (old, new) =
                 (known.and_then(|known| known.get(what)).unwrap_or(&empty), now.get(what).unwrap_or(&empty));

@@ -79,6 +79,16 @@ impl Paths {
         project.join(GEMINI_DIR).join("commands")
     }
 
+    /// The user's sub-agents.
+    pub fn user_agents(&self) -> PathBuf {
+        self.user_dir.join("agents")
+    }
+
+    /// A project's sub-agents.
+    pub fn project_agents(&self, project: &Path) -> PathBuf {
+        project.join(GEMINI_DIR).join("agents")
+    }
+
     /// The user's policies.
     pub fn user_policies(&self) -> PathBuf {
         self.user_dir.join("policies")

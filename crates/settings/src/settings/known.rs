@@ -161,6 +161,10 @@ const KNOWN: &[Known] = {
         section("advanced", Nothing),
         // What a project's `.env` may not set is the user's to say.
         combined("advanced.excludedEnvVars", Texts, Combine::Union, Nothing),
+        section("agents", Anything),
+        combined("agents.overrides", Kind::Section, Combine::Entries, Stricter(Than::Entries)),
+        section("experimental", Anything),
+        setting("experimental.enableAgents", Flag, ONLY_FALSE),
         section("extensions", Nothing),
         // An extension may bring guards.
         combined("extensions.disabled", Texts, Combine::Union, Nothing),

@@ -17,6 +17,7 @@ pub use known::WithoutEffect;
 pub(crate) use known::{Findings, listed, listed_names, read_layer};
 pub(crate) use merge::lay_over;
 
+use crate::subagents::AgentSettings;
 use crate::world::World;
 
 /// All settings but the hooks.
@@ -36,6 +37,8 @@ pub struct Settings {
     pub security: Security,
     /// What is recorded.
     pub telemetry: Telemetry,
+    /// What is changed about sub-agents.
+    pub agents: AgentSettings,
     /// MCP servers by name, as written.
     pub mcp_servers: Map<String, Value>,
     /// What the files set that is understood and changes nothing here.
@@ -315,6 +318,10 @@ impl Settings {
             },
             security: security(&get),
             telemetry: telemetry(&get, world, diagnostics),
+            agents: AgentSettings {
+                enabled: get.flag("experimental.enableAgents", true),
+                overrides: get.at("agents.overrides").and_then(Value::as_object).cloned().unwrap_or_default(),
+            },
             mcp_servers: get.at("mcpServers").and_then(Value::as_object).cloned().unwrap_or_default(),
             without_effect: Vec::new(),
             raw,

@@ -1,0 +1,243 @@
+//! Sub-agents: the files that define them, by name, and what settings say about them. Running one is the agent's work.
+
+mod read;
+mod tools;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hookwright_hooks::{Diagnostic, Severity, Source};
+use serde_json::{Map, Value};
+
+use crate::extensions::Extension;
+use crate::file::{leads_inside, read_text_up_to};
+use crate::load::{Loaded, Project};
+use crate::paths::{GEMINI_DIR, Paths};
+pub use tools::ToolList;
+
+/// A definition is a page or two; a larger file is a mistake or an attack.
+const LARGEST: u64 = 256 << 10;
+/// More of them nobody chooses from.
+const MOST: usize = 200;
+/// How many requests an agent may make where nobody says otherwise.
+const MAX_TURNS: u32 = 30;
+/// How long it may take where nobody says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// An agent that others can give an objective to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    /// What it is called by.
+    pub name: String,
+    /// What people read instead.
+    pub display_name: Option<String>,
+    /// What it is for.
+    pub description: String,
+    /// Which of the session's tools it has.
+    pub tools: ToolList,
+    /// The model that it asks; the session's if not set.
+    pub model: Option<String>,
+    /// How free its answers are; the provider's default if not set.
+    pub temperature: Option<f64>,
+    /// How many requests it may make.
+    pub max_turns: u32,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// MCP servers of its own, as written.
+    pub mcp_servers: Map<String, Value>,
+    /// Its system prompt.
+    pub prompt: String,
+    /// Whether it can be called.
+    pub enabled: bool,
+    /// Whose it is.
+    pub source: Source,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+impl Definition {
+    /// Its name for people.
+    pub fn title(&self) -> &str {
+        self.display_name.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// All sub-agents, by name, and what is wrong with those that are missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SubAgents {
+    /// The agents, by name; those that are switched off too.
+    pub list: Vec<Definition>,
+    /// What is wrong, and which of two with one name counts.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl SubAgents {
+    /// The agent of this name, if it can be called.
+    pub fn get(&self, name: &str) -> Option<&Definition> {
+        self.enabled().find(|agent| agent.name == name)
+    }
+
+    /// Those that can be called.
+    pub fn enabled(&self) -> impl Iterator<Item = &Definition> {
+        self.list.iter().filter(|agent| agent.enabled)
+    }
+
+    /// Adds those of a directory. Names that are taken stay with whom they are.
+    fn add(&mut self, source: &Source, directory: &Path) {
+        for path in self.files(directory) {
+            let Some(agent) = self.read(source, directory, &path) else { continue };
+            match self.list.iter().find(|known| known.name == agent.name) {
+                None => self.list.push(agent),
+                Some(first) => {
+                    let text = format!(
+                        "agent `{}` ({source}) is left out: {} ({}) has that name and goes before it",
+                        agent.name,
+                        first.path.display(),
+                        first.source
+                    );
+                    let wrong = Diagnostic::about_file(Severity::Warning, &path, text);
+                    self.diagnostics.push(wrong.help("give one of them another name"));
+                }
+            }
+        }
+    }
+
+    /// The files of a directory that define agents; of too many, the first.
+    fn files(&mut self, directory: &Path) -> Vec<PathBuf> {
+        let entries = match std::fs::read_dir(directory) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if directory.symlink_metadata().is_ok() {
+                    let text = format!("the agents here cannot be read: {error}");
+                    self.diagnostics.push(Diagnostic::about_file(Severity::Error, directory, text));
+                }
+                return Vec::new();
+            }
+        };
+        let mut files = definitions(entries);
+        if files.len() > MOST {
+            let text = format!("there are {} files here; only the first {MOST} are read", files.len());
+            self.diagnostics.push(Diagnostic::about_file(Severity::Warning, directory, text));
+            files.truncate(MOST);
+        }
+        files
+    }
+
+    fn read(&mut self, source: &Source, directory: &Path, path: &Path) -> Option<Definition> {
+        let inner = path.strip_prefix(directory).unwrap_or(path);
+        if !leads_inside(directory, inner) {
+            let text = "this agent is left out: it is a link that leads out of its folder";
+            let wrong = Diagnostic::about_file(Severity::Error, path, text.to_owned());
+            self.diagnostics.push(wrong.help("put a copy in its place"));
+            return None;
+        }
+        match read_text_up_to(path, LARGEST) {
+            Ok(text) => read::definition(source, path, &text?, &mut self.diagnostics),
+            Err(error) => {
+                self.diagnostics.push(error.diagnostic());
+                None
+            }
+        }
+    }
+}
+
+/// The files of a directory that define agents, in a stable order, however many there are.
+pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(directory).map(definitions).unwrap_or_default()
+}
+
+fn definitions(entries: std::fs::ReadDir) -> Vec<PathBuf> {
+    let is_definition = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.ends_with(".md") && !name.starts_with(['_', '.'])
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_definition).collect();
+    files.sort();
+    files
+}
+
+/// Finds the sub-agents of a configuration.
+pub fn discover(loaded: &Loaded) -> SubAgents {
+    if !loaded.settings.agents.enabled {
+        return SubAgents::default();
+    }
+    let mut agents = find(&loaded.paths, &loaded.project, &loaded.extensions);
+    agents.list.iter_mut().for_each(|agent| loaded.settings.agents.apply(agent));
+    agents
+}
+
+/// The project's, the user's and those of active extensions, in this order.
+fn find(paths: &Paths, project: &Project, extensions: &[Extension]) -> SubAgents {
+    let mut agents = SubAgents::default();
+    if project.trust.is_trusted() && project.root.join(GEMINI_DIR) != paths.user_dir {
+        agents.add(&Source::Project, &paths.project_agents(&project.root));
+    }
+    agents.add(&Source::User, &paths.user_agents());
+    for extension in extensions.iter().filter(|extension| extension.active) {
+        agents.add(&Source::Extension(extension.name.clone()), &extension.agents());
+    }
+    agents.list.sort_by(|one, other| one.name.cmp(&other.name));
+    agents
+}
+
+/// Reads one definition wherever it is, for who wants to know whether it would do.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn check(path: &Path) -> Result<(Option<Definition>, Vec<Diagnostic>), crate::FileError> {
+    let mut diagnostics = Vec::new();
+    let missing = || crate::FileError::Unreadable {
+        path: path.to_owned(),
+        cause: std::io::Error::from(std::io::ErrorKind::NotFound),
+    };
+    let text = read_text_up_to(path, LARGEST)?.ok_or_else(missing)?;
+    let agent = read::definition(&Source::Project, path, &text, &mut diagnostics);
+    Ok((agent, diagnostics))
+}
+
+/// `agents` and `experimental.enableAgents`: what settings say of sub-agents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentSettings {
+    /// Whether there are any.
+    pub enabled: bool,
+    /// What is changed about each, by name.
+    pub overrides: Map<String, Value>,
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        AgentSettings { enabled: true, overrides: Map::new() }
+    }
+}
+
+impl AgentSettings {
+    /// Lays the settings' word over a definition. A value that makes no sense leaves it as it was.
+    fn apply(&self, agent: &mut Definition) {
+        let Some(over) = self.overrides.get(&agent.name) else { return };
+        let at = |path: &[&str]| path.iter().try_fold(over, |value, key| value.get(key));
+        let count = |path: &[&str]| at(path).and_then(Value::as_u64).filter(|count| *count > 0);
+        if let Some(enabled) = at(&["enabled"]).and_then(Value::as_bool) {
+            agent.enabled = enabled;
+        }
+        if let Some(turns) = count(&["runConfig", "maxTurns"]) {
+            agent.max_turns = u32::try_from(turns).unwrap_or(u32::MAX);
+        }
+        if let Some(minutes) = count(&["runConfig", "maxTimeMinutes"]) {
+            agent.timeout = read::minutes(minutes);
+        }
+        if let Some(model) = at(&["modelConfig", "model"]).and_then(Value::as_str) {
+            agent.model = read::model(model);
+        }
+        let heat = at(&["modelConfig", "generateContentConfig", "temperature"]).and_then(Value::as_f64);
+        agent.temperature = heat.filter(|heat| read::TEMPERATURES.contains(heat)).or(agent.temperature);
+        if let Some(names) = at(&["tools"]).and_then(Value::as_array) {
+            agent.tools = ToolList::of(names.iter().filter_map(Value::as_str));
+        }
+        if let Some(servers) = at(&["mcpServers"]).and_then(Value::as_object) {
+            agent.mcp_servers.extend(servers.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! One file → one agent: front matter field by field, so that one bad field spoils no other. What is wrong is said where
+//! it stands; only an agent without a usable name or description is left out.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::Duration;
+
+use hookwright_hooks::{Diagnostic, Severity, Source, SourceText, tool_help};
+use serde_json::{Map, Value};
+
+use super::tools::{Trouble, patterns};
+use super::{Definition, MAX_TURNS, TIMEOUT, ToolList};
+use crate::front_matter::{self, Field, FrontMatter, Kind, Node};
+
+/// Longer names and descriptions nobody chooses by.
+const LONGEST_NAME: usize = 64;
+const LONGEST_DESCRIPTION: usize = 4096;
+/// Longer than a day nobody waits.
+const LONGEST: u64 = 24 * 60;
+pub(super) const TEMPERATURES: RangeInclusive<f64> = 0.0..=2.0;
+
+/// The fields that are understood, under all their names.
+const KNOWN: &[&str] = &[
+    "kind",
+    "name",
+    "description",
+    "display_name",
+    "tools",
+    "disallowedTools",
+    "disallowed_tools",
+    "model",
+    "temperature",
+    "max_turns",
+    "maxTurns",
+    "timeout_mins",
+    "mcp_servers",
+    "mcpServers",
+    // Another agent's colour on its screen.
+    "color",
+];
+
+/// Reads a definition; nothing if it can't be one.
+pub(super) fn definition(
+    source: &Source,
+    path: &Path,
+    text: &str,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Definition> {
+    let place = SourceText::new(path, text);
+    let front = front_matter::read(text, &place, diagnostics)?;
+    Reader { place, front, diagnostics }.definition(source, path)
+}
+
+/// So many minutes, within reason.
+pub(super) fn minutes(count: u64) -> Duration {
+    Duration::from_secs(count.min(LONGEST) * 60)
+}
+
+/// The model that a word means; nothing for the session's own.
+pub(super) fn model(name: &str) -> Option<String> {
+    Some(name.trim()).filter(|name| !matches!(*name, "" | "inherit")).map(str::to_owned)
+}
+
+struct Reader<'a> {
+    place: SourceText<'a>,
+    front: FrontMatter<'a>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn definition(mut self, source: &Source, path: &Path) -> Option<Definition> {
+        self.say_unknown();
+        if !self.is_local() {
+            return None;
+        }
+        // Both are read, so that both are said to be wrong.
+        let (name, description) = (self.name(), self.description());
+        let (name, description) = (name?, description?);
+        let prompt = self.front.body.trim().to_owned();
+        if prompt.is_empty() {
+            let text = "this agent has no prompt: nothing follows its front matter".to_owned();
+            self.diagnostics.push(Diagnostic::about_file(Severity::Warning, path, text));
+        }
+        Some(Definition {
+            display_name: self.text("display_name"),
+            tools: self.tools(),
+            model: self.model(),
+            temperature: self.temperature(),
+            max_turns: self
+                .count(&["max_turns", "maxTurns"])
+                .map_or(MAX_TURNS, |count| u32::try_from(count).unwrap_or(u32::MAX)),
+            timeout: self.count(&["timeout_mins"]).map_or(TIMEOUT, minutes),
+            mcp_servers: self.servers(),
+            name,
+            description,
+            prompt,
+            enabled: true,
+            source: source.clone(),
+            path: path.to_owned(),
+        })
+    }
+
+    fn field(&self, names: &[&str]) -> Option<Field> {
+        let field = names.iter().find_map(|name| self.front.get(name))?;
+        (!field.value.is_nothing()).then(|| field.clone())
+    }
+
+    fn say(&mut self, severity: Severity, node: &Node, text: String) -> &mut Diagnostic {
+        self.diagnostics.push(self.place.diagnose(severity, node.range.start, node.range.end, text));
+        let last = self.diagnostics.len() - 1;
+        &mut self.diagnostics[last]
+    }
+
+    /// A field of the wrong kind counts as missing.
+    fn wrong(&mut self, field: &Field, expected: &str, instead: &str) {
+        let found = match &field.value.kind {
+            Kind::Plain(text) if text.len() < 40 => text.clone(),
+            _ => field.value.describe().to_owned(),
+        };
+        let text = format!("`{}` should be {expected}, not {found}; {instead}", field.key);
+        self.say(Severity::Error, &field.value, text).expected = Some(format!("expected {expected}"));
+    }
+
+    fn say_unknown(&mut self) {
+        let unknown: Vec<Field> =
+            self.front.fields.iter().filter(|field| !KNOWN.contains(&field.key.as_str())).cloned().collect();
+        for field in unknown {
+            let near = KNOWN.iter().find(|known| strsim::damerau_levenshtein(known, &field.key) <= 2);
+            let text = format!("`{}` is no field that is known here; it is ignored", field.key);
+            let range = &field.key_range;
+            let mut wrong = self.place.diagnose(Severity::Warning, range.start, range.end, text);
+            wrong.help = near.map(|near| format!("did you mean `{near}`?"));
+            self.diagnostics.push(wrong);
+        }
+    }
+
+    fn is_local(&mut self) -> bool {
+        let Some(field) = self.field(&["kind"]) else { return true };
+        match field.value.text() {
+            Some("local") => return true,
+            Some("remote") => {
+                let text = "this agent is left out: remote agents are not supported".to_owned();
+                self.say(Severity::Warning, &field.value, text);
+            }
+            _ => self.wrong(&field, "`local`", "the agent is left out"),
+        }
+        false
+    }
+
+    fn name(&mut self) -> Option<String> {
+        let field = self.required("name")?;
+        let name = field.value.text().unwrap_or_default();
+        let slug = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || "-_".contains(char);
+        if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(slug) {
+            return Some(name.to_owned());
+        }
+        let expected = format!("at most {LONGEST_NAME} lowercase letters, digits, `-` and `_`");
+        self.wrong(&field, &expected, "the agent is left out");
+        None
+    }
+
+    fn description(&mut self) -> Option<String> {
+        let field = self.required("description")?;
+        match field.value.text().map(str::trim) {
+            Some(text) if !text.is_empty() && text.len() <= LONGEST_DESCRIPTION => Some(text.to_owned()),
+            _ => {
+                let expected = format!("text of at most {LONGEST_DESCRIPTION} bytes");
+                self.wrong(&field, &expected, "the agent is left out");
+                None
+            }
+        }
+    }
+
+    fn required(&mut self, name: &str) -> Option<Field> {
+        let found = self.field(&[name]);
+        if found.is_none() {
+            let text = format!("this agent is left out: it has no `{name}`");
+            let wrong = self.place.diagnose(Severity::Error, 0, 0, text);
+            self.diagnostics.push(wrong.help(format!("add a line `{name}: …` to its front matter")));
+        }
+        found
+    }
+
+    fn text(&mut self, name: &str) -> Option<String> {
+        let field = self.field(&[name])?;
+        if field.value.text().is_none() {
+            self.wrong(&field, "text", "it is ignored");
+        }
+        field.value.text().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn model(&mut self) -> Option<String> {
+        let name = self.text("model")?;
+        if !matches!(name.as_str(), "sonnet" | "opus" | "haiku") {
+            return model(&name);
+        }
+        if let Some(field) = self.field(&["model"]) {
+            let text = format!("`{name}` is another program's name for a model; the session's is asked");
+            self.say(Severity::Warning, &field.value, text);
+        }
+        None
+    }
+
+    fn temperature(&mut self) -> Option<f64> {
+        let field = self.field(&["temperature"])?;
+        let heat = field.value.json().as_f64().filter(|heat| TEMPERATURES.contains(heat));
+        if heat.is_none() {
+            self.wrong(&field, "a number from 0 to 2", "it is ignored");
+        }
+        heat
+    }
+
+    fn count(&mut self, names: &[&str]) -> Option<u64> {
+        let field = self.field(names)?;
+        let count = field.value.json().as_u64().filter(|count| *count > 0);
+        if count.is_none() {
+            self.wrong(&field, "a whole number above 0", "the default counts");
+        }
+        count
+    }
+
+    /// A list that can't be read gives no tools: whoever wrote one wanted fewer than all.
+    fn tools(&mut self) -> ToolList {
+        let denied = self.names(&["disallowedTools", "disallowed_tools"]);
+        let list = match self.field(&["tools"]) {
+            None => ToolList::default(),
+            Some(_) => {
+                let names = self.names(&["tools"]);
+                names.iter().for_each(|(name, node)| self.say_tool(name, node));
+                ToolList::of(names.iter().map(|(name, _)| name.as_str()))
+            }
+        };
+        list.without(denied.iter().map(|(name, _)| name.as_str()))
+    }
+
+    /// A list of names, or one line with commas between them.
+    fn names(&mut self, keys: &[&str]) -> Vec<(String, Node)> {
+        let Some(field) = self.field(keys) else { return Vec::new() };
+        let entries = match &field.value.kind {
+            Kind::Plain(text) | Kind::Text(text) => {
+                return split(text).map(|name| (name.to_owned(), field.value.clone())).collect();
+            }
+            Kind::List(entries) => entries.clone(),
+            Kind::Map(_) => {
+                self.wrong(&field, "a list of tools", "it counts as an empty list");
+                return Vec::new();
+            }
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            match entry.text() {
+                Some(name) => names.push((name.trim().to_owned(), entry)),
+                None => {
+                    let text = format!("a tool's name should be text, not {}; it is ignored", entry.describe());
+                    self.say(Severity::Error, &entry, text);
+                }
+            }
+        }
+        names
+    }
+
+    fn say_tool(&mut self, name: &str, node: &Node) {
+        let (text, help) = match patterns(name) {
+            Ok(_) => return,
+            Err(Trouble::Unknown) => (format!("`{name}` is no tool; it is ignored"), tool_help(name)),
+            Err(Trouble::Restricted) => (
+                format!("`{name}` allows a part of a tool, which an agent's list can't; it is left out"),
+                "name the whole tool, and write a policy for what it may do".to_owned(),
+            ),
+        };
+        self.say(Severity::Warning, node, text).help = Some(help);
+    }
+
+    fn servers(&mut self) -> Map<String, Value> {
+        let Some(field) = self.field(&["mcp_servers", "mcpServers"]) else { return Map::new() };
+        match field.value.json() {
+            Value::Object(servers) => servers,
+            _ => {
+                self.wrong(&field, "servers by their names", "it is ignored");
+                Map::new()
+            }
+        }
+    }
+}
+
+/// Names between commas; those in brackets belong together.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_i32;
+    let parts = text.split(move |char: char| {
+        match char {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        depth <= 0 && char == ','
+    });
+    parts.map(str::trim).filter(|name| !name.is_empty())
+}

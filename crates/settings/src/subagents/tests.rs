@@ -1,0 +1,153 @@
+use std::fs;
+
+use super::*;
+
+/// What a file comes to, and what is said of it: `line:column severity message`.
+fn read(text: &str) -> (Option<Definition>, Vec<String>) {
+    let mut diagnostics = Vec::new();
+    let agent = read::definition(&Source::User, Path::new("/a/x.md"), text, &mut diagnostics);
+    let said = diagnostics.iter().map(|one| {
+        let place = one.span.as_ref().map(|span| format!("{}:{} ", span.line, span.column)).unwrap_or_default();
+        format!("{place}{}", one.message)
+    });
+    (agent, said.collect())
+}
+
+const SCOUT: &str = "---\nname: scout\ndescription: looks around\n---\nYou look around.\n";
+
+#[test]
+fn a_whole_definition() {
+    let (agent, said) = read(
+        "---\nkind: local\nname: security-auditor\ndisplay_name: Auditor\ndescription: finds holes\ntools:\n  - read_file\n  - \
+         grep_search\nmodel: gemini-3-flash-preview\ntemperature: 0.2\nmax_turns: 10\ntimeout_mins: 5\n---\n\nYou audit.\n\nTwice.\n",
+    );
+    let agent = agent.unwrap();
+    assert_eq!(said, Vec::<String>::new());
+    assert_eq!((agent.name.as_str(), agent.title(), agent.max_turns), ("security-auditor", "Auditor", 10));
+    assert_eq!((agent.timeout, agent.temperature), (Duration::from_secs(300), Some(0.2)));
+    assert_eq!(agent.model.as_deref(), Some("gemini-3-flash-preview"));
+    assert_eq!(agent.prompt, "You audit.\n\nTwice.");
+    assert_eq!(agent.tools.names().unwrap(), ["read_file", "search_file_content"]);
+}
+
+#[test]
+fn defaults_are_gemini_clis() {
+    let agent = read(SCOUT).0.unwrap();
+    assert_eq!((agent.max_turns, agent.timeout), (30, Duration::from_secs(600)));
+    assert_eq!((agent.model, agent.temperature, agent.tools), (None, None, ToolList::default()));
+}
+
+#[test]
+fn an_agent_of_claude_code() {
+    let (agent, said) = read(
+        "---\nname: reviewer\ndescription: reviews\ntools: Read, Grep, Bash(git log:*), NotebookEdit, Task\nmodel: sonnet\n\
+         color: blue\npermissionMode: plan\n---\nReview.",
+    );
+    let agent = agent.unwrap();
+    assert_eq!(agent.tools.names().unwrap(), ["read_file", "search_file_content", "delegate_to_agent"]);
+    assert_eq!(agent.model, None);
+    assert_eq!(
+        said,
+        [
+            "7:1 `permissionMode` is no field that is known here; it is ignored",
+            "4:8 `Bash(git log:*)` allows a part of a tool, which an agent's list can't; it is left out",
+            "4:8 `NotebookEdit` is no tool; it is ignored",
+            "5:8 `sonnet` is another program's name for a model; the session's is asked",
+        ]
+    );
+}
+
+#[test]
+fn one_bad_field_spoils_no_other() {
+    let (agent, said) = read(
+        "---\nname: x\ndescription: y\nmax_turns: 0\ntimeout_mins: -1\ntemperature: hot\nmodel: [a]\ntools: {a: b}\n\
+         display_name: 3\nmcp_servers: 1\n---\nP",
+    );
+    let agent = agent.unwrap();
+    assert_eq!((agent.max_turns, agent.timeout), (30, Duration::from_secs(600)));
+    assert!(!agent.tools.has("read_file"), "a list that can't be read gives nothing");
+    assert_eq!(
+        said,
+        [
+            "8:8 `tools` should be a list of tools, not fields; it counts as an empty list",
+            "7:8 `model` should be text, not a list; it is ignored",
+            "6:14 `temperature` should be a number from 0 to 2, not hot; it is ignored",
+            "4:12 `max_turns` should be a whole number above 0, not 0; the default counts",
+            "5:15 `timeout_mins` should be a whole number above 0, not -1; the default counts",
+            "10:14 `mcp_servers` should be servers by their names, not 1; it is ignored",
+        ]
+    );
+}
+
+#[test]
+fn enormous_bounds_are_bounds() {
+    let text = "---\nname: x\ndescription: y\nmax_turns: 99999999999\ntimeout_mins: 9007199254740993\n---\nP";
+    let agent = read(text).0.unwrap();
+    assert_eq!((agent.max_turns, agent.timeout), (u32::MAX, Duration::from_secs(24 * 3600)));
+}
+
+#[test]
+fn names_that_are_no_names_leave_the_agent_out() {
+    let long = "x".repeat(65);
+    for name in ["../../etc/passwd", "/etc/passwd", "Scout", "a b", "a/b", "\"\"", "..", "[a]", "é", &long] {
+        let (agent, said) = read(&format!("---\nname: {name}\ndescription: y\n---\nP"));
+        assert!(agent.is_none() && !said.is_empty(), "{name}: {said:?}");
+    }
+    assert_eq!(read("---\ndescription: y\n---\nP").1, ["1:1 this agent is left out: it has no `name`"]);
+    assert_eq!(read("---\nname: x\n---\nP").1, ["1:1 this agent is left out: it has no `description`"]);
+    assert_eq!(read("just text").1, ["1:1 this file has no front matter"]);
+    let remote = "---\nkind: remote\nname: x\nagent_card_url: https://x\n---\n";
+    assert!(read(remote).0.is_none() && read(remote).1.iter().any(|said| said.contains("remote agents")));
+}
+
+#[test]
+fn the_first_of_a_name_counts_and_strange_files_are_left_out() {
+    let home = tempfile::tempdir().unwrap();
+    let (own, theirs) = (home.path().join("own"), home.path().join("theirs"));
+    fs::create_dir_all(&own).unwrap();
+    fs::create_dir_all(theirs.join("folder.md")).unwrap();
+    fs::write(own.join("scout.md"), SCOUT).unwrap();
+    for skipped in ["_draft.md", ".hidden.md", "notes.txt"] {
+        fs::write(own.join(skipped), SCOUT).unwrap();
+    }
+    fs::write(theirs.join("other.md"), SCOUT).unwrap();
+    fs::write(theirs.join("huge.md"), vec![b'x'; LARGEST as usize + 1]).unwrap();
+    fs::write(theirs.join("bytes.md"), [0xff, 0xfe]).unwrap();
+    std::os::unix::fs::symlink(own.join("scout.md"), theirs.join("link.md")).unwrap();
+    let mut agents = SubAgents::default();
+    agents.add(&Source::Project, &own);
+    agents.add(&Source::User, &theirs);
+    agents.add(&Source::User, &home.path().join("nowhere"));
+    assert_eq!(agents.list.len(), 1);
+    assert_eq!(agents.list[0].source, Source::Project);
+    let mut said: Vec<String> =
+        agents.diagnostics.iter().map(|one| one.message.replace(home.path().to_str().unwrap(), "")).collect();
+    said.sort();
+    assert_eq!(
+        said,
+        [
+            "agent `scout` (user) is left out: /own/scout.md (project) has that name and goes before it",
+            "this agent is left out: it is a link that leads out of its folder",
+            "this file is not valid UTF-8, from byte 0 on",
+            "this file is too large: 262145 bytes, where 262144 are read",
+            "this is a directory, not a file",
+        ]
+    );
+}
+
+#[test]
+fn settings_go_over_the_file() {
+    let mut agent = read(SCOUT).0.unwrap();
+    let overrides = serde_json::json!({"scout": {
+        "enabled": false,
+        "modelConfig": {"model": "gemini-x", "generateContentConfig": {"temperature": 9}},
+        "runConfig": {"maxTurns": 50, "maxTimeMinutes": -3},
+        "tools": ["glob", 7],
+    }});
+    let settings = AgentSettings { enabled: true, overrides: overrides.as_object().unwrap().clone() };
+    settings.apply(&mut agent);
+    assert!(!agent.enabled);
+    assert_eq!((agent.model.as_deref(), agent.max_turns), (Some("gemini-x"), 50));
+    assert_eq!((agent.temperature, agent.timeout), (None, TIMEOUT), "what makes no sense changes nothing");
+    assert_eq!(agent.tools.names().unwrap(), ["glob"]);
+}
