@@ -72,6 +72,9 @@ pub(crate) struct AgentArgs {
     /// The only extensions that count; `none` for none.
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) extensions: Vec<String>,
+    /// The only MCP servers that count.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) allowed_mcp_server_names: Vec<String>,
     /// Treat this folder as trusted, this once.
     #[arg(long)]
     pub(crate) skip_trust: bool,

@@ -21,6 +21,7 @@ pub(crate) fn options(args: &AgentArgs, interaction: Interaction) -> SessionOpti
             [none] if none == "none" => ExtensionChoice::None,
             names => ExtensionChoice::Only(names.to_vec()),
         },
+        mcp_servers: (!args.allowed_mcp_server_names.is_empty()).then(|| args.allowed_mcp_server_names.clone()),
         broken: if args.ignore_broken_settings { BrokenSettings::GoOn } else { BrokenSettings::Refuse },
         guards: UnarmedGuards::Refuse,
         hooks: if args.no_hooks { HookUse::Off } else { HookUse::On },

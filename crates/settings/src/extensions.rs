@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::env_file;
 use crate::file::{leads_inside, read_text};
 use crate::json::{fill_variables, kind_of, last, parse_map, parse_object, plain};
+use crate::mcp;
 use crate::paths::Paths;
 use crate::steering::steers;
 use crate::world::World;
@@ -185,8 +186,13 @@ fn read(
     let mut world = around.world.clone();
     world.env.splice(0..0, placeholders.iter().chain(&env).map(|(name, value)| (name.into(), value.into())));
     let filled = |node: &Node<'_>| plain(node, &|text| fill_variables(text, &world).into_owned().into());
-    let servers = last(&root, "mcpServers").filter(|servers| matches!(servers.value, Node::Object(_)));
-    let servers = servers.map(|servers| filled(&servers.value)).and_then(|servers| servers.as_object().cloned());
+    let servers = last(&root, "mcpServers").map(|servers| {
+        let values = filled(&servers.value);
+        let origin = Source::Extension(name.clone());
+        manifest.diagnostics.extend(mcp::diagnose(&servers.value, &values, &origin, &source));
+        values
+    });
+    let servers = servers.and_then(|servers| servers.as_object().cloned());
     Some(Extension {
         active: is_active(&name, around, around.choice, rules),
         left_out: !is_active(&name, around, around.choice, rules)

@@ -28,7 +28,7 @@ pub fn merged(layers: &[(Source, &str)]) -> (Settings, Vec<Diagnostic>) {
             Err(wrong) => found.diagnostics.push(*wrong),
         }
     }
-    let Findings { mut diagnostics, without_effect } = found;
+    let Findings { mut diagnostics, without_effect, .. } = found;
     let settings = Settings { without_effect, ..Settings::new(raw, &world, &mut diagnostics) };
     (settings, diagnostics)
 }

@@ -73,6 +73,16 @@ pub(crate) fn fill_variables<'s>(text: &'s str, world: &World) -> Cow<'s, str> {
     Cow::Owned(out)
 }
 
+/// The names of the references in a text that has been filled in: nothing sets these.
+pub(crate) fn unfilled(text: &str) -> Vec<&str> {
+    let starts = text.match_indices('$').map(|(at, _)| &text[at..]);
+    starts
+        .filter_map(reference)
+        .filter(|reference| reference.default.is_none())
+        .map(|reference| reference.name)
+        .collect()
+}
+
 struct Reference<'s> {
     length: usize,
     name: &'s str,

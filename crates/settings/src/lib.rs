@@ -18,6 +18,7 @@ pub mod fuzzing;
 mod guards;
 mod json;
 mod load;
+mod mcp;
 mod notice;
 mod offers;
 mod paths;
@@ -33,13 +34,14 @@ pub use extensions::{Extension, ExtensionChoice};
 pub use file::{FileError, WriteError, read_text as read_settings_file};
 pub use guards::{Gone, GuardMemory, remember_guards};
 pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverride, check_untrusted, load};
+pub use mcp::{LeftOutServer, McpOAuth, McpServer, McpServers, Transport, WhyLeftOut, is_server_name, switch_server};
 pub use notice::{Notice, SwitchedOff};
 pub use offers::{News, Offer, remember_offers};
 pub use paths::Paths;
 pub use secrets::{GEMINI_KEYS, OPENAI_KEY, Secrets, is_secret_name};
 pub use settings::{
-    ApprovalMode, Context, General, HookReview, Model, OtlpProtocol, Security, Settings, Telemetry, TelemetryTarget,
-    Tools, Ui, WithoutEffect,
+    ApprovalMode, Context, General, HookReview, Mcp, Model, OtlpProtocol, Security, Settings, Telemetry,
+    TelemetryTarget, Tools, Ui, WithoutEffect,
 };
 pub use trust::{Finding, FolderTrust, Review, TrustSource};
 pub use world::World;

@@ -18,6 +18,7 @@ use crate::extensions::{self, Extension, ExtensionChoice};
 use crate::file::{leads_inside, read_text};
 use crate::guards;
 use crate::json::fill_variables;
+use crate::mcp;
 use crate::notice::{Notice, SwitchedOff};
 use crate::offers::{self, Offer};
 use crate::paths::{GEMINI_DIR, Paths};
@@ -46,6 +47,8 @@ pub struct LoadOptions {
     pub trust: TrustOverride,
     /// Which extensions are active.
     pub extensions: ExtensionChoice,
+    /// The only MCP servers that count, if the command line names some.
+    pub mcp_servers: Option<Vec<String>>,
 }
 
 /// A project and whether its own files count.
@@ -108,6 +111,7 @@ pub struct Loaded {
     pub asleep: Vec<Unarmed>,
     /// The world as the session should see it: with the variables of the `.env` files that count.
     pub world: World,
+    pub(crate) mcp: mcp::Choice,
     own: Own,
 }
 
@@ -269,7 +273,7 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
 
     let mut found = Findings::default();
     let raw = merged(&trees, &worlds, &root, &mut found);
-    let Findings { diagnostics: mut setting_problems, without_effect } = found;
+    let Findings { diagnostics: mut setting_problems, without_effect, servers: origins } = found;
     let mut settings = Settings { without_effect, ..Settings::new(raw, &worlds.session, &mut setting_problems) };
     let outer = merged(&trees[..2], &worlds, &root, &mut Findings::default());
     settings.context.confine(&Layered(&outer));
@@ -286,9 +290,10 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let extensions = extensions::installed(&around, &mut problems);
 
     let is_home = own.is_none();
-    let offered = if is_home { Vec::new() } else { offered(&paths, &root, &worlds, &outer) };
+    let offered = if is_home { Vec::new() } else { offered(&paths, &root, &outer) };
     let files: Vec<SettingsFile> = trees.iter().rev().map(Tree::state).collect();
     let told = offers::Record::read(&paths.known_offers, &mut problems);
+    let disabled = mcp::Disabled::read(&paths, &mut problems);
     let known = guards::Record::read(&paths.known_guards, &mut problems);
     let hooks = Hooks { paths: &paths, root: &root, worlds: &worlds, settings: &settings };
     let (mut registry, reviews) = hooks.gather(&trees, setting_problems, &extensions, problems);
@@ -308,6 +313,7 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     trust::hold(&mut registry, &reviews);
     let redaction = settings.security.redaction.clone();
     let Worlds { own: own_world, session: world } = worlds;
+    let mcp = mcp::Choice { origins, named: options.mcp_servers.clone(), disabled };
     let own = Own { world: own_world, redaction: outer_redaction, dismissed };
     let loaded = Loaded {
         settings,
@@ -322,6 +328,7 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
         files,
         asleep,
         world,
+        mcp,
         own,
     };
     log(&loaded, started.elapsed());
@@ -343,14 +350,15 @@ pub fn check_untrusted(loaded: &Loaded, file: &Path) -> Vec<Diagnostic> {
     found.diagnostics.into_iter().filter(|wrong| wrong.file == *file).collect()
 }
 
-/// What the project's files would bring, trusted or not: read here, and nothing of it counts for that.
-fn offered(paths: &Paths, root: &Path, worlds: &Worlds, outer: &Map<String, serde_json::Value>) -> Vec<Offer> {
+/// What the project's files would bring, trusted or not: read here, and nothing of it counts for that. Variables stand in it
+/// as written: the user's secrets are nothing to show or to keep.
+fn offered(paths: &Paths, root: &Path, outer: &Map<String, serde_json::Value>) -> Vec<Offer> {
     let file = LayerFile::read(Source::Project, &paths.project_settings(root));
     let tree = file.tree();
     let values = match &tree.document.root {
         Ok(Some(object)) => {
             let (source, outer) = (&tree.document.source, Outer { settings: outer, root });
-            read_layer(object, &Source::Project, source, &worlds.own, &outer, &mut Findings::default())
+            read_layer(object, &Source::Project, source, &World::default(), &outer, &mut Findings::default())
         }
         _ => Map::new(),
     };

@@ -13,6 +13,7 @@ use crate::commands;
 use crate::edit::{self, EditError};
 use crate::file::read_text;
 use crate::load::Loaded;
+use crate::mcp;
 use crate::paths::{Paths, hex};
 use crate::settings;
 use crate::subagents;
@@ -93,18 +94,9 @@ fn items(value: &Value) -> BTreeMap<String, String> {
             .map(|entry| (entry.as_str().map_or_else(|| entry.to_string(), str::to_owned), String::new()))
             .collect(),
         Value::Object(servers) => {
-            servers.iter().map(|(name, server)| (shown(name, server), digest(&server.to_string()))).collect()
+            servers.iter().map(|(name, server)| (mcp::shown(name, server), digest(&server.to_string()))).collect()
         }
         other => [(other.to_string(), String::new())].into(),
-    }
-}
-
-/// A server by its name and what it starts or talks to.
-fn shown(name: &str, server: &Value) -> String {
-    let text = |key: &str| server.get(key).and_then(Value::as_str);
-    match text("command").or(text("httpUrl")).or(text("url")) {
-        Some(what) => format!("{name} (`{what}`)"),
-        None => name.to_owned(),
     }
 }
 

@@ -8,6 +8,7 @@ mod suite {
     mod edit;
     mod extensions;
     mod load;
+    mod mcp;
     mod place;
     mod processes;
     mod spellings;

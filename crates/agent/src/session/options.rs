@@ -21,6 +21,8 @@ pub struct SessionOptions {
     pub trust: TrustOverride,
     /// Which extensions are active.
     pub extensions: ExtensionChoice,
+    /// The only MCP servers that count, if some are named.
+    pub mcp_servers: Option<Vec<String>>,
     /// Whether hooks run.
     pub hooks: HookUse,
     /// What happens where a settings file can't be read.
@@ -86,7 +88,8 @@ impl SessionOptions {
     /// If the working directory is gone.
     pub fn load(&self, world: &World) -> Result<Loaded, SessionError> {
         let project = world.cwd.canonicalize().map_err(SessionError::NoDirectory)?;
-        Ok(load(world, &LoadOptions { project, trust: self.trust, extensions: self.extensions.clone() }))
+        let (extensions, mcp_servers) = (self.extensions.clone(), self.mcp_servers.clone());
+        Ok(load(world, &LoadOptions { project, trust: self.trust, extensions, mcp_servers }))
     }
 }
 

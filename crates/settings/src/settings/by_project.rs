@@ -2,6 +2,7 @@
 //!
 //! Which setting falls under which of these is decided in the table in `known.rs`.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -186,9 +187,12 @@ fn new_entries(key: &str, value: Value, outer: Option<&Value>) -> Judged {
     let (Value::Object(mut entries), Some(Value::Object(theirs))) = (value.clone(), outer) else {
         return Judged::counts(value);
     };
+    // In another case it would be the same name to whoever reads it.
+    let plain = |name: &String| name.trim().to_lowercase();
+    let theirs: HashSet<String> = theirs.keys().map(plain).collect();
     let taken: Vec<Value> =
-        entries.keys().filter(|name| theirs.contains_key(*name)).cloned().map(Value::String).collect();
-    entries.retain(|name, _| !theirs.contains_key(name));
+        entries.keys().filter(|name| theirs.contains(&plain(name))).cloned().map(Value::String).collect();
+    entries.retain(|name, _| !theirs.contains(&plain(name)));
     let refused = (!taken.is_empty()).then(|| {
         let verb = if taken.len() == 1 { "is" } else { "are" };
         format!("a project can't replace what your settings have in `{key}`; {} {verb} ignored", listed(&taken))

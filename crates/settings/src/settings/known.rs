@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::MAX_PROMPT_TURNS;
 use super::by_project::{ByProject, Outer, Than};
 use crate::json::{fill_variables, kind_of, plain};
+use crate::mcp;
 use crate::world::World;
 
 /// What a setting holds.
@@ -40,6 +41,8 @@ pub(super) enum Combine {
     Highest,
     /// Lists are joined.
     Union,
+    /// Of lists of names, those that stand in each: nobody adds to what another allows.
+    Shared,
     /// Entries are replaced whole.
     Entries,
     /// One `true` is enough: nobody takes back another's guard.
@@ -96,7 +99,11 @@ const KNOWN: &[Known] = {
     use ByProject::{Anything, Inside, Listed, ListedStricter, Nothing, Stricter};
     use Kind::{Flag, OneOf, Share, Text, TextOrTexts, Texts, Whole};
     &[
-        combined("mcpServers", Kind::Section, Combine::Entries, ListedStricter(Than::Entries)),
+        combined(SERVERS, Kind::Section, Combine::Entries, ListedStricter(Than::Entries)),
+        section("mcp", Nothing),
+        combined("mcp.allowed", Texts, Combine::Shared, Listed),
+        combined("mcp.excluded", Texts, Combine::Union, Listed),
+        without_effect("mcp.serverCommand", Text, Nothing, "servers are named in `mcpServers`"),
         section("general", Anything),
         setting("general.defaultApprovalMode", OneOf(APPROVAL_WORDS), STRICTER_MODE),
         without_effect("general.preferredEditor", Text, Nothing, "$VISUAL and $EDITOR name the editor"),
@@ -171,6 +178,8 @@ const KNOWN: &[Known] = {
     ]
 };
 
+const SERVERS: &str = "mcpServers";
+
 /// Sections that the hook engine reads itself.
 const ENGINE_SECTIONS: [&str; 2] = ["hooks", "hooksConfig"];
 
@@ -224,6 +233,8 @@ pub(crate) struct Findings {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// What is right, and changes nothing.
     pub(crate) without_effect: Vec<WithoutEffect>,
+    /// Which layer each MCP server is from.
+    pub(crate) servers: HashMap<String, Source>,
 }
 
 /// A setting that is understood and changes nothing here.
@@ -284,6 +295,9 @@ impl LayerReader<'_> {
             return Some(Value::Object(self.section(object, known.key)));
         }
         let value = self.plain(node);
+        if known.key == SERVERS {
+            return self.servers(known, node, value);
+        }
         if !fits(known.kind, &value) {
             let expected = expected(known.kind);
             // Where the kind is right and the value is not, the value says more.
@@ -299,6 +313,15 @@ impl LayerReader<'_> {
         let value = if known.kind == Kind::Globs { self.only_globs(known, node, value) } else { value };
         self.say_if_without_effect(known, &value, node);
         self.judged(known.key, known.by_project, value, node)
+    }
+
+    /// MCP servers; what is wrong with one of them is said of that alone.
+    fn servers(&mut self, known: &Known, node: &Node<'_>, value: Value) -> Option<Value> {
+        self.found.diagnostics.extend(mcp::diagnose(node, &value, self.layer, self.source));
+        let value = self.judged(known.key, known.by_project, value.is_object().then_some(value)?, node)?;
+        let names = value.as_object().into_iter().flat_map(Map::keys);
+        self.found.servers.extend(names.map(|name| (name.clone(), self.layer.clone())));
+        Some(value)
     }
 
     /// A setting that the table does not know falls under its group's word.

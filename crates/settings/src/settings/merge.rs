@@ -1,5 +1,7 @@
 //! Laying one layer's settings over another's. Pure.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::known::{Combine, REVIEW_WORDS, combine_of};
@@ -31,6 +33,11 @@ fn combine(old: &mut Value, new: Value, key: &str) {
                     old.push(item);
                 }
             }
+        }
+        (Combine::Shared, Value::Array(old), Value::Array(new)) => {
+            let name = |value: &Value| value.as_str().unwrap_or_default().trim().to_lowercase();
+            let wanted: HashSet<String> = new.iter().map(name).collect();
+            old.retain(|item| wanted.contains(&name(item)));
         }
         (Combine::AnyTrue, Value::Bool(old), Value::Bool(new)) => *old |= new,
         (Combine::Strictest, Value::String(old), Value::String(new)) => {

@@ -39,8 +39,10 @@ pub struct Settings {
     pub telemetry: Telemetry,
     /// What is changed about sub-agents.
     pub agents: AgentSettings,
-    /// MCP servers by name, as written.
+    /// MCP servers by name, as written; [`Loaded::mcp_servers`](crate::Loaded::mcp_servers) has those that count.
     pub mcp_servers: Map<String, Value>,
+    /// Which MCP servers may be used.
+    pub mcp: Mcp,
     /// What the files set that is understood and changes nothing here.
     pub without_effect: Vec<WithoutEffect>,
     /// Everything above and all other keys, merged, with variables filled in; without the hooks.
@@ -137,6 +139,15 @@ pub struct Tools {
     pub discovery_command: Option<String>,
     /// A command that calls one of those.
     pub call_command: Option<String>,
+}
+
+/// Which MCP servers may be used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mcp {
+    /// The only ones, if set.
+    pub allowed: Option<Vec<String>>,
+    /// Not these.
+    pub excluded: Vec<String>,
 }
 
 /// What the model is told about the project.
@@ -323,6 +334,7 @@ impl Settings {
                 overrides: get.at("agents.overrides").and_then(Value::as_object).cloned().unwrap_or_default(),
             },
             mcp_servers: get.at("mcpServers").and_then(Value::as_object).cloned().unwrap_or_default(),
+            mcp: Mcp { allowed: get.at("mcp.allowed").map(strings), excluded: get.strings("mcp.excluded") },
             without_effect: Vec::new(),
             raw,
         }

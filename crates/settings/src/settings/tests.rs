@@ -16,7 +16,7 @@ fn merged(layers: &[(Source, &str)], world: &World) -> (Settings, Vec<Diagnostic
         let outer = Outer { settings: &raw.clone(), root: Path::new("/") };
         lay_over(&mut raw, read_layer(&root, source, &place, world, &outer, &mut found));
     }
-    let Findings { mut diagnostics, without_effect } = found;
+    let Findings { mut diagnostics, without_effect, .. } = found;
     let settings = Settings { without_effect, ..Settings::new(raw, world, &mut diagnostics) };
     (settings, diagnostics)
 }

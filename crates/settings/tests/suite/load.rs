@@ -318,7 +318,10 @@ fn what_a_project_brings_is_listed_and_announced_once_and_when_it_changes() {
     assert_eq!(what, ["mcpServers", "tools.allowed", "commands"]);
     assert_eq!(
         notices(&loaded),
-        ["this project's mcpServers: `m (`x`)` is new", "this project's tools.allowed: `run_shell_command(ls)` is new",]
+        [
+            "this project's mcpServers: `m (`x 1`)` is new",
+            "this project's tools.allowed: `run_shell_command(ls)` is new",
+        ]
     );
     hookwright_settings::remember_offers(&loaded).unwrap();
     assert!(notices(&place.load()).is_empty());
@@ -332,7 +335,7 @@ fn what_a_project_brings_is_listed_and_announced_once_and_when_it_changes() {
     assert_eq!(
         notices(&place.load()),
         [
-            "this project's mcpServers: `m (`x`)` has changed",
+            "this project's mcpServers: `m (`x 2`)` is new and `m (`x 1`)` is gone",
             "this project's tools.allowed: `run_shell_command(rm)` is new and `run_shell_command(ls)` is gone",
             "this project's commands: `.gemini/commands/go.toml` has changed",
         ]

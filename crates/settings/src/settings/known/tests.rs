@@ -25,7 +25,7 @@ fn loosening(known: &Known) -> Option<(Option<Value>, Value)> {
             Than::Words { words, .. } => (Some(json!(words[words.len() - 1])), json!(words[0])),
             Than::Number { .. } => (Some(json!(3)), json!(-1)),
             Than::Tools => (Some(json!(["a"])), json!(["b"])),
-            Than::Entries => (Some(json!({"a": {}})), json!({"a": {"x": 1}})),
+            Than::Entries => (Some(json!({"a": {"command": "x"}})), json!({"a": {"command": "y"}})),
         },
     })
 }

@@ -1,0 +1,339 @@
+//! MCP servers as the settings and extensions name them: typed, and which of them count here.
+//!
+//! What an entry may hold, and what is said where it is wrong, is `mcp/entry.rs`; which servers the user has switched off,
+//! `mcp/enablement.rs`. Starting and asking servers is not done here.
+
+mod enablement;
+mod entry;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hookwright_hooks::Source;
+use serde_json::Value;
+
+pub(crate) use enablement::Disabled;
+use enablement::FILE as ENABLEMENT_FILE;
+pub use enablement::switch as switch_server;
+pub(crate) use entry::diagnose;
+pub use entry::is_fine_name as is_server_name;
+
+use crate::load::Loaded;
+
+/// How long a request to a server may take where its entry does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// A server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpServer {
+    /// Its name.
+    pub name: String,
+    /// The settings or the extension that name it.
+    pub origin: Source,
+    /// How it is reached.
+    pub transport: Transport,
+    /// How long a request to it may take.
+    pub timeout: Duration,
+    /// Whether its tools run unasked. Never true of a project's or an extension's.
+    pub trust: bool,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The only tools of it that there are, if set.
+    pub include_tools: Option<Vec<String>>,
+    /// Tools of it that there are not.
+    pub exclude_tools: Vec<String>,
+    /// How to sign in to it, where its entry says something about that.
+    pub oauth: Option<McpOAuth>,
+    /// Variables in its headers, environment or address that nothing sets.
+    pub unset: Vec<String>,
+}
+
+/// How a server is reached.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// A program that speaks on its standard input and output.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables beside those that every tool has; an extension's own settings first.
+        env: Vec<(String, String)>,
+        /// Where it runs; in the project if not set.
+        cwd: Option<PathBuf>,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// Its address.
+        url: String,
+        /// Sent with every request.
+        headers: Vec<(String, String)>,
+    },
+    /// Server-sent events.
+    Sse {
+        /// Its address.
+        url: String,
+        /// Sent with every request.
+        headers: Vec<(String, String)>,
+    },
+    /// An address that comes without a kind: streamable HTTP is tried, then server-sent events.
+    HttpOrSse {
+        /// Its address.
+        url: String,
+        /// Sent with every request.
+        headers: Vec<(String, String)>,
+    },
+}
+
+impl Transport {
+    /// The kind's name, as `type` spells it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Transport::Stdio { .. } => "stdio",
+            Transport::Sse { .. } => "sse",
+            Transport::Http { .. } | Transport::HttpOrSse { .. } => "http",
+        }
+    }
+
+    /// The address of a remote server.
+    pub fn url(&self) -> Option<&str> {
+        match self {
+            Transport::Stdio { .. } => None,
+            Transport::Http { url, .. } | Transport::Sse { url, .. } | Transport::HttpOrSse { url, .. } => Some(url),
+        }
+    }
+}
+
+/// What it starts or talks to; the values of variables and headers are nobody's to see.
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Transport::Stdio { command, args, .. } => {
+                f.write_str(command)?;
+                args.iter().try_for_each(|arg| write!(f, " {arg}"))
+            }
+            Transport::Http { url, .. } | Transport::Sse { url, .. } | Transport::HttpOrSse { url, .. } => {
+                f.write_str(url)
+            }
+        }
+    }
+}
+
+/// Without the values of variables and headers, so that no log or failed assertion shows them.
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |pairs: &[(String, String)]| pairs.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        match self {
+            Transport::Stdio { command, args, env, cwd } => {
+                let mut out = f.debug_struct("Stdio");
+                out.field("command", command).field("args", args).field("env", &names(env)).field("cwd", cwd).finish()
+            }
+            Transport::Http { url, headers }
+            | Transport::Sse { url, headers }
+            | Transport::HttpOrSse { url, headers } => {
+                f.debug_struct(self.kind()).field("url", url).field("headers", &names(headers)).finish()
+            }
+        }
+    }
+}
+
+/// How to sign in to a server: what its entry says, the rest is discovered.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct McpOAuth {
+    /// Whether it is known beforehand that one must.
+    pub enabled: bool,
+    /// Who this program is to the authorisation server; it registers itself if not set.
+    pub client_id: Option<String>,
+    /// Its secret, where that server gave one out.
+    pub client_secret: Option<String>,
+    /// Where the user is sent.
+    pub authorization_url: Option<String>,
+    /// Where a code becomes a token.
+    pub token_url: Option<String>,
+    /// Where this program registers itself.
+    pub registration_url: Option<String>,
+    /// The authorisation server.
+    pub issuer: Option<String>,
+    /// Where the user's browser comes back to, on this machine; any free port if not set.
+    pub redirect_uri: Option<String>,
+    /// What is asked for.
+    pub scopes: Vec<String>,
+    /// For whom the token is.
+    pub audiences: Vec<String>,
+}
+
+/// Without the secret.
+impl fmt::Debug for McpOAuth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("McpOAuth");
+        out.field("enabled", &self.enabled).field("client_id", &self.client_id).field("scopes", &self.scopes);
+        out.field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+/// A server that does not count here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOutServer {
+    /// Its name.
+    pub name: String,
+    /// The settings or the extension that name it.
+    pub origin: Source,
+    /// Why not.
+    pub why: WhyLeftOut,
+}
+
+/// Why a server does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhyLeftOut {
+    /// No server does in a folder that is not trusted.
+    Untrusted,
+    /// Its entry is wrong, like this.
+    Broken(String),
+    /// Its entry says `disabled`.
+    SaysSo,
+    /// Another of that name counts.
+    Shadowed(Source),
+    /// `mcp.allowed` does not have it.
+    NotAllowed,
+    /// `mcp.excluded` has it.
+    Excluded,
+    /// The command line does not name it.
+    NotNamed,
+    /// The user has switched it off.
+    SwitchedOff,
+    /// The record of servers that the user has switched off can't be read.
+    NobodyKnows,
+}
+
+impl fmt::Display for WhyLeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WhyLeftOut::Untrusted => f.write_str("this folder is not trusted"),
+            WhyLeftOut::Broken(what) => f.write_str(what),
+            WhyLeftOut::SaysSo => f.write_str("its entry says `disabled`"),
+            WhyLeftOut::Shadowed(by) => write!(f, "another of that name counts, from {by}"),
+            WhyLeftOut::NotAllowed => f.write_str("`mcp.allowed` does not have it"),
+            WhyLeftOut::Excluded => f.write_str("`mcp.excluded` has it"),
+            WhyLeftOut::NotNamed => f.write_str("`--allowed-mcp-server-names` does not have it"),
+            WhyLeftOut::SwitchedOff => f.write_str("it is switched off"),
+            WhyLeftOut::NobodyKnows => {
+                write!(f, "{ENABLEMENT_FILE} can't be read, so nobody knows whether it is switched off")
+            }
+        }
+    }
+}
+
+/// The servers, by name, and those that do not count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct McpServers {
+    /// Those that count.
+    pub servers: Vec<McpServer>,
+    /// The others.
+    pub left_out: Vec<LeftOutServer>,
+}
+
+/// What is known about servers beside their entries.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Choice {
+    /// Which layer each of the settings' servers is from.
+    pub(crate) origins: HashMap<String, Source>,
+    /// The only ones that the command line wants.
+    pub(crate) named: Option<Vec<String>>,
+    /// Those that the user has switched off.
+    pub(crate) disabled: Disabled,
+}
+
+/// An entry.
+struct Named<'a> {
+    name: &'a String,
+    entry: &'a Value,
+    origin: Source,
+    /// What an extension adds to its variables.
+    env: &'a [(String, String)],
+}
+
+/// Whether two names are one server's, as lists of servers mean it.
+pub(crate) fn is_same_server(one: &str, other: &str) -> bool {
+    one.trim().to_lowercase() == other.trim().to_lowercase()
+}
+
+impl Loaded {
+    /// The MCP servers that count here, by name: those of the user and the system, of active extensions, of the project. Of
+    /// two with one name the former counts: what a project brings replaces nobody's.
+    pub fn mcp_servers(&self) -> McpServers {
+        let mut all = McpServers::default();
+        let mut taken: HashMap<String, Source> = HashMap::new();
+        for Named { name, entry, origin, env } in self.named_servers() {
+            let key = name.trim().to_lowercase();
+            let verdict = match taken.get(&key) {
+                Some(by) => Err(WhyLeftOut::Shadowed(by.clone())),
+                None => self.judged(name, entry, &origin),
+            };
+            match verdict {
+                Ok(mut server) => {
+                    if let Transport::Stdio { env: own, .. } = &mut server.transport {
+                        own.splice(0..0, env.iter().cloned());
+                    }
+                    taken.insert(key, origin);
+                    all.servers.push(server);
+                }
+                Err(why) => {
+                    // One that is switched off holds its name: another does not step into its place.
+                    taken.entry(key).or_insert_with(|| origin.clone());
+                    all.left_out.push(LeftOutServer { name: name.clone(), origin, why });
+                }
+            }
+        }
+        all.servers.sort_by(|one, other| one.name.cmp(&other.name));
+        all.left_out.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+
+    /// Every entry, those that go first first.
+    fn named_servers(&self) -> Vec<Named<'_>> {
+        let of_settings = self.settings.mcp_servers.iter().map(|(name, entry)| {
+            let origin = self.mcp.origins.get(name).cloned().unwrap_or(Source::User);
+            Named { name, entry, origin, env: &[] }
+        });
+        let (projects, own): (Vec<_>, Vec<_>) = of_settings.partition(|named| named.origin == Source::Project);
+        let of_extensions = self.extensions.iter().filter(|one| one.active).flat_map(|one| {
+            let origin = Source::Extension(one.name.clone());
+            let named = move |(name, entry)| Named { name, entry, origin: origin.clone(), env: &one.env };
+            one.mcp_servers.iter().map(named)
+        });
+        own.into_iter().chain(of_extensions).chain(projects).collect()
+    }
+
+    fn judged(&self, name: &str, value: &Value, origin: &Source) -> Result<McpServer, WhyLeftOut> {
+        let has = |list: &[String]| list.iter().any(|one| is_same_server(one, name));
+        let server = entry::server(name, value, origin, &self.project.root).map_err(WhyLeftOut::Broken)?;
+        if !self.project.trust.is_trusted() && self.project.root != self.paths.home {
+            return Err(WhyLeftOut::Untrusted);
+        }
+        let lists = &self.settings.mcp;
+        match () {
+            () if entry::says_disabled(value) => Err(WhyLeftOut::SaysSo),
+            () if lists.allowed.as_deref().is_some_and(|allowed| !has(allowed)) => Err(WhyLeftOut::NotAllowed),
+            () if has(&lists.excluded) => Err(WhyLeftOut::Excluded),
+            () if self.mcp.named.as_deref().is_some_and(|named| !has(named)) => Err(WhyLeftOut::NotNamed),
+            () => match &self.mcp.disabled {
+                Disabled::Unknown => Err(WhyLeftOut::NobodyKnows),
+                Disabled::Names(names) if has(names) => Err(WhyLeftOut::SwitchedOff),
+                Disabled::Names(_) => Ok(server),
+            },
+        }
+    }
+}
+
+/// An entry as the question of trust shows it: all that it starts or talks to.
+pub(crate) fn shown(name: &str, value: &Value) -> String {
+    match entry::server(name, value, &Source::Project, Path::new("")) {
+        Ok(server) => format!("{name} (`{}`)", server.transport),
+        Err(_) => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
