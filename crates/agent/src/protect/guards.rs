@@ -229,6 +229,9 @@ impl Guards {
                 self.look_at_all(&mut state);
             }
             *state.count(kind) += 1;
+            if state.ledger.as_mut().is_some_and(Ledger::rouse) {
+                state.keep();
+            }
             state.tell_busy();
         }
         Window { guards: self, kind }

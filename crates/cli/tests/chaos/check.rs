@@ -288,11 +288,11 @@ fn settings(plan: &Plan, place: &Place) -> Option<String> {
     (!fine).then(|| format!("the project's settings are neither a person's nor an edit of them: {text:?}"))
 }
 
-/// Whether a session may refuse to start until a person has looked. One that is killed while it announces new hooks, or
-/// another does, is taken for having written the record of trust itself: closed, and a false alarm.
+/// Whether a session may refuse to start until a person has looked. One that is killed while another announces new hooks
+/// is taken for having written the record of trust itself: closed, and a false alarm.
 fn may_be_unguarded(plan: &Plan, stderr: &str) -> bool {
     let record = stderr.contains("trusted_hooks.json") || stderr.contains("trustedFolders.json");
-    plan.changes_settings() || plan.is_poor() || (record && (plan.runs.len() > 1 || plan.kills()))
+    plan.changes_settings() || plan.is_poor() || (record && plan.runs.len() > 1)
 }
 
 /// The next day: a person mends the settings and goes on with the last session, guarded.

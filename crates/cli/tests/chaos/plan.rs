@@ -231,10 +231,6 @@ impl Plan {
         self.runs.iter().any(edits) || self.breaks_settings()
     }
 
-    pub(crate) fn kills(&self) -> bool {
-        self.acts.iter().any(|(_, act)| matches!(act, Act::Signal(_, Signal::KILL)))
-    }
-
     pub(crate) fn breaks_settings(&self) -> bool {
         self.acts.iter().any(|(_, act)| matches!(act, Act::BreakSettings(_)))
     }

@@ -56,6 +56,9 @@ struct Sheet {
     files: Vec<LedgerEntry>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     hooks: Vec<LedgerHook>,
+    /// Whether nothing has run in the session yet, so that its agent can't have changed anything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    fresh: bool,
 }
 
 /// How often, and after what time, a lock is tried again that another session may have for a moment, to look.
@@ -69,6 +72,8 @@ pub struct Ledger {
     sheet: PathBuf,
     lock: PathBuf,
     hooks: Vec<LedgerHook>,
+    /// Whether nothing has run in the session yet.
+    fresh: bool,
     /// Locked for as long as the session lives.
     alive: Option<File>,
     /// The sheet as it was last written.
@@ -81,7 +86,7 @@ impl Ledger {
         let folder = folder(paths);
         let project = project.to_string_lossy().into_owned();
         let (sheet, lock) = (folder.join(format!("{session}.json")), folder.join(format!("{session}.lock")));
-        Ledger { project, sheet, lock, hooks: Vec::new(), alive: None, written: String::new() }
+        Ledger { project, sheet, lock, hooks: Vec::new(), fresh: true, alive: None, written: String::new() }
     }
 
     /// Begins it on disk.
@@ -117,8 +122,13 @@ impl Ledger {
         self.hooks = hooks;
     }
 
+    /// Something begins to run, for whatever is written from now on; whether it is the first.
+    pub fn rouse(&mut self) -> bool {
+        std::mem::take(&mut self.fresh)
+    }
+
     fn sheet(&self, files: Vec<LedgerEntry>) -> Sheet {
-        Sheet { project: self.project.clone(), files, hooks: self.hooks.clone() }
+        Sheet { project: self.project.clone(), files, hooks: self.hooks.clone(), fresh: self.fresh }
     }
 
     /// The file that holds it.
@@ -252,16 +262,18 @@ pub struct PendingChange {
 }
 
 /// The changes to these files that agents made and nobody has trusted; a file that is again as it was does not count. Of a
-/// session that was killed nobody knows what it did, so everything that changed since its start counts.
+/// session that was killed nobody knows what it did, so everything that changed since its start counts, unless nothing had
+/// run in it.
 pub fn pending(paths: &Paths, project: &Path, files: &[GuardFile]) -> Vec<PendingChange> {
     let mut found: Vec<PendingChange> = Vec::new();
     let Ok(entries) = fs::read_dir(folder(paths)) else { return found };
     for path in entries.flatten().map(|entry| entry.path()).filter(|path| is_sheet(path)) {
         let Some(sheet) = read(&path) else { continue };
         let lives = state(&path) != State::Dead;
+        let is_doubtful = !lives && !sheet.fresh;
         // Only a session in the same project knows all of its files.
         let mut waiting = usize::from(sheet.project != project.to_string_lossy());
-        for entry in sheet.files.into_iter().filter(|entry| entry.changed || !lives) {
+        for entry in sheet.files.into_iter().filter(|entry| entry.changed || is_doubtful) {
             let Some(file) = files.iter().find(|file| file.path.to_string_lossy() == entry.path) else {
                 // About a hook that is no more, or about rules that are not named now.
                 waiting += usize::from(entry.changed);
@@ -448,6 +460,34 @@ mod tests {
             let _ = if busy { other.try_lock_shared() } else { other.try_lock() };
             ledger.set_busy(busy);
             assert!(state(&ledger.sheet) == if busy { State::Busy } else { State::Idle });
+        }
+    }
+
+    /// A session that was killed before anything ran in it leaves nothing to ask about: what changed is the user's work, or
+    /// its own.
+    #[test]
+    fn a_session_in_which_nothing_ran_has_changed_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::new(&World { home: Some(home.path().to_owned()), cwd: "/".into(), ..World::default() });
+        let project = Path::new("/project");
+        let file = GuardFile { path: home.path().join("settings.json"), kind: GuardKind::Settings };
+        let before = LedgerEntry {
+            path: file.path.to_string_lossy().into_owned(),
+            before: "other".to_owned(),
+            changed: false,
+            diff: None,
+        };
+        for (runs, waiting) in [(false, 0), (true, 1)] {
+            let mut ledger = Ledger::new(&paths, project, if runs { "one" } else { "other" });
+            ledger.open().unwrap();
+            ledger.begin(vec![before.clone()]).unwrap();
+            if runs {
+                assert!(ledger.rouse() && !ledger.rouse());
+                ledger.write(vec![before.clone()]).unwrap();
+            }
+            // Killed.
+            drop(ledger);
+            assert_eq!(pending(&paths, project, std::slice::from_ref(&file)).len(), waiting);
         }
     }
 }
