@@ -7,7 +7,29 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::system::{Hearing, Process, Speaking, converse};
-use crate::{Exit, Finished, Groups, Keep, Program, Until};
+use crate::{Exit, Finished, Groups, Keep, Live, Program, Until};
+
+/// A process whose input and output somebody else writes and reads, both at once. Waiting for the process passes on what it
+/// says on stderr; dropping it ends it with all of its group.
+pub struct Pipes {
+    /// The process.
+    pub process: Process,
+    /// What it reads; dropped, its input ends.
+    pub to: Speaking,
+    /// What it prints.
+    pub from: Hearing,
+}
+
+impl Pipes {
+    /// Starts a program.
+    ///
+    /// # Errors
+    /// The system's own, if the program cannot be started or there is no room for its pipes.
+    pub fn open(program: &mut Program<'_>, complaints: Live, groups: &Arc<Groups>) -> io::Result<Self> {
+        let (process, to, from) = converse(program, Keep::Head(0), Some(complaints), groups)?;
+        Ok(Pipes { process, to, from })
+    }
+}
 
 /// A process that is told lines and answers with lines. Dropping it ends the process with all of its group.
 pub struct Conversation {
@@ -43,7 +65,7 @@ impl Conversation {
         complaints: Keep,
         groups: &Arc<Groups>,
     ) -> io::Result<Self> {
-        let (process, to, from) = converse(program, complaints, groups)?;
+        let (process, to, from) = converse(program, complaints, None, groups)?;
         Ok(Conversation { process, to: Some(to), from, heard: Vec::new(), longest })
     }
 

@@ -284,14 +284,15 @@ fn read_in_thread(mut pipe: PipeReader, which: Which, sender: mpsc::Sender<(Whic
 }
 
 /// Where lines are said.
-pub(crate) type Speaking = ChildStdin;
+pub type Speaking = ChildStdin;
 /// Where lines are heard.
-pub(crate) type Hearing = ChildStdout;
+pub type Hearing = ChildStdout;
 
 /// Starts a program whose stdin and stdout are somebody else's to handle.
 pub(crate) fn converse(
     program: &mut Program<'_>,
     complaints: Keep,
+    live: Option<Live>,
     groups: &Arc<Groups>,
 ) -> io::Result<(Process, Speaking, Hearing)> {
     let mut command = command(program);
@@ -301,7 +302,7 @@ pub(crate) fn converse(
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(write).spawn()?;
     drop(command);
     let pipes = child.stdin.take().zip(child.stdout.take());
-    let process = Process::around(child, pieces, complaints, None, groups)?;
+    let process = Process::around(child, pieces, complaints, live, groups)?;
     let (to, from) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
     Ok((process, to, from))
 }

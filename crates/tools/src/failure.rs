@@ -77,6 +77,8 @@ kinds! {
     LsExecutionError = "ls_execution_error",
     /// An MCP server's tool failed.
     McpToolError = "mcp_tool_error",
+    /// No MCP server lists such a resource.
+    McpResourceNotFound = "mcp_resource_not_found",
     /// The memory file could not be written.
     MemoryToolExecutionError = "memory_tool_execution_error",
     /// Finding the files to read failed.

@@ -16,6 +16,7 @@ mod encoding;
 mod failure;
 mod filter;
 mod http;
+pub mod mcp;
 mod media;
 mod result;
 mod schema;

@@ -4,6 +4,7 @@
 use crate::catalog::BuiltinInfo;
 use crate::context::ToolContext;
 use crate::failure::ToolFailure;
+use crate::mcp::ServerTool;
 use crate::result::{Display, ToolResult};
 use hookwright_process::Shares;
 use serde::de::DeserializeOwned;
@@ -89,6 +90,11 @@ pub trait Tool: Send + Sync {
     /// For a tool of an MCP server: which one, and how it is reached, as hooks are told. No secrets: neither headers nor
     /// variables.
     fn mcp_context(&self) -> Option<Value> {
+        None
+    }
+
+    /// For a tool of an MCP server: which one it is there.
+    fn server(&self) -> Option<&ServerTool> {
         None
     }
 

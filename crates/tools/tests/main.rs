@@ -4,6 +4,7 @@
 
 mod suite {
     mod edits;
+    mod mcp;
     mod other;
     mod reading;
     mod searching;

@@ -29,8 +29,8 @@ pub use directory::Directory;
 pub use groups::Groups;
 #[cfg(target_os = "linux")]
 pub use household::{end_descendants, let_none_outlive, start_to_stay};
-pub(crate) use process::{Hearing, Speaking, converse};
-pub use process::{Process, Stayer};
+pub(crate) use process::converse;
+pub use process::{Hearing, Process, Speaking, Stayer};
 #[cfg(target_os = "linux")]
 pub use watchdog::stand_watch;
 

@@ -16,7 +16,7 @@ use super::launch::launch;
 use super::leader::Leader;
 use super::stream::Stream;
 use super::{Kin, read_on};
-use crate::{Capture, Exit, Finished, Input, Keep, Output, Program, Step, Until};
+use crate::{Capture, Exit, Finished, Input, Keep, Live, Output, Program, Step, Until};
 
 /// How long a killed process is waited for. Only one that is stuck in the system survives that; it is not worth more.
 const FORCED: Duration = Duration::from_secs(2);
@@ -305,14 +305,15 @@ impl Stayer {
 }
 
 /// Where lines are said.
-pub(crate) type Speaking = Sender;
+pub type Speaking = Sender;
 /// Where lines are heard.
-pub(crate) type Hearing = Receiver;
+pub type Hearing = Receiver;
 
 /// Starts a program whose stdin and stdout are somebody else's to handle.
 pub(crate) fn converse(
     program: &mut Program<'_>,
     complaints: Keep,
+    live: Option<Live>,
     groups: &Arc<Groups>,
 ) -> io::Result<(Process, Speaking, Hearing)> {
     let (stdin, to) = io::pipe()?;
@@ -321,7 +322,7 @@ pub(crate) fn converse(
     let to = Sender::from_owned_fd_unchecked(to)?;
     let ((stdout, from), (stderr, complaining)) = (pipe()?, pipe()?);
     let leader = launch(program, [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()], groups)?;
-    let stderr = Stream::new(complaining, Capture::new(complaints), None);
+    let stderr = Stream::new(complaining, Capture::new(complaints), live);
     Ok((Process::around(leader, Stream::closed(), stderr, groups), to, from))
 }
 

@@ -26,7 +26,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 const OVERRIDES: &[(&str, &str)] = &[("GEMINI_CLI", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
 
 /// Where shells are if the environment does not say.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A command that has been started. Dropping it ends the command and all of its group.
 pub(crate) struct Command {
@@ -123,12 +123,12 @@ fn find_shell(directory: &Path, ctx: &ToolContext) -> Option<PathBuf> {
 }
 
 #[cfg(unix)]
-fn is_program(file: &Path) -> bool {
+pub(crate) fn is_program(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 #[cfg(not(unix))]
-fn is_program(file: &Path) -> bool {
+pub(crate) fn is_program(file: &Path) -> bool {
     file.is_file()
 }
 

@@ -1,0 +1,34 @@
+//! All that servers are given of the outside, by whoever runs the session: no environment and no directory of their own making.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hookwright_model::ProxyOptions;
+use hookwright_process::Groups;
+use hookwright_settings::McpServer;
+
+use crate::context::Environment;
+use crate::tool::BoxFuture;
+
+/// What servers may use.
+#[derive(Clone)]
+pub struct Access {
+    /// Where programs start that name no directory.
+    pub directory: PathBuf,
+    /// The directories that servers are told of, if they ask.
+    pub roots: Vec<PathBuf>,
+    /// What programs find in their environment, besides what their configuration says.
+    pub environment: Environment,
+    /// The programs that run, to be ended with the session.
+    pub groups: Arc<Groups>,
+    /// The proxy for servers elsewhere.
+    pub proxy: Option<ProxyOptions>,
+    /// Who knows the tokens that servers elsewhere want.
+    pub tokens: Option<Arc<dyn Tokens>>,
+}
+
+/// Who knows tokens for servers elsewhere.
+pub trait Tokens: Send + Sync {
+    /// A token that is good now, if there is one for this server.
+    fn bearer<'a>(&'a self, server: &'a McpServer) -> BoxFuture<'a, Option<String>>;
+}

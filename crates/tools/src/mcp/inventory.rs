@@ -1,0 +1,106 @@
+//! What a server has, asked for list by list. A list that a server lacks is empty; one that it spoils costs what it spoils.
+
+use std::time::Duration;
+
+use hookwright_settings::McpServer;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::error::McpError;
+use super::read::{self, RemotePrompt, RemoteResource, RemoteTool};
+use super::wire::Connection;
+
+/// The longest that a server may take for one piece of a list.
+const LIST: Duration = Duration::from_secs(60);
+/// Past these, a list is a mistake.
+const MOST_PAGES: usize = 200;
+const MOST_ENTRIES: usize = 5000;
+
+/// What a server has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Inventory {
+    /// What it says of itself: name and version.
+    pub about: String,
+    /// How it wants to be used, in its own words.
+    pub instructions: Option<String>,
+    /// Its tools, as far as the settings want them.
+    pub tools: Vec<RemoteTool>,
+    /// Its prompts.
+    pub prompts: Vec<RemotePrompt>,
+    /// What can be read there.
+    pub resources: Vec<RemoteResource>,
+    /// What is wrong with what it says.
+    pub problems: Vec<String>,
+}
+
+impl Inventory {
+    /// Asks a server for everything.
+    pub(super) async fn take(connection: &Connection, server: &McpServer) -> Result<Self, McpError> {
+        let hello = connection.hello();
+        let lister = Lister { connection, limit: server.timeout.min(LIST) };
+        let mut inventory = Inventory {
+            about: format!("{} {}", hello.name, hello.version).trim().to_owned(),
+            instructions: hello.instructions.clone(),
+            ..Inventory::default()
+        };
+        if hello.has_tools {
+            let (tools, problems) = read::tools(&lister.list("tools/list", "tools").await?);
+            inventory.tools = tools.into_iter().filter(|tool| is_wanted(server, &tool.name)).collect();
+            inventory.problems = problems;
+        }
+        if hello.has_prompts {
+            match lister.list("prompts/list", "prompts").await {
+                Ok(entries) => inventory.prompts = read::prompts(&entries),
+                Err(error) => inventory.problems.push(format!("its prompts can't be listed: {error}")),
+            }
+        }
+        if hello.has_resources {
+            match lister.list("resources/list", "resources").await {
+                Ok(entries) => inventory.resources = read::resources(&entries),
+                Err(error) => inventory.problems.push(format!("its resources can't be listed: {error}")),
+            }
+        }
+        Ok(inventory)
+    }
+
+    /// The tool of this name, at the server.
+    pub(super) fn tool(&self, name: &str) -> Option<&RemoteTool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
+/// Whether the settings want a tool: `includeTools` and `excludeTools`, of which an entry may carry something in parentheses.
+fn is_wanted(server: &McpServer, tool: &str) -> bool {
+    let means = |entry: &String| entry.split('(').next().unwrap_or(entry).trim() == tool;
+    server.include_tools.as_ref().is_none_or(|included| included.iter().any(means))
+        && !server.exclude_tools.iter().any(|entry| entry.trim() == tool)
+}
+
+struct Lister<'c> {
+    connection: &'c Connection,
+    limit: Duration,
+}
+
+impl Lister<'_> {
+    /// A whole list, page by page.
+    async fn list(&self, method: &str, key: &str) -> Result<Vec<Value>, McpError> {
+        let nobody_cancels = CancellationToken::new();
+        let (mut all, mut cursor) = (Vec::new(), None::<String>);
+        for _ in 0..MOST_PAGES {
+            let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+            let mut answer = match self.connection.request(method, params, self.limit, &nobody_cancels).await {
+                Err(error) if error.is_unknown_method() => return Ok(all),
+                other => other?,
+            };
+            let entries = read::entries(&mut answer, key);
+            all.extend(entries.ok_or_else(|| McpError::Nonsense(format!("its answer to `{method}` has no `{key}`")))?);
+            let next = read::text(&answer, "nextCursor").filter(|next| !next.is_empty());
+            if next.is_none() || next == cursor || all.len() >= MOST_ENTRIES {
+                break;
+            }
+            cursor = next;
+        }
+        all.truncate(MOST_ENTRIES);
+        Ok(all)
+    }
+}

@@ -1,0 +1,134 @@
+//! The names under which models and hooks know servers' tools: `mcp__server__tool`, made of what every provider takes, short
+//! enough, the same in every session, and never two tools' at once.
+
+use std::collections::{HashMap, HashSet};
+
+/// What providers take.
+const LONGEST: usize = 64;
+/// A server's own part; the rest is for its tools.
+const LONGEST_SERVER: usize = 32;
+
+/// What each server is called in the names of its tools: by its name, where that can be part of one.
+pub fn server_aliases<'a>(servers: impl IntoIterator<Item = &'a str>) -> HashMap<String, String> {
+    let servers: Vec<&str> = servers.into_iter().collect();
+    let plain: HashSet<&str> = servers.iter().copied().filter(|name| as_server(name) == *name).collect();
+    let mut taken: HashSet<String> = plain.iter().map(|name| (*name).to_owned()).collect();
+    let mut aliases = HashMap::new();
+    for name in servers {
+        let simple = as_server(name);
+        let alias = match plain.contains(name) || taken.insert(simple.clone()) {
+            true => simple,
+            false => marked(&simple, name, LONGEST_SERVER),
+        };
+        aliases.insert(name.to_owned(), alias);
+    }
+    aliases
+}
+
+/// The whole names of a server's tools, in their order.
+pub(super) fn tool_names(alias: &str, tools: &[&str]) -> Vec<String> {
+    let room = LONGEST - "mcp____".len() - alias.len().min(LONGEST_SERVER);
+    let fits = |tool: &str| safe(tool) == tool && (1..=room).contains(&tool.len());
+    let mut taken: HashSet<String> = tools.iter().filter(|tool| fits(tool)).map(|tool| (*tool).to_owned()).collect();
+    let mut own = |tool: &str| {
+        let simple = safe(tool);
+        let is_free = fits(tool) || ((1..=room).contains(&simple.len()) && taken.insert(simple.clone()));
+        if is_free { simple } else { marked(&simple, tool, room) }
+    };
+    tools.iter().map(|tool| format!("mcp__{alias}__{}", own(tool))).collect()
+}
+
+/// Letters, digits, `_` and `-` stay.
+fn safe(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }).collect()
+}
+
+/// A server's name as part of a tool's: what ends at the first `__` must be the whole of it.
+fn as_server(name: &str) -> String {
+    let mut simple = safe(name);
+    while simple.contains("__") {
+        simple = simple.replace("__", "_");
+    }
+    let simple = simple.trim_matches('_');
+    match simple.len() {
+        0 => marked("server", name, LONGEST_SERVER),
+        1..=LONGEST_SERVER => simple.to_owned(),
+        _ => marked(simple, name, LONGEST_SERVER),
+    }
+}
+
+/// The name with a mark of the original, in the middle where it is too long: both ends tell more than the beginning alone.
+fn marked(simple: &str, original: &str, longest: usize) -> String {
+    let mark = format!("_{:08x}", fingerprint(original.as_bytes()) as u32);
+    if simple.len() + mark.len() <= longest {
+        return format!("{simple}{mark}");
+    }
+    let room = longest - mark.len() - 1;
+    let (front, back) = (room.div_ceil(2), room / 2);
+    // All of it is ASCII.
+    let (front, back) = (&simple[..front], &simple[simple.len() - back..]);
+    format!("{}{mark}_{}", front.trim_end_matches('_'), back.trim_start_matches('_'))
+}
+
+/// FNV-1a: the same in every version of this program. It is no secret, and only tells names apart.
+pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_stay() {
+        assert_eq!(
+            tool_names("git", &["log", "push-all", "a__b"]),
+            ["mcp__git__log", "mcp__git__push-all", "mcp__git__a__b"]
+        );
+        assert_eq!(server_aliases(["git", "my-server"])["my-server"], "my-server");
+    }
+
+    #[test]
+    fn odd_names_are_made_safe_and_stay_apart() {
+        let names = tool_names("s", &["a.b", "a_b", "a:b", "", "ü"]);
+        assert_eq!(names[1], "mcp__s__a_b");
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), 5, "{names:?}");
+        let aliases = server_aliases(["a b", "a_b", "a__b", "a_", "__", "ü"]);
+        assert_eq!(aliases["a_b"], "a_b");
+        assert_eq!(aliases.values().collect::<HashSet<_>>().len(), 6, "{aliases:?}");
+        for alias in aliases.values() {
+            assert!(!alias.contains("__") && !alias.ends_with('_') && !alias.is_empty(), "{alias}");
+        }
+    }
+
+    #[test]
+    fn long_names_are_shortened_in_the_middle_and_stay_apart() {
+        let (one, other) = (format!("begin_{}_end", "x".repeat(190)), format!("begin_{}_end", "x".repeat(191)));
+        let names = tool_names("server", &[&one, &other, &one]);
+        assert_eq!(names[0].len(), 64, "{}", names[0]);
+        assert!(names[0].starts_with("mcp__server__begin_") && names[0].ends_with("_end"));
+        assert_ne!(names[0], names[1]);
+        assert_eq!(names[0], names[2]);
+        let aliases = server_aliases([one.as_str(), other.as_str()]);
+        assert_ne!(aliases[&one], aliases[&other]);
+        let of_long_server = tool_names(&aliases[&one], &["a", "b"]);
+        assert!(of_long_server[0].len() <= 64 && of_long_server[0].ends_with("__a"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_name_is_one_that_providers_take(server in ".{0,80}", tools in proptest::collection::vec(".{0,120}", 0..6)) {
+            let alias = server_aliases([server.as_str()])[&server].clone();
+            let tools: HashSet<&str> = tools.iter().map(String::as_str).collect();
+            let tools: Vec<&str> = tools.into_iter().collect();
+            let names = tool_names(&alias, &tools);
+            proptest::prop_assert_eq!(names.iter().collect::<HashSet<_>>().len(), tools.len());
+            for name in names {
+                proptest::prop_assert!(name.len() <= LONGEST && name.starts_with("mcp__"));
+                proptest::prop_assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'));
+                let split = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+                proptest::prop_assert_eq!(split.map(|(server, _)| server), Some(alias.as_str()));
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! A look at one server outside a session: is it there, and what does it have?
+
+use std::time::Duration;
+
+use hookwright_settings::McpServer;
+
+use super::access::Access;
+use super::client;
+use super::error::McpError;
+use super::inventory::Inventory;
+
+/// What a look at a server showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    /// What it has.
+    pub inventory: Inventory,
+    /// How long it took until it said so.
+    pub took: Duration,
+}
+
+/// Connects to a server once, asks it what it has, and ends it again.
+///
+/// # Errors
+/// If it is not there in time, or is no server.
+pub async fn probe(server: &McpServer, access: &Access, limit: Duration) -> Result<Probe, McpError> {
+    let began = tokio::time::Instant::now();
+    let opened = tokio::time::timeout(limit, client::open(server, access)).await;
+    let opened = opened.unwrap_or(Err(McpError::TimedOut(limit))).map(|(connection, inventory)| {
+        drop(connection);
+        Probe { inventory, took: began.elapsed() }
+    });
+    access.groups.end_all(Duration::from_secs(2)).await;
+    opened
+}

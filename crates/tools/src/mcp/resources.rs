@@ -1,0 +1,122 @@
+//! The tools that read what servers hold: `list_mcp_resources` and `read_mcp_resource`. Only what a server lists can be read.
+
+use std::sync::Weak;
+
+use serde_json::{Value, json};
+
+use super::read::{RemoteResource, shown, text};
+use super::result;
+use super::servers::Servers;
+use super::tool::failure;
+use crate::context::ToolContext;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::result::ToolResult;
+use crate::tool::{BoxFuture, Declaration, Tool, ToolKind, one_line};
+
+/// Lists what can be read.
+pub(super) struct ListResources(pub(super) Weak<Servers>);
+
+/// Reads one of them.
+pub(super) struct ReadResource(pub(super) Weak<Servers>);
+
+impl Tool for ListResources {
+    fn name(&self) -> &str {
+        "list_mcp_resources"
+    }
+
+    fn display_name(&self) -> &str {
+        "ListMcpResources"
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Search
+    }
+
+    fn declaration(&self) -> Declaration {
+        Declaration {
+            name: self.name().to_owned(),
+            description: "Lists the resources of the MCP servers that are connected, each as server:uri with its name \
+                          and description. Read one with read_mcp_resource."
+                .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": { "serverName": { "type": "string", "description": "Only those of this server." } },
+            }),
+        }
+    }
+
+    fn describe(&self, args: &Value) -> String {
+        text(args, "serverName").map_or_else(|| "all servers".to_owned(), |server| one_line(&server, 200))
+    }
+
+    fn run<'a>(&'a self, args: &'a Value, _: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        Box::pin(async move {
+            let only = text(args, "serverName");
+            let all = self.0.upgrade().map(|servers| servers.resources()).unwrap_or_default();
+            let all: Vec<_> = all.into_iter().filter(|(of, _)| only.as_ref().is_none_or(|only| only == of)).collect();
+            let count = all.len();
+            let lines: Vec<String> = all.iter().map(|(server, resource)| line(server, resource)).collect();
+            match only {
+                _ if count > 0 => {
+                    let said = crate::result::untrusted(&lines.join("\n"));
+                    ToolResult::text(
+                        format!("The resources of MCP servers:\n{said}"),
+                        format!("Listed {count} resources"),
+                    )
+                }
+                Some(server) => ToolResult::text(format!("No resources found for server: {server}"), "No resources"),
+                None => ToolResult::text("No MCP resources found.", "No resources"),
+            }
+        })
+    }
+}
+
+fn line(server: &str, resource: &RemoteResource) -> String {
+    let more = [&resource.name, &resource.description].into_iter().filter(|words| !words.is_empty());
+    let more: String = more.map(|words| format!(" | {}", one_line(words, 200))).collect();
+    format!("- {server}:{}{more}", one_line(&resource.uri, 400))
+}
+
+impl Tool for ReadResource {
+    fn name(&self) -> &str {
+        "read_mcp_resource"
+    }
+
+    fn display_name(&self) -> &str {
+        "ReadMcpResource"
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Read
+    }
+
+    fn declaration(&self) -> Declaration {
+        Declaration {
+            name: self.name().to_owned(),
+            description: "Reads a resource of an MCP server, as list_mcp_resources lists them.".to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": { "uri": { "type": "string", "description": "The URI; server:uri where several have it." } },
+                "required": ["uri"],
+            }),
+        }
+    }
+
+    fn describe(&self, args: &Value) -> String {
+        one_line(&text(args, "uri").unwrap_or_default(), 200)
+    }
+
+    fn run<'a>(&'a self, args: &'a Value, ctx: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        Box::pin(async move {
+            let uri = text(args, "uri").unwrap_or_default();
+            let Some((client, resource)) = self.0.upgrade().and_then(|servers| servers.find_resource(&uri)) else {
+                let message = format!("Resource not found for URI: {}", shown(&uri));
+                return ToolFailure::new(ToolErrorKind::McpResourceNotFound, message).into();
+            };
+            match client.read_resource(&resource.uri, &ctx.cancel).await {
+                Ok(answer) => result::of_resource(&shown(&resource.uri), &answer),
+                Err(error) => failure(&client.server.name, error).into(),
+            }
+        })
+    }
+}

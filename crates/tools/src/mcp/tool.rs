@@ -1,0 +1,131 @@
+//! A server's tool as one of this session's. What it does is the server's business, and nobody takes the server's word for it:
+//! whatever it says of itself, it is asked about like anything unknown.
+
+use std::sync::Arc;
+
+use hookwright_settings::Transport;
+use serde_json::{Map, Value, json};
+
+use super::client::Client;
+use super::error::McpError;
+use super::names::tool_names;
+use super::read::{RemoteTool, shown};
+use super::{result, wire};
+use crate::context::ToolContext;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::result::ToolResult;
+use crate::tool::{BoxFuture, Declaration, Tool, ToolKind, one_line};
+
+/// Where a tool comes from that a server has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerTool {
+    /// The server's name in the settings.
+    pub server: String,
+    /// The tool's name there.
+    pub tool: String,
+    /// Whether the settings want no questions about it.
+    pub trusted: bool,
+    /// What was agreed to: another one is another tool.
+    pub print: u64,
+}
+
+struct McpTool {
+    client: Arc<Client>,
+    name: String,
+    display_name: String,
+    remote: RemoteTool,
+    of: ServerTool,
+}
+
+/// The tools that a server has now.
+pub(super) fn tools(client: &Arc<Client>, alias: &str) -> Vec<Arc<dyn Tool>> {
+    let inventory = client.inventory();
+    let own: Vec<&str> = inventory.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let server = &client.server.name;
+    let make = |(name, remote): (String, &RemoteTool)| -> Arc<dyn Tool> {
+        Arc::new(McpTool {
+            client: client.clone(),
+            name,
+            display_name: format!("{} ({} MCP Server)", shown(&remote.name), shown(server)),
+            remote: remote.clone(),
+            of: ServerTool {
+                server: server.clone(),
+                tool: remote.name.clone(),
+                trusted: client.server.trust,
+                print: remote.print,
+            },
+        })
+    };
+    tool_names(alias, &own).into_iter().zip(&inventory.tools).map(make).collect()
+}
+
+impl Tool for McpTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn display_name(&self) -> &str {
+        &self.display_name
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Other
+    }
+
+    fn declaration(&self) -> Declaration {
+        Declaration {
+            name: self.name.clone(),
+            description: self.remote.description.clone(),
+            parameters: self.remote.parameters.clone(),
+        }
+    }
+
+    fn describe(&self, args: &Value) -> String {
+        one_line(&args.to_string(), 200)
+    }
+
+    fn mcp_context(&self) -> Option<Value> {
+        let mut context = Map::new();
+        context.insert("server_name".to_owned(), json!(self.of.server));
+        context.insert("tool_name".to_owned(), json!(self.of.tool));
+        let transport = &self.client.server.transport;
+        if let Transport::Stdio { command, args, cwd, .. } = transport {
+            context.insert("command".to_owned(), json!(command));
+            context.insert("args".to_owned(), json!(args));
+            context.extend(cwd.as_ref().map(|cwd| ("cwd".to_owned(), json!(cwd))));
+        }
+        context.extend(transport.url().map(|url| ("url".to_owned(), json!(wire::without_secrets(url)))));
+        Some(Value::Object(context))
+    }
+
+    fn server(&self) -> Option<&ServerTool> {
+        Some(&self.of)
+    }
+
+    fn run<'a>(&'a self, args: &'a Value, ctx: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        Box::pin(async move {
+            match self.client.call(&self.of.tool, self.of.print, args, &ctx.cancel).await {
+                Ok(answer) => result::of_call(&shown(&self.of.tool), &answer),
+                Err(error) => failure(&self.of.server, error).into(),
+            }
+        })
+    }
+}
+
+/// A request that failed, as the model is told.
+pub(super) fn failure(server: &str, error: McpError) -> ToolFailure {
+    let failure = |hint: Option<&str>| {
+        let failure = ToolFailure::new(ToolErrorKind::McpToolError, format!("MCP server '{}': {error}", shown(server)));
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    };
+    match &error {
+        McpError::Cancelled => ToolFailure::cancelled(),
+        McpError::Closed(_) => failure(Some("Whether the call had any effect is unknown.")),
+        McpError::TimedOut(_) => failure(Some("The call was called off; whether it had any effect is unknown.")),
+        McpError::Unauthorized { .. } => failure(Some("The user has to log in to it with `hookwright mcp auth`.")),
+        _ => failure(None),
+    }
+}

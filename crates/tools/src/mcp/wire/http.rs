@@ -1,0 +1,314 @@
+//! Servers elsewhere, over streamable HTTP. `rmcp` knows the protocol; what goes over the wire, and how much of an answer is
+//! taken, is decided here.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use hookwright_model::client_builder;
+use hookwright_model::sse::SseDecoder;
+use hookwright_settings::McpServer;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, redirect};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpClientTransport,
+    StreamableHttpClientTransportConfig, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+use tokio_util::sync::CancellationToken;
+
+use super::{Connection, LARGEST_MESSAGE, Trouble, bounded, chain, introduce};
+use crate::mcp::access::Access;
+use crate::mcp::error::McpError;
+
+/// How much of a refusal is read.
+const LARGEST_REFUSAL: usize = 64 << 10;
+/// How long it may take to reach a server at all.
+const CONNECT: Duration = Duration::from_secs(30);
+const REDIRECTS: usize = 5;
+
+pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
+type Failure = StreamableHttpError<HttpFailure>;
+
+/// Why something could not be sent or read.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct HttpFailure(pub(super) String);
+
+/// The way to one address, with the headers that its configuration says.
+#[derive(Clone)]
+pub(super) struct Client {
+    client: reqwest::Client,
+    pub(super) url: Url,
+    headers: HashMap<HeaderName, HeaderValue>,
+    pub(super) trouble: Trouble,
+}
+
+/// Whether a refusal is what servers say that speak the other of the two ways.
+pub(super) fn may_be_older(why: &str) -> bool {
+    ["HTTP 400", "HTTP 404", "HTTP 405", "HTTP 406", "HTTP 415"].iter().any(|status| why.contains(status))
+}
+
+impl Client {
+    pub(super) async fn new(
+        server: &McpServer,
+        url: &str,
+        headers: &[(String, String)],
+        access: &Access,
+    ) -> Result<Self, McpError> {
+        let no_url = || McpError::Unreachable(format!("{} is no http or https URL", without_secrets(url)));
+        let parsed = Url::parse(url).map_err(|_| no_url())?;
+        if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
+            return Err(no_url());
+        }
+        let mut all = HashMap::new();
+        for (name, value) in headers {
+            let bad = || McpError::Unreachable(format!("the header {name} can't be sent"));
+            let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
+            value.set_sensitive(true);
+            all.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?, value);
+        }
+        if let Some(token) = bearer(server, access).await
+            && !all.contains_key(&reqwest::header::AUTHORIZATION)
+            && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {token}"))
+        {
+            value.set_sensitive(true);
+            all.insert(reqwest::header::AUTHORIZATION, value);
+        }
+        let unbuilt = |error: reqwest::Error| McpError::Unreachable(chain(&error));
+        let client = client_builder(access.proxy.as_ref())
+            .map_err(unbuilt)?
+            .user_agent(concat!("hookwright/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT)
+            .redirect(redirect::Policy::custom(within_origin))
+            .build()
+            .map_err(unbuilt)?;
+        Ok(Client { client, url: parsed, headers: all, trouble: Trouble::default() })
+    }
+
+    /// Connects the newer way.
+    pub(super) async fn connect(self, access: &Access) -> Result<Connection, McpError> {
+        let config =
+            StreamableHttpClientTransportConfig::with_uri(self.url.as_str()).max_sse_event_size(LARGEST_MESSAGE);
+        let trouble = self.trouble.clone();
+        let transport = StreamableHttpClientTransport::with_client(self, config);
+        introduce(transport, access, trouble, CancellationToken::new()).await
+    }
+
+    fn request(&self, method: Method, url: Url) -> RequestBuilder {
+        self.headers.iter().fold(self.client.request(method, url), |request, (name, value)| request.header(name, value))
+    }
+
+    /// What came, unless the server wants to know who asks.
+    async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {
+        let response = request.send().await.map_err(unsent)?;
+        match response.status() {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+                Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default().to_owned())))
+            }
+            _ => Ok(response),
+        }
+    }
+
+    /// The server's events, the older way and the newer.
+    pub(super) async fn events(&self, more: impl FnOnce(RequestBuilder) -> RequestBuilder) -> Result<Events, Failure> {
+        let request = self.request(Method::GET, self.url.clone()).header(ACCEPT, "text/event-stream");
+        let response = self.send(more(request)).await?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        if !response.status().is_success() {
+            return Err(refusal(response).await);
+        }
+        match content_type(&response) {
+            Some(kind) if kind.starts_with("text/event-stream") => Ok(decode(response)),
+            other => Err(StreamableHttpError::UnexpectedContentType(other)),
+        }
+    }
+
+    /// Sends a message to an address.
+    pub(super) async fn post(
+        &self,
+        url: Url,
+        message: &ClientJsonRpcMessage,
+        more: impl FnOnce(RequestBuilder) -> RequestBuilder,
+    ) -> Result<Response, Failure> {
+        let request = self
+            .request(Method::POST, url)
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header(CONTENT_TYPE, "application/json")
+            .body(serde_json::to_vec(message)?);
+        self.send(more(request)).await
+    }
+}
+
+async fn bearer(server: &McpServer, access: &Access) -> Option<String> {
+    access.tokens.as_ref()?.bearer(server).await
+}
+
+/// Headers with secrets go to no other server than the one they are for.
+fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let from = attempt.previous().first().map(Url::origin);
+    match from {
+        Some(origin) if origin == attempt.url().origin() && attempt.previous().len() <= REDIRECTS => attempt.follow(),
+        _ => attempt.stop(),
+    }
+}
+
+/// An address without what may be secret in it: a password, a query.
+pub(in crate::mcp) fn without_secrets(url: &str) -> String {
+    match Url::parse(url) {
+        Ok(mut parsed) => {
+            let _ = parsed.set_username("");
+            let _ = parsed.set_password(None);
+            parsed.set_query(None);
+            parsed.set_fragment(None);
+            parsed.to_string()
+        }
+        // Nobody can say what is in there.
+        Err(_) => "what stands there".to_owned(),
+    }
+}
+
+fn unsent(error: reqwest::Error) -> Failure {
+    // The address may hold secrets.
+    StreamableHttpError::Client(HttpFailure(chain(&error.without_url())))
+}
+
+fn content_type(response: &Response) -> Option<String> {
+    let value = response.headers().get(CONTENT_TYPE)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase())
+}
+
+/// A body, if it is not too large.
+async fn body(mut response: Response, limit: usize) -> Result<Vec<u8>, Failure> {
+    let mut all = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(unsent)? {
+        if all.len() + piece.len() > limit {
+            let words = format!("it sent a message of more than {} MiB", LARGEST_MESSAGE >> 20);
+            return Err(StreamableHttpError::Client(HttpFailure(words)));
+        }
+        all.extend_from_slice(&piece);
+    }
+    Ok(all)
+}
+
+/// What a refusal says.
+pub(super) async fn refusal(response: Response) -> Failure {
+    let status = response.status();
+    let words = body(response, LARGEST_REFUSAL).await.unwrap_or_default();
+    let words = bounded(&String::from_utf8_lossy(&words));
+    let words = if words.starts_with('<') { String::new() } else { words };
+    let sign = if words.is_empty() { "" } else { ": " };
+    StreamableHttpError::Client(HttpFailure(format!("HTTP {}{sign}{words}", status.as_u16())))
+}
+
+/// A body's events, none of which is too large.
+fn decode(response: Response) -> Events {
+    let state = (response, SseDecoder::with_limit(LARGEST_MESSAGE), VecDeque::new());
+    let events = stream::try_unfold(state, |(mut response, mut decoder, mut queue)| async move {
+        let body = |error: Box<dyn std::error::Error + Send + Sync>| SseError::Body(error);
+        loop {
+            if let Some(event) = queue.pop_front() {
+                return Ok(Some((event, (response, decoder, queue))));
+            }
+            let piece = response.chunk().await.map_err(|error| body(Box::new(error.without_url())))?;
+            let Some(piece) = piece else { return Ok(None) };
+            let emit = |event: hookwright_model::sse::Event| {
+                let kind = Some(event.event).filter(|kind| !kind.is_empty());
+                queue.push_back(Sse { event: kind, data: Some(event.data), id: None, retry: None });
+            };
+            decoder.push(&piece, emit).map_err(|error| body(Box::new(error)))?;
+        }
+    });
+    events.boxed()
+}
+
+impl StreamableHttpClient for Client {
+    type Error = HttpFailure;
+
+    async fn post_message(
+        &self,
+        _: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let has_session = session.is_some();
+        let response = self.post(self.url.clone(), &message, |request| with(request, session, headers)).await?;
+        let status = response.status();
+        let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && has_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let kind = content_type(&response).unwrap_or_default();
+        match () {
+            () if !status.is_success() => Err(refusal(response).await),
+            () if kind.starts_with("text/event-stream") => {
+                Ok(StreamableHttpPostResponse::Sse(decode(response), session))
+            }
+            () if kind.starts_with("application/json") && wants_answer => {
+                let message = serde_json::from_slice::<ServerJsonRpcMessage>(&body(response, LARGEST_MESSAGE).await?);
+                let message = message.map_err(|_| {
+                    StreamableHttpError::Client(HttpFailure("its answer is no message of the protocol".to_owned()))
+                })?;
+                Ok(StreamableHttpPostResponse::Json(message, session))
+            }
+            () if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
+            () => Err(StreamableHttpError::UnexpectedContentType(Some(kind))),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        _: Arc<str>,
+        session: Arc<str>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        let request = self.request(Method::DELETE, self.url.clone());
+        self.send(with(request, Some(session), headers)).await.map(drop)
+    }
+
+    async fn get_stream(
+        &self,
+        _: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failure> {
+        self.events(|request| {
+            let request = with(request, session, headers);
+            match last {
+                Some(last) => request.header("last-event-id", last),
+                None => request,
+            }
+        })
+        .await
+    }
+}
+
+const SESSION: &str = "mcp-session-id";
+
+/// What the protocol adds to a request.
+fn with(
+    request: RequestBuilder,
+    session: Option<Arc<str>>,
+    headers: HashMap<HeaderName, HeaderValue>,
+) -> RequestBuilder {
+    let request = headers.into_iter().fold(request, |request, (name, value)| request.header(name, value));
+    match session {
+        Some(session) => request.header(SESSION, session.as_ref()),
+        None => request,
+    }
+}

@@ -1,0 +1,166 @@
+//! Servers that are programs of this machine: started like any process of ours, spoken to line by line through their pipes.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hookwright_process::{Exit, Hearing, Pipes, Process, Program, Until, signal_name};
+use hookwright_settings::{McpServer, Transport};
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio_util::sync::CancellationToken;
+
+use super::{Connection, LARGEST_MESSAGE, Trouble, introduce};
+use crate::mcp::access::Access;
+use crate::mcp::error::McpError;
+
+/// How long a server may take to end after its input has, and then after it was asked to.
+const END_OF_INPUT: Duration = Duration::from_millis(300);
+const GRACE: Duration = Duration::from_secs(2);
+
+pub(super) async fn connect(server: &McpServer, access: &Access) -> Result<Connection, McpError> {
+    let said = Arc::new(Mutex::new(Said::default()));
+    let pipes = start(server, access, said.clone())?;
+    let (stop, trouble) = (CancellationToken::new(), Trouble::default());
+    let from = Lines { from: pipes.from, line: 0, trouble: trouble.clone() };
+    let to = pipes.to;
+    let watched = watch(pipes.process, said, trouble.clone(), stop.clone());
+    tokio::spawn(watched);
+    introduce((from, to), access, trouble, stop).await
+}
+
+fn start(server: &McpServer, access: &Access, said: Arc<Mutex<Said>>) -> Result<Pipes, McpError> {
+    let Transport::Stdio { command, args, env, cwd } = &server.transport else {
+        return Err(McpError::Unreachable("it is no program".to_owned()));
+    };
+    let cwd = cwd.as_ref().map_or_else(|| access.directory.clone(), |cwd| access.directory.join(cwd));
+    let failed = |why: String| McpError::NotStarted { command: command.clone(), why };
+    if !cwd.is_dir() {
+        return Err(failed(format!("there is no directory {}", cwd.display())));
+    }
+    let variables = access.environment.get();
+    let given = variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let own = env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+    let all: Vec<(&OsStr, &OsStr)> = given.chain(own).collect();
+    let path = all.iter().rev().find(|(name, _)| *name == "PATH").map(|(_, value)| *value);
+    let program = find(command, path, &cwd).ok_or_else(|| failed("there is no such program".to_owned()))?;
+    let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+    let complaints = Box::new(move |piece: &[u8]| said.lock().unwrap_or_else(PoisonError::into_inner).push(piece));
+    let mut program = Program {
+        path: &program,
+        name: OsStr::new(command),
+        args: &args,
+        cwd: &cwd,
+        directory: None,
+        env: &mut all.into_iter(),
+    };
+    Pipes::open(&mut program, complaints, &access.groups).map_err(|error| failed(error.to_string()))
+}
+
+/// The file that a command names, as a shell would find it.
+fn find(command: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
+    if command.contains(std::path::is_separator) {
+        return Some(cwd.join(command)).filter(|file| file.is_file());
+    }
+    let path = path.unwrap_or(OsStr::new(crate::shell::DEFAULT_PATH));
+    let name = format!("{command}{}", std::env::consts::EXE_SUFFIX);
+    let places = std::env::split_paths(path);
+    places
+        .flat_map(|place| [cwd.join(&place).join(command), cwd.join(place).join(&name)])
+        .find(|file| crate::shell::is_program(file))
+}
+
+/// Hears the process out until it ends or nobody wants it any more; then it is gone with all that it started.
+async fn watch(mut process: Process, said: Arc<Mutex<Said>>, trouble: Trouble, stop: CancellationToken) {
+    tokio::select! {
+        exit = process.wait() => trouble.tell(|| why(exit.ok(), &said)),
+        () = stop.cancelled() => {
+            // Its input has ended, which is how it is told.
+            let _ = tokio::time::timeout(END_OF_INPUT, process.wait()).await;
+        }
+    }
+    process.end(GRACE, Until::GroupGone).await;
+    process.end_rest(Duration::ZERO).await;
+    stop.cancel();
+}
+
+fn why(exit: Option<Exit>, said: &Mutex<Said>) -> String {
+    let how = match exit {
+        Some(Exit::Code(code)) => format!("it exited with code {code}"),
+        Some(Exit::Signal(number)) => {
+            format!("it was ended by {}", signal_name(number).map_or_else(|| format!("signal {number}"), str::to_owned))
+        }
+        None => "it ended".to_owned(),
+    };
+    match said.lock().unwrap_or_else(PoisonError::into_inner).last() {
+        Some(line) => format!("{how}: {line}"),
+        None => how,
+    }
+}
+
+/// What a server says on stderr: line by line into the log. The last line often says why it ended.
+#[derive(Default)]
+struct Said {
+    line: Vec<u8>,
+    last: Option<String>,
+}
+
+impl Said {
+    /// More of one line tells nobody anything.
+    const LONGEST: usize = 2000;
+
+    fn push(&mut self, piece: &[u8]) {
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            let (words, ends) = part.strip_suffix(b"\n").map_or((part, false), |words| (words, true));
+            let room = Self::LONGEST.saturating_sub(self.line.len());
+            self.line.extend_from_slice(&words[..words.len().min(room)]);
+            if ends {
+                self.end_line();
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = super::bounded(&String::from_utf8_lossy(&std::mem::take(&mut self.line)));
+        if !line.is_empty() {
+            tracing::debug!("the server says: {line}");
+            self.last = Some(line);
+        }
+    }
+
+    fn last(&mut self) -> Option<String> {
+        self.end_line();
+        self.last.clone()
+    }
+}
+
+/// A server's output, in which no line may be longer than the largest message.
+struct Lines {
+    from: Hearing,
+    line: usize,
+    trouble: Trouble,
+}
+
+impl AsyncRead for Lines {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.from).poll_read(context, buffer))?;
+        let piece = &buffer.filled()[before..];
+        self.line = match piece.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => piece.len() - end - 1,
+            None => self.line + piece.len(),
+        };
+        if self.line > LARGEST_MESSAGE {
+            self.trouble.tell(|| format!("it sent a message of more than {} MiB", LARGEST_MESSAGE >> 20));
+            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
