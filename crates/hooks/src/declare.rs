@@ -132,6 +132,8 @@ impl<'a, 'l> Declarer<'a, 'l> {
         if let Some(hooks) = self.read.section(root, "hooks") {
             self.events(hooks);
             switches.push(self.config(hooks));
+        } else if self.is_bare(root) {
+            self.bare_events(root);
         }
         if let Some(config) = self.read.section(root, "hooksConfig") {
             self.read.unknown_keys(config, &CONFIG_KEYS, "hooksConfig");
@@ -159,6 +161,24 @@ impl<'a, 'l> Declarer<'a, 'l> {
                 None => self.unknown_event(property),
             }
         }
+    }
+
+    /// Whether a hooks file of an extension has its events where `hooks` should be.
+    fn is_bare(&self, root: &Object<'_>) -> bool {
+        let is_event = |property: &ObjectProp<'_>| EventKind::from_name(property.name.as_str()).is_some();
+        let is_foreign = |property: &ObjectProp<'_>| EventKind::from_foreign_name(property.name.as_str()).is_some();
+        matches!(self.layer.source, Source::Extension(_))
+            && last(root, "hooks").is_none()
+            && root.properties.iter().any(|property| is_event(property) || is_foreign(property))
+    }
+
+    /// Events without `hooks` around them, which Gemini CLI drops: somebody's guard may be among them.
+    fn bare_events(&mut self, root: &Object<'_>) {
+        let text = "these hooks stand without `\"hooks\"` around them; they are read here, and ignored by Gemini CLI";
+        let first = root.properties.first().map_or(root.range, |property| property.name.range());
+        let wrong = self.read.warning_at(first, text);
+        self.read.report(wrong.help("wrap them: { \"hooks\": { … } }"));
+        self.events(root);
     }
 
     fn unknown_event(&mut self, property: &ObjectProp<'_>) {

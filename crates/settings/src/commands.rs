@@ -45,11 +45,15 @@ pub fn discover(paths: &Paths, project: &Project, extensions: &[Extension]) -> C
     commands.add(&Source::User, &paths.user_commands, |_, _| Clash::Drop);
     for extension in extensions.iter().filter(|extension| extension.active) {
         let source = Source::Extension(extension.name.clone());
+        let before = commands.list.len();
         commands.add(&source, &extension.commands(), |name, taken| {
             let long = format!("{}.{name}", extension.name);
             let free = (1..).map(|count| if count == 1 { long.clone() } else { format!("{long}{}", count - 1) });
             free.into_iter().find(|name| !taken.contains(name)).map_or(Clash::Drop, Clash::Rename)
         });
+        for command in &mut commands.list[before..] {
+            command.prompt = extension.filled(&command.prompt);
+        }
     }
     commands.list.sort_by(|one, other| one.name.cmp(&other.name));
     commands

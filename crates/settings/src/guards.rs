@@ -38,8 +38,9 @@ pub(crate) struct Extensions<'a> {
 impl Extensions<'_> {
     /// The name of the extension that a hooks file belongs to, also if it is not installed any more.
     fn name_of(&self, file: &Path) -> String {
-        let known = self.all.iter().find(|one| one.hooks_file() == file).map(|one| one.name.clone());
-        known.or_else(|| extensions::named(file.ancestors().nth(2)?)).unwrap_or_else(|| key(file))
+        let known = self.all.iter().find(|one| holds(one, file)).map(|one| one.name.clone());
+        let folders = || file.ancestors().skip(1).take(2);
+        known.or_else(|| folders().find_map(extensions::named)).unwrap_or_else(|| key(file))
     }
 
     /// Whether a file that held guards here should still be heard: it is there, and nobody who may has dismissed it.
@@ -47,6 +48,11 @@ impl Extensions<'_> {
         let name = self.name_of(file);
         file.exists() && !self.dismissed.iter().any(|dismissed| dismissed.eq_ignore_ascii_case(&name))
     }
+}
+
+/// Whether an extension's hooks may be declared in this file.
+fn holds(extension: &Extension, file: &Path) -> bool {
+    extension.hooks_files().iter().any(|known| known == file)
 }
 
 /// One guard as it was.
@@ -116,7 +122,7 @@ impl Record {
 
     /// The guards of extensions that were active here, and are not any more.
     pub(crate) fn inactive(&self, here: Extensions<'_>) -> Vec<Unarmed> {
-        let heard = |file: &Path| here.all.iter().any(|one| (one.active || one.left_out) && one.hooks_file() == file);
+        let heard = |file: &Path| here.all.iter().any(|one| (one.active || one.left_out) && holds(one, file));
         let were = self.extensions.get(&key(here.project)).into_iter().flatten().map(Path::new);
         let missed = were.filter(|file| !heard(file) && here.is_missed(file));
         missed.flat_map(|file| self.unarmed(file, &WhyUnarmed::ExtensionInactive(here.name_of(file)))).collect()
@@ -181,12 +187,12 @@ impl Record {
     fn updated(&self, loaded: &Loaded, gone: Gone) -> Record {
         let here = loaded.extensions_here();
         let mut record = self.with(&loaded.files_with_hooks(), &loaded.registry, gone);
-        let of_extension = |file: &Path| here.all.iter().find(|one| one.hooks_file() == file);
+        let of_extension = |file: &Path| here.all.iter().find(|one| holds(one, file));
         let mut held: BTreeSet<String> = record.extensions.remove(&key(here.project)).unwrap_or_default();
         held.retain(|file| {
             here.is_missed(Path::new(file)) && !of_extension(Path::new(file)).is_some_and(|one| one.active)
         });
-        let active = here.all.iter().filter(|one| one.active).map(|one| key(&one.hooks_file()));
+        let active = here.all.iter().filter(|one| one.active).flat_map(Extension::hooks_files).map(|file| key(&file));
         held.extend(active.filter(|file| record.files.contains_key(file)));
         if !held.is_empty() {
             record.extensions.insert(key(here.project), held);

@@ -30,7 +30,10 @@ pub mod subagents;
 pub mod trust;
 mod world;
 
-pub use extensions::{Extension, ExtensionChoice};
+pub use extensions::{
+    Extension, ExtensionChoice, ExtensionOwner, Origin, OriginKind, OwnSetting, ValueScope, forget_extension,
+    read_values, switch_extension, write_values, wrong_with_extension_name,
+};
 pub use file::{FileError, WriteError, read_text as read_settings_file};
 pub use guards::{Gone, GuardMemory, remember_guards};
 pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverride, check_untrusted, load};

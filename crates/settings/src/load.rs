@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
     Action, CommandFiles, Declared, Diagnostic, Hook, HookState, Layer, Naming, Places, Redaction, Registry, Source,
-    Surroundings, Unarmed, Whereabouts, WhyUnarmed, declare, declare_document,
+    Surroundings, Unarmed, Whereabouts, WhyUnarmed, declare_document,
 };
 use serde_json::Map;
 
@@ -151,10 +151,12 @@ impl Loaded {
         secrets::without_model_keys(env, &self.settings.security.passed_on)
     }
 
-    /// A session's plans: where the settings say, if that is inside the project.
+    /// A session's plans: where the settings say, else an extension, if that is inside the project.
     pub fn plans_dir(&self, session_id: &str) -> PathBuf {
         let root = &self.project.root;
-        let own = self.settings.general.plan_directory.as_ref().map(PathBuf::from);
+        let of_extensions =
+            || self.extensions.iter().filter(|one| one.active).find_map(|one| one.plan_directory.as_ref());
+        let own = self.settings.general.plan_directory.as_ref().or_else(of_extensions).map(PathBuf::from);
         let own = own.filter(|plans| leads_inside(root, plans)).map(|plans| trust::normalized(&root.join(plans)));
         own.unwrap_or_else(|| self.paths.plans_dir(root, session_id))
     }
@@ -168,6 +170,18 @@ impl Loaded {
     /// The files that hooks can stand in: settings, and those of active extensions.
     pub(crate) fn files_with_hooks(&self) -> Vec<SettingsFile> {
         self.files.iter().cloned().chain(files_of_extensions(&self.extensions)).collect()
+    }
+
+    /// What to look at to notice that extensions come, go, change or are switched.
+    pub fn extension_files(&self) -> Vec<PathBuf> {
+        let folders = [self.paths.extensions.clone(), self.paths.project_extensions(&self.project.root)];
+        let rules = self.paths.extensions.join(extensions::ENABLEMENT);
+        let active = self.extensions.iter().filter(|one| one.active);
+        let own = active.flat_map(|one| {
+            let values = one.home.join(extensions::VALUES);
+            one.hooks_files().into_iter().chain([one.path.join(extensions::MANIFEST), values])
+        });
+        folders.into_iter().chain([rules]).chain(own).collect()
     }
 
     /// The extensions, for the record of guards.
@@ -507,52 +521,44 @@ impl Hooks<'_> {
         let in_a_file = |problem: &Diagnostic| trees.iter().any(|tree| tree.file.path == problem.file);
         problems.extend(setting_problems.into_iter().filter(|problem| !in_a_file(problem)));
         for extension in extensions.iter().filter(|extension| extension.active) {
-            let declared = declare_extension(extension);
+            let declared = extension.declared();
             let scope = Scope::Extension(extension.name.clone());
             reviewer.look_at(&scope, &extension.path, &declared.hooks, review, &mut problems);
             all.push(declared);
         }
         all.push(Declared::empty(Source::User, problems));
-        all.iter_mut().for_each(|declared| fill_hook_variables(declared, self.worlds));
+        all.iter_mut().for_each(|declared| fill_hook_variables(declared, self.worlds, extensions));
         (Registry::new(all), reviewer.finish())
-    }
-}
-
-fn declare_extension(extension: &Extension) -> Declared {
-    let file = extension.hooks_file();
-    match read_text(&file) {
-        Ok(Some(text)) => declare(&extension.layer(&file, &text)),
-        Ok(None) => Declared::empty(Source::Extension(extension.name.clone()), Vec::new()),
-        Err(error) => Declared::empty(Source::Extension(extension.name.clone()), vec![error.diagnostic()]),
     }
 }
 
 /// The guards of an extension that the command line leaves out.
 fn guards_left_out(extension: &Extension) -> Vec<Unarmed> {
-    let file = extension.hooks_file();
-    let guards = Registry::new(vec![declare_extension(extension)]).guards_of(&file);
+    let registry = Registry::new(vec![extension.declared()]);
     let why = || WhyUnarmed::LeftOut(extension.name.clone());
-    let unarmed = |(name, line)| Unarmed { name, file: Some(file.clone()), line: Some(line), why: why() };
-    guards.into_iter().map(unarmed).collect()
+    let unarmed = |file: PathBuf| {
+        let guards = registry.guards_of(&file).into_iter();
+        guards.map(move |(name, line)| Unarmed { name, file: Some(file.clone()), line: Some(line), why: why() })
+    };
+    extension.hooks_files().into_iter().flat_map(unarmed).collect()
 }
 
 /// The hooks files of active extensions.
 fn files_of_extensions(extensions: &[Extension]) -> Vec<SettingsFile> {
     let active = extensions.iter().filter(|extension| extension.active);
-    active
-        .map(|extension| {
-            let file = LayerFile::read(Source::Extension(extension.name.clone()), &extension.hooks_file());
-            file.tree().state()
-        })
-        .collect()
+    let files = active.flat_map(|extension| extension.hooks_files().into_iter().map(|file| (extension.source(), file)));
+    files.map(|(source, file)| LayerFile::read(source, &file).tree().state()).collect()
 }
 
-/// `$NAME` in a hook's own variables. In its command the shell does that.
-fn fill_hook_variables(declared: &mut Declared, worlds: &Worlds) {
+/// `$NAME` in a hook's own variables. In its command the shell does that; the values of an extension's settings, and its path,
+/// are what they are.
+fn fill_hook_variables(declared: &mut Declared, worlds: &Worlds, extensions: &[Extension]) {
     let world = worlds.of(&declared.source);
+    let extension = extensions.iter().find(|one| one.source() == declared.source);
+    let given = extension.map(Extension::hook_env).unwrap_or_default();
     for hook in &mut declared.hooks {
         if let Action::Command(command) = &mut hook.action {
-            for (_, value) in &mut command.env {
+            for (_, value) in command.env.iter_mut().filter(|variable| !given.contains(variable)) {
                 *value = fill_variables(value, world).into_owned();
             }
         }
@@ -563,9 +569,9 @@ fn notices(project: &Project, paths: &Paths, registry: &Registry, reviews: &[Rev
     let mut notices = Vec::new();
     // The home directory's own files are the user's and count in any case.
     if !project.trust.is_trusted() && project.root != paths.home {
-        let own = [".gemini/settings.json", ".gemini/commands", ".gemini/agents", ".gemini/.env", ".env"];
-        let own = own.map(|file| project.root.join(file));
-        let ignored: Vec<_> = own.into_iter().filter(|path| path.exists()).collect();
+        let own = ["settings.json", "commands", "agents", "extensions", ".env"].map(|file| format!(".gemini/{file}"));
+        let own = own.into_iter().chain([".env".to_owned()]).map(|file| project.root.join(file));
+        let ignored: Vec<_> = own.filter(|path| path.exists()).collect();
         if !ignored.is_empty() {
             notices.push(Notice::ProjectNotTrusted { root: project.root.clone(), ignored });
         }

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::commands;
 use crate::edit::{self, EditError};
+use crate::extensions;
 use crate::file::read_text;
 use crate::load::Loaded;
 use crate::mcp;
@@ -40,6 +41,7 @@ pub enum News {
 }
 
 const HOOKS: &str = "hooks";
+const EXTENSIONS: &str = "extensions";
 
 /// Everything that a project brings, by its settings and its folders, whether they count or not.
 pub(crate) fn offers(values: &Map<String, Value>, hooks: &[Hook], root: &Path, paths: &Paths) -> Vec<Offer> {
@@ -47,6 +49,7 @@ pub(crate) fn offers(values: &Map<String, Value>, hooks: &[Hook], root: &Path, p
     for (what, value) in settings::listed(values) {
         offers.push(Offer { what, items: items(value) });
     }
+    offers.push(Offer { what: EXTENSIONS, items: extensions(&paths.project_extensions(root)) });
     let files = [
         ("commands", commands::toml_files(&paths.project_commands(root))),
         ("policies", commands::toml_files(&paths.project_policies(root))),
@@ -75,6 +78,17 @@ fn in_one_line(text: &str) -> String {
         if char.is_control() { out.extend(char.escape_default()) } else { out.push(char) }
     }
     out
+}
+
+/// The extensions that come with a project, with a mark of their manifests and hooks.
+fn extensions(folder: &Path) -> BTreeMap<String, String> {
+    let folders = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let named = |folder: std::path::PathBuf| {
+        let name = extensions::named(&folder)?;
+        let text = |file: &str| read_text(&folder.join(file)).ok().flatten().unwrap_or_default();
+        Some((name, digest(&format!("{}\0{}", text(extensions::MANIFEST), text("hooks/hooks.json")))))
+    };
+    folders.filter_map(named).collect()
 }
 
 fn hook(hook: &Hook) -> (String, String) {
@@ -143,7 +157,7 @@ impl Record {
         let known = self.projects.get(&key(root));
         let now = known_of(offers);
         let mut all = Vec::new();
-        for what in settings::listed_names().chain(["commands", "policies", "agents"]) {
+        for what in settings::listed_names().chain([EXTENSIONS, "commands", "policies", "agents"]) {
             let is_setting = !matches!(what, "commands" | "policies" | "agents");
             let empty = BTreeMap::new();
             let (old, new) =

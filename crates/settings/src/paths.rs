@@ -89,6 +89,11 @@ impl Paths {
         project.join(GEMINI_DIR).join("agents")
     }
 
+    /// The extensions that come with a project.
+    pub fn project_extensions(&self, project: &Path) -> PathBuf {
+        project.join(GEMINI_DIR).join("extensions")
+    }
+
     /// The user's policies.
     pub fn user_policies(&self) -> PathBuf {
         self.user_dir.join("policies")

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_hooks::{Diagnostic, Search, Severity, SourceText, is_possible_tool, tool_help};
-use hookwright_settings::{ApprovalMode, Loaded};
+use hookwright_settings::{ApprovalMode, ExtensionOwner, Loaded};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -131,7 +131,11 @@ fn places(loaded: &Loaded) -> Vec<(Tier, PathBuf)> {
         places.push((Tier::Project, project));
     }
     let active = loaded.extensions.iter().filter(|extension| extension.active);
-    places.extend(active.map(|extension| (Tier::Extension, extension.policies())));
+    // What comes with the project tightens as the project's own rules do, and loosens nothing.
+    places.extend(active.map(|extension| match extension.owner {
+        ExtensionOwner::User => (Tier::Extension, extension.policies()),
+        ExtensionOwner::Project => (Tier::Project, extension.policies()),
+    }));
     places
 }
 

@@ -23,7 +23,7 @@ impl Watch {
         let mut paths: Vec<PathBuf> = watched(loaded, policies);
         paths.extend(loaded.files.iter().map(|file| file.path.clone()));
         paths.push(loaded.paths.trusted_hooks.clone());
-        paths.extend(loaded.extensions.iter().filter(|one| one.active).map(hookwright_settings::Extension::hooks_file));
+        paths.extend(loaded.extension_files());
         // A missing script that appears is news too, and so is one that changes.
         let hooks = loaded.registry.hooks().iter().map(AsRef::as_ref);
         let run = match loaded.settings.security.hook_review {

@@ -31,6 +31,11 @@ pub enum EditError {
     /// A folder's name has no place in it: another text would be another folder.
     #[error("{} can't be remembered: its name is not UTF-8", .0.display())]
     NotUtf8(PathBuf),
+    /// A value has no place in it: it would read back as another.
+    #[error(
+        "the value of {0} can't be written down: it has line breaks or control characters, or too many kinds of quotes"
+    )]
+    Value(String),
 }
 
 impl EditError {
@@ -41,6 +46,7 @@ impl EditError {
             EditError::Read(error) => error.diagnostic().help,
             EditError::Write(error) => Some(error.hint()),
             EditError::NotUtf8(_) => Some("rename the folder, or trust it for one run with `--skip-trust`".to_owned()),
+            EditError::Value(_) => None,
         }
     }
 
@@ -49,7 +55,7 @@ impl EditError {
         match self {
             EditError::Broken(diagnostic) => Some((**diagnostic).clone()),
             EditError::Read(error) => Some(error.diagnostic()),
-            EditError::Write(_) | EditError::NotUtf8(_) => None,
+            EditError::Write(_) | EditError::NotUtf8(_) | EditError::Value(_) => None,
         }
     }
 }

@@ -70,7 +70,7 @@ impl Loaded {
         add(GuardKind::Settings, paths.system_settings.clone());
         add(GuardKind::Settings, paths.extensions.clone());
         for extension in self.extensions.iter().filter(|one| one.active) {
-            add(GuardKind::Settings, extension.hooks_file());
+            extension.hooks_files().into_iter().for_each(|file| add(GuardKind::Settings, file));
             add(GuardKind::Settings, extension.path.join(extensions::MANIFEST));
         }
         add(GuardKind::Settings, paths.extensions.join(extensions::ENABLEMENT));
@@ -79,7 +79,7 @@ impl Loaded {
             // Also of those that are not active: another's name can be taken.
             add(GuardKind::Settings, folder.join(extensions::INSTALLED));
             add(GuardKind::Settings, folder.join(extensions::MANIFEST));
-            add(GuardKind::Environment, folder.join(".env"));
+            add(GuardKind::Environment, folder.join(extensions::VALUES));
         }
         let of_extensions = self.extensions.iter().filter(|one| one.active).map(|one| one.policies());
         let own = [paths.system_policies(), paths.user_policies(), paths.project_policies(root)];

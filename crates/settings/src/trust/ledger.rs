@@ -362,7 +362,7 @@ pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), E
 
 /// Does something for the user that changes a record of trust, so that no session that was killed is blamed for it. Those
 /// that live are not told: it may be one of their agents that does it.
-pub(super) fn own_change<T>(paths: &Paths, record: &Path, change: impl FnOnce() -> T) -> T {
+pub(crate) fn own_change<T>(paths: &Paths, record: &Path, change: impl FnOnce() -> T) -> T {
     let file = GuardFile { path: record.to_owned(), kind: GuardKind::Trust };
     let now = |sheet: &Sheet| file.look(Path::new(&sheet.project)).digest;
     let unchanged = |sheet: &Sheet| {

@@ -17,5 +17,6 @@ pub use guards::{GuardFile, GuardKind, GuardLook, text_changes};
 pub use hooks::{Finding, Review, hold, trust_hooks};
 pub(crate) use hooks::{Reviewer, Scope};
 pub(crate) use hookwright_hooks::shell::normalized;
+pub(crate) use ledger::own_change;
 pub use ledger::{Ledger, LedgerEntry, LedgerHook, PendingChange, all_pending, hooks_before, pending, trust_changes};
 pub use names::may_be_loaded;

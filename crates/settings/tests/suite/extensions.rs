@@ -1,8 +1,9 @@
 //! Extensions: manifests, enablement, hooks, settings and consent.
 
 use hookwright_hooks::{Action, HookState, Source};
+use hookwright_settings::edit::Switch;
 use hookwright_settings::trust::trust_hooks;
-use hookwright_settings::{ExtensionChoice, LoadOptions, load};
+use hookwright_settings::{ExtensionChoice, ExtensionOwner, LoadOptions, forget_extension, load, switch_extension};
 use serde_json::json;
 
 use super::place::{Place, one_hook, problems};
@@ -37,8 +38,14 @@ fn an_extension_brings_hooks_servers_context_and_its_own_settings() {
     let hook = &loaded.registry.hooks()[0];
     assert_eq!(hook.source, Source::Extension("linter".into()));
     let Action::Command(command) = &hook.action else { panic!() };
-    assert_eq!(command.env, [("LINT_KEY".to_owned(), "secret".to_owned())]);
-    assert!(problems(&loaded, &place.home()).is_empty());
+    let folder = path.display().to_string();
+    let env = [("LINT_KEY", "secret"), ("CLAUDE_PLUGIN_ROOT", folder.as_str())];
+    assert_eq!(command.env, env.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let manifest = ".gemini/extensions/linter/gemini-extension.json";
+    let said = problems(&loaded, &place.home());
+    assert_eq!(said.len(), 2, "{said:#?}");
+    assert!(said[0].starts_with(manifest) && said[0].contains("`../B.md` leads out of the extension"), "{said:#?}");
+    assert!(said[1].contains("there is no context file `missing.md`"), "{said:#?}");
 }
 
 #[test]
@@ -125,6 +132,7 @@ fn broken_extensions_are_reported_and_the_others_load() {
     let loaded = place.load();
     assert_eq!(loaded.extensions.len(), 1);
     let said = problems(&loaded, &place.home());
+    let said: Vec<_> = said.into_iter().filter(|said| !said.contains("context file")).collect();
     assert_eq!(said.len(), 4, "{said:#?}");
     assert!(said[0].contains("needs `name`") && said[1].contains("should be a string, not a number"), "{said:#?}");
 }
@@ -142,4 +150,184 @@ fn a_linked_extension_lives_elsewhere() {
     let loaded = place.load();
     assert_eq!(loaded.extensions[0].path, source);
     assert_eq!(loaded.registry.hooks().len(), 1);
+}
+
+#[test]
+fn context_files_are_named_with_variables_too() {
+    let place = Place::new().with("WHICH", "B");
+    let names =
+        json!(["${extensionPath}${/}docs${pathSeparator}A.md", "$WHICH.md", "${workspacePath}/C.md", "/etc/passwd"]);
+    install(&place, "x", &json!({"name": "x", "version": "1", "contextFileName": names}));
+    let path = place.home().join(".gemini/extensions/x");
+    place.write(".gemini/extensions/x/docs/A.md", "a");
+    place.write(".gemini/extensions/x/B.md", "b");
+    place.write("project/C.md", "c");
+    let loaded = place.load();
+    assert_eq!(loaded.extensions[0].context_files, [path.join("docs/A.md"), path.join("B.md")]);
+    assert_eq!(problems(&loaded, &place.home()).iter().filter(|said| said.contains("leads out")).count(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn no_link_leads_context_out_of_an_extension() {
+    let place = Place::new();
+    install(&place, "x", &json!({"name": "x", "version": "1"}));
+    let secret = place.write("secret.md", "s");
+    std::os::unix::fs::symlink(secret, place.home().join(".gemini/extensions/x/GEMINI.md")).unwrap();
+    assert!(place.load().extensions[0].context_files.is_empty());
+}
+
+#[test]
+fn hooks_in_odd_places_are_read_and_reported() {
+    let place = Place::new();
+    let hooks = json!({"BeforeTool": [{"hooks": [{"type": "command", "name": "m", "command": "true"}]}]});
+    install(&place, "a", &json!({"name": "a", "version": "1", "hooks": hooks}));
+    install(&place, "b", &json!({"name": "b", "version": "1"}));
+    place.write(
+        ".gemini/extensions/b/hooks/hooks.json",
+        json!({"description": "d", "BeforeTool": hooks["BeforeTool"]}).to_string(),
+    );
+    install(&place, "c", &json!({"name": "c", "version": "1", "hooks": "./my-hooks.json"}));
+    place.write(".gemini/extensions/c/my-hooks.json", one_hook("c", "true"));
+    install(&place, "d", &json!({"name": "d", "version": "1", "hooks": "../../settings.json"}));
+    install(&place, "e", &json!({"name": "e", "version": "1"}));
+    place.write(".gemini/extensions/e/hooks.json", one_hook("e", "true"));
+    let loaded = place.load();
+    let sources: Vec<_> = loaded.registry.hooks().iter().map(|hook| hook.source.to_string()).collect();
+    assert_eq!(sources.len(), 3, "{sources:?}");
+    let said = problems(&loaded, &place.home()).join("\n");
+    for words in [
+        "a/gemini-extension.json:1",
+        "hooks in the manifest are read here, and ignored by Gemini CLI",
+        "b/hooks/hooks.json:1:2",
+        "without `\"hooks\"` around them",
+        "hooks in `./my-hooks.json` are read here",
+        "no file of the extension",
+        "hooks here are not read",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn a_guard_in_a_manifest_is_missed_when_it_falls_asleep() {
+    let place = Place::new();
+    let guard =
+        json!({"BeforeTool": [{"hooks": [{"type": "command", "name": "g", "command": "true", "guard": true}]}]});
+    install(&place, "a", &json!({"name": "a", "version": "1", "hooks": guard}));
+    hookwright_settings::remember_guards(&place.load(), hookwright_settings::Gone::Kept).unwrap();
+    let rules = json!({"a": {"overrides": ["!/*"]}});
+    place.write(".gemini/extensions/extension-enablement.json", rules.to_string());
+    assert_eq!(place.load().asleep.len(), 1);
+}
+
+#[test]
+fn wrong_types_and_names_are_said_with_their_place() {
+    let place = Place::new();
+    let wrong = json!({"name": "w", "version": "1", "description": 1, "mcpServers": [1], "contextFileName": {"a": 1},
+        "excludeTools": 7, "settings": [1, {"name": "n"}, {"envVar": "A B"}, {"envVar": "OK", "sensitive": "yes"}],
+        "plan": 1, "hooks": 3, "contextFileNames": "x", "mcp_servers": {}, "author": "me", "themes": [{}]});
+    install(&place, "w", &wrong);
+    for (at, name) in ["../evil", "/abs", "none", "a b", "con", ""].into_iter().enumerate() {
+        install(&place, &format!("n{at}"), &json!({"name": name, "version": "1"}));
+    }
+    let loaded = place.load();
+    assert_eq!(loaded.extensions.len(), 1, "{:?}", loaded.extensions);
+    let extension = &loaded.extensions[0];
+    assert_eq!((extension.settings.len(), extension.settings[0].sensitive), (1, true));
+    assert_eq!(extension.without_effect[0].key, "themes");
+    let said = problems(&loaded, &place.home());
+    assert!(said.iter().all(|said| said.contains("gemini-extension.json:1:")), "{said:#?}");
+    assert_eq!(said.iter().filter(|said| said.contains("can't be an extension's name")).count(), 5, "{said:#?}");
+    let text = said.join("\n");
+    for words in [
+        "`description` should be a string, not a number",
+        "`mcpServers` should be an object",
+        "`contextFileName` should be a string or a list",
+        "`excludeTools` should be",
+        "needs `envVar`",
+        "no name of a variable",
+        "`sensitive` should be true or false",
+        "`plan` should be an object",
+        "`hooks` should be an object",
+        "no `contextFileNames`",
+        "no `mcp_servers`",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(!text.contains("author") && !text.contains("themes"), "{text}");
+}
+
+#[test]
+fn a_projects_extensions_count_where_it_is_trusted_and_replace_nobody_elses() {
+    let lay = |place: &Place| {
+        place.write(
+            "project/.gemini/extensions/own/gemini-extension.json",
+            json!({"name": "own", "version": "1"}).to_string(),
+        );
+        place.write("project/.gemini/extensions/own/hooks/hooks.json", one_hook("o", "true"));
+        place.write(
+            "project/.gemini/extensions/l/gemini-extension.json",
+            json!({"name": "LINTER", "version": "9"}).to_string(),
+        );
+        linter(place);
+    };
+    let place = Place::new();
+    lay(&place);
+    let loaded = place.load();
+    assert_eq!(loaded.extensions.len(), 1);
+    assert!(
+        loaded.notices.iter().any(|notice| notice.to_string().contains(".gemini/extensions")),
+        "{:?}",
+        loaded.notices
+    );
+    let place = Place::trusted();
+    lay(&place);
+    let loaded = place.load();
+    let names: Vec<_> = loaded.extensions.iter().map(|one| (one.name.as_str(), one.owner)).collect();
+    assert_eq!(names, [("linter", ExtensionOwner::User), ("own", ExtensionOwner::Project)]);
+    assert!(
+        problems(&loaded, &place.home()).iter().any(|said| said.contains("another extension is called `linter` too"))
+    );
+    let offered = loaded.offers.iter().find(|offer| offer.what == "extensions").unwrap();
+    assert_eq!(offered.items.keys().collect::<Vec<_>>(), ["LINTER", "own"]);
+}
+
+#[test]
+fn switching_writes_rules_as_gemini_cli_does() {
+    let place = Place::new();
+    linter(&place);
+    let paths = place.paths();
+    let project = place.project();
+    let active = || place.load().extensions[0].active;
+    switch_extension(&paths, "linter", &project, Switch::Disable).unwrap();
+    assert!(!active());
+    let file = place.home().join(".gemini/extensions/extension-enablement.json");
+    let rules: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(rules, json!({"linter": {"overrides": [format!("!{}/*", project.display())]}}));
+    switch_extension(&paths, "linter", std::path::Path::new("/"), Switch::Enable).unwrap();
+    assert!(active());
+    assert_eq!(std::fs::read_to_string(&file).unwrap().matches("/*").count(), 1);
+    switch_extension(&paths, "linter", std::path::Path::new("/"), Switch::Disable).unwrap();
+    switch_extension(&paths, "linter", &project, Switch::Enable).unwrap();
+    assert!(active());
+    forget_extension(&paths, "linter").unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), "{}");
+    std::fs::write(&file, "{").unwrap();
+    assert!(switch_extension(&paths, "linter", &project, Switch::Disable).is_err());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{");
+}
+
+#[test]
+fn commands_know_where_their_extension_is() {
+    let place = Place::new();
+    linter(&place);
+    place.write(
+        ".gemini/extensions/linter/commands/run.toml",
+        "prompt = '!{cat ${extensionPath}${/}A.md} $HOME {{args}}'",
+    );
+    let loaded = place.load();
+    let commands = hookwright_settings::commands::discover(&loaded.paths, &loaded.project, &loaded.extensions);
+    let path = place.home().join(".gemini/extensions/linter/A.md");
+    assert_eq!(commands.list[0].prompt, format!("!{{cat {}}} $HOME {{{{args}}}}", path.display()));
 }

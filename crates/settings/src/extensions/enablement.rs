@@ -1,0 +1,143 @@
+//! Which extensions are active where: `extension-enablement.json`, as Gemini CLI keeps it. The last rule that speaks of a folder
+//! wins.
+
+use std::path::Path;
+
+use hookwright_hooks::Diagnostic;
+use serde_json::{Map, Value, json};
+
+use crate::edit::{self, EditError, Switch};
+use crate::file::read_text;
+use crate::json::parse_map;
+use crate::paths::Paths;
+use crate::trust::own_change;
+
+/// The file.
+pub(crate) const ENABLEMENT: &str = "extension-enablement.json";
+
+/// The rules, by extension.
+pub(super) struct Rules(Map<String, Value>);
+
+impl Rules {
+    /// Reads the rules. Those that can't be read count as none, and that is said.
+    pub(super) fn read(paths: &Paths, diagnostics: &mut Vec<Diagnostic>) -> Rules {
+        let file = paths.extensions.join(ENABLEMENT);
+        let text = match read_text(&file) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(error) => {
+                diagnostics.push(error.diagnostic());
+                return Rules(Map::new());
+            }
+        };
+        Rules(parse_map(&file, &text).unwrap_or_else(|wrong| {
+            diagnostics.push(*wrong);
+            Map::new()
+        }))
+    }
+
+    /// Whether an extension is active in a folder.
+    pub(super) fn enable(&self, name: &str, folder: &Path) -> bool {
+        overrides(&self.0, name).iter().fold(true, |enabled, rule| applies(rule, folder).unwrap_or(enabled))
+    }
+}
+
+fn overrides(rules: &Map<String, Value>, name: &str) -> Vec<String> {
+    let list = rules.get(name).and_then(|rule| rule.get("overrides")).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Switches an extension on or off in a folder and below it; whether that was news.
+///
+/// # Errors
+/// If the rules can't be read or written; they are as they were then.
+pub fn switch_extension(paths: &Paths, name: &str, folder: &Path, switch: Switch) -> Result<bool, EditError> {
+    change(paths, |rules| {
+        let base = slashed(folder);
+        let own = format!("{}{base}*", if switch == Switch::Disable { "!" } else { "" });
+        let mut list = overrides(rules, name);
+        // Rules for the same folder, and for those below it, have been overtaken.
+        list.retain(|rule| !is_below(rule, &base));
+        list.push(own);
+        rules.insert(name.to_owned(), json!({ "overrides": list }));
+    })
+}
+
+/// Forgets the rules of an extension that is no more.
+///
+/// # Errors
+/// If the rules can't be read or written; they are as they were then.
+pub fn forget_extension(paths: &Paths, name: &str) -> Result<bool, EditError> {
+    if !paths.extensions.join(ENABLEMENT).exists() {
+        return Ok(false);
+    }
+    change(paths, |rules| drop(rules.remove(name)))
+}
+
+fn change(paths: &Paths, act: impl FnOnce(&mut Map<String, Value>)) -> Result<bool, EditError> {
+    let file = paths.extensions.join(ENABLEMENT);
+    own_change(paths, &file, || {
+        edit::rewrite(&file, |text| {
+            let mut rules = parse_map(&file, text).map_err(EditError::Broken)?;
+            act(&mut rules);
+            Ok(format!("{:#}\n", Value::Object(rules)))
+        })
+    })
+}
+
+fn slashed(folder: &Path) -> String {
+    let path = folder.to_string_lossy().replace('\\', "/");
+    match path.trim_matches('/') {
+        "" => "/".to_owned(),
+        path => format!("/{path}/"),
+    }
+}
+
+/// Whether a rule speaks of this folder or of one below it.
+fn is_below(rule: &str, base: &str) -> bool {
+    let folder = rule.strip_prefix('!').unwrap_or(rule);
+    let folder = folder.strip_suffix('*').unwrap_or(folder);
+    folder.starts_with(base) || format!("{folder}/") == *base
+}
+
+/// Whether a rule such as `!/home/me/*` enables or disables in this folder, if it speaks of it.
+fn applies(rule: &str, folder: &Path) -> Option<bool> {
+    let (rule, enables) = rule.strip_prefix('!').map_or((rule, true), |rule| (rule, false));
+    let path = slashed(folder);
+    let matches = match rule.strip_suffix('*') {
+        Some(base) => match base.strip_suffix('/') {
+            Some(folder) => path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+            None => path.starts_with(base),
+        },
+        None => path == rule,
+    };
+    matches.then_some(enables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_speak_of_folders() {
+        let speaks = |rule: &str, path: &str| applies(rule, Path::new(path));
+        assert_eq!(speaks("/home/me/*", "/home/me"), Some(true));
+        assert_eq!(speaks("!/home/me/*", "/home/me/x"), Some(false));
+        assert_eq!(speaks("/home/me/*", "/home/mean"), None);
+        assert_eq!(speaks("!/home/me/", "/home/me"), Some(false));
+        assert_eq!(speaks("!/home/me/", "/home/me/x"), None);
+        assert_eq!(speaks("!/*", "/anything"), Some(false));
+    }
+
+    #[test]
+    fn a_new_rule_overtakes_those_of_its_folder_and_below() {
+        for (rule, overtaken) in [
+            ("/home/me/*", true),
+            ("!/home/me/", true),
+            ("!/home/me/project/*", true),
+            ("/home/*", false),
+            ("!/home/mean/*", false),
+        ] {
+            assert_eq!(is_below(rule, "/home/me/"), overtaken, "{rule}");
+        }
+    }
+}

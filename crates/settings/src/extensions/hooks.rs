@@ -1,0 +1,76 @@
+//! The hooks that an extension declares: in `hooks/hooks.json`, and where people put them by mistake. Those are read too, and
+//! reported: a guard that is silently dropped is worse than none.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{Declared, Diagnostic, Layer, Severity, Source, declare};
+
+use super::Extension;
+use super::manifest::{MANIFEST, ManifestHooks};
+use crate::file::read_text;
+
+impl Extension {
+    /// The files that its hooks are declared in, or would be.
+    pub fn hooks_files(&self) -> Vec<PathBuf> {
+        let usual = self.path.join("hooks").join("hooks.json");
+        let more = match &self.manifest_hooks {
+            ManifestHooks::None => None,
+            ManifestHooks::Inside => Some(self.path.join(MANIFEST)),
+            ManifestHooks::File(file) => Some(file.clone()).filter(|file| *file != usual),
+        };
+        std::iter::once(usual).chain(more).collect()
+    }
+
+    /// Its hooks, and what is wrong with them.
+    pub fn declared(&self) -> Declared {
+        let mut all = Declared::empty(self.source(), Vec::new());
+        for (at, file) in self.hooks_files().iter().enumerate() {
+            let declared = self.declared_in(file);
+            if at == 0 {
+                all.config = declared.config;
+            }
+            all.hooks.extend(declared.hooks);
+            all.lost.extend(declared.lost);
+            all.diagnostics.extend(declared.diagnostics);
+        }
+        all.diagnostics.extend(self.elsewhere());
+        all
+    }
+
+    fn declared_in(&self, file: &Path) -> Declared {
+        match read_text(file) {
+            Ok(Some(text)) => declare(&self.layer(file, &text)),
+            Ok(None) => Declared::empty(self.source(), Vec::new()),
+            Err(error) => Declared::empty(self.source(), vec![error.diagnostic()]),
+        }
+    }
+
+    fn layer<'t>(&self, file: &'t Path, text: &'t str) -> Layer<'t> {
+        Layer { source: self.source(), file, text, placeholders: self.placeholders.clone(), env: self.hook_env() }
+    }
+
+    /// The variables that all of its hooks see.
+    pub(crate) fn hook_env(&self) -> Vec<(String, String)> {
+        let root = (PLUGIN_ROOT.to_owned(), self.path.to_string_lossy().into_owned());
+        self.env.iter().cloned().chain([root]).collect()
+    }
+
+    /// A hooks file where nobody reads it.
+    fn elsewhere(&self) -> Option<Diagnostic> {
+        let file = self.path.join("hooks.json");
+        if !file.is_file() || self.hooks_files().iter().any(|known| *known == file || known.is_file()) {
+            return None;
+        }
+        let wrong =
+            Diagnostic::about_file(Severity::Warning, &file, "hooks here are not read; nothing in this file runs");
+        Some(wrong.help("move it to hooks/hooks.json"))
+    }
+
+    /// Whose its hooks are.
+    pub fn source(&self) -> Source {
+        Source::Extension(self.name.clone())
+    }
+}
+
+/// What hooks made for Claude Code's plugins call the folder that they come from.
+pub(super) const PLUGIN_ROOT: &str = "CLAUDE_PLUGIN_ROOT";

@@ -1,0 +1,340 @@
+//! `gemini-extension.json`: what an extension says of itself, key by key, with a place for everything that is wrong with it.
+//!
+//! A mistake costs the key it stands in; without a name or a version there is no extension. What the files beside it hold is
+//! others' work.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{Diagnostic, Severity, Source, SourceText};
+use jsonc_parser::ast::{Object, Value as Node};
+use jsonc_parser::common::{Range, Ranged};
+use serde_json::{Map, Value};
+
+use super::name::wrong_with;
+use crate::file::leads_inside;
+use crate::json::{fill_variables, kind_of, last, plain};
+use crate::mcp;
+use crate::settings::WithoutEffect;
+use crate::world::World;
+
+/// What an extension says of itself.
+pub(crate) const MANIFEST: &str = "gemini-extension.json";
+
+/// The keys that mean something here.
+const KEYS: [&str; 11] = [
+    "name",
+    "version",
+    "description",
+    "mcpServers",
+    "contextFileName",
+    "excludeTools",
+    "settings",
+    "plan",
+    "hooks",
+    "themes",
+    "migratedTo",
+];
+
+/// A setting of an extension's own: a variable for its hooks and servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnSetting {
+    /// What people call it.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The variable.
+    pub variable: String,
+    /// Whether nobody should see its value.
+    pub sensitive: bool,
+}
+
+/// Where the hooks of a manifest are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ManifestHooks {
+    /// There are none.
+    #[default]
+    None,
+    /// In the manifest itself.
+    Inside,
+    /// In this file of the extension.
+    File(PathBuf),
+}
+
+/// A manifest as values.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Manifest {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) description: Option<String>,
+    pub(crate) mcp_servers: Map<String, Value>,
+    pub(crate) context_files: Vec<PathBuf>,
+    pub(crate) exclude_tools: Vec<String>,
+    pub(crate) settings: Vec<OwnSetting>,
+    pub(crate) plan_directory: Option<String>,
+    pub(crate) hooks: ManifestHooks,
+    pub(crate) moved_to: Option<String>,
+    pub(crate) without_effect: Vec<WithoutEffect>,
+}
+
+/// Reads a manifest out of its parsed text, key by key.
+pub(crate) struct Reader<'a, 't> {
+    pub(crate) root: &'a Object<'t>,
+    pub(crate) source: &'a SourceText<'a>,
+    /// The extension's directory.
+    pub(crate) path: &'a Path,
+    pub(crate) diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Reader<'_, '_> {
+    /// The settings that it declares, which the variables of all other keys may be.
+    pub(crate) fn settings(&mut self) -> Vec<OwnSetting> {
+        let Some(property) = last(self.root, "settings") else { return Vec::new() };
+        let Node::Array(list) = &property.value else {
+            self.wrong_type("settings", &property.value, "a list");
+            return Vec::new();
+        };
+        list.elements.iter().filter_map(|setting| self.setting(setting)).collect()
+    }
+
+    fn setting(&mut self, node: &Node<'_>) -> Option<OwnSetting> {
+        let Node::Object(object) = node else {
+            self.wrong_type("settings", node, "a list of objects");
+            return None;
+        };
+        let variable = self.text_in(object, "envVar");
+        let Some(variable) = variable else {
+            let wrong = self.error(object.range, "a setting of an extension needs `envVar`; it is left out");
+            self.diagnostics.push(wrong.expected("expected \"envVar\": \"NAME\""));
+            return None;
+        };
+        if !is_variable_name(&variable) {
+            let text = format!("`{variable}` is no name of a variable; the setting is left out");
+            let wrong = self.error(object.range, text);
+            self.diagnostics.push(wrong.help("letters, digits and `_`, no digit first"));
+            return None;
+        }
+        let sensitive = match last(object, "sensitive").map(|property| &property.value) {
+            Some(Node::BooleanLit(boolean)) => boolean.value,
+            None | Some(Node::NullKeyword(_)) => false,
+            Some(other) => {
+                self.wrong_type("sensitive", other, "true or false");
+                // In doubt nobody sees it.
+                true
+            }
+        };
+        Some(OwnSetting {
+            name: self.text_in(object, "name").unwrap_or_else(|| variable.clone()),
+            description: self.text_in(object, "description").unwrap_or_default(),
+            variable,
+            sensitive,
+        })
+    }
+
+    /// Everything else, with variables filled in from this world.
+    pub(crate) fn manifest(mut self, settings: Vec<OwnSetting>, world: &World) -> Option<Manifest> {
+        self.check_keys();
+        let (name, version) = (self.required("name"), self.required("version"));
+        let (name, version) = (name?, version?);
+        if let Some(wrong) = wrong_with(&name) {
+            let range = last(self.root, "name").map_or(self.root.range, |property| property.value.range());
+            let wrong = self.error(range, format!("`{name}` can't be an extension's name: {wrong}; it is left out"));
+            self.diagnostics.push(wrong.expected("expected letters, digits, `-`, `_` and `.`"));
+            return None;
+        }
+        let hooks = self.hooks();
+        Some(Manifest {
+            version,
+            description: self.text_in(self.root, "description"),
+            mcp_servers: self.servers(&name, world),
+            context_files: self.context_files(world),
+            exclude_tools: self.strings("excludeTools").into_iter().flatten().map(|(text, _)| text).collect(),
+            settings,
+            plan_directory: self.plan_directory(world),
+            hooks,
+            moved_to: self.text_in(self.root, "migratedTo"),
+            without_effect: self.without_effect(),
+            name,
+        })
+    }
+
+    fn required(&mut self, name: &str) -> Option<String> {
+        let (range, found) = match last(self.root, name) {
+            Some(property) => match &property.value {
+                Node::StringLit(text) if !text.value.is_empty() => return Some(text.value.clone().into_owned()),
+                Node::StringLit(text) => (text.range, format!("`{name}` is empty; the extension is left out")),
+                other => (
+                    other.range(),
+                    format!("`{name}` should be a string, not {}; the extension is left out", kind_of(other)),
+                ),
+            },
+            None => (self.root.range, format!("an extension needs `{name}`; this one is left out")),
+        };
+        let wrong = self.error(range, found);
+        self.diagnostics.push(wrong.expected(format!("expected \"{name}\": \"…\"")));
+        None
+    }
+
+    fn servers(&mut self, name: &str, world: &World) -> Map<String, Value> {
+        let Some(property) = last(self.root, "mcpServers") else { return Map::new() };
+        let values = filled(&property.value, world);
+        let origin = Source::Extension(name.to_owned());
+        self.diagnostics.extend(mcp::diagnose(&property.value, &values, &origin, self.source));
+        if let Value::Object(servers) = values { servers } else { Map::new() }
+    }
+
+    /// Context files that are there; they may not lead out of the extension.
+    fn context_files(&mut self, world: &World) -> Vec<PathBuf> {
+        let Some(named) = self.strings("contextFileName") else {
+            let usual = self.path.join("GEMINI.md");
+            return (usual.is_file() && leads_inside(self.path, &usual)).then_some(usual).into_iter().collect();
+        };
+        let mut files = Vec::new();
+        for (text, range) in named {
+            let name = fill_variables(&text, world).into_owned();
+            let file = self.path.join(&name);
+            let wrong = if name.trim().is_empty() {
+                "an empty name is no context file; it is left out".to_owned()
+            } else if !leads_inside(self.path, Path::new(&name)) {
+                format!("context file `{name}` leads out of the extension; it is left out")
+            } else if !file.is_file() {
+                format!("there is no context file `{name}`")
+            } else {
+                files.push(file);
+                continue;
+            };
+            self.diagnostics.push(self.source.diagnose(Severity::Warning, range.start, range.end, wrong));
+        }
+        files
+    }
+
+    fn plan_directory(&mut self, world: &World) -> Option<String> {
+        let property = last(self.root, "plan")?;
+        let Node::Object(plan) = &property.value else {
+            self.wrong_type("plan", &property.value, "an object");
+            return None;
+        };
+        Some(fill_variables(&self.text_in(plan, "directory")?, world).into_owned())
+    }
+
+    /// Gemini CLI drops hooks that stand in the manifest; somebody's guard may be among them.
+    fn hooks(&mut self) -> ManifestHooks {
+        let Some(property) = last(self.root, "hooks") else { return ManifestHooks::None };
+        let warning = |text: String| {
+            let range = property.name.range();
+            let wrong = self.source.diagnose(Severity::Warning, range.start, range.end, text);
+            wrong.help("move them to hooks/hooks.json, inside `\"hooks\"`")
+        };
+        match &property.value {
+            Node::Object(object) if object.properties.is_empty() => ManifestHooks::None,
+            Node::Object(_) => {
+                let text = "hooks in the manifest are read here, and ignored by Gemini CLI".to_owned();
+                self.diagnostics.push(warning(text));
+                ManifestHooks::Inside
+            }
+            Node::StringLit(text) => {
+                let name = text.value.as_ref();
+                let file = self.path.join(name);
+                if !leads_inside(self.path, Path::new(name)) || !file.is_file() {
+                    let text =
+                        format!("`hooks` names `{name}`, which is no file of the extension; no hooks are read from it");
+                    let wrong = self.error(property.value.range(), text);
+                    self.diagnostics.push(wrong);
+                    return ManifestHooks::None;
+                }
+                self.diagnostics.push(warning(format!("hooks in `{name}` are read here, and ignored by Gemini CLI")));
+                ManifestHooks::File(file)
+            }
+            Node::NullKeyword(_) => ManifestHooks::None,
+            other => {
+                self.wrong_type("hooks", other, "an object");
+                ManifestHooks::None
+            }
+        }
+    }
+
+    fn without_effect(&self) -> Vec<WithoutEffect> {
+        let unused: [(&'static str, &'static str); 1] = [("themes", "the terminal's own colours are used")];
+        let found = unused.into_iter().filter_map(|(key, because)| {
+            let range = last(self.root, key)?.name.range();
+            let text = format!("`{key}` has no effect here: {because}");
+            let diagnostic = self.source.diagnose(Severity::Warning, range.start, range.end, text);
+            Some(WithoutEffect { key, because, diagnostic })
+        });
+        found.collect()
+    }
+
+    /// A list of strings, or one, each with its place.
+    fn strings(&mut self, name: &str) -> Option<Vec<(String, Range)>> {
+        let property = last(self.root, name)?;
+        let text = |node: &Node<'_>| node.as_string_lit().map(|text| (text.value.clone().into_owned(), text.range));
+        let list = match &property.value {
+            Node::Array(array) => array.elements.iter().map(text).collect::<Option<Vec<_>>>(),
+            Node::NullKeyword(_) => return None,
+            other => text(other).map(|one| vec![one]),
+        };
+        if list.is_none() {
+            let text = format!("`{name}` should be a string or a list of strings; it is ignored");
+            let wrong = self.error(property.value.range(), text);
+            self.diagnostics.push(wrong);
+        }
+        list
+    }
+
+    fn text_in(&mut self, object: &Object<'_>, name: &str) -> Option<String> {
+        match &last(object, name)?.value {
+            Node::StringLit(text) if !text.value.is_empty() => Some(text.value.clone().into_owned()),
+            Node::StringLit(_) | Node::NullKeyword(_) => None,
+            other => {
+                self.wrong_type(name, other, "a string");
+                None
+            }
+        }
+    }
+
+    /// A key very near to a known one is a typing mistake; any other may be another program's.
+    fn check_keys(&mut self) {
+        for property in &self.root.properties {
+            let name = property.name.as_str();
+            if KEYS.contains(&name) {
+                continue;
+            }
+            let near = KEYS.iter().find(|known| {
+                let near = known.len() >= 5 && strsim::damerau_levenshtein(name, known) <= 2;
+                name.eq_ignore_ascii_case(known) || near || is_plural(name, known)
+            });
+            if let Some(near) = near {
+                let text = format!("an extension has no `{name}`; it is ignored");
+                let range = property.name.range();
+                let wrong = self.source.diagnose(Severity::Warning, range.start, range.end, text);
+                self.diagnostics.push(wrong.help(format!("did you mean `{near}`?")));
+            }
+        }
+    }
+
+    fn wrong_type(&mut self, name: &str, node: &Node<'_>, expected: &str) {
+        let text = format!("`{name}` should be {expected}, not {}; it is ignored", kind_of(node));
+        let wrong = self.error(node.range(), text);
+        self.diagnostics.push(wrong.expected(format!("expected {expected}")));
+    }
+
+    fn error(&self, range: Range, text: impl Into<String>) -> Diagnostic {
+        self.source.diagnose(Severity::Error, range.start, range.end, text)
+    }
+}
+
+/// `contextFiles`, `contextFileNames`, `mcp_servers`: the same words, written another way.
+fn is_plural(name: &str, known: &str) -> bool {
+    let plain = |text: &str| text.to_ascii_lowercase().replace(['_', '-'], "").trim_end_matches('s').to_owned();
+    let (name, known) = (plain(name), plain(known));
+    name == known || (known == "contextfilename" && name == "contextfile")
+}
+
+fn is_variable_name(name: &str) -> bool {
+    let fine = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    name.chars().all(fine) && !name.starts_with(|char: char| char.is_ascii_digit())
+}
+
+/// A node as a plain value, with variables filled in.
+fn filled(node: &Node<'_>, world: &World) -> Value {
+    plain(node, &|text| fill_variables(text, world).into_owned().into())
+}

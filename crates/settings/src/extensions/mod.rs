@@ -1,0 +1,336 @@
+//! Extensions on disk: what is installed, which of it is active here, and what it brings.
+//!
+//! `manifest.rs` reads what an extension says of itself, `hooks.rs` its hooks, `own.rs` the values of its settings,
+//! `origin.rs` where it came from, `enablement.rs` where it is active, `name.rs` what it may be called. Fetching and replacing
+//! them is not done here.
+
+mod enablement;
+mod hooks;
+mod manifest;
+mod name;
+mod origin;
+mod own;
+
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{Diagnostic, Severity, SourceText};
+use serde_json::{Map, Value};
+
+pub(crate) use enablement::ENABLEMENT;
+use enablement::Rules;
+pub use enablement::{forget_extension, switch_extension};
+use hooks::PLUGIN_ROOT;
+pub(crate) use manifest::MANIFEST;
+pub use manifest::OwnSetting;
+use manifest::{ManifestHooks, Reader};
+pub use name::wrong_with as wrong_with_extension_name;
+pub(crate) use origin::INSTALLED;
+pub use origin::{Origin, OriginKind};
+pub(crate) use own::VALUES;
+pub use own::{ValueScope, read_values, write_values};
+
+use crate::file::read_text;
+use crate::json::{parse_map, parse_object};
+use crate::paths::Paths;
+use crate::settings::WithoutEffect;
+use crate::world::World;
+
+/// Which extensions are active.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ExtensionChoice {
+    /// Those that the user has not disabled here.
+    #[default]
+    Enabled,
+    /// These, whatever the user's settings say.
+    Only(Vec<String>),
+    /// None.
+    None,
+}
+
+/// Whose an extension is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtensionOwner {
+    /// The user installed it.
+    User,
+    /// It came with the project.
+    Project,
+}
+
+/// An installed extension.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extension {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its directory; a linked one's own.
+    pub path: PathBuf,
+    /// Where it is installed, with the values of its settings; the same directory, unless it is linked.
+    pub home: PathBuf,
+    /// Whose it is.
+    pub owner: ExtensionOwner,
+    /// Where it came from, if that is known.
+    pub origin: Option<Origin>,
+    /// Whether what it brings counts here.
+    pub active: bool,
+    /// Whether it would be active if it were not for the command line.
+    pub left_out: bool,
+    /// Its context files that are there.
+    pub context_files: Vec<PathBuf>,
+    /// Its MCP servers, with variables filled in.
+    pub mcp_servers: Map<String, Value>,
+    /// Built-in tools that it takes away.
+    pub exclude_tools: Vec<String>,
+    /// The settings that it declares.
+    pub settings: Vec<OwnSetting>,
+    /// Their values, as variables for its hooks.
+    pub env: Vec<(String, String)>,
+    /// Where plans go, if the user's settings do not say.
+    pub plan_directory: Option<String>,
+    /// Where it has moved to.
+    pub moved_to: Option<String>,
+    /// What `${…}` stands for in its files.
+    pub placeholders: Vec<(String, String)>,
+    /// What it says that changes nothing here.
+    pub without_effect: Vec<WithoutEffect>,
+    manifest_hooks: ManifestHooks,
+}
+
+impl Extension {
+    /// Its custom commands.
+    pub fn commands(&self) -> PathBuf {
+        self.path.join("commands")
+    }
+
+    /// Its policies.
+    pub fn policies(&self) -> PathBuf {
+        self.path.join("policies")
+    }
+
+    /// Its skills: a folder each, with a `SKILL.md`.
+    pub fn skills(&self) -> PathBuf {
+        self.path.join("skills")
+    }
+
+    /// Its sub-agents: a file each.
+    pub fn agents(&self) -> PathBuf {
+        self.path.join("agents")
+    }
+
+    /// A text of one of its files, with `${extensionPath}` and the like filled in; other variables stay.
+    pub fn filled(&self, text: &str) -> String {
+        self.placeholders
+            .iter()
+            .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
+    }
+
+    /// The extension in a directory, installed or not, as it would be in a project; nothing if there is none.
+    pub fn in_directory(
+        directory: &Path,
+        world: &World,
+        project: &Path,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Extension> {
+        let place = Place { world, project, trusted: false, owner: ExtensionOwner::User };
+        read(directory, &place, |_| Activity { active: true, left_out: false }, diagnostics)
+    }
+}
+
+/// What decides about extensions, besides their own files.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) paths: &'a Paths,
+    pub(crate) project: &'a Path,
+    /// Whether the project's own files count.
+    pub(crate) trusted: bool,
+    pub(crate) choice: &'a ExtensionChoice,
+    /// Names that settings disable.
+    pub(crate) disabled: &'a [String],
+}
+
+/// All installed extensions, by name; of two with one name the user's counts.
+pub(crate) fn installed(around: &Surroundings<'_>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Extension> {
+    let user = directories(&around.paths.extensions, diagnostics);
+    let own = around.paths.project_extensions(around.project);
+    let is_own = around.trusted && own != around.paths.extensions;
+    let project = if is_own { directories(&own, diagnostics) } else { Vec::new() };
+    if user.is_empty() && project.is_empty() {
+        return Vec::new();
+    }
+    let rules = Rules::read(around.paths, diagnostics);
+    let owned = |owner| move |directory| (owner, directory);
+    let all = user.into_iter().map(owned(ExtensionOwner::User));
+    let all = all.chain(project.into_iter().map(owned(ExtensionOwner::Project)));
+    let mut extensions: Vec<Extension> = Vec::new();
+    for (owner, directory) in all {
+        let place = Place { world: around.world, project: around.project, trusted: around.trusted, owner };
+        let activity = |name: &str| around.activity(name, &rules);
+        let Some(extension) = read(&directory, &place, activity, diagnostics) else { continue };
+        // Commands, trust and disabling go by the name, and some disks know no capitals.
+        if let Some(other) = extensions.iter().find(|other| other.name.eq_ignore_ascii_case(&extension.name)) {
+            let text = format!("another extension is called `{}` too; this one is left out", other.name);
+            diagnostics.push(Diagnostic::about_file(Severity::Error, &directory.join(MANIFEST), text));
+        } else {
+            extensions.push(extension);
+        }
+    }
+    extensions.sort_by(|one, other| one.name.cmp(&other.name));
+    extensions
+}
+
+/// The directories in which extensions may be. Drafts of installations that are under way begin with a dot.
+fn directories(folder: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            // Where a home is no directory, nothing is in it.
+            let is_missing = folder.symlink_metadata().is_err();
+            let nothing = [std::io::ErrorKind::NotFound, std::io::ErrorKind::NotADirectory];
+            if !is_missing || !nothing.contains(&error.kind()) {
+                let text = format!("the extensions cannot be read, so their hooks are off: {error}");
+                diagnostics.push(Diagnostic::about_file(Severity::Error, folder, text));
+            }
+            return Vec::new();
+        }
+    };
+    let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    let all = entries.flatten().map(|entry| entry.path());
+    let mut directories: Vec<_> = all.filter(|path| path.is_dir() && !is_hidden(path)).collect();
+    directories.sort();
+    directories
+}
+
+/// Where an extension is read for.
+struct Place<'a> {
+    world: &'a World,
+    project: &'a Path,
+    trusted: bool,
+    owner: ExtensionOwner,
+}
+
+/// Whether an extension counts.
+struct Activity {
+    active: bool,
+    left_out: bool,
+}
+
+fn read(
+    directory: &Path,
+    place: &Place<'_>,
+    activity: impl Fn(&str) -> Activity,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Extension> {
+    let origin = Origin::read(directory);
+    // A project does not load what is outside of it by a link.
+    let linked = origin.as_ref().and_then(Origin::linked).filter(|_| place.owner == ExtensionOwner::User);
+    let path = linked.unwrap_or_else(|| directory.to_owned());
+    let file = path.join(MANIFEST);
+    let text = match read_text(&file) {
+        Ok(None) => {
+            diagnostics.extend(no_manifest(directory, &path));
+            return None;
+        }
+        Ok(Some(text)) => text,
+        Err(error) => {
+            diagnostics.push(error.diagnostic());
+            return None;
+        }
+    };
+    let text = text.trim_start_matches('\u{feff}');
+    let source = SourceText::new(&file, text);
+    let root = match parse_object(text, &source) {
+        Ok(root) => root?,
+        Err(wrong) => {
+            diagnostics.push(*wrong);
+            return None;
+        }
+    };
+    let mut reader = Reader { root: &root, source: &source, path: &path, diagnostics };
+    let settings = reader.settings();
+    let mut env = own::values(&settings, directory, place.trusted.then_some(place.project));
+    if place.owner == ExtensionOwner::Project {
+        env.retain(|(name, _)| !crate::steering::steers(name));
+    }
+    let placeholders = placeholders(&path, place.project);
+    let manifest = reader.manifest(settings, &own_world(place.world, &path, &placeholders, &env))?;
+    let Activity { active, left_out } = activity(&manifest.name);
+    Some(Extension {
+        active,
+        left_out,
+        name: manifest.name,
+        version: manifest.version,
+        description: manifest.description,
+        context_files: manifest.context_files,
+        mcp_servers: manifest.mcp_servers,
+        exclude_tools: manifest.exclude_tools,
+        settings: manifest.settings,
+        plan_directory: manifest.plan_directory,
+        moved_to: manifest.moved_to,
+        without_effect: manifest.without_effect,
+        manifest_hooks: manifest.hooks,
+        home: directory.to_owned(),
+        owner: place.owner,
+        origin,
+        path,
+        env,
+        placeholders,
+    })
+}
+
+/// A directory without a manifest is no extension; caches and the like live here too. One that was installed should have one.
+fn no_manifest(directory: &Path, path: &Path) -> Option<Diagnostic> {
+    if path != directory {
+        let text = format!("this links to {}, where there is no extension any more", path.display());
+        let wrong = Diagnostic::about_file(Severity::Error, &directory.join(INSTALLED), text);
+        return Some(wrong.help("put it back, or run `hookwright extensions uninstall`"));
+    }
+    let is_one = directory.join("hooks").join("hooks.json").is_file() || directory.join(INSTALLED).is_file();
+    let text = "an extension without a manifest is not loaded, nor are its hooks";
+    is_one.then(|| Diagnostic::about_file(Severity::Error, &directory.join(MANIFEST), text))
+}
+
+fn placeholders(path: &Path, project: &Path) -> Vec<(String, String)> {
+    let separator = std::path::MAIN_SEPARATOR.to_string();
+    vec![
+        ("extensionPath".to_owned(), path.to_string_lossy().into_owned()),
+        ("workspacePath".to_owned(), project.to_string_lossy().into_owned()),
+        ("/".to_owned(), separator.clone()),
+        ("pathSeparator".to_owned(), separator),
+    ]
+}
+
+/// The variables that a manifest sees: its own settings come before the process's.
+fn own_world(world: &World, path: &Path, placeholders: &[(String, String)], env: &[(String, String)]) -> World {
+    let mut world = world.clone();
+    let root = (PLUGIN_ROOT.into(), path.into());
+    let own = placeholders.iter().chain(env).map(|(name, value)| (name.into(), value.into()));
+    world.env.splice(0..0, own.chain([root]));
+    world
+}
+
+/// The name of the extension in a directory.
+pub(crate) fn named(directory: &Path) -> Option<String> {
+    let file = directory.join(MANIFEST);
+    let manifest = parse_map(&file, &read_text(&file).ok()??).ok()?;
+    Some(manifest.get("name")?.as_str()?.to_owned())
+}
+
+impl Surroundings<'_> {
+    fn activity(&self, name: &str, rules: &Rules) -> Activity {
+        let active = self.is_active(name, self.choice, rules);
+        Activity { active, left_out: !active && self.is_active(name, &ExtensionChoice::Enabled, rules) }
+    }
+
+    fn is_active(&self, name: &str, choice: &ExtensionChoice, rules: &Rules) -> bool {
+        match choice {
+            ExtensionChoice::None => false,
+            ExtensionChoice::Only(names) => names.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)),
+            ExtensionChoice::Enabled => {
+                let is_disabled = self.disabled.iter().any(|disabled| disabled.eq_ignore_ascii_case(name));
+                !is_disabled && rules.enable(name, self.project)
+            }
+        }
+    }
+}
