@@ -34,10 +34,6 @@ pub struct Agent {
     pub(crate) declared: Declared,
     pub(crate) model: String,
     pub(crate) system: String,
-    /// Requests made in this session.
-    pub(crate) requests: u32,
-    /// Those of them that the prompt at hand has cost.
-    pub(crate) prompt_requests: u32,
     /// Tool calls made in this session.
     pub(crate) calls: u64,
     /// Tokens of the history, as the model last counted them.
@@ -106,8 +102,6 @@ impl Agent {
             declared: Declared::default(),
             model,
             system,
-            requests: 0,
-            prompt_requests: 0,
             calls: 0,
             context_tokens: 0,
             counted: 0,
@@ -142,6 +136,7 @@ impl Agent {
 
     /// Asks another model from now on.
     pub fn set_model(&mut self, model: String) {
+        self.services.model.set_name(&model);
         self.model = model;
     }
 
@@ -231,13 +226,27 @@ impl Agent {
     /// A turn: `prompt` is what hooks see before anything is read or run for it.
     async fn turn_of(&mut self, prompt: &str, draft: Draft<'_>, cancel: &CancellationToken) -> TurnEnd {
         self.prompts += 1;
-        self.prompt_requests = 0;
+        self.services.budget.renew();
         let turn_id = format!("{}########{}", self.services.hooks.session().id, self.prompts);
-        let scope = Scope { turn_id: Some(turn_id.into()), agent: None, cancel: cancel.clone() };
+        self.turn_in(prompt, draft, &Scope { turn_id: Some(turn_id.into()), ..Scope::outside(cancel) }).await
+    }
+
+    /// Pursues what another agent wants, in that one's turn. What looks like a path in its words is none.
+    pub(crate) async fn pursue(&mut self, objective: &str, scope: &Scope) -> TurnEnd {
+        self.turn_in(objective, Draft::Typed(Mentioned::default()), scope).await
+    }
+
+    /// What the model said last.
+    pub(crate) fn last_words(&self) -> String {
+        let said = self.history.iter().rev().filter(|content| content.role == Role::Model);
+        said.map(|content| content.text()).find(|text| !text.trim().is_empty()).unwrap_or_default()
+    }
+
+    async fn turn_in(&mut self, prompt: &str, draft: Draft<'_>, scope: &Scope) -> TurnEnd {
         let prompt_id = scope.prompt_id();
         self.services.events.send(AgentEvent::PromptReceived { prompt: prompt.to_owned(), prompt_id });
         let span = tracing::info_span!("turn", id = scope.turn_id.as_deref());
-        let end = self.answer(prompt, draft, &scope).instrument(span.clone()).await;
+        let end = self.answer(prompt, draft, scope).instrument(span.clone()).await;
         self.leave_context_behind();
         span.in_scope(|| {
             tracing::debug!(end = end.kind().unwrap_or("answered"), why = end.words(), "the turn is over")

@@ -12,6 +12,7 @@ use crate::services::Services;
 
 /// The user's word. A front end that is gone, and a cancelled turn, count as a cancel.
 pub(crate) async fn ask(services: &Services, request: ApprovalRequest, scope: &Scope) -> ApprovalReply {
+    let _standing = scope.stand();
     let _turn_to_ask = tokio::select! {
         () = scope.cancel.cancelled() => return ApprovalReply::Cancel,
         turn = services.asking.lock() => turn,

@@ -21,6 +21,7 @@ use crate::protect::settle;
 use crate::scope::Scope;
 use crate::search::Search;
 use crate::services::Services;
+use crate::subagent::Delegate;
 use end::{CallEnd, append, failure};
 use wanted::{Consent, Voice};
 
@@ -100,13 +101,17 @@ enum Ran {
 }
 
 impl Ran {
-    /// A hook may have stopped the agent from within the tool, at a request of its own to the model.
+    /// A hook may have stopped the agent from within the tool, at a request of its own to the model; or the user may have
+    /// ended the turn there.
     fn or_stopped(mut self) -> Self {
         if let Ran::Done(end) = &mut self
             && let (AfterCall::GoOn, Some(failure)) = (&end.after, &end.result.error)
-            && failure.kind == ToolErrorKind::StopExecution
         {
-            end.after = AfterCall::Stop(failure.message.clone());
+            end.after = match failure.kind {
+                ToolErrorKind::StopExecution => AfterCall::Stop(failure.message.clone()),
+                ToolErrorKind::Cancelled => AfterCall::Cancel,
+                _ => AfterCall::GoOn,
+            };
         }
         self
     }
@@ -232,6 +237,11 @@ impl<'a> Call<'a> {
         let mut context = self.services.context();
         context.cancel = self.scope.cancel.clone();
         context.search = Some(Arc::new(Search { services: self.services.clone(), scope: self.scope.clone() }));
+        context.delegation = Some(Arc::new(Delegate {
+            services: self.services.clone(),
+            scope: self.scope.clone(),
+            call_id: self.id.clone(),
+        }));
         if !matches!(self.voice, Voice::Quiet(_)) {
             let (events, call_id) = (self.services.events.clone(), self.id.clone());
             context.output = OutputSink::new(move |text| {

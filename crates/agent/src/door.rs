@@ -1,6 +1,7 @@
 //! The one door to the model: every request of the agent, the answer to the user as well as a summary or a search, goes
 //! out here and nowhere else, past BeforeModel and BeforeToolSelection, and its answer comes in past AfterModel.
 
+use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use hookwright_hooks::{BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, Purpose, SharedJson};
@@ -18,6 +19,8 @@ use crate::translate;
 /// A model that only this file can ask.
 pub struct Door {
     model: AnyModel,
+    /// The name that the session asks it by.
+    name: RwLock<String>,
     /// What no error of the model's may say.
     secrets: Secrets,
 }
@@ -25,12 +28,18 @@ pub struct Door {
 impl Door {
     /// Puts a model behind the door.
     pub fn new(model: AnyModel, secrets: Secrets) -> Self {
-        Door { model, secrets }
+        let name = RwLock::new(model.name().to_owned());
+        Door { model, name, secrets }
     }
 
-    /// The model's name, for requests that name no other.
-    pub fn name(&self) -> &str {
-        self.model.name()
+    /// The name that the session asks it by, for requests that name no other.
+    pub fn name(&self) -> String {
+        self.name.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks by another name from now on.
+    pub(crate) fn set_name(&self, name: &str) {
+        name.clone_into(&mut self.name.write().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Who answers.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_hooks::{EventKind, HookInput, RequestedBy, RunId, RunReport, Source};
+use hookwright_hooks::{EventKind, HookInput, RequestedBy, RunId, RunReport, Source, SubAgent};
 use hookwright_model::{Chunk, Content, Request, Usage};
 use hookwright_settings::ApprovalMode;
 use hookwright_tools::{CommandEnd, Display, ToolErrorKind, ToolKind};
@@ -161,6 +161,15 @@ pub enum AgentEvent {
     Warning(String),
     /// The turn is over.
     TurnFinished(TurnEnd),
+    /// Something happened at a sub-agent's work. Questions, and what hooks do and say, are told as always.
+    Within {
+        /// The agent.
+        agent: Arc<SubAgent>,
+        /// The call that it works for.
+        call_id: Arc<str>,
+        /// What happened: never a thing of this kind.
+        event: Box<AgentEvent>,
+    },
     /// The session has begun something; [`AgentEvent::Idle`] says when it is done.
     Busy(Activity),
     /// Nothing is under way.
@@ -188,6 +197,16 @@ pub enum AgentEvent {
     ModeChanged(ApprovalMode),
     /// Another model.
     ModelChanged(String),
+}
+
+impl AgentEvent {
+    /// What happened, and at whose work: a sub-agent's, or nobody's but the agent's that the user talks to.
+    pub fn unwrapped(&self) -> (Option<&SubAgent>, &AgentEvent) {
+        match self {
+            AgentEvent::Within { agent, event, .. } => (Some(agent), event),
+            event => (None, event),
+        }
+    }
 }
 
 /// What a session is busy with.
@@ -409,6 +428,8 @@ pub enum TurnEnd {
     TurnLimit(u32),
     /// Too many requests for one prompt.
     PromptLimit(u32),
+    /// A sub-agent has made all its requests.
+    AgentLimit(u32),
     /// The model did the same thing again and again.
     Loop(String),
     /// Something failed; what, and what to do.
@@ -433,7 +454,7 @@ impl TurnEnd {
             TurnEnd::Blocked(_) => Some("blocked"),
             TurnEnd::Stopped(_) => Some("stopped"),
             TurnEnd::Cancelled => Some("cancelled"),
-            TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_) => Some("turn_limit"),
+            TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_) | TurnEnd::AgentLimit(_) => Some("turn_limit"),
             TurnEnd::Loop(_) => Some("loop"),
             TurnEnd::Failed { .. } => Some("failed"),
         }
@@ -444,9 +465,11 @@ impl TurnEnd {
         match self {
             TurnEnd::Answered => Gravity::Fine,
             TurnEnd::Blocked(_) | TurnEnd::Stopped(_) | TurnEnd::Cancelled => Gravity::Warning,
-            TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_) | TurnEnd::Loop(_) | TurnEnd::Failed { .. } => {
-                Gravity::Error
-            }
+            TurnEnd::TurnLimit(_)
+            | TurnEnd::PromptLimit(_)
+            | TurnEnd::AgentLimit(_)
+            | TurnEnd::Loop(_)
+            | TurnEnd::Failed { .. } => Gravity::Error,
         }
     }
 
@@ -459,6 +482,7 @@ impl TurnEnd {
             TurnEnd::Cancelled => Some("Cancelled".to_owned()),
             TurnEnd::TurnLimit(limit) => Some(format!("the session has made its {limit} model requests")),
             TurnEnd::PromptLimit(limit) => Some(format!("this prompt has made its {limit} model requests")),
+            TurnEnd::AgentLimit(limit) => Some(format!("it has made its {limit} model requests")),
             TurnEnd::Loop(reason) => Some(reason.clone()),
             TurnEnd::Failed { message, .. } => Some(message.clone()),
         }

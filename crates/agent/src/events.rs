@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hookwright_hooks::SubAgent;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +20,11 @@ const LIVE_OUTPUT: usize = 32 << 10;
 
 /// Where events go. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Events(Arc<Sender>);
+pub struct Events {
+    sender: Arc<Sender>,
+    /// The sub-agent that tells of things, and the call that it works for.
+    within: Option<(Arc<SubAgent>, Arc<str>)>,
+}
 
 /// Where events come out.
 #[derive(Debug)]
@@ -49,12 +54,18 @@ impl Events {
     /// A pair: where events go, and where they come out.
     pub fn channel() -> (Events, EventStream) {
         let queue = Arc::new(Queue::default());
-        (Events(Arc::new(Sender(queue.clone()))), EventStream(queue))
+        (Events { sender: Arc::new(Sender(queue.clone())), within: None }, EventStream(queue))
+    }
+
+    /// The same way, for what a sub-agent tells of.
+    pub(crate) fn within(&self, agent: &Arc<SubAgent>, call_id: &str) -> Events {
+        Events { sender: self.sender.clone(), within: Some((agent.clone(), call_id.into())) }
     }
 
     /// Tells the front end; nobody listening is fine. Never waits: that is what [`Events::room`] is for.
     pub fn send(&self, event: AgentEvent) {
-        let queue = &self.0.0;
+        let Some(event) = self.marked(event) else { return };
+        let queue = &self.sender.0;
         let mut state = queue.lock();
         if state.unread || state.ended {
             return;
@@ -64,15 +75,34 @@ impl Events {
         queue.arrived.notify_one();
     }
 
+    /// Says at whose work it happened. Questions and hooks are everybody's; what a sub-agent's command prints while it runs
+    /// nobody follows.
+    fn marked(&self, event: AgentEvent) -> Option<AgentEvent> {
+        let Some((agent, call_id)) = &self.within else { return Some(event) };
+        match event {
+            AgentEvent::ToolOutput { .. } => None,
+            AgentEvent::Approval(..)
+            | AgentEvent::GuardsChanged(..)
+            | AgentEvent::HookStarted { .. }
+            | AgentEvent::HookFinished { .. }
+            | AgentEvent::HookMessage { .. }
+            | AgentEvent::HookWarning { .. } => Some(event),
+            event => {
+                let (agent, call_id) = (agent.clone(), call_id.clone());
+                Some(AgentEvent::Within { agent, call_id, event: Box::new(event) })
+            }
+        }
+    }
+
     /// There are no more events: what is sent from now on is dropped.
     pub fn close(&self) {
-        self.0.0.lock().ended = true;
-        self.0.0.arrived.notify_one();
+        self.sender.0.lock().ended = true;
+        self.sender.0.arrived.notify_one();
     }
 
     /// Waits until the front end has caught up, or the turn is cancelled.
     pub async fn room(&self, cancel: &CancellationToken) {
-        let queue = &self.0.0;
+        let queue = &self.sender.0;
         loop {
             let left = queue.left.notified();
             if queue.lock().has_room() {
@@ -193,6 +223,7 @@ fn weight(event: &AgentEvent) -> usize {
         AgentEvent::Text(text) | AgentEvent::Thought(text) | AgentEvent::ToolOutput { text, .. } => text.len(),
         AgentEvent::HookFinished { report, input } => report.stdout.text.len() + report.stderr.text.len() + input.len(),
         AgentEvent::ToolFinished(end) => end.content.len(),
+        AgentEvent::Within { event, .. } => weight(event),
         _ => 0,
     }
 }
@@ -271,6 +302,6 @@ mod tests {
         drop(stream);
         events.room(&CancellationToken::new()).await;
         events.send(text("unread"));
-        assert!(events.0.0.lock().events.is_empty());
+        assert!(events.sender.0.lock().events.is_empty());
     }
 }

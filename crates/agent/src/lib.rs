@@ -11,6 +11,7 @@ mod agent;
 mod approval;
 mod aside;
 mod ask;
+mod budget;
 mod call;
 pub mod commands;
 mod compress;
@@ -29,6 +30,7 @@ mod search;
 mod services;
 pub mod session;
 mod stream;
+mod subagent;
 pub mod system;
 pub mod transcript;
 mod translate;
@@ -37,6 +39,7 @@ mod turn;
 pub use agent::{Agent, EndReason, StartSource};
 pub use approval::{Approvals, Flags, Judgement, Permission, ToolLimits, session_grant};
 pub use aside::Aside;
+pub use budget::Budget;
 pub use door::Door;
 pub use event::{
     Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, Gravity, GuardReply,
@@ -47,3 +50,4 @@ pub use hookwright_settings::ApprovalMode;
 pub use policy::{Decision, Policy, PolicyError, PolicyFiles, Rule, Tier, check_policy, load_policies};
 pub use protect::{GuardChange, Guards, LeftChanges, Protected};
 pub use services::{HookEvents, Interaction, Services};
+pub use subagent::Agents;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use hookwright_hooks::{Belongs, SubAgent};
 use tokio_util::sync::CancellationToken;
 
+use crate::subagent::deadline::{Deadline, Standing};
+
 /// A turn, or what happens outside of turns. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
@@ -12,6 +14,8 @@ pub(crate) struct Scope {
     pub(crate) turn_id: Option<Arc<str>>,
     /// The sub-agent at work; nothing for the agent that the user talks to.
     pub(crate) agent: Option<Arc<SubAgent>>,
+    /// The time that it has.
+    pub(crate) deadline: Option<Arc<Deadline>>,
     /// Ends everything that runs in it.
     pub(crate) cancel: CancellationToken,
 }
@@ -22,6 +26,11 @@ impl Scope {
         Scope { cancel: cancel.clone(), ..Scope::default() }
     }
 
+    /// A part of it, which can be ended by itself.
+    pub(crate) fn within(&self) -> Self {
+        Scope { cancel: self.cancel.child_token(), ..self.clone() }
+    }
+
     /// The turn's name; empty outside of turns.
     pub(crate) fn prompt_id(&self) -> String {
         self.turn_id.as_deref().unwrap_or_default().to_owned()
@@ -30,6 +39,11 @@ impl Scope {
     /// What hooks are told of it.
     pub(crate) fn belongs(&self) -> Belongs {
         Belongs { turn_id: self.turn_id.clone(), agent: self.agent.clone(), tool_use_id: None }
+    }
+
+    /// Nobody's time runs out while this is there: somebody is asked.
+    pub(crate) fn stand(&self) -> Option<Standing<'_>> {
+        self.deadline.as_deref().map(Deadline::stand)
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {

@@ -27,7 +27,7 @@ impl WebSearch for Search {
     fn search<'a>(&'a self, query: &'a str, cancel: &'a Cancel) -> BoxFuture<'a, Result<SearchAnswer, SearchError>> {
         let scope = Scope { cancel: cancel.clone(), ..self.scope.clone() };
         Box::pin(async move {
-            let request = search_request(self.services.model.name(), query);
+            let request = search_request(&self.services.model.name(), query);
             let (kind, message) =
                 match door::ask(&self.services, request, Asking::Aside(Purpose::Search), &mut None, &scope).await {
                     ModelAnswer::Complete(answer, _) => return Ok(read_search(&answer)),

@@ -9,11 +9,13 @@ use tokio::sync::Mutex;
 
 use crate::approval::Approvals;
 use crate::aside::Aside;
+use crate::budget::Budget;
 use crate::door::Door;
 use crate::event::AgentEvent;
 use crate::events::Events;
 use crate::protect::Guards;
 use crate::scope::Scope;
+use crate::subagent::Agents;
 
 /// Whether there is somebody to ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,36 +27,37 @@ pub enum Interaction {
     Interactive,
 }
 
-/// Everything a turn works with.
+/// Everything a turn works with. A sub-agent's is the session's, but for its own tools, bounds and voice.
+#[derive(Clone)]
 pub struct Services {
     /// Who answers, behind the one door.
-    pub model: Door,
+    pub model: Arc<Door>,
     /// What the model can call by now.
-    pub tools: Toolbox,
+    pub tools: Arc<Toolbox>,
+    /// The agents that it can delegate to by now.
+    pub agents: Arc<Agents>,
     /// What every tool call may use.
     pub tool_context: ToolContext,
     /// The hooks.
     pub hooks: HookEngine,
     /// What runs unasked.
-    pub approvals: Approvals,
+    pub approvals: Arc<Approvals>,
     /// What the hooks are made of, under watch.
     pub guards: Arc<Guards>,
     /// Where to tell of things.
     pub events: Events,
     /// The hooks that nobody waits for.
-    pub aside: Aside,
+    pub aside: Arc<Aside>,
     /// Held by whoever asks the user: one question at a time, whatever runs side by side.
-    pub asking: Mutex<()>,
+    pub asking: Arc<Mutex<()>>,
     /// Whether there is somebody to ask.
     pub interaction: Interaction,
     /// How the model is to answer.
     pub generation: GenerationConfig,
     /// Whether a model that repeats itself is stopped.
     pub loop_detection: bool,
-    /// The most requests in one session.
-    pub max_turns: Option<u32>,
-    /// The most requests for one prompt.
-    pub max_prompt_turns: Option<u32>,
+    /// How many requests may still be made.
+    pub budget: Arc<Budget>,
     /// The share of the context window at which history is compressed.
     pub compression_threshold: f64,
 }

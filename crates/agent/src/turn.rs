@@ -24,19 +24,14 @@ impl Agent {
         let mut guard = LoopGuard::default();
         let mut text = String::new();
         loop {
-            if let Some(limit) = self.services.max_turns.filter(|limit| self.requests >= *limit) {
-                return (text, TurnEnd::TurnLimit(limit));
-            }
-            if let Some(limit) = self.services.max_prompt_turns.filter(|limit| self.prompt_requests >= *limit) {
-                return (text, TurnEnd::PromptLimit(limit));
+            if let Err(end) = self.services.budget.spend() {
+                return (text, end);
             }
             if compress::is_due(self)
                 && let Err(end) = compress::compress(self, Trigger::Auto, scope).await
             {
                 return (text, end);
             }
-            self.requests += 1;
-            self.prompt_requests += 1;
             let request = self.request();
             let mut held = None;
             let answer = door::ask(&self.services, request, Asking::Answer(&mut guard), &mut held, scope).await;
@@ -186,6 +181,8 @@ impl Agent {
         for call in batch {
             self.calls += 1;
             let call_id = call.id.clone().unwrap_or_else(|| format!("{}-{}", call.name, self.calls));
+            // Models number their calls as they like; several of them at work must not mean one call.
+            let call_id = scope.agent.as_ref().map_or(call_id.clone(), |agent| format!("{}/{call_id}", agent.id));
             // What hooks may want nobody to read is told when they have seen it.
             if !call::is_watched(&self.services, &call.name) {
                 call::announce(&self.services, &call_id, &call.name, call.args.clone());
@@ -197,18 +194,26 @@ impl Agent {
         }
         // Only so many at once. Each batch by itself: a call that itself makes calls never waits for a place of its own.
         let most = Shares::of_process().jobs.size();
+        let side_by_side = scope.within();
+        let mut keep = |(at, result): (usize, CallResult)| {
+            // Whoever ends the turn ends what runs beside him: that may be an agent with a long way to go.
+            if !matches!(result.after, AfterCall::GoOn) {
+                side_by_side.cancel.cancel();
+            }
+            (at, room.keep(result))
+        };
         let (mut tasks, mut results) = (tokio::task::JoinSet::new(), Vec::with_capacity(batch.len()));
         for (at, (call, id)) in batch.iter().zip(ids).enumerate() {
             if tasks.len() >= most {
-                results.extend(ended(tasks.join_next().await).map(|(at, result)| (at, room.keep(result))));
+                results.extend(ended(tasks.join_next().await).map(&mut keep));
             }
             let (services, call, choice) = (Arc::clone(&self.services), call.clone(), choice.cloned());
-            let scope = scope.clone();
+            let scope = side_by_side.clone();
             let run = async move { (at, call::run(&services, &call, &id, choice.as_ref(), &scope).await) };
             tasks.spawn(run.in_current_span());
         }
         while let Some(result) = tasks.join_next().await {
-            results.extend(ended(Some(result)).map(|(at, result)| (at, room.keep(result))));
+            results.extend(ended(Some(result)).map(&mut keep));
         }
         results.sort_by_key(|(at, _)| *at);
         results.into_iter().map(|(_, result)| result).collect()

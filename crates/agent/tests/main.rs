@@ -17,6 +17,7 @@ mod suite {
     mod queue;
     mod reload;
     mod stream;
+    mod subagent;
     mod support;
     mod turn;
     mod user;

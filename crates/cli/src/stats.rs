@@ -17,6 +17,16 @@ pub(crate) struct Stats {
     lines_added: usize,
     lines_removed: usize,
     hooks: HookStats,
+    /// What sub-agents did of all that, by name.
+    agents: BTreeMap<String, AgentStats>,
+}
+
+#[derive(Debug, Default)]
+struct AgentStats {
+    runs: u64,
+    requests: u64,
+    calls: u64,
+    tokens: Usage,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +59,10 @@ struct HookStats {
 impl Stats {
     /// Counts an event.
     pub(crate) fn count(&mut self, event: &AgentEvent) {
+        let (agent, event) = event.unwrapped();
+        if let Some(agent) = agent {
+            self.agents.entry(agent.name.clone()).or_default().count(event);
+        }
         match event {
             AgentEvent::ModelResponse { model, usage, duration, .. } => {
                 let stats = self.models.entry(model.clone()).or_default();
@@ -99,7 +113,7 @@ impl Stats {
         for (decision, count) in self.tools.values().flat_map(|stats| &stats.decisions) {
             *decisions.entry(*decision).or_default() += count;
         }
-        json!({
+        let mut counts = json!({
             "models": models,
             "tools": {
                 "totalCalls": calls,
@@ -111,7 +125,17 @@ impl Stats {
             },
             "files": {"totalLinesAdded": self.lines_added, "totalLinesRemoved": self.lines_removed},
             "hooks": self.hooks_json(),
-        })
+        });
+        self.add_agents(&mut counts);
+        counts
+    }
+
+    /// Nothing where no agent was called: readers know the other counts only.
+    fn add_agents(&self, counts: &mut Value) {
+        if !self.agents.is_empty() {
+            let agents: BTreeMap<_, _> = self.agents.iter().map(|(name, stats)| (name, stats.to_json())).collect();
+            counts["agents"] = json!(agents);
+        }
     }
 
     /// The counts in the shorter form that ends a stream of JSON lines.
@@ -125,6 +149,7 @@ impl Stats {
         short["tool_calls"] = json!(self.tools.values().map(|stats| stats.calls).sum::<u64>());
         short["models"] = json!(models);
         short["hooks"] = self.hooks_json();
+        self.add_agents(&mut short);
         short
     }
 
@@ -134,6 +159,30 @@ impl Stats {
             "failures": self.hooks.failures,
             "denials": self.hooks.denials,
             "totalDurationMs": millis(self.hooks.duration),
+        })
+    }
+}
+
+impl AgentStats {
+    fn count(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::ModelResponse { usage, .. } => {
+                self.requests += 1;
+                add(&mut self.tokens, &usage.unwrap_or_default());
+            }
+            AgentEvent::ModelFailed { .. } => self.requests += 1,
+            AgentEvent::ToolFinished(_) => self.calls += 1,
+            AgentEvent::TurnFinished(_) => self.runs += 1,
+            _ => {}
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "runs": self.runs,
+            "requests": self.requests,
+            "toolCalls": self.calls,
+            "tokens": {"prompt": self.tokens.prompt, "candidates": self.tokens.candidates, "total": self.tokens.total},
         })
     }
 }
@@ -218,6 +267,12 @@ pub(crate) fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
         let ModelStats { requests, errors, tokens, .. } = model;
         let (sent, received) = (tokens.prompt, tokens.candidates);
         ("Model", format!("{name}: {requests} requests, {errors} errors, {sent} tokens in, {received} out"))
+    }));
+    lines.extend(stats.agents.iter().map(|(name, agent)| {
+        let AgentStats { runs, requests, calls, tokens } = agent;
+        let (sent, received) = (tokens.prompt, tokens.candidates);
+        let spent = format!("{requests} requests, {calls} calls, {sent} tokens in, {received} out");
+        ("Agent", format!("{name}: {runs} runs, {spent}"))
     }));
     lines
 }

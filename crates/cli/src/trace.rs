@@ -80,6 +80,13 @@ pub(crate) fn lines(event: &AgentEvent) -> Vec<String> {
             vec![format!("  {} {}", paint(NOTE, "asked the user:"), out::shorten(&request.description, 70))]
         }
         AgentEvent::Warning(text) => vec![format!("  {} {text}", paint(WARN, "warning:"))],
+        AgentEvent::Within { agent, event, .. } => match &**event {
+            AgentEvent::PromptReceived { prompt, .. } => {
+                let begins = paint(BOLD, format!("agent {}", agent.name));
+                vec![format!("  {begins} {}", out::shorten(prompt, 70))]
+            }
+            event => lines(event).into_iter().map(|line| format!("  {line}")).collect(),
+        },
         AgentEvent::TurnFinished(end) => end_line(end).into_iter().collect(),
         _ => Vec::new(),
     }
@@ -96,8 +103,9 @@ fn hook_line(report: &RunReport) -> String {
         _ => GOOD,
     };
     let time = paint(DIM, format!("{:>6.1} ms", report.duration.as_secs_f64() * 1e3));
+    let within = if report.belongs.agent.is_some() { "  " } else { "" };
     format!(
-        "  {} {time}  {:<16} {}",
+        "{within}  {} {time}  {:<16} {}",
         paint(NOTE, format!("{:<19}", report.event)),
         out::shorten(&report.hook, 16),
         paint(style, out::shorten(&deed, 100))

@@ -52,6 +52,8 @@ const OLDER_ARGUMENTS: &[(&str, &str, &str)] = &[
     ("list_directory", "path", "dir_path"),
     ("search_file_content", "path", "dir_path"),
     ("search_file_content", "include", "include_pattern"),
+    ("delegate_to_agent", "subagent_type", "agent_name"),
+    ("delegate_to_agent", "prompt", "objective"),
 ];
 
 /// Gives arguments the names that the tool declares.
@@ -96,7 +98,9 @@ mod tests {
             "a hook would judge the wrong one"
         );
         assert_eq!(renamed("write_file", json!({"path": "d"})), Ok(json!({"path": "d"})));
-        let tools = crate::ToolSet::builtin(crate::WebSearching::Impossible);
+        let mut tools = crate::ToolSet::builtin(crate::WebSearching::Impossible);
+        let agent = crate::AgentOffer { name: "scout".to_owned(), description: String::new() };
+        tools.register(crate::DelegateToAgent::to(vec![agent]).unwrap()).unwrap();
         for (tool, then, now) in OLDER_ARGUMENTS {
             let declared = tools.get(tool).unwrap().declaration().parameters["properties"].clone();
             assert!(declared.get(now).is_some() && declared.get(then).is_none(), "{tool} {then}");

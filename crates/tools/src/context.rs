@@ -1,6 +1,7 @@
 //! All that a tool call may use, given by the caller. Makes nothing up: no environment, no home, no clock settings.
 
 use crate::builtin::google_web_search::WebSearch;
+use crate::delegate::Delegation;
 use crate::filter::FileFilter;
 use crate::http::{HttpAccess, HttpPolicy};
 use crate::shell::Jobs;
@@ -36,6 +37,8 @@ pub struct ToolContext {
     pub output: OutputSink,
     /// Who searches the web for this call.
     pub search: Option<Arc<dyn WebSearch>>,
+    /// Who lets other agents work for this call.
+    pub delegation: Option<Arc<dyn Delegation>>,
     /// The file that `save_memory` adds to.
     pub memory_file: Option<PathBuf>,
 }
@@ -54,6 +57,7 @@ impl ToolContext {
             http: Arc::new(HttpAccess::new(HttpPolicy::default())),
             output: OutputSink::none(),
             search: None,
+            delegation: None,
             memory_file: None,
         }
     }

@@ -128,11 +128,13 @@ impl ToolFailure {
         self
     }
 
-    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+    /// Arguments that make no sense.
+    pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ToolErrorKind::InvalidToolParams, message)
     }
 
-    pub(crate) fn cancelled() -> Self {
+    /// A call that was ended before it was done.
+    pub fn cancelled() -> Self {
         Self::new(ToolErrorKind::Cancelled, "the call was cancelled before it finished")
     }
 

@@ -30,6 +30,8 @@ pub enum ToolKind {
     Fetch,
     /// Only changes what the agent knows of its own work.
     Think,
+    /// Lets another agent work, each of whose calls is judged by itself.
+    Agent,
     /// Anything else.
     Other,
 }
@@ -37,7 +39,7 @@ pub enum ToolKind {
 impl ToolKind {
     /// True if a call changes nothing and may run unasked, beside others of its sort.
     pub fn is_harmless(self) -> bool {
-        matches!(self, Self::Read | Self::Search | Self::Think)
+        matches!(self, Self::Read | Self::Search | Self::Think | Self::Agent)
     }
 
     /// The lowercase word used in machine-readable output.
@@ -49,6 +51,7 @@ impl ToolKind {
             Self::Execute => "execute",
             Self::Fetch => "fetch",
             Self::Think => "think",
+            Self::Agent => "agent",
             Self::Other => "other",
         }
     }

@@ -43,6 +43,14 @@ impl fmt::Display for Origin {
 /// judged is what runs.
 pub struct Toolbox {
     state: RwLock<State>,
+    /// What it is a share of, if it is one.
+    share: Option<Share>,
+}
+
+/// A part of another's tools.
+struct Share {
+    of: Arc<Toolbox>,
+    keep: Box<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
 struct State {
@@ -51,6 +59,8 @@ struct State {
     brought: Vec<(Origin, Vec<Arc<dyn Tool>>)>,
     selection: Selection,
     now: Arc<ToolSet>,
+    /// The tools that a share was last taken of.
+    seen: Option<Arc<ToolSet>>,
     /// Those that could not be registered, because the name is taken.
     refused: Vec<(Origin, String)>,
 }
@@ -58,14 +68,42 @@ struct State {
 impl Toolbox {
     /// These tools, as far as they are selected; and so whatever comes later.
     pub fn new(builtin: ToolSet, selection: Selection) -> Self {
-        let mut state = State { builtin, brought: Vec::new(), selection, now: Arc::default(), refused: Vec::new() };
+        let brought = Vec::new();
+        let mut state = State { builtin, brought, selection, now: Arc::default(), seen: None, refused: Vec::new() };
         state.put_together();
-        Toolbox { state: RwLock::new(state) }
+        Toolbox { state: RwLock::new(state), share: None }
+    }
+
+    /// Those of its tools for which `keep` says yes, now and whatever comes later. What is brought to the share is its own;
+    /// nothing that is excluded here comes back there.
+    pub fn share(self: &Arc<Self>, keep: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        let share = Share { of: self.clone(), keep: Box::new(keep) };
+        Toolbox { share: Some(share), ..Toolbox::from(ToolSet::default()) }
     }
 
     /// The tools of this moment.
     pub fn now(&self) -> Arc<ToolSet> {
+        if let Some(share) = &self.share {
+            self.catch_up(share);
+        }
         self.state.read().unwrap_or_else(PoisonError::into_inner).now.clone()
+    }
+
+    /// Takes over what has changed in the tools that this is a share of.
+    fn catch_up(&self, share: &Share) {
+        let theirs = share.of.now();
+        let is_seen = |state: &State| state.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &theirs));
+        if is_seen(&self.state.read().unwrap_or_else(PoisonError::into_inner)) {
+            return;
+        }
+        let exclude = share.of.state.read().unwrap_or_else(PoisonError::into_inner).selection.exclude.clone();
+        self.change(|state| {
+            let mut kept = ToolSet::clone(&theirs);
+            kept.retain(|tool| (share.keep)(tool.name()));
+            (state.builtin, state.seen) = (kept, Some(theirs.clone()));
+            state.selection = Selection { allowed: None, exclude };
+            state.put_together();
+        });
     }
 
     /// Puts these in the place of all that this origin brought so far, and says which of their names are taken. The next
@@ -161,6 +199,25 @@ mod tests {
         assert!(before.get("mcp__a__x").is_some());
         toolbox.take_away(&server("a"));
         assert!(names(&toolbox).is_empty());
+    }
+
+    #[test]
+    fn a_share_has_no_more_than_what_it_is_of() {
+        let toolbox = Arc::new(Toolbox::new(
+            ToolSet::builtin(WebSearching::Impossible),
+            Selection { allowed: None, exclude: vec!["glob".to_owned(), "mcp__own__b".to_owned()] },
+        ));
+        let share = toolbox.share(|name| ["read_file", "glob", "mcp__a__x"].contains(&name));
+        assert_eq!(names(&share), ["read_file"]);
+        assert!(Arc::ptr_eq(&share.now(), &share.now()), "made once for as long as it is the same");
+        toolbox.bring(&server("a"), remote(&["mcp__a__x", "mcp__a__y"]));
+        assert_eq!(names(&share), ["read_file", "mcp__a__x"]);
+        share.bring(&server("own"), remote(&["mcp__own__a", "mcp__own__b"]));
+        assert_eq!(names(&share), ["read_file", "mcp__a__x", "mcp__own__a"]);
+        assert!(toolbox.now().get("mcp__own__a").is_none());
+        toolbox.take_away(&server("a"));
+        toolbox.select(Selection { allowed: None, exclude: vec!["read_file".to_owned()] });
+        assert_eq!(names(&share), ["glob", "mcp__own__a", "mcp__own__b"]);
     }
 
     #[test]

@@ -268,8 +268,9 @@ impl Call<'_> {
         ApprovalRequest {
             call_id: self.id.clone(),
             name: self.name.clone(),
-            title: match &self.voice {
-                Voice::Quiet(Some(for_what)) => format!("{} for {for_what}", tool.display_name()),
+            title: match (&self.voice, &self.scope.agent) {
+                (Voice::Quiet(Some(for_what)), _) => format!("{} for {for_what}", tool.display_name()),
+                (_, Some(agent)) => format!("{} for agent {}", tool.display_name(), agent.name),
                 _ => tool.display_name().to_owned(),
             },
             kind: tool.kind(),

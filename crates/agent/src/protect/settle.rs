@@ -46,6 +46,7 @@ fn tell(services: &Services, changes: &[GuardChange]) {
 }
 
 async fn ask(services: &Services, changes: Vec<GuardChange>, scope: &Scope) -> GuardReply {
+    let _standing = scope.stand();
     let _turn_to_ask = tokio::select! {
         () = scope.cancel.cancelled() => return GuardReply::Leave,
         turn = services.asking.lock() => turn,

@@ -108,6 +108,7 @@ impl Conductor {
     /// Works until the session is over.
     pub(super) async fn run(mut self) {
         self.tell_configuration();
+        self.tell_agents();
         for warning in std::mem::take(&mut self.warnings) {
             self.tell(AgentEvent::Warning(warning));
         }
@@ -205,6 +206,7 @@ impl Conductor {
             Order::About => self.about(),
             Order::CustomCommands => self.custom_commands(),
             Order::Memory(order) => self.memory(order),
+            Order::Agents(order) => self.agents(order),
             Order::Hooks(order) => self.hooks(order),
             Order::Background(order) => self.background(&order),
             Order::Resume(which) => self.resume(which.as_deref()),

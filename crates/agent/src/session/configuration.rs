@@ -178,7 +178,7 @@ impl Conductor {
     }
 
     /// Reads the configuration again. A broken one changes nothing.
-    fn reload(&mut self, changed: &[PathBuf]) {
+    pub(super) fn reload(&mut self, changed: &[PathBuf]) {
         if self.services().guards.is_waiting() {
             let text = "what the agent changed of the guards waits for your trust; nothing is read again until /hooks trust --all";
             return self.reply(Reply::warning(text));
@@ -232,7 +232,9 @@ impl Conductor {
             self.reply(Reply::Text(Tone::News, format!("{} changed: {what}", names.join(", "))));
         }
         self.find_commands();
+        self.find_agents();
         self.tell_configuration();
+        self.tell_agents();
         self.tell_guards();
     }
 

@@ -3,7 +3,7 @@
 
 use hookwright_settings::commands::Commands;
 
-use super::order::{BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
+use super::order::{AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
 use crate::commands::parse_invocation;
 
 /// What a line asks for.
@@ -129,6 +129,14 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         row("commands list", &["commands", "commands reload"], Alone, "custom commands, read again", |_| {
             Typed::Order(Order::CustomCommands)
         }),
+        row("agents list", &["agents"], Alone, "the agents that can be delegated to", |_| agents(AgentsOrder::List)),
+        row("agents reload", &["agents refresh"], Alone, "read agents again", |_| agents(AgentsOrder::Reload)),
+        row("agents enable", &[], Required("NAME"), "let an agent be called", |name| {
+            agents(AgentsOrder::Enable(name.to_owned()))
+        }),
+        row("agents disable", &[], Required("NAME"), "let an agent be called no more", |name| {
+            agents(AgentsOrder::Disable(name.to_owned()))
+        }),
         row("stats", &[], Alone, "what the session did and cost", |_| Typed::View(View::Stats)),
         row("resume", &[], Optional("NUMBER"), "go on with an earlier session", |which| {
             Typed::Order(Order::Resume(given(which)))
@@ -158,6 +166,10 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
 
 fn hooks(order: HooksOrder) -> Typed {
     Typed::Order(Order::Hooks(order))
+}
+
+fn agents(order: AgentsOrder) -> Typed {
+    Typed::Order(Order::Agents(order))
 }
 
 fn background(order: BackgroundOrder) -> Typed {

@@ -3,6 +3,7 @@
 //!
 //! `open` puts it together, `conduct` runs it, `line` reads what a user types; the other files do what orders ask for.
 
+mod agents;
 mod background;
 mod canary;
 mod chats;
@@ -43,7 +44,7 @@ pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, slash_groups};
 pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
-pub use order::{BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
+pub use order::{AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
 pub use reply::{Reply, Tone};
 pub use state::{Armed, HookEntry, entries as hook_entries, json as hook_json};
 

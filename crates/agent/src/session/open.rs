@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hookwright_hooks::{Builder, HookEngine, HookState, Registry, Unarmed};
 use hookwright_model::{Content, GenerationConfig};
-use hookwright_settings::{ApprovalMode, Loaded, Secrets};
+use hookwright_settings::{ApprovalMode, Loaded, Secrets, subagents};
 use hookwright_tools::{
     FileFilter, HttpAccess, HttpPolicy, Selection, ToolContext, ToolSet, Toolbox, WebSearching, Workspace,
 };
@@ -14,7 +14,7 @@ use super::choose;
 use super::options::{HookUse, SessionError, SessionOptions};
 use crate::agent::{Agent, StartSource};
 use crate::approval::{Approvals, ToolLimits};
-use crate::aside::Aside;
+use crate::budget::Budget;
 use crate::context::{Memory, MemoryOptions, load_memory};
 use crate::door::Door;
 use crate::events::Events;
@@ -45,6 +45,7 @@ pub(super) fn make(
     let earlier = options.resume.as_deref().map(|which| earlier(&chats, which)).transpose()?;
     let (model, model_name) = choose::model(options, loaded, &events)?;
     let model = Door::new(model, Secrets::of_model(&loaded.world));
+    model.set_name(&model_name);
     let (mode, modes, fallback) = approval_modes(options, loaded, unarmed, &guards)?;
     let (policy, about_policies) = load_policies(loaded, &options.policies, options.interaction)?;
     let (session_id, (transcript, unkept), history) = match earlier {
@@ -86,22 +87,23 @@ pub(super) fn make(
     approvals.set_limits(limits(loaded));
     approvals.set_protected(Protected::new(loaded, &options.policies));
     let services = Services {
-        tools: tools(loaded, &model),
+        tools: Arc::new(tools(loaded, &model)),
         tool_context,
         hooks,
-        approvals,
+        approvals: Arc::new(approvals),
         events,
         guards,
-        aside: Aside::default(),
-        asking: tokio::sync::Mutex::default(),
+        agents: Arc::default(),
+        aside: Arc::default(),
+        asking: Arc::default(),
         interaction: options.interaction,
         generation: GenerationConfig::default(),
         loop_detection: loaded.settings.model.loop_detection,
-        max_turns: loaded.settings.model.max_session_turns,
-        max_prompt_turns: loaded.settings.model.max_prompt_turns,
+        budget: Budget::new(loaded.settings.model.max_session_turns, loaded.settings.model.max_prompt_turns),
         compression_threshold: loaded.settings.model.compression_threshold,
-        model,
+        model: Arc::new(model),
     };
+    services.agents.set(subagents::discover(loaded), &services.tools);
     let source = if history.is_empty() { StartSource::Startup } else { StartSource::Resume };
     Ok(Made { agent: Agent::new(services, model_name, system, transcript, history), source, warnings })
 }

@@ -44,6 +44,8 @@ pub enum Order {
     Chat(ChatOrder),
     /// The hooks.
     Hooks(HooksOrder),
+    /// The sub-agents.
+    Agents(AgentsOrder),
     /// Commands that run on by themselves.
     Background(BackgroundOrder),
     /// Say where and what this is.
@@ -87,6 +89,7 @@ impl Order {
             Order::CustomCommands => "custom_commands",
             Order::Memory(_) => "memory",
             Order::Hooks(_) => "hooks",
+            Order::Agents(_) => "agents",
             Order::Background(_) => "background",
             Order::Resume(_) => "resume",
             Order::Chat(_) => "chat",
@@ -98,6 +101,7 @@ impl Order {
         match self {
             Order::Model(None) | Order::Tools(_) | Order::CustomCommands | Order::Resume(None) | Order::About => true,
             Order::Memory(order) => *order == MemoryOrder::Show,
+            Order::Agents(order) => matches!(order, AgentsOrder::List | AgentsOrder::Reload),
             Order::Chat(order) => *order == ChatOrder::List,
             Order::Background(order) => *order == BackgroundOrder::List,
             Order::Hooks(order) => matches!(order, HooksOrder::List | HooksOrder::ShowUntrusted),
@@ -124,6 +128,19 @@ pub enum MemoryOrder {
     Add(String),
     /// Read them again.
     Reload,
+}
+
+/// About sub-agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentsOrder {
+    /// List them.
+    List,
+    /// Read them again.
+    Reload,
+    /// Let one be called.
+    Enable(String),
+    /// Let one be called no more.
+    Disable(String),
 }
 
 /// About kept conversations.

@@ -36,6 +36,19 @@ impl Printer for Json {
                 self.warnings.push(format!("hook {hook} ({source}, {event}) {text}"));
             }
             AgentEvent::Warning(text) => self.warnings.push(text.clone()),
+            AgentEvent::Within { agent, event, .. } => match &**event {
+                AgentEvent::Warning(text) => self.warnings.push(format!("{}: {text}", agent.name)),
+                AgentEvent::AgentRetry { reason, .. } => {
+                    self.warnings.push(format!("{}: Agent execution blocked: {reason}", agent.name));
+                }
+                AgentEvent::ToolFinished(end) => {
+                    if let Some(error) = &end.error {
+                        let line = format!("{}: Error executing tool {}: {}", agent.name, end.name, error.message);
+                        return out::stderr_line(&line);
+                    }
+                }
+                _ => {}
+            },
             AgentEvent::ToolFinished(end) => {
                 if let Some(error) = &end.error {
                     return out::stderr_line(&format!("Error executing tool {}: {}", end.name, error.message));

@@ -222,7 +222,7 @@ fn exit_code(end: Option<&TurnEnd>) -> u8 {
     match end {
         None | Some(TurnEnd::Answered | TurnEnd::Blocked(_) | TurnEnd::Stopped(_)) => exit::OK,
         Some(TurnEnd::Cancelled) => exit::INTERRUPTED,
-        Some(TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_)) => exit::TURN_LIMIT,
+        Some(TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_) | TurnEnd::AgentLimit(_)) => exit::TURN_LIMIT,
         Some(TurnEnd::Loop(_) | TurnEnd::Failed { .. }) => exit::ERROR,
     }
 }

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
-use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_agent::{AgentEvent, ToolEnd, TurnEnd};
+use hookwright_hooks::SubAgent;
 use serde_json::{Map, Value, json};
 
 use super::{Printer, error_of};
@@ -24,41 +25,30 @@ impl StreamJson {
 impl Printer for StreamJson {
     fn event(&mut self, event: &AgentEvent) -> io::Result<()> {
         match event {
+            AgentEvent::Within { agent, call_id, event } => of_agent(agent, call_id, event),
             AgentEvent::PromptStarted { prompt, .. } => line("message", json!({"role": "user", "content": prompt})),
             AgentEvent::Text(text) => line("message", json!({"role": "assistant", "content": text, "delta": true})),
-            AgentEvent::ToolRequested { call_id, name, args } => {
-                line("tool_use", json!({"tool_name": name, "tool_id": call_id, "parameters": args}))
-            }
-            AgentEvent::ToolFinished(end) => {
-                let mut object = json!({
-                    "tool_id": end.call_id,
-                    "status": if end.error.is_some() { "error" } else { "success" },
-                    "output": end.display.summary(),
-                });
-                if let Some(error) = &end.error {
-                    object["error"] = json!({"type": error.kind.as_str(), "message": error.message});
-                }
-                if !end.metadata.is_empty() {
-                    object["metadata"] = Value::Object(end.metadata.clone());
-                }
-                line("tool_result", object)
-            }
+            AgentEvent::ToolRequested { call_id, name, args } => line("tool_use", tool_use(call_id, name, args)),
+            AgentEvent::ToolFinished(end) => line("tool_result", tool_result(end)),
             AgentEvent::HookFinished { report, .. } => line(
                 "hook",
-                json!({
-                    "name": report.hook,
-                    "event": report.event,
-                    "event_id": report.id.event.to_string(),
-                    "run_id": report.id.to_string(),
-                    "turn_id": report.belongs.turn_id.as_deref(),
-                    "tool_use_id": report.belongs.tool_use_id.as_deref(),
-                    "source": report.source.to_string(),
-                    "decision": if report.answer.stop { json!("stop") } else { json!(report.decision()) },
-                    "status": report.status,
-                    "exit_code": report.exit_code,
-                    "duration_ms": (report.duration.as_secs_f64() * 1e6).round() / 1e3,
-                    "error": report.error,
-                }),
+                of(
+                    report.belongs.agent.as_deref(),
+                    json!({
+                        "name": report.hook,
+                        "event": report.event,
+                        "event_id": report.id.event.to_string(),
+                        "run_id": report.id.to_string(),
+                        "turn_id": report.belongs.turn_id.as_deref(),
+                        "tool_use_id": report.belongs.tool_use_id.as_deref(),
+                        "source": report.source.to_string(),
+                        "decision": if report.answer.stop { json!("stop") } else { json!(report.decision()) },
+                        "status": report.status,
+                        "exit_code": report.exit_code,
+                        "duration_ms": (report.duration.as_secs_f64() * 1e6).round() / 1e3,
+                        "error": report.error,
+                    }),
+                ),
             ),
             AgentEvent::HookMessage { hook, text, .. } => {
                 out::stderr_line(&format!("Hook system message: {text}"))?;
@@ -91,6 +81,55 @@ impl Printer for StreamJson {
         }
         line("result", result)
     }
+}
+
+/// What a sub-agent does. Its words are not the answer: its report is the result of the call that it works for.
+fn of_agent(agent: &SubAgent, call_id: &str, event: &AgentEvent) -> io::Result<()> {
+    let of = |fields: Value| of(Some(agent), fields);
+    match event {
+        AgentEvent::PromptStarted { prompt, .. } => {
+            line("agent", of(json!({"status": "started", "tool_id": call_id, "objective": prompt})))
+        }
+        AgentEvent::TurnFinished(end) => {
+            line("agent", of(json!({"status": end.kind().unwrap_or("finished"), "tool_id": call_id})))
+        }
+        AgentEvent::ToolRequested { call_id, name, args } => line("tool_use", of(tool_use(call_id, name, args))),
+        AgentEvent::ToolFinished(end) => line("tool_result", of(tool_result(end))),
+        AgentEvent::Warning(text) => line("error", of(json!({"severity": "warning", "message": text}))),
+        AgentEvent::AgentRetry { reason, .. } => {
+            let message = format!("Agent execution blocked: {reason}");
+            line("error", of(json!({"severity": "warning", "message": message})))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says at which sub-agent's work something happened, if it was one's.
+fn of(agent: Option<&SubAgent>, mut fields: Value) -> Value {
+    if let Some(agent) = agent {
+        fields["agent_name"] = json!(agent.name);
+        fields["agent_id"] = json!(agent.id);
+    }
+    fields
+}
+
+fn tool_use(call_id: &str, name: &str, args: &Map<String, Value>) -> Value {
+    json!({"tool_name": name, "tool_id": call_id, "parameters": args})
+}
+
+fn tool_result(end: &ToolEnd) -> Value {
+    let mut object = json!({
+        "tool_id": end.call_id,
+        "status": if end.error.is_some() { "error" } else { "success" },
+        "output": end.display.summary(),
+    });
+    if let Some(error) = &end.error {
+        object["error"] = json!({"type": error.kind.as_str(), "message": error.message});
+    }
+    if !end.metadata.is_empty() {
+        object["metadata"] = Value::Object(end.metadata.clone());
+    }
+    object
 }
 
 /// A session that does not start.

@@ -78,6 +78,25 @@ impl Printer for Text {
                     report.duration.as_secs_f64() * 1e3
                 ),
             )),
+            AgentEvent::Within { agent, event, .. } => match &**event {
+                AgentEvent::ToolStarted(start) => {
+                    self.aside(&paint(DIM, format!("  {}: {} {}", agent.name, start.name, start.description)))
+                }
+                AgentEvent::ToolFinished(end) => match &end.error {
+                    Some(error) => {
+                        self.aside(&format!("  {}: Error executing tool {}: {}", agent.name, end.name, error.message))
+                    }
+                    None => Ok(()),
+                },
+                AgentEvent::Warning(text) => {
+                    self.aside(&format!("{} {}: {text}", paint(WARN, "[WARNING]"), agent.name))
+                }
+                AgentEvent::AgentRetry { reason, .. } => {
+                    let warning = paint(WARN, "[WARNING]");
+                    self.aside(&format!("{warning} {}: Agent execution blocked: {reason}", agent.name))
+                }
+                _ => Ok(()),
+            },
             AgentEvent::Thought(text) if self.debug => self.aside(&paint(DIM, text)),
             _ => Ok(()),
         }

@@ -286,10 +286,26 @@ fn tell(event: &AgentEvent) -> io::Result<()> {
         AgentEvent::Cleared => say("the conversation is cleared"),
         AgentEvent::Waiting(prompts) if !prompts.is_empty() => say(&format!("{} wait their turn", prompts.len())),
         AgentEvent::GivenBack(prompts) => say(&format!("not begun: {}", prompts.join("; "))),
+        AgentEvent::Within { agent, event, .. } => tell_of_agent(&agent.name, event),
         AgentEvent::TurnFinished(end) => {
             say(&end.words().map(|words| format!("\n{words}")).unwrap_or_default())?;
             end.hint().map_or(Ok(()), |hint| say(&format!("hint: {hint}")))
         }
+        _ => Ok(()),
+    }
+}
+
+/// What a sub-agent does, in short.
+fn tell_of_agent(name: &str, event: &AgentEvent) -> io::Result<()> {
+    match event {
+        AgentEvent::PromptStarted { .. } => say(&format!("agent {name} begins")),
+        AgentEvent::ToolStarted(start) => say(&format!("agent {name} runs {} {}", start.name, start.description)),
+        AgentEvent::ToolFinished(end) => match &end.error {
+            Some(error) => say(&format!("agent {name}: {} failed: {}", end.name, error.message)),
+            None => Ok(()),
+        },
+        AgentEvent::Warning(text) => say(&format!("warning: agent {name}: {text}")),
+        AgentEvent::TurnFinished(_) => say(&format!("agent {name} is done")),
         _ => Ok(()),
     }
 }

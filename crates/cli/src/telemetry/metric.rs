@@ -78,7 +78,7 @@ pub(crate) fn session() -> Measurement {
 /// What an event measures. Never content: of a hook's command only the program's name.
 pub(crate) fn of(event: &AgentEvent) -> Vec<Measurement> {
     let measure = |metric, value, tags| Measurement { metric, value, tags };
-    match event {
+    match event.unwrapped().1 {
         AgentEvent::ToolFinished(end) => {
             let mut tags = vec![("function_name", json!(end.name)), ("success", json!(end.error.is_none()))];
             tags.extend(end.decision.map(|decision| ("decision", json!(decision.as_str()))));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use hookwright_agent::{AgentEvent, ToolEnd};
-use hookwright_hooks::{Answer, HookInput, RunReport, RunStatus, Source};
+use hookwright_hooks::{Answer, HookInput, RunReport, RunStatus, Source, SubAgent};
 use hookwright_model::{Chunk, FinishReason, Request, Usage};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -119,6 +119,7 @@ pub(crate) fn of(event: &AgentEvent, content: Privacy) -> Option<Record<'_>> {
             Some(api_error(model, error, *duration, prompt_id, content))
         }
         AgentEvent::ToolFinished(end) => Some(tool_call(end, content)),
+        AgentEvent::Within { agent, event, .. } => of_agent(agent, event, content),
         AgentEvent::HookFinished { report, input } => Some(hook_call(report, input, content)),
         AgentEvent::Compressed { trigger, before, after } => Some(Record {
             name: "gemini_cli.chat_compression",
@@ -131,6 +132,33 @@ pub(crate) fn of(event: &AgentEvent, content: Privacy) -> Option<Record<'_>> {
         }),
         _ => None,
     }
+}
+
+/// What happens at a sub-agent's work, under its name.
+fn of_agent<'a>(agent: &'a SubAgent, event: &'a AgentEvent, content: Privacy) -> Option<Record<'a>> {
+    let mut record = match event {
+        // What it is told to do are no words of the user's.
+        AgentEvent::PromptStarted { prompt_id, .. } => Record {
+            name: "gemini_cli.agent.start",
+            body: format!("Agent {} started.", agent.name),
+            fields: vec![("prompt_id", prompt_id.as_str().into())],
+        },
+        AgentEvent::TurnFinished(end) => Record {
+            name: "gemini_cli.agent.finish",
+            body: format!("Agent {} finished.", agent.name),
+            fields: vec![("terminate_reason", end.kind().unwrap_or("answered").into())],
+        },
+        event => of(event, content)?,
+    };
+    record.fields.extend(agent_fields(Some(agent)));
+    Some(record)
+}
+
+fn agent_fields(agent: Option<&SubAgent>) -> impl Iterator<Item = (&'static str, Field<'_>)> {
+    agent
+        .into_iter()
+        .flat_map(|agent| [("agent_name", agent.name.as_str()), ("agent_id", agent.id.as_str())])
+        .map(|(name, text)| (name, Field::from(text)))
 }
 
 fn user_prompt<'a>(prompt: &'a str, prompt_id: &'a str, content: Privacy) -> Record<'a> {
@@ -275,6 +303,7 @@ fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: Privacy) 
     ];
     fields.extend(report.belongs.turn_id.as_deref().map(|turn| ("prompt_id", Field::from(turn))));
     fields.extend(report.belongs.tool_use_id.as_deref().map(|call| ("tool_use_id", Field::from(call))));
+    fields.extend(agent_fields(report.belongs.agent.as_deref()));
     fields.extend(report.exit_code.map(|code| ("exit_code", Field::Number(code.into()))));
     if told {
         // What hooks refused is kept from the record.

@@ -17,6 +17,7 @@ use super::history::History;
 use super::hooklog::{self, HookLog};
 use super::markdown::Stream;
 use super::replies;
+use super::subagent;
 use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, lines_of};
 use crate::stats::Stats;
 
@@ -259,6 +260,7 @@ impl App {
             }
             AgentEvent::ModelResponse { usage: Some(usage), .. } => self.status.tokens = usage.total,
             AgentEvent::TurnFinished(end) => self.turn_finished(&end),
+            AgentEvent::Within { agent, call_id, event } => self.sub_agent(&agent, &call_id, *event),
             AgentEvent::Busy(activity) => self.begin(activity.as_str(), now),
             AgentEvent::Idle { model, tokens } => self.idle(model, tokens),
             AgentEvent::Begun(typed) => self.echo(&typed),
@@ -364,12 +366,13 @@ fn closes_answer(event: &AgentEvent) -> bool {
         AgentEvent::Thought(_) | AgentEvent::AnswerDropped { .. } => false,
         AgentEvent::ModelRequest { .. } | AgentEvent::ModelResponse { .. } => false,
         AgentEvent::Waiting(_) | AgentEvent::Configured | AgentEvent::ModeChanged(_) => false,
+        AgentEvent::Within { event, .. } => subagent::leaves_lines(event),
         _ => true,
     }
 }
 
 /// Somebody's words behind a heading; more lines go below it.
-fn words(heading: Line, style: anstyle::Style, text: &str) -> Block {
+pub(super) fn words(heading: Line, style: anstyle::Style, text: &str) -> Block {
     const MOST: usize = 800;
     let shown: String = text.trim_end().chars().take(MOST).collect();
     let more = if shown.len() < text.trim_end().len() { "…" } else { "" };

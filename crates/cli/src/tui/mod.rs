@@ -25,6 +25,7 @@ mod question;
 mod replies;
 mod screen;
 mod stops;
+mod subagent;
 mod table;
 mod terminal;
 pub(crate) mod text;

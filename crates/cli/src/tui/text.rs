@@ -57,6 +57,14 @@ impl Line {
         self
     }
 
+    /// The line with so much room before it.
+    #[must_use]
+    pub(crate) fn indented(mut self, by: usize) -> Self {
+        self.spans.insert(0, Span { style: PLAIN, text: " ".repeat(by) });
+        self.indent += by;
+        self
+    }
+
     /// Adds text; what could steer a terminal is taken out.
     pub(crate) fn push(&mut self, style: Style, text: &str) {
         let text = clean(text);

@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::{CommandError, Invoked, check, parse_invocation};
 use crate::scope::Scope;
 use crate::{
-    AgentEvent, ApprovalMode, ApprovalReply, Approvals, Aside, Door, EventStream, Events, Interaction, Policy, Services,
+    AgentEvent, ApprovalMode, ApprovalReply, Approvals, Budget, Door, EventStream, Events, Interaction, Policy,
+    Services,
 };
 
 /// A project, what is allowed in it, and what the user will say.
@@ -129,20 +130,20 @@ impl Case {
         tool_context.environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
         tool_context.shell = self.limits.clone();
         let services = Services {
-            model: Door::new(AnyModel::from(Offline::new()), Default::default()),
-            tools: self.tools.clone().into(),
+            model: Door::new(AnyModel::from(Offline::new()), Default::default()).into(),
+            tools: Arc::new(self.tools.clone().into()),
+            agents: Arc::default(),
             tool_context,
             hooks: self.hooks.clone(),
-            approvals: Approvals::new(self.mode, self.allowed.clone(), self.policy.clone()),
+            approvals: Approvals::new(self.mode, self.allowed.clone(), self.policy.clone()).into(),
             events,
             guards: std::sync::Arc::default(),
-            aside: Aside::default(),
-            asking: tokio::sync::Mutex::default(),
+            aside: Arc::default(),
+            asking: Arc::default(),
             interaction: if self.replies.is_some() { Interaction::Interactive } else { Interaction::Headless },
             generation: GenerationConfig::default(),
             loop_detection: true,
-            max_turns: None,
-            max_prompt_turns: None,
+            budget: Budget::new(None, None),
             compression_threshold: 0.5,
         };
         (services, receiver)

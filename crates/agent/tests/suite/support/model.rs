@@ -15,6 +15,8 @@ pub(crate) struct Script(Arc<Inner>);
 struct Inner {
     answers: Mutex<VecDeque<Turn>>,
     requests: Mutex<Vec<Request>>,
+    /// Who answers instead, where the system prompt holds this word.
+    others: Mutex<Vec<(String, Script)>>,
 }
 
 #[derive(Debug)]
@@ -76,6 +78,12 @@ impl Script {
         script
     }
 
+    /// Lets another script answer where the system prompt holds this word.
+    pub(crate) fn other(self, word: &str, script: &Script) -> Self {
+        self.0.others.lock().unwrap().push((word.to_owned(), script.clone()));
+        self
+    }
+
     /// What was asked, in order.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.0.requests.lock().unwrap().clone()
@@ -97,8 +105,14 @@ impl Model for Script {
     }
 
     async fn stream(&self, request: &Request, cancel: &Cancel) -> Result<ChunkStream, ModelError> {
-        self.0.requests.lock().unwrap().push(request.clone());
-        let turn = self.0.answers.lock().unwrap().pop_front();
+        let inner = {
+            let others = self.0.others.lock().unwrap();
+            let system = request.system.as_deref().unwrap_or_default();
+            let other = others.iter().find(|(word, _)| system.contains(word.as_str()));
+            other.map_or_else(|| self.0.clone(), |(_, script)| script.0.clone())
+        };
+        inner.requests.lock().unwrap().push(request.clone());
+        let turn = inner.answers.lock().unwrap().pop_front();
         match turn {
             Some(Turn::Stream(receiver)) => Ok(ChunkStream::from_channel(receiver, cancel)),
             Some(Turn::Nothing) => {

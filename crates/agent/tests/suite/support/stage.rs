@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use hookwright_agent::transcript::{Header, Transcript};
 use hookwright_agent::{
-    Agent, AgentEvent, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, Aside, Door, EventStream, Events,
+    Agent, AgentEvent, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, Budget, Door, EventStream, Events,
     HookEvents, Interaction, Policy, Services, ToolEnd, TurnEnd,
 };
 use hookwright_hooks::{HookEngine, Layer, Registry, Session, Severity, Source, declare};
 use hookwright_model::{AnyModel, Content, GenerationConfig};
+use hookwright_settings::subagents::{SubAgents, check};
 use hookwright_tools::{Tool, ToolContext, ToolSet, WebSearching, Workspace};
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +25,7 @@ pub(crate) struct Setup<'p> {
     pub(crate) interaction: Interaction,
     pub(crate) mode: ApprovalMode,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) agents: SubAgents,
     pub(crate) history: Vec<Content>,
     pub(crate) model: &'static str,
     pub(crate) max_turns: Option<u32>,
@@ -53,6 +55,7 @@ impl Project {
             interaction: Interaction::Headless,
             mode: ApprovalMode::Yolo,
             tools: Vec::new(),
+            agents: SubAgents::default(),
             history: Vec::new(),
             model: "scripted",
             max_turns: None,
@@ -74,6 +77,15 @@ impl Setup<'_> {
         self
     }
 
+    /// With an agent to delegate to: its name is the word in its prompt, and these are more fields of its own.
+    pub(crate) fn agent(mut self, name: &str, fields: &str) -> Self {
+        let text = format!("---\nname: {name}\ndescription: for tests\n{fields}\n---\nYou are {name}.\n");
+        let (agent, problems) = check(&self.project.write(&format!(".gemini/agents/{name}.md"), &text)).unwrap();
+        assert!(problems.is_empty(), "{problems:?}");
+        self.agents.list.push(agent.unwrap());
+        self
+    }
+
     /// With somebody to ask, who is asked.
     pub(crate) fn interactive(self) -> Self {
         Setup { interaction: Interaction::Interactive, mode: ApprovalMode::Default, ..self }
@@ -89,21 +101,22 @@ impl Setup<'_> {
         let transcript = transcript(self.project);
         let services = Services {
             guards: Arc::default(),
-            model: Door::new(AnyModel::custom(self.script.clone()), Default::default()),
-            tools: tools.into(),
+            model: Door::new(AnyModel::custom(self.script.clone()), Default::default()).into(),
+            tools: Arc::new(tools.into()),
+            agents: Arc::default(),
             tool_context,
             hooks: engine(self.project, &events, transcript.path()),
-            approvals: Approvals::new(self.mode, Vec::new(), Policy::default()),
+            approvals: Approvals::new(self.mode, Vec::new(), Policy::default()).into(),
             events,
-            aside: Aside::default(),
-            asking: tokio::sync::Mutex::default(),
+            aside: Arc::default(),
+            asking: Arc::default(),
             interaction: self.interaction,
             generation: GenerationConfig::default(),
             loop_detection: true,
-            max_turns: self.max_turns,
-            max_prompt_turns: self.max_prompt_turns,
+            budget: Budget::new(self.max_turns, self.max_prompt_turns),
             compression_threshold: self.compression_threshold,
         };
+        services.agents.set(self.agents, &services.tools);
         let history = self.history.into_iter().map(Arc::new).collect();
         let agent = Agent::new(services, self.model.to_owned(), "the rules".to_owned(), transcript, history);
         let (seen, asked, replies) = (Vec::new(), Vec::new(), VecDeque::new());

@@ -98,6 +98,13 @@ impl Spans {
     /// Opens and closes what an event opens and closes; gives back the span that the event is about.
     pub(super) fn record(&mut self, event: &AgentEvent, content: Privacy, now: SystemTime) -> Option<SpanContext> {
         match event {
+            // Agents work side by side, and their requests too; of these the call's own span is told.
+            AgentEvent::Within { call_id, event, .. } => match &**event {
+                AgentEvent::ToolRequested { .. } | AgentEvent::ToolStarted(_) | AgentEvent::ToolFinished(_) => {
+                    self.record(event, content, now)
+                }
+                _ => self.tools.iter().find(|tool| *tool.call_id == **call_id).map(|tool| tool.span.context),
+            },
             AgentEvent::PromptStarted { prompt_id, .. } if self.prompt.as_ref() == Some(prompt_id) => self.turn(),
             AgentEvent::PromptReceived { prompt_id, .. } | AgentEvent::PromptStarted { prompt_id, .. } => {
                 self.close(now);
@@ -239,15 +246,7 @@ fn before(now: SystemTime, duration: Duration) -> SystemTime {
 }
 
 fn outcome_name(end: &TurnEnd) -> &'static str {
-    match end {
-        TurnEnd::Answered => "answered",
-        TurnEnd::Blocked(_) => "blocked",
-        TurnEnd::Stopped(_) => "stopped",
-        TurnEnd::Cancelled => "cancelled",
-        TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_) => "turn_limit",
-        TurnEnd::Loop(_) => "loop",
-        TurnEnd::Failed { .. } => "failed",
-    }
+    end.kind().unwrap_or("answered")
 }
 
 #[cfg(test)]

@@ -1,0 +1,78 @@
+//! The sub-agents of a running session: found, listed, read again and switched.
+
+use hookwright_settings::edit::set_value;
+use hookwright_settings::subagents::{Definition, discover};
+use serde_json::Value;
+
+use super::conduct::Conductor;
+use super::order::AgentsOrder;
+use super::reply::Reply;
+use crate::event::AgentEvent;
+
+impl Conductor {
+    pub(super) fn agents(&mut self, order: AgentsOrder) {
+        match order {
+            AgentsOrder::List => self.list_agents(),
+            AgentsOrder::Reload => {
+                self.find_agents();
+                self.tell_agents();
+                self.list_agents();
+            }
+            AgentsOrder::Enable(name) => self.switch_agent(&name, true),
+            AgentsOrder::Disable(name) => self.switch_agent(&name, false),
+        }
+    }
+
+    /// Reads the definitions again; the next request offers what is there then.
+    pub(super) fn find_agents(&self) {
+        let (services, loaded) = (self.services(), self.shared.view().loaded.clone());
+        services.agents.set(discover(&loaded), &services.tools);
+        self.tell(AgentEvent::Configured);
+    }
+
+    /// What is wrong with them.
+    pub(super) fn tell_agents(&self) {
+        let agents = self.services().agents.now();
+        agents.diagnostics.iter().for_each(|one| self.reply(Reply::Diagnostic(Box::new(one.clone()))));
+    }
+
+    fn list_agents(&self) {
+        let agents = self.services().agents.now();
+        let settings = &self.shared.view().loaded.settings.agents;
+        let none = match settings.enabled {
+            true => "there are no agents; write one as .gemini/agents/NAME.md",
+            false => "agents are off: `experimental.enableAgents` is false",
+        };
+        let rows = agents.list.iter().map(row).collect();
+        self.reply(if agents.list.is_empty() { Reply::aside(none) } else { Reply::Rows(rows) });
+    }
+
+    fn switch_agent(&mut self, name: &str, enabled: bool) {
+        let agents = self.services().agents.now();
+        let Some(agent) = agents.list.iter().find(|agent| agent.name == name) else {
+            return self.reply(Reply::error(format!("there is no agent `{name}`; /agents list shows them all")));
+        };
+        let verb = if enabled { "enabled" } else { "disabled" };
+        if agent.enabled == enabled {
+            return self.reply(Reply::aside(format!("agent {name} is {verb} already")));
+        }
+        let file = self.shared.view().loaded.paths.user_settings.clone();
+        let path = ["agents", "overrides", name, "enabled"];
+        let set = self.services().guards.own_change(&file, || set_value(&file, &path, Value::Bool(enabled)));
+        match set {
+            Ok(_) => self.reply(Reply::plain(format!("{verb} {name} in {}", file.display()))),
+            Err(error) => return self.reply(Reply::error(error)),
+        }
+        self.reload(&[]);
+    }
+}
+
+/// An agent, and what to know of it.
+fn row(agent: &Definition) -> (String, String) {
+    let state = if agent.enabled { "" } else { ", disabled" };
+    (agent.name.clone(), format!("{} ({}{state})", first_line(&agent.description), agent.source))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}

@@ -1,0 +1,178 @@
+//! A sub-agent at work: an [`Agent`] like any other, with its own conversation, its own share of the tools and its own
+//! bounds, behind the same hooks, rules and guards. What defines it is read by `settings::subagents`.
+
+pub(crate) mod deadline;
+mod report;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use hookwright_hooks::SubAgent;
+use hookwright_model::GenerationConfig;
+use hookwright_settings::subagents::{Definition, SubAgents};
+use hookwright_tools::{
+    AgentOffer, BoxFuture, DELEGATE_TO_AGENT, DelegateToAgent, Delegation, Origin, ToolErrorKind, ToolFailure,
+    ToolResult, Toolbox,
+};
+use tokio::sync::Semaphore;
+use tracing::Instrument;
+
+use crate::agent::Agent;
+use crate::event::TurnEnd;
+use crate::scope::Scope;
+use crate::services::{Interaction, Services};
+use crate::system::{Facts, system_prompt};
+use crate::transcript::{Header, Transcript, TranscriptError};
+use deadline::Deadline;
+
+/// So many agents work side by side; others wait.
+const AT_ONCE: usize = 4;
+
+/// The agents that can be called by now.
+#[derive(Debug)]
+pub struct Agents {
+    defined: RwLock<Arc<SubAgents>>,
+    places: Semaphore,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Agents { defined: RwLock::default(), places: Semaphore::new(AT_ONCE) }
+    }
+}
+
+impl Agents {
+    /// Other agents, from the next request on.
+    pub fn set(&self, agents: SubAgents, toolbox: &Toolbox) {
+        let offer =
+            |agent: &Definition| AgentOffer { name: agent.name.clone(), description: agent.description.clone() };
+        let tool = DelegateToAgent::to(agents.enabled().map(offer).collect());
+        *self.defined.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(agents);
+        toolbox.bring(&Origin::Agents, tool.into_iter().collect());
+    }
+
+    /// Those of this moment.
+    pub fn now(&self) -> Arc<SubAgents> {
+        self.defined.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Lets agents work for one call.
+pub(crate) struct Delegate {
+    pub(crate) services: Arc<Services>,
+    pub(crate) scope: Scope,
+    pub(crate) call_id: String,
+}
+
+impl fmt::Debug for Delegate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Delegate")
+    }
+}
+
+impl Delegation for Delegate {
+    fn delegate<'a>(&'a self, agent: &'a str, objective: &'a str) -> BoxFuture<'a, ToolResult> {
+        Box::pin(async move { self.run(agent, objective).await.unwrap_or_else(ToolResult::from) })
+    }
+}
+
+impl Delegate {
+    async fn run(&self, name: &str, objective: &str) -> Result<ToolResult, ToolFailure> {
+        let agents = self.services.agents.now();
+        let definition = agents.get(name).ok_or_else(|| unknown(name, &agents))?;
+        if self.scope.agent.is_some() {
+            let message = "an agent that was given a task does it itself: it can't delegate";
+            return Err(ToolFailure::new(ToolErrorKind::PolicyViolation, message));
+        }
+        let _place = tokio::select! {
+            place = self.services.agents.places.acquire() => place,
+            () = self.scope.cancel.cancelled() => return Err(ToolFailure::cancelled()),
+        };
+        let deadline = Arc::new(Deadline::new(definition.timeout));
+        let (mut agent, scope) = self.hire(definition, &deadline)?;
+        let span = tracing::info_span!("agent", id = scope.agent.as_ref().map(|agent| agent.id.as_str()));
+        let end = tokio::select! {
+            end = agent.pursue(objective, &scope).instrument(span) => end,
+            // Ends the work, and goes on waiting for its end.
+            () = async { deadline.watch(&scope.cancel).await; std::future::pending().await } => TurnEnd::Cancelled,
+        };
+        let is_late = deadline.is_over() && !self.scope.is_cancelled();
+        let work = report::Work { definition, text: agent.last_words(), requests: agent.services().budget.spent() };
+        Ok(match end {
+            TurnEnd::Cancelled if is_late => work.late(),
+            end => work.ended(&end),
+        })
+    }
+
+    /// Makes the agent, and where it works.
+    fn hire(&self, definition: &Definition, deadline: &Arc<Deadline>) -> Result<(Agent, Scope), ToolFailure> {
+        let id = format!("{}-{}", definition.name, &uuid::Uuid::new_v4().simple().to_string()[..8]);
+        let model = definition.model.clone().unwrap_or_else(|| self.services.model.name());
+        let transcript = self.transcript(&id, &model)?;
+        let (name, transcript_path) = (definition.name.clone(), transcript.path().to_owned());
+        let identity = Arc::new(SubAgent { name, id, transcript_path });
+        let tools = definition.tools.clone();
+        let services = Services {
+            tools: Arc::new(self.services.tools.share(move |tool| tool != DELEGATE_TO_AGENT && tools.has(tool))),
+            generation: GenerationConfig {
+                temperature: definition.temperature.or(self.services.generation.temperature),
+                ..self.services.generation.clone()
+            },
+            events: self.services.events.within(&identity, &self.call_id),
+            budget: self.services.budget.for_agent(definition.max_turns),
+            ..Services::clone(&self.services)
+        };
+        let scope = Scope { agent: Some(identity), deadline: Some(deadline.clone()), ..self.scope.within() };
+        let system = system(definition, &services);
+        Ok((Agent::new(services, model, system, transcript, Vec::new()), scope))
+    }
+
+    /// Its own conversation, beside the session's. Where there are hooks, they are told of a file that is there.
+    fn transcript(&self, id: &str, model: &str) -> Result<Transcript, ToolFailure> {
+        let session = self.services.hooks.session();
+        let header = Header {
+            session_id: id.to_owned(),
+            project: session.project_dir.clone(),
+            model: model.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: jiff::Timestamp::now(),
+        };
+        let folder: PathBuf = session.transcript_path.with_extension("agents");
+        match Transcript::create(&folder.join(format!("{id}.jsonl")), &header) {
+            Err(TranscriptError::Create { .. }) if self.services.hooks.registry().hooks().is_empty() => {
+                Ok(Transcript::unkept_in(&folder, &header))
+            }
+            made => made.map_err(|error| ToolFailure::new(ToolErrorKind::ExecutionFailed, error.to_string())),
+        }
+    }
+}
+
+/// Its own rules, then what it should know of where it works.
+fn system(definition: &Definition, services: &Services) -> String {
+    let workspace = services.context().workspace;
+    let roots = workspace.roots();
+    let Some(cwd) = roots.first() else { return definition.prompt.clone() };
+    let facts = Facts {
+        cwd,
+        more_directories: roots.get(1..).unwrap_or_default(),
+        os: std::env::consts::OS,
+        date: &jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        git_repository: cwd.ancestors().any(|folder| folder.join(".git").exists()),
+        // Whoever reads along answers to the agent that delegated.
+        interaction: Interaction::Headless,
+        approval_mode: services.approvals.mode(),
+        memory: "",
+        override_text: Some(definition.prompt.clone()),
+    };
+    format!(
+        "{}- Another agent gave you this task, and reads nothing but your last message: that is your report.\n",
+        system_prompt(&facts)
+    )
+}
+
+fn unknown(name: &str, agents: &SubAgents) -> ToolFailure {
+    let names: Vec<&str> = agents.enabled().map(|agent| agent.name.as_str()).collect();
+    let failure = ToolFailure::invalid(format!("there is no agent {name:?}"));
+    failure.hint(format!("The agents are: {}", names.join(", ")))
+}

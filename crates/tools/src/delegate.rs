@@ -1,0 +1,112 @@
+//! `delegate_to_agent`: gives an objective to another agent and waits for its report. The agent at work is whoever
+//! implements [`Delegation`] and is in the call's context; this file has the tool around it.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::context::ToolContext;
+use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::result::ToolResult;
+use crate::tool::{BoxFuture, Declaration, Tool, ToolKind, one_line};
+
+/// Its name.
+pub const DELEGATE_TO_AGENT: &str = "delegate_to_agent";
+
+/// Somebody who lets agents work.
+pub trait Delegation: std::fmt::Debug + Send + Sync {
+    /// Lets an agent pursue an objective; what it reports.
+    fn delegate<'a>(&'a self, agent: &'a str, objective: &'a str) -> BoxFuture<'a, ToolResult>;
+}
+
+/// An agent that can be called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentOffer {
+    /// What it is called by.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+}
+
+/// The tool, for these agents.
+pub struct DelegateToAgent {
+    agents: Vec<AgentOffer>,
+}
+
+impl DelegateToAgent {
+    /// A way to these agents; nothing where there are none.
+    pub fn to(agents: Vec<AgentOffer>) -> Option<Arc<dyn Tool>> {
+        (!agents.is_empty()).then(|| Arc::new(DelegateToAgent { agents }) as Arc<dyn Tool>)
+    }
+}
+
+#[derive(Deserialize)]
+struct Args {
+    agent_name: String,
+    objective: String,
+}
+
+impl Tool for DelegateToAgent {
+    fn name(&self) -> &str {
+        DELEGATE_TO_AGENT
+    }
+
+    fn display_name(&self) -> &str {
+        "Delegate"
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Agent
+    }
+
+    fn declaration(&self) -> Declaration {
+        let agents: Vec<String> =
+            self.agents.iter().map(|agent| format!("- {}: {}", agent.name, agent.description)).collect();
+        let names: Vec<&str> = self.agents.iter().map(|agent| agent.name.as_str()).collect();
+        let description = format!(
+            "Gives a task to another agent, which works on it by itself with tools of its own and comes back with a report. \
+             It knows nothing of this conversation, and its work takes none of your room. Use it for a task that one of \
+             the agents is made for, or that would read far more than its answer needs. Tasks that do not depend on each \
+             other can go to several agents in one answer; agents that change the same files must not work at once.\n\n\
+             The agents:\n{}",
+            agents.join("\n")
+        );
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "agent_name": { "type": "string", "enum": names, "description": "Which agent." },
+                "objective": {
+                    "type": "string",
+                    "description": "The whole task: what is wanted, all that the agent needs to know for it, and what \
+                        the report should say."
+                }
+            },
+            "required": ["agent_name", "objective"],
+        });
+        Declaration { name: DELEGATE_TO_AGENT.to_owned(), description, parameters }
+    }
+
+    fn describe(&self, args: &Value) -> String {
+        match Args::deserialize(args) {
+            Ok(args) => one_line(&format!("{}: {}", args.agent_name, args.objective), 200),
+            Err(_) => one_line(&args.to_string(), 200),
+        }
+    }
+
+    fn run<'a>(&'a self, args: &'a Value, ctx: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        Box::pin(async move {
+            let args = match Args::deserialize(args) {
+                Ok(args) => args,
+                Err(error) => return ToolFailure::invalid(format!("params: {error}")).into(),
+            };
+            if args.objective.trim().is_empty() {
+                return ToolFailure::invalid("The 'objective' parameter cannot be empty.").into();
+            }
+            match &ctx.delegation {
+                Some(delegation) => delegation.delegate(&args.agent_name, &args.objective).await,
+                None => ToolFailure::new(ToolErrorKind::ExecutionFailed, "there is nobody to delegate to").into(),
+            }
+        })
+    }
+}
