@@ -1,9 +1,13 @@
 //! The command line as typed. What it means is decided by whoever runs the command.
 
+mod mcp;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hookwright_hooks::EventKind;
+
+pub(crate) use mcp::{AddServer, McpArgs, McpCommand, McpKind, McpScope, options_first};
 
 /// A terminal coding agent with hooks you can trust, and the toolbox for writing them.
 #[derive(Debug, Parser)]
@@ -11,7 +15,6 @@ use hookwright_hooks::EventKind;
     name = "hookwright",
     version,
     max_term_width = 110,
-    disable_help_subcommand = true,
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  hookwright demo                          see every hook event fire, offline\n  hookwright -p 'explain this project'      one answer, on stdout\n  git diff | hookwright -p 'review this'    with piped input\n  hookwright hooks list                    which hooks there are, and whether they can run"
 )]
@@ -28,6 +31,25 @@ pub(crate) enum Command {
     Hooks(Hooks),
     /// List, check and explain policies: the rules on which tools run, are refused or need asking.
     Policy(PolicyArgs),
+    /// Add, remove, list and switch MCP servers.
+    Mcp(McpArgs),
+    /// Check that every enabled hook could really run; the same as `hooks doctor`.
+    Doctor {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Print a script that completes commands and options in a shell.
+    #[command(
+        after_help = "Examples:\n  hookwright completions bash > ~/.local/share/bash-completion/completions/hookwright\n  hookwright completions fish > ~/.config/fish/completions/hookwright.fish"
+    )]
+    Completions {
+        /// The shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// Watch all eleven events fire in a scripted session: no key, no network, nothing left behind.
     Demo {
         /// Keep the demo's project and say where it is.

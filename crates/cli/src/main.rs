@@ -3,13 +3,16 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod args;
+mod completions;
 mod demo;
 mod exit;
 mod failure;
+mod first_word;
 mod headless;
 mod hooks;
 mod hooktest;
 mod log;
+mod mcp;
 mod out;
 mod plain;
 mod policy;
@@ -54,10 +57,14 @@ fn aborted() {
 }
 
 fn run() -> u8 {
-    let cli = match args::Cli::try_parse() {
+    let cli = match args::Cli::try_parse_from(args::options_first(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    if let Some(no_prompt) = first_word::check(&cli.agent) {
+        let _ = out::error(no_prompt.what).and_then(|()| out::hint(no_prompt.hint));
+        return exit::BAD_INPUT;
+    }
     let world = World::from_process();
     // The demo leaves nothing in anybody's home.
     if !matches!(cli.command, Some(args::Command::Demo { .. })) {
@@ -79,6 +86,9 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
     match cli.command {
         Some(args::Command::Hooks(hooks)) => hooks::run(hooks, world),
         Some(args::Command::Policy(policy)) => policy::run(&policy, &world),
+        Some(args::Command::Mcp(mcp)) => mcp::run(&mcp, &world),
+        Some(args::Command::Doctor { json, place }) => hooks::run_doctor(&place, &world, json),
+        Some(args::Command::Completions { shell }) => completions::print(shell),
         Some(args::Command::Demo { keep }) => demo::run(keep, &world),
         None if cli.agent.list_sessions => sessions::list(&world),
         None => match &cli.agent.delete_session {
@@ -97,7 +107,7 @@ fn usage(error: &clap::Error) -> u8 {
             Err(error) if !out::is_unread(&error) => failure::print(&error.into()),
             _ => exit::OK,
         },
-        _ if std::env::args_os().nth(1).is_some_and(|first| first == "hooks" || first == "policy") => exit::ERROR,
+        _ if first_word::is_command(std::env::args_os().nth(1)) => exit::ERROR,
         _ => exit::BAD_INPUT,
     }
 }

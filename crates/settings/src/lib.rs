@@ -18,7 +18,7 @@ pub mod fuzzing;
 mod guards;
 mod json;
 mod load;
-mod mcp;
+pub mod mcp;
 mod notice;
 mod offers;
 mod paths;

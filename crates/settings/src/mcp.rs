@@ -1,10 +1,11 @@
 //! MCP servers as the settings and extensions name them: typed, and which of them count here.
 //!
 //! What an entry may hold, and what is said where it is wrong, is `mcp/entry.rs`; which servers the user has switched off,
-//! `mcp/enablement.rs`. Starting and asking servers is not done here.
+//! `mcp/enablement.rs`; what they gave out to be let in with, `mcp/tokens.rs`. Starting and asking servers is not done here.
 
 mod enablement;
 mod entry;
+mod tokens;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,6 +20,8 @@ use enablement::FILE as ENABLEMENT_FILE;
 pub use enablement::switch as switch_server;
 pub(crate) use entry::diagnose;
 pub use entry::is_fine_name as is_server_name;
+pub(crate) use tokens::FILE as TOKENS_FILE;
+pub use tokens::{McpCredentials, McpToken, TokenFileError, credentials, forget_credentials, keep_credentials};
 
 use crate::load::Loaded;
 

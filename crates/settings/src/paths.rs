@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::file::read_text;
+use crate::mcp;
 use crate::world::World;
 
 /// The directory that holds settings, in a home as in a project.
@@ -30,6 +31,8 @@ pub struct Paths {
     pub known_guards: PathBuf,
     /// What the user has been told that projects bring.
     pub known_offers: PathBuf,
+    /// What MCP servers gave out to be let in with.
+    pub mcp_tokens: PathBuf,
     /// The installed extensions.
     pub extensions: PathBuf,
     /// The user's custom commands.
@@ -59,6 +62,7 @@ impl Paths {
             trusted_hooks: user_dir.join("trusted_hooks.json"),
             known_guards: user_dir.join("known_guards.json"),
             known_offers: user_dir.join("known_offers.json"),
+            mcp_tokens: user_dir.join(mcp::TOKENS_FILE),
             extensions: user_dir.join("extensions"),
             user_commands: user_dir.join("commands"),
             log: user_dir.join("hookwright").join("logs").join("hookwright.log"),

@@ -46,6 +46,11 @@ pub(crate) fn run(hooks: Hooks, world: World) -> anyhow::Result<u8> {
     }
 }
 
+/// `hookwright doctor`, which needs no `hooks` before it.
+pub(crate) fn run_doctor(place: &Place, world: &World, json: bool) -> anyhow::Result<u8> {
+    doctor::run(&Toolbox::open(place, world)?, json)
+}
+
 impl Place {
     /// The project's directory, which must exist.
     pub(crate) fn directory(&self, world: &World) -> anyhow::Result<PathBuf> {

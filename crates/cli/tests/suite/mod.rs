@@ -11,6 +11,7 @@ mod fire;
 mod hooktest;
 mod log;
 mod manage;
+mod mcp;
 mod migrate;
 mod policy;
 mod seclusion;

@@ -104,7 +104,7 @@ pub fn apply(file: &Path, change: &Change) -> Result<bool, EditError> {
 /// # Errors
 /// If the function refuses, or the file cannot be read or written; it is as it was then.
 pub fn rewrite(file: &Path, change: impl FnOnce(&str) -> Result<String, EditError>) -> Result<bool, EditError> {
-    file::update(file, Privacy::Shared, |old| change(old.unwrap_or_default()).map(Some))
+    file::update(file, Privacy::Shared, |old| changed(old, change))
 }
 
 /// Like [`rewrite`], for a file that is nobody else's to read.
@@ -112,7 +112,15 @@ pub(crate) fn rewrite_private(
     file: &Path,
     change: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<bool, EditError> {
-    file::update(file, Privacy::Private, |old| change(old.unwrap_or_default()).map(Some))
+    file::update(file, Privacy::Private, |old| changed(old, change))
+}
+
+/// The new text. Where nothing was and nothing is to be, no file is made.
+fn changed(
+    old: Option<&str>,
+    change: impl FnOnce(&str) -> Result<String, EditError>,
+) -> Result<Option<String>, EditError> {
+    change(old.unwrap_or_default()).map(|new| (old.is_some() || !new.is_empty()).then_some(new))
 }
 
 /// Enables or disables hooks by name.

@@ -1,0 +1,200 @@
+//! `hookwright mcp …` as typed. The arguments of `add` are Gemini CLI's.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
+
+use super::Place;
+
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    pub(crate) command: McpCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Add a server to the settings, or replace one: exit 1 if nothing was written.
+    #[command(
+        after_help = "Options are read wherever they stand, and unknown ones are the server's own; `--` ends them.\n\nExamples:\n  hookwright mcp add files npx -y @modelcontextprotocol/server-filesystem .\n  hookwright mcp add -s user -e TOKEN='$GITHUB_TOKEN' github github-mcp -- --port 3000\n  hookwright mcp add docs https://example.com/mcp -H 'X-Key: $DOCS_KEY'"
+    )]
+    Add(AddServer),
+    /// Remove a server from the settings: exit 1 if there is none of that name.
+    #[command(after_help = "Example:\n  hookwright mcp remove files --scope user")]
+    Remove {
+        /// The server's name.
+        name: String,
+        /// Whose settings.
+        #[arg(short, long, value_enum, value_name = "SCOPE", default_value_t = McpScope::Project)]
+        scope: McpScope,
+    },
+    /// List every server, and whether it counts here.
+    #[command(after_help = "Examples:\n  hookwright mcp list\n  hookwright mcp list --json")]
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Switch a server on again, in every project.
+    Enable {
+        /// The server's name.
+        name: String,
+    },
+    /// Switch a server off, in every project.
+    Disable {
+        /// The server's name.
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddServer {
+    /// The server's name.
+    pub(crate) name: String,
+    /// The program (stdio), or the address (http, sse).
+    #[arg(value_name = "COMMAND|URL")]
+    pub(crate) target: String,
+    /// The program's arguments.
+    pub(crate) args: Vec<String>,
+    /// Whose settings.
+    #[arg(short, long, value_enum, value_name = "SCOPE", default_value_t = McpScope::Project)]
+    pub(crate) scope: McpScope,
+    /// How it is reached [default: stdio, and for an address http, else sse].
+    #[arg(short, long, visible_alias = "type", value_enum, value_name = "KIND")]
+    pub(crate) transport: Option<McpKind>,
+    /// A variable for the program; `$NAME` in it is filled in at every start.
+    #[arg(short, long, value_name = "KEY=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// A header for every request; `$NAME` in it is filled in at every start.
+    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// How long a request may take, in milliseconds [default: 600000].
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: Option<u64>,
+    /// Let its tools run unasked; only in your own settings.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// What it is for.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// The only tools of it that there are.
+    #[arg(long, value_name = "TOOL", value_delimiter = ',')]
+    pub(crate) include_tools: Vec<String>,
+    /// Tools of it that there are not.
+    #[arg(long, value_name = "TOOL", value_delimiter = ',')]
+    pub(crate) exclude_tools: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum McpScope {
+    /// Yours, for every project.
+    User,
+    /// The project's.
+    Project,
+}
+
+impl McpScope {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            McpScope::User => "user",
+            McpScope::Project => "project",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum McpKind {
+    /// A program.
+    Stdio,
+    /// Server-sent events.
+    Sse,
+    /// Streamable HTTP.
+    Http,
+}
+
+/// A command line of `mcp add` with its own options first: as with Gemini CLI they may stand anywhere before a `--`, and
+/// options that are not its own are the server's.
+pub(crate) fn options_first(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let words: Vec<OsString> = words.collect();
+    if words.get(1).is_none_or(|word| word != "mcp") || words.get(2).is_none_or(|word| word != "add") {
+        return words;
+    }
+    let mut options = words[..3].to_vec();
+    let mut others = vec![OsString::from("--")];
+    let mut rest = words[3..].iter();
+    while let Some(word) = rest.next() {
+        match own_option(word) {
+            None if word == "--" => break,
+            None => others.push(word.clone()),
+            Some(Takes::Nothing) => options.push(word.clone()),
+            Some(Takes::Next) => options.extend([word.clone()].into_iter().chain(rest.next().cloned())),
+        }
+    }
+    others.extend(rest.cloned());
+    options.extend(others);
+    options
+}
+
+/// What an option takes besides its own word.
+enum Takes {
+    Nothing,
+    Next,
+}
+
+/// Whether a word is an option of `mcp add`.
+fn own_option(word: &OsStr) -> Option<Takes> {
+    let word = word.to_str()?;
+    if matches!(word, "-h" | "--help") {
+        return Some(Takes::Nothing);
+    }
+    let add = AddServer::augment_args(clap::Command::new("add"));
+    let (name, has_value) = word.split_once('=').map_or((word, false), |(name, _)| (name, true));
+    let option = add.get_arguments().find(|option| match name.strip_prefix("--") {
+        Some(long) => {
+            option.get_long() == Some(long) || option.get_all_aliases().is_some_and(|all| all.contains(&long))
+        }
+        None => name.strip_prefix('-').is_some_and(|short| {
+            let mut chars = short.chars();
+            option.get_short().is_some() && option.get_short() == chars.next() && chars.next().is_none()
+        }),
+    })?;
+    let takes_none = has_value || matches!(option.get_action(), ArgAction::SetTrue);
+    Some(if takes_none { Takes::Nothing } else { Takes::Next })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn added(line: &str) -> AddServer {
+        let words = line.split(' ').map(OsString::from);
+        match Cli::try_parse_from(options_first(words)).unwrap().command {
+            Some(Command::Mcp(McpArgs { command: McpCommand::Add(server) })) => server,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_stand_anywhere_and_others_are_the_servers() {
+        let server =
+            added("hookwright mcp add -s user files npx -y pkg --port 3 -e A=1 --trust --type=stdio . -- -e B=2");
+        assert_eq!((server.name.as_str(), server.target.as_str()), ("files", "npx"));
+        assert_eq!(server.args, ["-y", "pkg", "--port", "3", ".", "-e", "B=2"]);
+        assert_eq!(server.env, ["A=1"]);
+        assert!(server.trust && server.scope == McpScope::User && server.transport == Some(McpKind::Stdio));
+        assert_eq!(added("hookwright mcp add x y").args, [""; 0]);
+    }
+
+    #[test]
+    fn other_commands_are_left_alone() {
+        for line in ["hookwright", "hookwright mcp", "hookwright mcp list --json", "hookwright add -s x"] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(options_first(words.clone().into_iter()), words);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Words that stand where a command would: they are a command or an error, never a prompt that is sent to a model.
+//!
+//! A prompt of several words, or in quotes, is a prompt as long as it does not begin like a command.
+
+use std::ffi::OsString;
+
+use clap::CommandFactory;
+
+use crate::args::{AgentArgs, Cli};
+
+/// Words that people take for commands, here or elsewhere, with what they would say here. Alone they are no prompt.
+const EXPECTED: &[(&str, &str)] = &[
+    ("auth", "`hookwright mcp auth NAME` signs in to a server; a model's key goes into GEMINI_API_KEY"),
+    ("chat", "`hookwright` alone starts a session"),
+    ("check", "`hookwright hooks validate` and `hookwright doctor` check things"),
+    ("commands", "commands are files in .gemini/commands"),
+    ("config", "settings are in ~/.gemini/settings.json and .gemini/settings.json"),
+    ("configure", "settings are in ~/.gemini/settings.json and .gemini/settings.json"),
+    ("disable", "`hookwright hooks disable NAME`"),
+    ("enable", "`hookwright hooks enable NAME`"),
+    ("exec", "`hookwright -p TEXT` answers one prompt"),
+    ("fire", "`hookwright hooks fire EVENT`"),
+    ("init", "`/init` in a session"),
+    ("install", "`hookwright extensions install SOURCE`"),
+    ("list", "`hookwright hooks list`, `hookwright mcp list`, `hookwright --list-sessions`"),
+    ("login", "a model's key goes into GEMINI_API_KEY or OPENAI_API_KEY"),
+    ("logout", "keys are in your environment; `hookwright mcp logout NAME` is for servers"),
+    ("memory", "`/memory` in a session"),
+    ("migrate", "`hookwright hooks migrate --from-claude`"),
+    ("model", "`--model NAME` chooses one"),
+    ("models", "`--model NAME` chooses one"),
+    ("new", "`hookwright hooks new NAME --event EVENT`"),
+    ("policies", "`hookwright policy list`"),
+    ("resume", "`--resume` goes on with a session"),
+    ("run", "`hookwright -p TEXT` answers one prompt"),
+    ("serve", "there is no server"),
+    ("sessions", "`--list-sessions` lists them"),
+    ("settings", "settings are in ~/.gemini/settings.json and .gemini/settings.json"),
+    ("setup", "`hookwright doctor` says what is missing"),
+    ("start", "`hookwright` alone starts a session"),
+    ("status", "`hookwright doctor` says how hooks are"),
+    ("test", "`hookwright hooks test`"),
+    ("tools", "`/tools` in a session"),
+    ("trust", "`hookwright hooks trust`"),
+    ("uninstall", "`hookwright extensions uninstall NAME`"),
+    ("update", "the program is updated the way it was installed; `hookwright extensions update` is for extensions"),
+    ("upgrade", "the program is updated the way it was installed"),
+    ("validate", "`hookwright hooks validate`"),
+    ("version", "`hookwright --version`"),
+];
+
+/// Why a command line is no prompt.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NoPrompt {
+    /// What is wrong.
+    pub(crate) what: String,
+    /// What was meant, perhaps.
+    pub(crate) hint: String,
+}
+
+/// Words for one of several things, which people put before more words.
+const SINGULARS: &[(&str, &str)] = &[
+    ("agent", "sub-agents are files in .gemini/agents"),
+    ("agents", "sub-agents are files in .gemini/agents"),
+    ("extension", "`hookwright extensions` manages them"),
+    ("plugin", "`hookwright extensions` has what others call plugins"),
+    ("plugins", "`hookwright extensions` has what others call plugins"),
+    ("skill", "`hookwright skills` manages them"),
+];
+
+/// Looks at the words that would become a prompt.
+pub(crate) fn check(args: &AgentArgs) -> Option<NoPrompt> {
+    let (first, rest) = args.query.split_first()?;
+    // In quotes it was meant as it stands.
+    if first.contains(char::is_whitespace) || first.is_empty() {
+        return None;
+    }
+    let word = first.to_lowercase();
+    let as_prompt = "to send it as a prompt, say `-p` before it";
+    if let Some(known) = commands().find(|known| *known == word) {
+        let what = format!("`{known}` is a command, which stands first and takes no options of a session before it");
+        return Some(NoPrompt { what, hint: format!("`hookwright {known} --help` has its own; {as_prompt}") });
+    }
+    if let Some(near) = commands().find(|known| is_near(&word, known)) {
+        let what = format!("there is no command `{first}`");
+        return Some(NoPrompt { what, hint: format!("did you mean `hookwright {near}`? {as_prompt}") });
+    }
+    let alone = if rest.is_empty() { EXPECTED } else { &[] };
+    let (expected, instead) = SINGULARS.iter().chain(alone).find(|(expected, _)| *expected == word)?;
+    Some(NoPrompt { what: format!("there is no command `{expected}`"), hint: format!("{instead}; {as_prompt}") })
+}
+
+/// THE names of commands are clap's.
+fn commands() -> impl Iterator<Item = String> {
+    let names: Vec<String> = Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    names.into_iter().chain(["help".to_owned()])
+}
+
+/// Whether an argument is a command's name.
+pub(crate) fn is_command(word: Option<OsString>) -> bool {
+    word.is_some_and(|word| commands().any(|known| word == *known))
+}
+
+/// A slip of the finger, or one for many.
+fn is_near(word: &str, known: &str) -> bool {
+    let same_start = word.chars().next() == known.chars().next();
+    same_start && word.len() >= 4 && word != known && strsim::damerau_levenshtein(word, known) <= 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(words: &[&str]) -> Option<NoPrompt> {
+        check(&AgentArgs { query: words.iter().map(|word| (*word).to_owned()).collect(), ..AgentArgs::default() })
+    }
+
+    #[test]
+    fn what_looks_like_a_command_is_no_prompt() {
+        for words in [
+            &["hook"][..],
+            &["hook", "list"],
+            &["Hooks"],
+            &["hoosk"],
+            &["polcy"],
+            &["doctr"],
+            &["completion", "bash"],
+            &["update"],
+            &["login"],
+            &["test"],
+            &["version"],
+            &["demos"],
+            &["helpp"],
+            &["hooks", "list"],
+        ] {
+            assert!(checked(words).is_some(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn prompts_are_prompts() {
+        for words in [
+            &["fix the bug"][..],
+            &["fix", "the", "bug"],
+            &["update", "the", "readme"],
+            &["test", "this"],
+            &["hi"],
+            &["hook up the logger"],
+            &["why?"],
+            &["memo"],
+            &["poem"],
+            &["/hooks", "list"],
+            &["explain"],
+            &[""],
+            &["日本語"],
+        ] {
+            assert_eq!(checked(words), None, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn no_word_is_expected_that_is_there() {
+        let known: Vec<String> = commands().collect();
+        for (expected, _) in EXPECTED.iter().chain(SINGULARS) {
+            assert!(!known.iter().any(|known| known == expected), "{expected} is a command by now");
+        }
+        assert!(EXPECTED.is_sorted());
+    }
+}

@@ -1,0 +1,143 @@
+//! `mcp add`: an entry for a server in a settings file, checked before it is written.
+
+use std::path::Path;
+
+use anyhow::{bail, ensure};
+use hookwright_hooks::Source;
+use hookwright_settings::edit::{Change, edited_text, set_value};
+use hookwright_settings::{LoadOptions, Loaded, World, is_server_name, load, read_settings_file};
+use serde_json::{Map, Value, json};
+
+use super::{file_of, shown};
+use crate::args::{AddServer, McpKind, McpScope};
+use crate::{exit, out};
+
+pub(crate) fn run(loaded: &Loaded, server: &AddServer, world: &World) -> anyhow::Result<u8> {
+    let entry = entry(server)?;
+    let file = file_of(loaded, server.scope)?;
+    let known = has(&file, &server.name);
+    let changed = set_value(&file, &["mcpServers", &server.name], Value::Object(entry))?;
+    let name = shown::name(&server.name);
+    let verb = match (known, changed) {
+        (true, true) => "replaced",
+        (true, false) => "unchanged:",
+        (false, _) => "added",
+    };
+    out::note(format!("{verb} MCP server `{name}` in {}", file.display()))?;
+    let project = loaded.project.root.clone();
+    say_whether_it_counts(&load(world, &LoadOptions { project, ..LoadOptions::default() }), server)?;
+    Ok(exit::OK)
+}
+
+/// Whether the file has a server of that name already: then it would be another one without it.
+fn has(file: &Path, name: &str) -> bool {
+    let without = Change::Remove(vec!["mcpServers".to_owned(), name.to_owned()]);
+    let text = read_settings_file(file).ok().flatten();
+    text.is_some_and(|text| edited_text(file, &text, &without).is_ok_and(|shorter| shorter != text))
+}
+
+/// What is written down.
+fn entry(server: &AddServer) -> anyhow::Result<Map<String, Value>> {
+    ensure!(
+        is_server_name(&server.name),
+        "a server's name can't be empty, longer than 200 bytes, or have control characters"
+    );
+    ensure!(
+        !(server.trust && server.scope == McpScope::Project),
+        "a project can't let a server's tools run unasked; say `--scope user`, or leave `--trust` out"
+    );
+    let is_address =
+        ["http://", "https://"].iter().any(|scheme| server.target.to_ascii_lowercase().starts_with(scheme));
+    let mut entry = match (server.transport, is_address) {
+        (Some(McpKind::Stdio), _) | (None, false) => program(server)?,
+        (Some(_), false) => bail!("`{}` is no http or https address", shown::name(&server.target)),
+        (kind, true) => remote(server, kind)?,
+    };
+    if let Some(timeout) = server.timeout {
+        entry.insert("timeout".to_owned(), json!(timeout));
+    }
+    if server.trust {
+        entry.insert("trust".to_owned(), json!(true));
+    }
+    if let Some(description) = &server.description {
+        entry.insert("description".to_owned(), json!(description));
+    }
+    for (key, tools) in [("includeTools", &server.include_tools), ("excludeTools", &server.exclude_tools)] {
+        if !tools.is_empty() {
+            entry.insert(key.to_owned(), json!(tools.iter().map(|tool| tool.trim()).collect::<Vec<_>>()));
+        }
+    }
+    Ok(entry)
+}
+
+fn program(server: &AddServer) -> anyhow::Result<Map<String, Value>> {
+    ensure!(server.header.is_empty(), "headers are for servers with an address, not for programs");
+    ensure!(!server.target.trim().is_empty(), "the command is empty");
+    let mut entry = Map::from_iter([("command".to_owned(), json!(server.target))]);
+    if !server.args.is_empty() {
+        entry.insert("args".to_owned(), json!(server.args));
+    }
+    let variables = pairs(&server.env, '=', "KEY=VALUE")?;
+    if !variables.is_empty() {
+        entry.insert("env".to_owned(), Value::Object(variables));
+    }
+    Ok(entry)
+}
+
+fn remote(server: &AddServer, kind: Option<McpKind>) -> anyhow::Result<Map<String, Value>> {
+    ensure!(server.env.is_empty(), "variables are for programs; a server with an address gets headers (`-H`)");
+    ensure!(server.args.is_empty(), "arguments are for programs, not for a server with an address");
+    let mut entry = Map::from_iter([("url".to_owned(), json!(server.target))]);
+    match kind {
+        Some(McpKind::Http) => drop(entry.insert("type".to_owned(), json!("http"))),
+        Some(McpKind::Sse) => drop(entry.insert("type".to_owned(), json!("sse"))),
+        Some(McpKind::Stdio) | None => {}
+    }
+    let headers = pairs(&server.header, ':', "NAME: VALUE")?;
+    if !headers.is_empty() {
+        entry.insert("headers".to_owned(), Value::Object(headers));
+    }
+    Ok(entry)
+}
+
+/// Names and values out of `NAME=VALUE` or `NAME: VALUE`. What is wrong is told without the value, which may be secret.
+fn pairs(texts: &[String], sign: char, expected: &str) -> anyhow::Result<Map<String, Value>> {
+    let pair = |text: &String| {
+        let (name, value) = text.split_once(sign)?;
+        let value = if sign == ':' { value.trim() } else { value };
+        (!name.trim().is_empty()).then(|| (name.trim().to_owned(), json!(value)))
+    };
+    let mut all = Map::new();
+    for (at, text) in texts.iter().enumerate() {
+        let Some((name, value)) = pair(text) else { bail!("number {} is not {expected}", at + 1) };
+        all.insert(name, value);
+    }
+    Ok(all)
+}
+
+/// An entry that is written need not count.
+fn say_whether_it_counts(loaded: &Loaded, server: &AddServer) -> anyhow::Result<()> {
+    let all = loaded.mcp_servers();
+    let is_it = |name: &str| name == server.name;
+    let source = match server.scope {
+        McpScope::User => Source::User,
+        McpScope::Project => Source::Project,
+    };
+    if let Some(found) = all.servers.iter().find(|one| is_it(&one.name) && one.origin == source) {
+        if !found.unset.is_empty() {
+            out::warn(format!("nothing sets {}", found.unset.join(", ")))?;
+        }
+        return Ok(());
+    }
+    let untrusted = !loaded.project.trust.is_trusted() && server.scope == McpScope::Project;
+    let why = match all.left_out.iter().find(|one| is_it(&one.name) && one.origin == source) {
+        Some(left_out) => left_out.why.to_string(),
+        None if untrusted => "this folder is not trusted".to_owned(),
+        None => "other settings have one of that name, which counts".to_owned(),
+    };
+    out::warn(format!("it does not count here: {}", out::one_line(&why)))?;
+    if untrusted {
+        out::hint("trust the folder with `hookwright hooks trust --folder`")?;
+    }
+    Ok(())
+}

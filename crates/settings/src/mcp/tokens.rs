@@ -1,0 +1,223 @@
+//! The tokens that servers gave out, in the file that Gemini CLI keeps them in: nobody else's to read, replaced whole, under
+//! a lock. Getting and renewing them is not done here.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::edit::{self, EditError};
+use crate::file::{FileError, read_text};
+
+/// The file's name, in `~/.gemini`.
+pub(crate) const FILE: &str = "mcp-oauth-tokens.json";
+
+/// What is kept for one server.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpCredentials {
+    /// The server's name.
+    pub server_name: String,
+    /// Its token.
+    pub token: McpToken,
+    /// Who this program is to the authorisation server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// The secret that server gave out when this program registered itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<String>,
+    /// Where the token is renewed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_url: Option<String>,
+    /// The server's address: the token goes nowhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_server_url: Option<String>,
+    /// When it was written, in milliseconds since 1970.
+    #[serde(default)]
+    pub updated_at: u64,
+}
+
+/// A token.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpToken {
+    /// What is shown to the server.
+    pub access_token: String,
+    /// What a new one is got with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_token: Option<String>,
+    /// Until when it is good, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+    /// How it is shown.
+    #[serde(default = "bearer")]
+    pub token_type: String,
+    /// What it is good for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+}
+
+fn bearer() -> String {
+    "Bearer".to_owned()
+}
+
+/// Without the token and the secret.
+impl fmt::Debug for McpCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("McpCredentials");
+        out.field("server_name", &self.server_name)
+            .field("mcp_server_url", &self.mcp_server_url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Without the token.
+impl fmt::Debug for McpToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpToken").field("expires_at", &self.expires_at).finish_non_exhaustive()
+    }
+}
+
+/// Why the tokens can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenFileError {
+    /// The file can't be read.
+    #[error(transparent)]
+    Read(#[from] FileError),
+    /// It is something else.
+    #[error("{0} is no list of tokens")]
+    Broken(std::path::PathBuf),
+    /// It can't be written.
+    #[error(transparent)]
+    Write(#[from] EditError),
+}
+
+/// What is kept for a server, if anything is.
+///
+/// # Errors
+/// If the file can't be read.
+pub fn credentials(file: &Path, server: &str) -> Result<Option<McpCredentials>, TokenFileError> {
+    let text = read_text(file)?.unwrap_or_default();
+    let all = entries(file, &text)?;
+    let own = all.into_iter().rev().find(|entry| is_of(entry, server));
+    Ok(own.and_then(|entry| serde_json::from_value(entry).ok()))
+}
+
+/// Keeps something for a server, in the place of what was kept before.
+///
+/// # Errors
+/// If the file can't be read or written; it is as it was then.
+pub fn keep_credentials(file: &Path, credentials: &McpCredentials) -> Result<(), TokenFileError> {
+    let entry = serde_json::to_value(credentials).unwrap_or_default();
+    change(file, &credentials.server_name, Some(entry)).map(|_| ())
+}
+
+/// Forgets what is kept for a server. Says whether there was anything.
+///
+/// # Errors
+/// If the file can't be read or written; it is as it was then.
+pub fn forget_credentials(file: &Path, server: &str) -> Result<bool, TokenFileError> {
+    if read_text(file)?.is_none() {
+        return Ok(false);
+    }
+    change(file, server, None)
+}
+
+fn change(file: &Path, server: &str, new: Option<Value>) -> Result<bool, TokenFileError> {
+    let mut broken = None;
+    let changed = edit::rewrite_private(file, |text| {
+        let mut all = match entries(file, text) {
+            Ok(all) => all,
+            Err(error) => {
+                // What others keep there is not overwritten.
+                broken = Some(error);
+                return Ok(text.to_owned());
+            }
+        };
+        let before = all.len();
+        all.retain(|entry| !is_of(entry, server));
+        if new.is_none() && all.len() == before {
+            return Ok(text.to_owned());
+        }
+        all.extend(new);
+        let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
+        text.push('\n');
+        Ok(text)
+    })?;
+    broken.map_or(Ok(changed), Err)
+}
+
+fn is_of(entry: &Value, server: &str) -> bool {
+    entry.as_object().and_then(|entry: &Map<String, Value>| entry.get("serverName")).and_then(Value::as_str)
+        == Some(server)
+}
+
+fn entries(file: &Path, text: &str) -> Result<Vec<Value>, TokenFileError> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    serde_json::from_str(text).map_err(|_| TokenFileError::Broken(file.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some(server: &str, token: &str) -> McpCredentials {
+        let token = McpToken {
+            access_token: token.to_owned(),
+            refresh_token: None,
+            expires_at: Some(5),
+            token_type: bearer(),
+            scope: None,
+        };
+        McpCredentials {
+            server_name: server.to_owned(),
+            token,
+            client_id: Some("me".to_owned()),
+            client_secret: None,
+            token_url: None,
+            mcp_server_url: None,
+            updated_at: 1,
+        }
+    }
+
+    #[test]
+    fn tokens_are_kept_for_each_server_and_are_nobody_elses_to_read() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join(".gemini").join(FILE);
+        assert_eq!(credentials(&file, "a").unwrap(), None);
+        assert!(!forget_credentials(&file, "a").unwrap());
+        assert!(!file.exists());
+        keep_credentials(&file, &some("a", "one")).unwrap();
+        keep_credentials(&file, &some("b", "two")).unwrap();
+        keep_credentials(&file, &some("a", "three")).unwrap();
+        assert_eq!(credentials(&file, "a").unwrap().unwrap().token.access_token, "three");
+        assert_eq!(credentials(&file, "b").unwrap(), Some(some("b", "two")));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert!(forget_credentials(&file, "a").unwrap());
+        assert_eq!(credentials(&file, "a").unwrap(), None);
+        assert!(!format!("{:?}", some("a", "hunter2")).contains("hunter2"));
+    }
+
+    #[test]
+    fn what_gemini_cli_wrote_is_read_and_what_is_no_list_is_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join(FILE);
+        let theirs = r#"[{"serverName": "g", "token": {"accessToken": "t", "expiresAt": 7, "tokenType": "Bearer"},
+            "clientId": "c", "tokenUrl": "https://as/token", "mcpServerUrl": "https://h/mcp", "updatedAt": 1, "own": 1}, 5]"#;
+        std::fs::write(&file, theirs).unwrap();
+        assert_eq!(credentials(&file, "g").unwrap().unwrap().mcp_server_url.as_deref(), Some("https://h/mcp"));
+        keep_credentials(&file, &some("a", "one")).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains("\"own\": 1"), "{text}");
+        std::fs::write(&file, "{}").unwrap();
+        assert!(keep_credentials(&file, &some("a", "one")).is_err());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "{}");
+    }
+}
