@@ -25,6 +25,7 @@ mod paths;
 mod seclusion;
 mod secrets;
 mod settings;
+pub mod skills;
 mod steering;
 pub mod subagents;
 pub mod trust;
@@ -43,7 +44,7 @@ pub use offers::{News, Offer, remember_offers};
 pub use paths::Paths;
 pub use secrets::{GEMINI_KEYS, OPENAI_KEY, Secrets, is_secret_name};
 pub use settings::{
-    ApprovalMode, Context, General, HookReview, Mcp, Model, OtlpProtocol, Security, Settings, Telemetry,
+    ApprovalMode, Context, General, HookReview, Mcp, Model, OtlpProtocol, Security, Settings, SkillSettings, Telemetry,
     TelemetryTarget, Tools, Ui, WithoutEffect,
 };
 pub use trust::{Finding, FolderTrust, Review, TrustSource};

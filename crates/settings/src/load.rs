@@ -571,6 +571,7 @@ fn notices(project: &Project, paths: &Paths, registry: &Registry, reviews: &[Rev
     if !project.trust.is_trusted() && project.root != paths.home {
         let own = ["settings.json", "commands", "agents", "extensions", ".env"].map(|file| format!(".gemini/{file}"));
         let own = own.into_iter().chain([".env".to_owned()]).map(|file| project.root.join(file));
+        let own = own.chain(paths.skills(&project.root));
         let ignored: Vec<_> = own.filter(|path| path.exists()).collect();
         if !ignored.is_empty() {
             notices.push(Notice::ProjectNotTrusted { root: project.root.clone(), ignored });

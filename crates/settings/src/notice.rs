@@ -42,7 +42,7 @@ pub enum Notice {
     },
     /// The project brings something that the user has not been told of.
     ProjectBrings {
-        /// What it is: a setting's name, `commands`, `policies` or `agents`.
+        /// What it is: a setting's name, `commands`, `policies`, `agents` or `skills`.
         what: &'static str,
         /// What has changed about it.
         news: Vec<(String, News)>,

@@ -17,13 +17,14 @@ use crate::load::Loaded;
 use crate::mcp;
 use crate::paths::{Paths, hex};
 use crate::settings;
+use crate::skills;
 use crate::subagents;
 use crate::trust::exact_name;
 
 /// One kind of thing that a project brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// What it is: `hooks`, a setting's name, `commands`, `policies` or `agents`.
+    /// What it is: `hooks`, a setting's name, `commands`, `policies`, `agents` or `skills`.
     pub what: &'static str,
     /// Each of them, as a person reads it, with a mark of what it holds.
     pub items: BTreeMap<String, String>,
@@ -42,6 +43,8 @@ pub enum News {
 
 const HOOKS: &str = "hooks";
 const EXTENSIONS: &str = "extensions";
+/// What is no setting: files of its own.
+const FILES: [&str; 4] = ["commands", "policies", "agents", "skills"];
 
 /// Everything that a project brings, by its settings and its folders, whether they count or not.
 pub(crate) fn offers(values: &Map<String, Value>, hooks: &[Hook], root: &Path, paths: &Paths) -> Vec<Offer> {
@@ -63,6 +66,7 @@ pub(crate) fn offers(values: &Map<String, Value>, hooks: &[Hook], root: &Path, p
         };
         offers.push(Offer { what, items: files.iter().map(named).collect() });
     }
+    offers.push(Offer { what: "skills", items: skills::marks(&paths.skills(root), root) });
     offers.retain(|offer| !offer.items.is_empty());
     for offer in &mut offers {
         offer.items =
@@ -152,13 +156,14 @@ impl Record {
     }
 
     /// What the user has not been told of. Of a project that nobody was asked about, only settings are news: its commands run
-    /// when they are typed, its policies only tighten, and its agents may do no more than the one that calls them.
+    /// when they are typed, its skills are asked about, its policies only tighten, and its agents may do no more than the one
+    /// that calls them.
     pub(crate) fn news(&self, root: &Path, offers: &[Offer]) -> Vec<(&'static str, Vec<(String, News)>)> {
         let known = self.projects.get(&key(root));
         let now = known_of(offers);
         let mut all = Vec::new();
-        for what in settings::listed_names().chain([EXTENSIONS, "commands", "policies", "agents"]) {
-            let is_setting = !matches!(what, "commands" | "policies" | "agents");
+        for what in settings::listed_names().chain([EXTENSIONS]).chain(FILES) {
+            let is_setting = !FILES.contains(&what);
             let empty = BTreeMap::new();
             let (old, new) =
                 (known.and_then(|known| known.get(what)).unwrap_or(&empty), now.get(what).unwrap_or(&empty));

@@ -11,6 +11,8 @@ use crate::world::World;
 
 /// The directory that holds settings, in a home as in a project.
 pub(crate) const GEMINI_DIR: &str = ".gemini";
+/// The one that several agents share.
+const AGENTS_DIR: &str = ".agents";
 
 /// The places of the user's and the machine's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +98,11 @@ impl Paths {
     /// The extensions that come with a project.
     pub fn project_extensions(&self, project: &Path) -> PathBuf {
         project.join(GEMINI_DIR).join("extensions")
+    }
+
+    /// Where skills are, in a home as in a project: the later one's count.
+    pub fn skills(&self, base: &Path) -> [PathBuf; 2] {
+        [GEMINI_DIR, AGENTS_DIR].map(|directory| base.join(directory).join("skills"))
     }
 
     /// The user's policies.

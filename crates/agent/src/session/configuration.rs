@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hookwright_hooks::{Change, Difference, Hook, Registry, SwitchError, WhyUnarmed};
 use hookwright_settings::commands::discover;
-use hookwright_settings::edit::{Switch, set_disabled};
+use hookwright_settings::edit::{Disabled, Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
 use hookwright_settings::{ApprovalMode, FileState, Gone, Loaded, Notice, Review, remember_guards, remember_offers};
 use tokio_util::sync::CancellationToken;
@@ -71,7 +71,7 @@ impl Conductor {
         }
         let file = self.shared.view().loaded.settings_file().to_owned();
         let verb = if enabled { "enabled" } else { "disabled" };
-        let set = self.services().guards.own_change(&file, || set_disabled(&file, &switched, switch));
+        let set = self.services().guards.own_change(&file, || set_disabled(&file, Disabled::Hooks, &switched, switch));
         self.reply(match set {
             Ok(_) => Reply::plain(format!("{verb} {} in {}", switched.join(", "), file.display())),
             Err(error) => Reply::warning(format!("{verb} {} for this session only: {error}", switched.join(", "))),

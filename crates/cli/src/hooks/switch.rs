@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use hookwright_hooks::{HookState, Source, SwitchError};
-use hookwright_settings::edit::{Switch, set_disabled};
+use hookwright_settings::edit::{Disabled, Switch, set_disabled};
 
 use super::Toolbox;
 use crate::{exit, out};
@@ -73,7 +73,7 @@ fn names(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<Vec<String>> {
 
 fn set(file: &Path, names: &[String], switch: Switch) -> anyhow::Result<bool> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    Ok(set_disabled(file, &names, switch)?)
+    Ok(set_disabled(file, Disabled::Hooks, &names, switch)?)
 }
 
 /// Takes names out of every list that may be written: the project's where it counts, and the user's.

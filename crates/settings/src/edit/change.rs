@@ -21,17 +21,14 @@ pub fn edited_text(file: &Path, text: &str, change: &Change) -> Result<String, E
     };
     let editor = Editor { file, text: body };
     let edited = match change {
-        Change::Switch(Switch::Enable, names) => editor.enable(names),
-        Change::Switch(Switch::Disable, names) => editor.disable(names),
+        Change::Switch(list, Switch::Enable, names) => editor.enable(list.places(), names),
+        Change::Switch(list, Switch::Disable, names) => editor.disable(list.places(), names),
         Change::AddHooks(entries) => editor.add_hooks(entries),
         Change::Set(path, value) => editor.set(path, value),
         Change::Remove(path) => editor.remove(path),
     }?;
     Ok(edited.map_or_else(|| text.to_owned(), |edited| format!("{mark}{edited}")))
 }
-
-/// The places of a list of disabled hooks, the newer one first.
-const DISABLED: [[&str; 2]; 2] = [["hooksConfig", "disabled"], ["hooks", "disabled"]];
 
 struct Editor<'a> {
     file: &'a Path,
@@ -52,10 +49,10 @@ impl Editor<'_> {
         Ok((root, object))
     }
 
-    fn disable(&self, names: &[String]) -> Edited {
+    fn disable(&self, places: &[[&str; 2]], names: &[String]) -> Edited {
         let (root, object) = self.root()?;
         let mut lists = Vec::new();
-        for [section, key] in DISABLED {
+        for [section, key] in places {
             if let Some(section) = self.child_object(&object, section)? {
                 lists.extend(self.child_array(&section, key)?);
             }
@@ -70,8 +67,9 @@ impl Editor<'_> {
         let list = match lists.into_iter().next() {
             Some(list) => list,
             None => {
-                let section = self.own_object(&object, DISABLED[0][0])?;
-                append_property(&section, DISABLED[0][1], CstInputValue::Array(Vec::new())).array_value_or_set()
+                let Some([section, key]) = places.first() else { return Ok(None) };
+                let section = self.own_object(&object, section)?;
+                append_property(&section, key, CstInputValue::Array(Vec::new())).array_value_or_set()
             }
         };
         // The first one shows the list's style; all others follow it.
@@ -81,17 +79,17 @@ impl Editor<'_> {
         if others.is_empty() {
             return Ok(Some(text));
         }
-        if let Some(text) = insert::after(&text, &DISABLED, first, others) {
+        if let Some(text) = insert::after(&text, places, first, others) {
             return Ok(Some(text));
         }
         others.iter().for_each(|name| drop(list.append(CstInputValue::String((*name).clone()))));
         Ok(Some(finished(&root, self.text)))
     }
 
-    fn enable(&self, names: &[String]) -> Edited {
+    fn enable(&self, places: &[[&str; 2]], names: &[String]) -> Edited {
         // Checked first, so that a broken file is refused here as everywhere.
         self.root()?;
-        Ok(remove::from_lists(self.text, &DISABLED, names))
+        Ok(remove::from_lists(self.text, places, names))
     }
 
     fn add_hooks(&self, entries: &[HookEntry]) -> Edited {

@@ -60,13 +60,32 @@ impl EditError {
     }
 }
 
-/// Which way a hook is switched.
+/// Which way something is switched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
-    /// It runs again.
+    /// It counts again.
     Enable,
-    /// It runs no more.
+    /// It counts no more.
     Disable,
+}
+
+/// A list of names that settings disable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disabled {
+    /// Hooks.
+    Hooks,
+    /// Skills.
+    Skills,
+}
+
+impl Disabled {
+    /// The places of the list, the newer one first.
+    fn places(self) -> &'static [[&'static str; 2]] {
+        match self {
+            Disabled::Hooks => &[["hooksConfig", "disabled"], ["hooks", "disabled"]],
+            Disabled::Skills => &[["skills", "disabled"]],
+        }
+    }
 }
 
 /// A hook definition for an event: `{matcher?, sequential?, hooks: […]}`.
@@ -81,8 +100,8 @@ pub struct HookEntry {
 /// A change to a settings file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Takes hooks off the list of disabled ones, or puts them on it.
-    Switch(Switch, Vec<String>),
+    /// Takes names off a list of disabled ones, or puts them on it.
+    Switch(Disabled, Switch, Vec<String>),
     /// Adds hooks that are not there yet, after those that are.
     AddHooks(Vec<HookEntry>),
     /// Sets a value, by the names on the way to it.
@@ -123,12 +142,12 @@ fn changed(
     change(old.unwrap_or_default()).map(|new| (old.is_some() || !new.is_empty()).then_some(new))
 }
 
-/// Enables or disables hooks by name.
+/// Enables or disables something by name.
 ///
 /// # Errors
 /// Like [`apply`].
-pub fn set_disabled(file: &Path, names: &[&str], switch: Switch) -> Result<bool, EditError> {
-    apply(file, &Change::Switch(switch, names.iter().map(|name| (*name).to_owned()).collect()))
+pub fn set_disabled(file: &Path, list: Disabled, names: &[&str], switch: Switch) -> Result<bool, EditError> {
+    apply(file, &Change::Switch(list, switch, names.iter().map(|name| (*name).to_owned()).collect()))
 }
 
 /// Adds hooks that are not there yet.

@@ -10,7 +10,7 @@ fn edited(text: &str, change: &Change) -> String {
 }
 
 fn switch(text: &str, switch: Switch, names: &[&str]) -> String {
-    edited(text, &Change::Switch(switch, names.iter().map(|name| (*name).to_owned()).collect()))
+    edited(text, &Change::Switch(Disabled::Hooks, switch, names.iter().map(|name| (*name).to_owned()).collect()))
 }
 
 fn entry(event: EventKind, definition: Value) -> HookEntry {
@@ -134,7 +134,7 @@ fn of_two_equal_names_the_last_is_changed() {
 
 #[test]
 fn what_does_not_parse_or_fit_is_refused_with_its_place() {
-    let disable = Change::Switch(Switch::Disable, vec!["a".into()]);
+    let disable = Change::Switch(Disabled::Hooks, Switch::Disable, vec!["a".into()]);
     let refuse = |text: &str| match edited_text(Path::new("f"), text, &disable) {
         Err(EditError::Broken(wrong)) => wrong.span.map(|span| (span.line, span.column)).unwrap(),
         other => panic!("{other:?}"),
@@ -224,7 +224,7 @@ proptest! {
         let before = (comments(&text), others(&text));
         let mut expected = disabled(&text);
         for (disable, names) in steps {
-            let change = Change::Switch(if disable { Switch::Disable } else { Switch::Enable }, names.clone());
+            let change = Change::Switch(Disabled::Hooks, if disable { Switch::Disable } else { Switch::Enable }, names.clone());
             text = edited(&text, &change);
             for name in names {
                 if disable { expected.insert(name); } else { expected.remove(&name); }
@@ -264,10 +264,10 @@ fn many_names_follow_the_lists_style() {
 fn ten_thousand_names_go_in_and_out() {
     let names: Vec<String> = (0..10_000).map(|at| format!("hook-{at}")).collect();
     let file = Path::new("settings.json");
-    let disabled = edited_text(file, "{}\n", &Change::Switch(Switch::Disable, names.clone())).unwrap();
+    let disabled = edited_text(file, "{}\n", &Change::Switch(Disabled::Hooks, Switch::Disable, names.clone())).unwrap();
     assert!(names.iter().all(|name| disabled.contains(&format!("\"{name}\""))));
-    let again = edited_text(file, &disabled, &Change::Switch(Switch::Disable, names.clone())).unwrap();
+    let again = edited_text(file, &disabled, &Change::Switch(Disabled::Hooks, Switch::Disable, names.clone())).unwrap();
     assert_eq!(again, disabled);
-    let enabled = edited_text(file, &disabled, &Change::Switch(Switch::Enable, names)).unwrap();
+    let enabled = edited_text(file, &disabled, &Change::Switch(Disabled::Hooks, Switch::Enable, names)).unwrap();
     assert!(!enabled.contains("hook-"));
 }

@@ -47,6 +47,8 @@ pub(super) enum Combine {
     Entries,
     /// One `true` is enough: nobody takes back another's guard.
     AnyTrue,
+    /// One `false` is enough: nobody switches on what another has switched off.
+    AllTrue,
     /// The later word of the list of choices wins: nobody takes back another's guard.
     Strictest,
 }
@@ -175,6 +177,12 @@ const KNOWN: &[Known] = {
         section("extensions", Nothing),
         // An extension may bring guards.
         combined("extensions.disabled", Texts, Combine::Union, Nothing),
+        section("skills", Anything),
+        combined("skills.enabled", Flag, Combine::AllTrue, ONLY_FALSE),
+        combined("skills.disabled", Texts, Combine::Union, Anything),
+        section("admin", Nothing),
+        section("admin.skills", Nothing),
+        combined("admin.skills.enabled", Flag, Combine::AllTrue, Nothing),
     ]
 };
 

@@ -40,6 +40,7 @@ fn combine(old: &mut Value, new: Value, key: &str) {
             old.retain(|item| wanted.contains(&name(item)));
         }
         (Combine::AnyTrue, Value::Bool(old), Value::Bool(new)) => *old |= new,
+        (Combine::AllTrue, Value::Bool(old), Value::Bool(new)) => *old &= new,
         (Combine::Strictest, Value::String(old), Value::String(new)) => {
             let rank = |word: &str| REVIEW_WORDS.iter().position(|known| *known == word);
             if rank(&new) > rank(old) {

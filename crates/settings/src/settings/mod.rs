@@ -39,6 +39,8 @@ pub struct Settings {
     pub telemetry: Telemetry,
     /// What is changed about sub-agents.
     pub agents: AgentSettings,
+    /// Which skills are offered.
+    pub skills: SkillSettings,
     /// MCP servers by name, as written; [`Loaded::mcp_servers`](crate::Loaded::mcp_servers) has those that count.
     pub mcp_servers: Map<String, Value>,
     /// Which MCP servers may be used.
@@ -284,6 +286,21 @@ pub enum TelemetryTarget {
     Gcp,
 }
 
+/// Which skills are offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkillSettings {
+    /// Whether any are.
+    pub enabled: bool,
+    /// Names of those that are not.
+    pub disabled: Vec<String>,
+}
+
+impl Default for SkillSettings {
+    fn default() -> Self {
+        SkillSettings { enabled: true, disabled: Vec::new() }
+    }
+}
+
 /// How telemetry is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OtlpProtocol {
@@ -332,6 +349,10 @@ impl Settings {
             agents: AgentSettings {
                 enabled: get.flag("experimental.enableAgents", true),
                 overrides: get.at("agents.overrides").and_then(Value::as_object).cloned().unwrap_or_default(),
+            },
+            skills: SkillSettings {
+                enabled: get.flag("skills.enabled", true) && get.flag("admin.skills.enabled", true),
+                disabled: get.strings("skills.disabled"),
             },
             mcp_servers: get.at("mcpServers").and_then(Value::as_object).cloned().unwrap_or_default(),
             mcp: Mcp { allowed: get.at("mcp.allowed").map(strings), excluded: get.strings("mcp.excluded") },

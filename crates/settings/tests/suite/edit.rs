@@ -3,7 +3,7 @@
 use std::fs;
 
 use hookwright_settings::WriteError;
-use hookwright_settings::edit::{EditError, Switch, rewrite, set_disabled, set_value};
+use hookwright_settings::edit::{Disabled, EditError, Switch, rewrite, set_disabled, set_value};
 use serde_json::json;
 
 use super::place::Place;
@@ -12,8 +12,8 @@ use super::place::Place;
 fn a_missing_file_is_created_with_its_directory() {
     let place = Place::new();
     let file = place.home().join("new/deep/settings.json");
-    assert!(set_disabled(&file, &["a"], Switch::Disable).unwrap());
-    assert!(!set_disabled(&file, &["a"], Switch::Disable).unwrap());
+    assert!(set_disabled(&file, Disabled::Hooks, &["a"], Switch::Disable).unwrap());
+    assert!(!set_disabled(&file, Disabled::Hooks, &["a"], Switch::Disable).unwrap());
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\n  \"hooksConfig\": {\n    \"disabled\": [\"a\"]\n  }\n}\n");
     let left: Vec<_> = fs::read_dir(file.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
@@ -38,7 +38,7 @@ fn mode_and_links_stay() {
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     let link = place.home().join(".gemini/settings.json");
     std::os::unix::fs::symlink("../dotfiles/gemini.json", &link).unwrap();
-    set_disabled(&link, &["a"], Switch::Disable).unwrap();
+    set_disabled(&link, Disabled::Hooks, &["a"], Switch::Disable).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::read_to_string(&real).unwrap().contains("\"a\""));
     assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
@@ -50,7 +50,7 @@ fn a_dangling_link_gets_its_target() {
     let place = Place::new();
     let link = place.home().join(".gemini/settings.json");
     std::os::unix::fs::symlink("elsewhere.json", &link).unwrap();
-    set_disabled(&link, &["a"], Switch::Disable).unwrap();
+    set_disabled(&link, Disabled::Hooks, &["a"], Switch::Disable).unwrap();
     assert!(place.home().join(".gemini/elsewhere.json").is_file());
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
 }
@@ -62,7 +62,7 @@ fn a_read_only_file_is_refused() {
     let mut permissions = fs::metadata(&file).unwrap().permissions();
     permissions.set_readonly(true);
     fs::set_permissions(&file, permissions).unwrap();
-    let error = set_disabled(&file, &["a"], Switch::Disable).unwrap_err();
+    let error = set_disabled(&file, Disabled::Hooks, &["a"], Switch::Disable).unwrap_err();
     assert!(matches!(error, EditError::Write(WriteError::ReadOnly(_))), "{error}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
 }
@@ -72,10 +72,10 @@ fn a_directory_in_the_way_is_a_clear_error() {
     let place = Place::new();
     let file = place.home().join(".gemini/settings.json");
     fs::create_dir(&file).unwrap();
-    let error = set_disabled(&file, &["a"], Switch::Disable).unwrap_err();
+    let error = set_disabled(&file, Disabled::Hooks, &["a"], Switch::Disable).unwrap_err();
     assert!(matches!(error, EditError::Read(_)), "{error}");
     let below_a_file = place.user_file_in_the_way();
-    let error = set_disabled(&below_a_file, &["a"], Switch::Disable).unwrap_err();
+    let error = set_disabled(&below_a_file, Disabled::Hooks, &["a"], Switch::Disable).unwrap_err();
     assert!(matches!(error, EditError::Write(WriteError::Write { .. })), "{error}");
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use hookwright_settings::edit::{Switch, set_disabled};
+use hookwright_settings::edit::{Disabled, Switch, set_disabled};
 use hookwright_settings::trust::{FolderRule, set_folder_trust, trust_hooks};
 use hookwright_settings::{LoadOptions, TrustOverride, load};
 
@@ -30,7 +30,7 @@ fn helper() {
     for round in 0..ROUNDS {
         let name = format!("{writer}-{round}");
         match task {
-            "disable" => assert!(set_disabled(&file, &[&name], Switch::Disable).unwrap()),
+            "disable" => assert!(set_disabled(&file, Disabled::Hooks, &[&name], Switch::Disable).unwrap()),
             "folder" => set_folder_trust(&paths(&home), &home.join(name), FolderRule::TrustFolder).unwrap(),
             "trust" => {
                 let project = home.join(&name);
@@ -127,9 +127,9 @@ fn threads_that_edit_at_once_lose_no_change() {
             scope.spawn(move || {
                 for round in 0..ROUNDS {
                     let name = format!("{writer}-{round}");
-                    set_disabled(file, &[&name], Switch::Disable).unwrap();
+                    set_disabled(file, Disabled::Hooks, &[&name], Switch::Disable).unwrap();
                     if round % 2 == 1 {
-                        set_disabled(file, &[&name], Switch::Enable).unwrap();
+                        set_disabled(file, Disabled::Hooks, &[&name], Switch::Enable).unwrap();
                     }
                 }
             });

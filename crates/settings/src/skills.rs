@@ -1,0 +1,371 @@
+//! Skills on disk, in the Agent Skills format: folders with a `SKILL.md` whose front matter says what they are for. Finds
+//! them and says what is wrong with them; loading one for the model is a tool's work.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{Diagnostic, Severity, Source, SourceText};
+use sha2::{Digest, Sha256};
+
+use crate::file::{FileError, leads_inside, read_bytes, read_text_up_to};
+use crate::front_matter::{self, Field};
+use crate::load::Loaded;
+use crate::paths::{GEMINI_DIR, hex};
+
+/// What each skill's folder holds.
+pub const SKILL_FILE: &str = "SKILL.md";
+/// A larger one would fill the model's context by itself.
+pub const LARGEST: u64 = 1 << 20;
+/// More in one folder are a mistake, and would only cost time.
+const MOST: usize = 2_000;
+/// The format's bounds, in characters.
+const LONGEST_NAME: usize = 64;
+const LONGEST_DESCRIPTION: usize = 1_024;
+
+/// A skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skill {
+    /// What it is activated by.
+    pub name: String,
+    /// What it is for, in one line and within the format's bound.
+    pub description: String,
+    /// Whose it is.
+    pub source: Source,
+    /// Its folder, with links followed.
+    pub folder: PathBuf,
+    /// Whether the model is offered it.
+    pub state: SkillState,
+}
+
+/// Whether the model is offered a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkillState {
+    /// It is.
+    Offered,
+    /// Settings list it as disabled.
+    Disabled,
+    /// Settings switch all skills off.
+    AllOff,
+    /// Another one of that name, in this folder, counts.
+    Overridden(PathBuf),
+}
+
+/// All skills that could be found, and what is wrong with those that are missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skills {
+    /// The skills, by name.
+    pub list: Vec<Skill>,
+    /// What is wrong: errors where one was left out, warnings where it counts nevertheless.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Finds the skills of active extensions, of the user over them, and of the project over all; in each place `.agents` over
+/// `.gemini`.
+pub fn discover(loaded: &Loaded) -> Skills {
+    let mut skills = Skills::default();
+    for extension in loaded.extensions.iter().filter(|extension| extension.active) {
+        let source = Source::Extension(extension.name.clone());
+        skills.add(&source, &extension.skills(), Some(&extension.path));
+    }
+    for folder in loaded.paths.skills(&loaded.paths.home) {
+        skills.add(&Source::User, &folder, None);
+    }
+    let root = &loaded.project.root;
+    if loaded.project.trust.is_trusted() && root.join(GEMINI_DIR) != loaded.paths.user_dir {
+        for folder in loaded.paths.skills(root) {
+            skills.add(&Source::Project, &folder, Some(root));
+        }
+    }
+    let settings = &loaded.settings.skills;
+    for skill in skills.list.iter_mut().filter(|skill| skill.state == SkillState::Offered) {
+        if !settings.enabled {
+            skill.state = SkillState::AllOff;
+        } else if settings.disabled.iter().any(|name| is_called(&skill.name, name)) {
+            skill.state = SkillState::Disabled;
+        }
+    }
+    skills.list.sort_by(|one, other| one.name.cmp(&other.name));
+    skills
+}
+
+/// Names are the same whatever their case, as in Gemini CLI.
+fn is_called(name: &str, asked: &str) -> bool {
+    name.chars().flat_map(char::to_lowercase).eq(asked.trim().chars().flat_map(char::to_lowercase))
+}
+
+impl Skills {
+    /// Those that the model is offered.
+    pub fn offered(&self) -> impl Iterator<Item = &Skill> {
+        self.list.iter().filter(|skill| skill.state == SkillState::Offered)
+    }
+
+    /// The one of this name that counts, offered or not.
+    pub fn get(&self, name: &str) -> Option<&Skill> {
+        let counts = |skill: &&Skill| !matches!(skill.state, SkillState::Overridden(_));
+        self.list.iter().filter(counts).find(|skill| is_called(&skill.name, name))
+    }
+
+    /// Adds all skills of a folder over those that are known.
+    fn add(&mut self, source: &Source, folder: &Path, within: Option<&Path>) {
+        let found = in_folder(folder, within, source);
+        self.diagnostics.extend(found.diagnostics);
+        for skill in found.list {
+            if let Some(earlier) = self
+                .list
+                .iter_mut()
+                .find(|known| known.state == SkillState::Offered && is_called(&known.name, &skill.name))
+            {
+                earlier.state = SkillState::Overridden(skill.folder.clone());
+            }
+            self.list.push(skill);
+        }
+    }
+}
+
+/// The skills of one folder: its own, and one of each folder in it. None leads out of `within`, whatever links there are.
+pub fn in_folder(folder: &Path, within: Option<&Path>, source: &Source) -> Skills {
+    let mut skills = Skills::default();
+    let mut folders = match std::fs::read_dir(folder) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect::<Vec<_>>(),
+        Err(error) => {
+            if folder.symlink_metadata().is_ok() {
+                let text = format!("these skills can't be read: {error}");
+                skills.diagnostics.push(Diagnostic::about_file(Severity::Error, folder, text));
+            }
+            return skills;
+        }
+    };
+    folders.retain(|path| path.is_dir() && !is_hidden(path));
+    folders.sort();
+    if folders.len() > MOST {
+        let text = format!("there are {} skills here; only the first {MOST} count", folders.len());
+        skills.diagnostics.push(Diagnostic::about_file(Severity::Error, folder, text));
+        folders.truncate(MOST);
+    }
+    let own = folder.join(SKILL_FILE).symlink_metadata().is_ok().then(|| folder.to_owned());
+    for folder in own.into_iter().chain(folders) {
+        let mut reader = Reader { file: folder.join(SKILL_FILE), source, diagnostics: &mut skills.diagnostics };
+        let skill = reader.skill(&folder, within);
+        skills.list.extend(skill);
+    }
+    skills
+}
+
+fn is_hidden(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".") || name == "node_modules")
+}
+
+/// The instructions of a skill, as they are on disk by now.
+///
+/// # Errors
+/// If its file can't be read, or has lost its front matter.
+pub fn instructions(skill: &Skill) -> Result<String, String> {
+    let file = skill.folder.join(SKILL_FILE);
+    // Between a look and an act, a link may have been put in its place.
+    if !leads_inside(&skill.folder, Path::new(SKILL_FILE)) {
+        return Err(format!("{} leads out of the skill's folder", file.display()));
+    }
+    let text = read_text_up_to(&file, LARGEST).map_err(|error| error.to_string())?;
+    let text = text.ok_or_else(|| format!("{} is gone", file.display()))?;
+    let mut wrong = Vec::new();
+    match front_matter::read(&text, &SourceText::new(&file, &text), &mut wrong) {
+        Some(found) => Ok(found.body.trim().to_owned()),
+        None => Err(wrong.first().map_or_else(String::new, ToString::to_string)),
+    }
+}
+
+/// What stands in a skill's folder beside its instructions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Files and links by their paths in the folder, sorted; links are not followed.
+    pub files: Vec<String>,
+    /// Whether there are more, which are not listed.
+    pub more: bool,
+}
+
+/// Nobody reads a longer list.
+const MOST_RESOURCES: usize = 200;
+const DEEPEST: usize = 8;
+
+/// What stands in a skill's folder beside its instructions.
+pub fn resources(folder: &Path) -> Resources {
+    let mut found = Resources::default();
+    let mut waiting = vec![(folder.to_owned(), 0)];
+    while let Some((directory, depth)) = waiting.pop() {
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let skipped = name == ".git" || name == "node_modules" || depth == DEEPEST;
+                found.more |= depth == DEEPEST;
+                waiting.extend((!skipped).then_some((path, depth + 1)));
+            } else if depth > 0 || name != SKILL_FILE {
+                let inner = path.strip_prefix(folder).unwrap_or(&path);
+                found.files.push(inner.to_string_lossy().replace('\\', "/"));
+            }
+        }
+        // Of a folder with millions of files not even all names are held.
+        if found.files.len() > MOST_RESOURCES * 10 {
+            found.more = true;
+            break;
+        }
+    }
+    found.files.sort();
+    found.more |= found.files.len() > MOST_RESOURCES;
+    found.files.truncate(MOST_RESOURCES);
+    found
+}
+
+/// A project's skills by their paths, each with a mark of all that it holds.
+pub(crate) fn marks(folders: &[PathBuf], root: &Path) -> BTreeMap<String, String> {
+    let mut marks = BTreeMap::new();
+    for folder in folders {
+        for skill in in_folder(folder, Some(root), &Source::Project).list {
+            let name = skill.folder.strip_prefix(root).unwrap_or(&skill.folder).display().to_string();
+            marks.insert(name, mark(&skill.folder));
+        }
+    }
+    marks
+}
+
+fn mark(folder: &Path) -> String {
+    /// Larger files are known by their size.
+    const LARGEST_MARKED: u64 = 256 << 10;
+    let mut digest = Sha256::new();
+    for name in resources(folder).files.iter().map(String::as_str).chain([SKILL_FILE]) {
+        digest.update(name);
+        match read_bytes(&folder.join(name), LARGEST_MARKED) {
+            Ok(bytes) => digest.update(bytes.unwrap_or_default()),
+            Err(FileError::TooLarge { size, .. }) => digest.update(size.to_le_bytes()),
+            Err(error) => digest.update(error.to_string()),
+        }
+        digest.update([0]);
+    }
+    hex(&digest.finalize())[..16].to_owned()
+}
+
+/// Reads one skill, and says what is wrong with it.
+struct Reader<'a> {
+    file: PathBuf,
+    source: &'a Source,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn skill(&mut self, folder: &Path, within: Option<&Path>) -> Option<Skill> {
+        let text = self.text(folder, within)?;
+        let source = SourceText::new(&self.file, &text);
+        let found = front_matter::read(&text, &source, self.diagnostics)?;
+        let name = self.name(found.get("name"), folder, &source)?;
+        let description = self.description(found.get("description"), &text, &source)?;
+        if found.body.trim().is_empty() {
+            self.warn("this skill has no instructions below its front matter");
+        }
+        let folder = folder.canonicalize().ok()?;
+        Some(Skill { name, description, source: self.source.clone(), folder, state: SkillState::Offered })
+    }
+
+    /// The file's text, if it is a file of this skill and of its owner.
+    fn text(&mut self, folder: &Path, within: Option<&Path>) -> Option<String> {
+        if let Some(within) = within.filter(|within| !leads_inside(within, folder)) {
+            let text = format!("this skill leads out of {}, and is left out", within.display());
+            let wrong = Diagnostic::about_file(Severity::Error, folder, text);
+            self.diagnostics.push(wrong.help("copy what the link leads to"));
+            return None;
+        }
+        match read_text_up_to(&self.file, LARGEST) {
+            Ok(None) => self.warn(&format!("there is no {SKILL_FILE} here, so this is no skill")),
+            Ok(Some(_)) if !leads_inside(folder, Path::new(SKILL_FILE)) => {
+                let text = "this file leads out of the skill's folder, and is left out";
+                self.diagnostics.push(Diagnostic::about_file(Severity::Error, &self.file, text));
+            }
+            Ok(Some(text)) => return Some(text),
+            Err(FileError::TooLarge { size, .. }) => {
+                let text = format!("this skill is left out: it has {size} bytes, where {LARGEST} are read");
+                let wrong = Diagnostic::about_file(Severity::Error, &self.file, text);
+                self.diagnostics.push(wrong.help("keep what is not always needed in files beside it"));
+            }
+            Err(error) => self.diagnostics.push(error.diagnostic()),
+        }
+        None
+    }
+
+    /// The name that the front matter gives, else the folder's.
+    fn name(&mut self, field: Option<&Field>, folder: &Path, source: &SourceText<'_>) -> Option<String> {
+        let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let Some((field, written)) = field.and_then(|field| Some((field, field.value.text()?.trim()))) else {
+            self.warn(&format!("`name` is missing; the folder's name counts: `{folder_name}`"));
+            return Some(folder_name).filter(|name| is_usable(name));
+        };
+        let range = &field.value.range;
+        let mut say = |severity, text: String| {
+            self.diagnostics.push(source.diagnose(severity, range.start, range.end, text));
+        };
+        let name = without_path(written);
+        if !is_usable(&name) {
+            say(Severity::Error, format!("`{}` can be no skill's name; it is left out", written.escape_debug()));
+            return None;
+        }
+        let length = name.chars().count();
+        if length > LONGEST_NAME {
+            let text = format!("a skill's name has at most {LONGEST_NAME} characters, not {length}; it is left out");
+            say(Severity::Error, text);
+            return None;
+        }
+        if name != written {
+            say(Severity::Warning, format!("a skill's name is no path; this one is called `{name}`"));
+        } else if name.chars().any(|char| !(char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-')) {
+            say(Severity::Warning, "a skill's name should have only lowercase letters, digits and `-`".to_owned());
+        } else if name != folder_name {
+            say(Severity::Warning, format!("this skill is called `{name}`, and its folder `{folder_name}`"));
+        }
+        Some(name)
+    }
+
+    fn description(&mut self, field: Option<&Field>, text: &str, source: &SourceText<'_>) -> Option<String> {
+        let Some(field) = field.filter(|field| !field.value.is_nothing()) else {
+            let wrong = source.diagnose(Severity::Error, 0, 3, "this skill has no `description`; it is left out");
+            self.diagnostics.push(wrong.help("say in the front matter what it does and when to use it"));
+            return None;
+        };
+        let range = field.value.range.clone();
+        let mut say =
+            |severity, text: String| self.diagnostics.push(source.diagnose(severity, range.start, range.end, text));
+        let written = field.value.text().unwrap_or_else(|| {
+            say(Severity::Warning, format!("`description` should be text, not {}", field.value.describe()));
+            &text[range.clone()]
+        });
+        let line = written.split_whitespace().collect::<Vec<_>>().join(" ");
+        let length = line.chars().count();
+        if line.is_empty() {
+            say(Severity::Error, "this skill's `description` is empty; it is left out".to_owned());
+            return None;
+        }
+        if length <= LONGEST_DESCRIPTION {
+            return Some(line);
+        }
+        let text = format!(
+            "a skill's description has at most {LONGEST_DESCRIPTION} characters, not {length}; the rest is cut off"
+        );
+        say(Severity::Warning, text);
+        Some(line.chars().take(LONGEST_DESCRIPTION - 1).chain(['…']).collect())
+    }
+
+    fn warn(&mut self, text: &str) {
+        self.diagnostics.push(Diagnostic::about_file(Severity::Warning, &self.file, text));
+    }
+}
+
+/// A name with all that could make it a path or a mark replaced, as Gemini CLI does it.
+fn without_path(name: &str) -> String {
+    name.replace([':', '\\', '/', '<', '>', '*', '?', '"', '|'], "-")
+}
+
+/// Whether it can be a name at all: it may become a folder's.
+pub fn is_usable(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && name == without_path(name) && !name.contains(char::is_control)
+}
+
+#[cfg(test)]
+mod tests;

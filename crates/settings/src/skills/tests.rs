@@ -1,0 +1,296 @@
+use std::fs;
+
+use super::*;
+use crate::{LoadOptions, World, load};
+
+/// A home and a project in it.
+struct Place {
+    _folder: tempfile::TempDir,
+    home: PathBuf,
+    root: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let root = home.join("work");
+        fs::create_dir_all(&root).unwrap();
+        fs::create_dir_all(home.join(".gemini")).unwrap();
+        Place { _folder: folder, home, root }
+    }
+
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.home.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn skill(&self, folder: &str, name: &str, description: &str) {
+        self.write(
+            &format!("{folder}/SKILL.md"),
+            format!("---\nname: {name}\ndescription: {description}\n---\nDo it.\n"),
+        );
+    }
+
+    fn loaded(&self, trusted: bool) -> Loaded {
+        let env = vec![
+            ("HOME".into(), self.home.clone().into_os_string()),
+            ("GEMINI_CLI_TRUST_WORKSPACE".into(), if trusted { "true" } else { "" }.into()),
+        ];
+        load(&World::new(env, self.root.clone()), &LoadOptions::default())
+    }
+
+    fn found(&self) -> Skills {
+        discover(&self.loaded(true))
+    }
+
+    /// Names, descriptions and states; and what is wrong.
+    fn told(&self) -> (Vec<String>, Vec<String>) {
+        let skills = self.found();
+        let list = skills.list.iter().map(|skill| {
+            let state = match &skill.state {
+                SkillState::Offered => String::new(),
+                SkillState::Overridden(by) => format!(" <- {}", by.strip_prefix(&self.home).unwrap().display()),
+                other => format!(" {other:?}"),
+            };
+            format!("{}: {}{state}", skill.name, skill.description)
+        });
+        let home = self.home.display().to_string();
+        (list.collect(), skills.diagnostics.iter().map(|wrong| wrong.to_string().replace(&home, "~")).collect())
+    }
+}
+
+#[test]
+fn the_project_counts_over_the_user_and_agents_over_gemini() {
+    let place = Place::new();
+    place.write(".gemini/extensions/e/gemini-extension.json", r#"{"name": "e", "version": "1"}"#);
+    for (folder, what) in [
+        (".gemini/extensions/e/skills", "extension"),
+        (".gemini/skills", "user"),
+        (".agents/skills", "user agents"),
+        ("work/.gemini/skills", "project"),
+        ("work/.agents/skills", "project agents"),
+    ] {
+        place.skill(&format!("{folder}/same"), "same", what);
+        place.skill(
+            &format!("{folder}/own-{}", what.replace(' ', "-")),
+            &format!("own-{}", what.replace(' ', "-")),
+            what,
+        );
+    }
+    let (list, wrong) = place.told();
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(
+        list,
+        [
+            "own-extension: extension",
+            "own-project: project",
+            "own-project-agents: project agents",
+            "own-user: user",
+            "own-user-agents: user agents",
+            "same: extension <- .gemini/skills/same",
+            "same: user <- .agents/skills/same",
+            "same: user agents <- work/.gemini/skills/same",
+            "same: project <- work/.agents/skills/same",
+            "same: project agents",
+        ]
+    );
+    let skills = place.found();
+    assert_eq!(skills.get("SAME").unwrap().description, "project agents");
+    assert_eq!(skills.offered().count(), 6);
+}
+
+#[test]
+fn a_project_that_is_not_trusted_offers_none_and_that_is_said() {
+    let place = Place::new();
+    place.skill("work/.agents/skills/a", "a", "x");
+    place.skill(".gemini/skills/b", "b", "x");
+    let loaded = place.loaded(false);
+    assert_eq!(discover(&loaded).list.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>(), ["b"]);
+    let said: Vec<String> = loaded.notices.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["this folder is not trusted, so .agents/skills is not loaded"]);
+    assert_eq!(loaded.offers[0].what, "skills");
+    assert_eq!(loaded.offers[0].items.keys().collect::<Vec<_>>(), [".agents/skills/a"]);
+}
+
+#[test]
+fn a_project_that_changes_a_skill_or_its_scripts_is_announced() {
+    let place = Place::new();
+    place.skill("work/.gemini/skills/a", "a", "x");
+    place.write("work/.gemini/skills/a/scripts/run.sh", "true");
+    let mark = || place.loaded(true).offers[0].items[".gemini/skills/a"].clone();
+    let before = mark();
+    assert_eq!(mark(), before);
+    place.write("work/.gemini/skills/a/scripts/run.sh", "rm x");
+    assert_ne!(mark(), before);
+}
+
+#[test]
+fn settings_of_any_layer_disable() {
+    let place = Place::new();
+    for name in ["a", "b", "c"] {
+        place.skill(&format!(".gemini/skills/{name}"), name, "x");
+    }
+    place.write(".gemini/settings.json", r#"{"skills": {"disabled": ["A"]}}"#);
+    place.write("work/.gemini/settings.json", r#"{"skills": {"disabled": ["b"], "enabled": true}}"#);
+    assert_eq!(place.told().0, ["a: x Disabled", "b: x Disabled", "c: x"]);
+    place.write("work/.gemini/settings.json", r#"{"skills": {"enabled": false}}"#);
+    assert_eq!(place.told().0, ["a: x AllOff", "b: x AllOff", "c: x AllOff"]);
+    place.write("work/.gemini/settings.json", "{}");
+    place.write(".gemini/settings.json", r#"{"admin": {"skills": {"enabled": false}}}"#);
+    assert_eq!(place.found().offered().count(), 0);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let place = Place::new();
+    let write = |name: &str, head: &str| {
+        place.write(&format!(".gemini/skills/{name}/SKILL.md"), format!("---\n{head}\n---\nx"))
+    };
+    write("c-colon", "name: c-colon\ndescription: Use when: asked");
+    write("d-none", "name: d-none");
+    write("e-empty", "name: e-empty\ndescription: ''");
+    write("f-folder", "name: other\ndescription: x");
+    write("g-long", &format!("name: {}\ndescription: x", "n".repeat(65)));
+    write("h-long", &format!("name: h-long\ndescription: {}", "d".repeat(1_025)));
+    write("i-list", "name: i-list\ndescription: [a, b]");
+    write("j-nameless", "description: x");
+    write("k-number", "name: 1\ndescription: 2");
+    place.write(".gemini/skills/l-bare/SKILL.md", "# no head");
+    place.write(".gemini/skills/m-open/SKILL.md", "---\nname: m\n");
+    place.write(".gemini/skills/n-group/inner/SKILL.md", "---\nname: n\ndescription: x\n---\n");
+    place.write(".gemini/skills/o-binary/SKILL.md", b"---\nname: \xff\n---\n");
+    let (list, wrong) = place.told();
+    let cut = format!("h-long: {}…", "d".repeat(1_023));
+    let expected = ["1: 2", "c-colon: Use when: asked", &cut, "i-list: [a, b]", "j-nameless: x", "other: x"];
+    assert_eq!(list, expected);
+    let help = "start the file with a line `---`, the fields, and another line `---`";
+    let at = |name: &str| format!("~/.gemini/skills/{name}/SKILL.md");
+    assert_eq!(
+        wrong,
+        [
+            format!(
+                "{}:3:22: warning: `description` is no valid YAML (mapping values are not allowed in this context), so it is taken as it stands (put the value in quotes)",
+                at("c-colon")
+            ),
+            format!(
+                "{}:1:1: error: this skill has no `description`; it is left out (say in the front matter what it does and when to use it)",
+                at("d-none")
+            ),
+            format!("{}:3:14: error: this skill's `description` is empty; it is left out", at("e-empty")),
+            format!("{}:2:7: warning: this skill is called `other`, and its folder `f-folder`", at("f-folder")),
+            format!("{}:2:7: error: a skill's name has at most 64 characters, not 65; it is left out", at("g-long")),
+            format!(
+                "{}:3:14: warning: a skill's description has at most 1024 characters, not 1025; the rest is cut off",
+                at("h-long")
+            ),
+            format!("{}:3:14: warning: `description` should be text, not a list", at("i-list")),
+            format!("{}: warning: `name` is missing; the folder's name counts: `j-nameless`", at("j-nameless")),
+            format!("{}:2:7: warning: this skill is called `1`, and its folder `k-number`", at("k-number")),
+            format!("{}:1:1: error: this file has no front matter ({help})", at("l-bare")),
+            format!("{}:1:1: error: the front matter has no end ({help})", at("m-open")),
+            format!("{}: warning: there is no SKILL.md here, so this is no skill", at("n-group")),
+            format!("{}: error: this file is not valid UTF-8, from byte 10 on (save it as UTF-8)", at("o-binary")),
+        ]
+    );
+}
+
+#[test]
+fn no_name_leads_anywhere() {
+    let place = Place::new();
+    for (at, name) in
+        ["../../etc", "/etc/passwd", "a/b", "..", ".", ".hidden", "\"a\\nb\"", "'  '", "a:b", "<x>"].iter().enumerate()
+    {
+        place.skill(&format!(".gemini/skills/s{at}"), name, "x");
+    }
+    let names: Vec<String> = place.found().list.into_iter().map(|skill| skill.name).collect();
+    assert_eq!(names, ["-etc-passwd", "-x-", "a-b", "a-b"], "what begins with a dot or breaks the line is left out");
+    assert!(["..", ".", "", "a/b", "a\\b", "/", "a\nb", ".x"].iter().all(|name| !is_usable(name)));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_lead_out_of_the_users_folder_alone() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    place.skill("elsewhere/linked", "linked", "x");
+    place.skill("work/tools/inside", "inside", "x");
+    for folder in [".gemini/skills", "work/.gemini/skills"] {
+        fs::create_dir_all(place.home.join(folder)).unwrap();
+    }
+    // The user links what he likes; a project only what it holds itself.
+    symlink(place.home.join("elsewhere/linked"), place.home.join(".gemini/skills/linked")).unwrap();
+    symlink(place.home.join("elsewhere/linked"), place.root.join(".gemini/skills/out")).unwrap();
+    symlink("../../tools/inside", place.root.join(".gemini/skills/inside")).unwrap();
+    // Nobody's skill is a file from elsewhere.
+    place.write("secret", "---\nname: s\ndescription: t\n---\nhidden");
+    for folder in ["work/.gemini/skills/file", ".gemini/skills/file"] {
+        fs::create_dir_all(place.home.join(folder)).unwrap();
+        symlink(place.home.join("secret"), place.home.join(folder).join("SKILL.md")).unwrap();
+    }
+    let (list, wrong) = place.told();
+    assert_eq!(list, ["inside: x", "linked: x"]);
+    assert_eq!(
+        wrong,
+        [
+            "~/.gemini/skills/file/SKILL.md: error: this file leads out of the skill's folder, and is left out",
+            "~/work/.gemini/skills/file/SKILL.md: error: this file leads out of the skill's folder, and is left out",
+            "~/work/.gemini/skills/out: error: this skill leads out of ~/work, and is left out (copy what the link leads to)",
+        ]
+    );
+    assert_eq!(place.found().get("linked").unwrap().folder, place.home.join("elsewhere/linked"));
+    let skill = place.found().get("inside").unwrap().clone();
+    assert_eq!(instructions(&skill).unwrap(), "Do it.");
+    fs::remove_file(skill.folder.join(SKILL_FILE)).unwrap();
+    symlink(place.home.join("secret"), skill.folder.join(SKILL_FILE)).unwrap();
+    assert!(instructions(&skill).unwrap_err().contains("leads out"));
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_folders_and_giants_are_refused_at_once() {
+    let place = Place::new();
+    fs::create_dir_all(place.home.join(".gemini/skills/dir/SKILL.md")).unwrap();
+    fs::create_dir_all(place.home.join(".gemini/skills/pipe")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(place.home.join(".gemini/skills/pipe/SKILL.md")).status();
+    place.skill(".gemini/skills/giant", "giant", "x");
+    let giant = fs::OpenOptions::new().append(true).open(place.home.join(".gemini/skills/giant/SKILL.md")).unwrap();
+    giant.set_len(50 << 20).unwrap();
+    let (list, wrong) = place.told();
+    assert!(list.is_empty());
+    assert!(wrong[0].ends_with("this is a directory, not a file (remove it, or move it out of the way)"), "{wrong:?}");
+    assert!(wrong[1].contains("this skill is left out: it has 52428800 bytes, where 1048576 are read"), "{wrong:?}");
+    assert!(!made.is_ok_and(|status| status.success()) || wrong[2].contains("this is not a regular file"), "{wrong:?}");
+}
+
+#[test]
+fn a_thousand_skills_are_found_in_a_moment() {
+    let place = Place::new();
+    for at in 0..1_000 {
+        place.skill(&format!(".gemini/skills/s{at:04}"), &format!("s{at:04}"), "x");
+        place.skill(&format!(".agents/skills/s{at:04}"), &format!("s{at:04}"), "y");
+    }
+    let skills = place.found();
+    assert_eq!((skills.list.len(), skills.offered().count(), skills.diagnostics.len()), (2_000, 1_000, 0));
+}
+
+#[test]
+fn resources_are_listed_within_bounds() {
+    let place = Place::new();
+    place.skill("s", "s", "x");
+    for file in ["scripts/a.sh", "refs/b.md", "node_modules/x", ".git/HEAD", "refs/SKILL.md"] {
+        place.write(&format!("s/{file}"), "");
+    }
+    assert_eq!(
+        resources(&place.home.join("s")),
+        Resources { files: vec!["refs/SKILL.md".into(), "refs/b.md".into(), "scripts/a.sh".into()], more: false }
+    );
+    for at in 0..300 {
+        place.write(&format!("s/many/{at}"), "");
+    }
+    let many = resources(&place.home.join("s"));
+    assert!(many.more && many.files.len() == MOST_RESOURCES);
+    place.write(&format!("deep/{}/x", "d/".repeat(20)), "");
+    assert_eq!(resources(&place.home.join("deep")), Resources { files: Vec::new(), more: true });
+}
