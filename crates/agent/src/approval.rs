@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::policy::{Decision, Policy, PolicyCall, Verdict};
 use crate::protect::Protected;
+use crate::skills::ACTIVATE_SKILL;
 
 /// What is to happen with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,6 +197,8 @@ impl Approvals {
         }
         match mode {
             ApprovalMode::Yolo => return by_mode(Permission::Granted),
+            // A skill is words, and plans are made with them too.
+            ApprovalMode::Plan if tool == ACTIVATE_SKILL => {}
             ApprovalMode::Plan => {
                 let message = format!("{tool} changes things, and plan mode only looks");
                 return by_mode(Permission::Refused(message));
@@ -275,6 +278,10 @@ fn grant_key(tool: &str, args: &Map<String, Value>) -> String {
             Some(words) => format!("{tool} begins {words}"),
             None => format!("{tool} is {command}"),
         },
+        // Consent to one skill is none to another.
+        None if tool == ACTIVATE_SKILL => {
+            format!("{tool} {}", args.get("name").and_then(Value::as_str).unwrap_or_default().to_lowercase())
+        }
         None => tool.to_owned(),
     }
 }

@@ -29,6 +29,7 @@ mod scope;
 mod search;
 mod services;
 pub mod session;
+mod skills;
 mod stream;
 mod subagent;
 pub mod system;

@@ -1,5 +1,5 @@
-//! The system prompt: rules (`system.md`, or the user's own), then facts about this session, then the context files.
-//! The same facts give the same text, so that providers can cache it.
+//! The system prompt: rules (`system.md`, or the user's own), then facts about this session, then skills and the
+//! context files. The same facts give the same text, so that providers can cache it.
 
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,8 @@ pub struct Facts<'a> {
     pub interaction: Interaction,
     /// What runs unasked.
     pub approval_mode: ApprovalMode,
+    /// A line for each skill that can be activated.
+    pub skills: &'a str,
     /// What the context files say.
     pub memory: &'a str,
     /// Rules of the user's own in place of ours.
@@ -38,6 +40,15 @@ pub fn system_prompt(facts: &Facts<'_>) -> String {
     let mut prompt = format!("{}\n\n## This session\n\n", rules.trim_end());
     for line in session(facts) {
         prompt.push_str(&format!("- {line}\n"));
+    }
+    if !facts.skills.trim().is_empty() {
+        prompt.push_str(
+            "\n## Skills\n\nInstructions for some kinds of tasks can be loaded with activate_skill. When a task fits one of \
+             these descriptions, load that skill first, and follow it as far as the rules above and the user's words \
+             allow.\n\n<available_skills>\n",
+        );
+        prompt.push_str(facts.skills.trim_end());
+        prompt.push_str("\n</available_skills>\n");
     }
     if !facts.memory.trim().is_empty() {
         prompt.push_str(
@@ -105,6 +116,7 @@ mod tests {
             git_repository: true,
             interaction: Interaction::Interactive,
             approval_mode: ApprovalMode::Default,
+            skills: "",
             memory: "",
             override_text: None,
         }
@@ -116,6 +128,10 @@ mod tests {
         let at = |text: &str| prompt.find(text).unwrap_or_else(|| panic!("{text} is missing"));
         assert!(at("<hook_context>") < at("Working directory: /w"));
         assert!(at("Git repository: yes") < at("Tabs."));
+        assert!(!prompt.contains("available_skills"));
+        let prompt = system_prompt(&Facts { memory: "Tabs.", skills: "- pdf: reads\n", ..facts() });
+        let at = |text: &str| prompt.find(text).unwrap_or_else(|| panic!("{text} is missing"));
+        assert!(at("<available_skills>\n- pdf: reads\n</available_skills>\n") < at("Tabs."));
         assert!(!prompt.contains("Other directories"));
         assert!(RULES.lines().count() <= 80);
     }

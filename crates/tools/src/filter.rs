@@ -117,6 +117,7 @@ impl FileFilter {
     /// What counts in one directory of the workspace.
     pub(crate) fn rules(self, directory: &Path, workspace: &Workspace) -> Arc<Rules> {
         let Some(root) = workspace.root_of(directory) else { return Rules::none() };
+        let root = root.as_path();
         let repository = root.ancestors().find(|dir| dir.join(".git").exists());
         let active = Self { git_ignore: self.git_ignore && repository.is_some(), ..self };
         // A workspace that the repository around it hides is worked in all the same (dotfiles kept in a repository that

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// The directories tools may touch. All paths are real ones: symlinks resolved, `..` gone.
 #[derive(Debug, Clone)]
@@ -14,6 +15,15 @@ pub struct Workspace {
     /// The same, held open.
     home: Directory,
     roots: Vec<PathBuf>,
+    /// What may be read besides, and never written; shared by all that come from this one.
+    reading: Arc<RwLock<Vec<PathBuf>>>,
+}
+
+/// What is to be done with a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    Reading,
+    Anything,
 }
 
 /// A workspace that cannot be made.
@@ -79,7 +89,7 @@ impl Workspace {
             }
         }
         let home = Directory::open(&directory);
-        Ok(Self { directory, home, roots })
+        Ok(Self { directory, home, roots, reading: Arc::default() })
     }
 
     /// The workspace as it is now, if its directory has been moved.
@@ -87,7 +97,30 @@ impl Workspace {
         let Standing::Moved(directory) = self.home.standing() else { return None };
         let others = self.roots.iter().skip(1).cloned();
         let roots = std::iter::once(directory.clone()).chain(others).collect();
-        Some(Self { directory, home: self.home.clone(), roots })
+        Some(Self { directory, home: self.home.clone(), roots, reading: self.reading.clone() })
+    }
+
+    /// Lets tools read below this directory too, from now on.
+    ///
+    /// # Errors
+    /// If there is no such directory.
+    pub fn allow_reading(&self, directory: &Path) -> Result<(), WorkspaceError> {
+        let directory = real_directory(directory)?;
+        let mut reading = self.reading.write().unwrap_or_else(PoisonError::into_inner);
+        if !reading.contains(&directory) {
+            reading.push(directory);
+        }
+        Ok(())
+    }
+
+    /// Lets tools read nothing but the roots again.
+    pub fn forget_reading(&self) {
+        self.reading.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The directories that may be read besides the roots.
+    pub fn reading(&self) -> Vec<PathBuf> {
+        self.reading.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The working directory: relative paths start here.
@@ -102,38 +135,48 @@ impl Workspace {
 
     /// The real path that `asked` leads to, which need not exist. Refused if it is outside the workspace.
     pub fn resolve(&self, asked: &str) -> Result<PathBuf, PathError> {
+        self.judge(asked, Aim::Anything)
+    }
+
+    /// The same for whoever only reads: also what may be read besides the workspace.
+    pub fn resolve_to_read(&self, asked: &str) -> Result<PathBuf, PathError> {
+        self.judge(asked, Aim::Reading)
+    }
+
+    fn judge(&self, asked: &str, aim: Aim) -> Result<PathBuf, PathError> {
         if asked.trim().is_empty() {
             return Err(PathError::Empty);
         }
         if asked.contains('\0') {
             return Err(PathError::NulByte { asked: asked.to_owned() });
         }
-        self.real(Path::new(asked))
+        self.follow(Path::new(asked), aim)
     }
 
-    /// The same for a path of a system's making, whose name may be no text.
+    /// The same for a path of a system's making, whose name may be no text, and which is read.
     pub(crate) fn real(&self, path: &Path) -> Result<PathBuf, PathError> {
+        self.follow(path, Aim::Reading)
+    }
+
+    fn follow(&self, path: &Path, aim: Aim) -> Result<PathBuf, PathError> {
         let asked = || path.display().to_string();
         let real = follow(&self.directory.join(path)).ok_or_else(|| PathError::TooManyLinks { asked: asked() })?;
-        if self.contains(&real) {
+        if self.contains(&real, aim) {
             Ok(real)
         } else {
             Err(PathError::Outside { asked: asked(), real, roots: self.roots.clone() })
         }
     }
 
-    /// True if `path`, with its symlinks followed, is inside.
+    /// True if `path`, with its symlinks followed, may be read.
     pub fn holds(&self, path: &Path) -> bool {
-        follow(&self.directory.join(path)).is_some_and(|real| self.contains(&real))
+        follow(&self.directory.join(path)).is_some_and(|real| self.contains(&real, Aim::Reading))
     }
 
-    /// The root that holds a real path; the innermost one if roots are nested.
-    pub fn root_of(&self, real: &Path) -> Option<&Path> {
-        self.roots
-            .iter()
-            .filter(|root| real.starts_with(root))
-            .max_by_key(|root| root.as_os_str().len())
-            .map(PathBuf::as_path)
+    /// The root that holds a real path, also one that may only be read; the innermost one if roots are nested.
+    pub fn root_of(&self, real: &Path) -> Option<PathBuf> {
+        let roots = self.roots.iter().cloned().chain(self.reading());
+        roots.filter(|root| real.starts_with(root)).max_by_key(|root| root.as_os_str().len())
     }
 
     /// How to write a real path for people: relative to the working directory where it is below it.
@@ -145,8 +188,9 @@ impl Workspace {
         }
     }
 
-    fn contains(&self, real: &Path) -> bool {
-        self.roots.iter().any(|root| real.starts_with(root))
+    fn contains(&self, real: &Path, aim: Aim) -> bool {
+        let inside = |root: &PathBuf| real.starts_with(root);
+        self.roots.iter().any(inside) || (aim == Aim::Reading && self.reading().iter().any(inside))
     }
 }
 
@@ -280,10 +324,29 @@ mod tests {
         let both = Workspace::new(one.directory(), [dir.path().join("out"), one.directory().to_owned()]).unwrap();
         assert_eq!(both.roots().len(), 2);
         let secret = both.resolve("../out/secret").unwrap();
-        assert_eq!(both.root_of(&secret), Some(both.roots()[1].as_path()));
+        assert_eq!(both.root_of(&secret).as_deref(), Some(both.roots()[1].as_path()));
         assert_eq!(both.shorten(&secret), secret.display().to_string());
         assert_eq!(both.shorten(&both.directory().join("src/a.rs")), "src/a.rs");
         assert_eq!(both.shorten(both.directory()), ".");
+    }
+
+    #[test]
+    fn what_may_be_read_may_not_be_written() {
+        let (dir, workspace) = workspace();
+        let out = dir.path().canonicalize().unwrap().join("out");
+        let secret = out.join("secret");
+        let asked = secret.to_str().unwrap();
+        assert!(workspace.resolve_to_read(asked).is_err() && !workspace.holds(&secret));
+        // All that come from it see it, before and after.
+        let other = workspace.clone();
+        workspace.allow_reading(&out).unwrap();
+        assert_eq!(other.resolve_to_read(asked), Ok(secret.clone()));
+        assert!(other.holds(&secret) && other.resolve(asked).is_err());
+        assert_eq!(other.root_of(&secret), Some(out.clone()));
+        assert!(other.resolve_to_read(&format!("{}/../in-other", out.display())).is_err());
+        assert!(workspace.allow_reading(&secret).is_err(), "a file is no directory");
+        workspace.forget_reading();
+        assert!(other.resolve_to_read(asked).is_err());
     }
 
     #[test]

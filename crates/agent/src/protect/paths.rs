@@ -56,6 +56,7 @@ impl Protected {
         }
         let mut folders = vec![paths.user_dir.clone(), paths.home.join(FOLDERS[1]), paths.system_policies()];
         folders.extend(FOLDERS.map(|name| root.join(name)));
+        folders.extend([root, &paths.home].into_iter().flat_map(|base| paths.skills(base)));
         folders.extend(policies.iter().map(|path| loaded.world.cwd.join(path)));
         // An extension may be linked from anywhere.
         folders.extend(loaded.extensions.iter().map(|extension| extension.path.clone()));
@@ -279,6 +280,8 @@ mod tests {
             ".gemini/new/anything",
             "./a/../.gemini/settings.json",
             "packages/a/.gemini/settings.json",
+            ".gemini/skills/a/SKILL.md",
+            ".agents/skills/a/scripts/run.sh",
             ".hookwright/hooks.json",
             "tools/guard.sh",
             ".env",
@@ -306,6 +309,7 @@ mod tests {
             "hooks/x",
             ".env.example",
             ".gemini/tmp/notes",
+            ".agents/notes.md",
             &format!("{home}/.gemini/tmp/plan.md"),
             &format!("{home}/.gemini/GEMINI.md"),
         ] {

@@ -24,6 +24,8 @@ pub(super) async fn clear(agent: &mut Agent, loaded: &Loaded, cancel: &Cancellat
         Ok(transcript) => {
             services.hooks.set_session(open::engine_session(loaded, &id, transcript.path()));
             agent.clear(transcript);
+            // What skills opened goes with their words.
+            services.tool_context.workspace.forget_reading();
             services.events.send(AgentEvent::Cleared);
         }
         Err(error) => services.events.send(AgentEvent::Warning(format!("the conversation was not cleared: {error}"))),

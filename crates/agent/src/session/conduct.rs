@@ -208,6 +208,7 @@ impl Conductor {
             Order::Memory(order) => self.memory(order),
             Order::Agents(order) => self.agents(order),
             Order::Hooks(order) => self.hooks(order),
+            Order::Skills(order) => self.skills(order),
             Order::Background(order) => self.background(&order),
             Order::Resume(which) => self.resume(which.as_deref()),
             Order::Chat(order) => self.chat(order),

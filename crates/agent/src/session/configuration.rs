@@ -233,6 +233,7 @@ impl Conductor {
         }
         self.find_commands();
         self.find_agents();
+        self.find_skills();
         self.tell_configuration();
         self.tell_agents();
         self.tell_guards();

@@ -3,7 +3,7 @@
 
 use hookwright_settings::commands::Commands;
 
-use super::order::{AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
+use super::order::{AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order, SkillsOrder};
 use crate::commands::parse_invocation;
 
 /// What a line asks for.
@@ -122,10 +122,25 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         row("memory show", &["memory"], Alone, "what the model is told from GEMINI.md files", |_| {
             memory(MemoryOrder::Show)
         }),
+        row("memory list", &[], Alone, "the files that this comes from", |_| memory(MemoryOrder::List)),
         row("memory add", &[], Required("TEXT"), "add to your GEMINI.md", |text| {
             memory(MemoryOrder::Add(text.to_owned()))
         }),
         row("memory reload", &["memory refresh"], Alone, "read GEMINI.md files again", |_| memory(MemoryOrder::Reload)),
+        row(
+            "skills list",
+            &["skills"],
+            Optional("nodesc"),
+            "every skill and whether the model is offered it",
+            list_skills,
+        ),
+        row("skills reload", &["skills refresh"], Alone, "find skills again", |_| skills(SkillsOrder::Reload)),
+        row("skills enable", &[], Required("NAME"), "offer a skill again", |name| {
+            skills(SkillsOrder::Enable(name.to_owned()))
+        }),
+        row("skills disable", &[], Required("NAME"), "offer a skill no more", |name| {
+            skills(SkillsOrder::Disable(name.to_owned()))
+        }),
         row("commands list", &["commands", "commands reload"], Alone, "custom commands, read again", |_| {
             Typed::Order(Order::CustomCommands)
         }),
@@ -178,6 +193,23 @@ fn background(order: BackgroundOrder) -> Typed {
 
 fn memory(order: MemoryOrder) -> Typed {
     Typed::Order(Order::Memory(order))
+}
+
+fn skills(order: SkillsOrder) -> Typed {
+    Typed::Order(Order::Skills(order))
+}
+
+/// `all` is Gemini CLI's word for built-in ones too, of which there are none.
+fn list_skills(words: &str) -> Typed {
+    let mut detail = Detail::Full;
+    for word in words.split_whitespace() {
+        match word.trim_start_matches("--") {
+            "nodesc" => detail = Detail::Short,
+            "desc" | "all" => {}
+            _ => return Typed::Misspelt(group_usage("skills")),
+        }
+    }
+    skills(SkillsOrder::List(detail))
 }
 
 fn chat(order: ChatOrder) -> Typed {
@@ -297,7 +329,7 @@ mod tests {
         for text in ["/hooks nonsense", "/hooks  list", "/memory x", "/chat save", "/nope", "/hookz list", "/help me"] {
             assert!(!matches!(read(text), Typed::Order(Order::Prompt(_))), "{text}");
         }
-        let usage = "/memory show|add TEXT|reload".to_owned();
+        let usage = "/memory show|list|add TEXT|reload".to_owned();
         assert_eq!(read("/memory forget"), Typed::Misspelt(usage));
         assert_eq!(read("/hook"), Typed::Unknown("there is no command /hook; did you mean /hooks?".to_owned()));
     }

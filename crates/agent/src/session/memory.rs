@@ -8,6 +8,8 @@ use super::order::MemoryOrder;
 use super::reply::Reply;
 use crate::event::AgentEvent;
 
+const NONE: &str = "there is no memory: neither you nor the project have a GEMINI.md";
+
 /// A larger one would not be read, so nothing is added to it.
 const LARGEST: u64 = 1 << 20;
 
@@ -16,8 +18,12 @@ impl Conductor {
         match order {
             MemoryOrder::Show => {
                 let text = open::memory(&self.shared.view().loaded).text;
-                let none = "there is no memory: neither you nor the project have a GEMINI.md";
-                self.reply(if text.trim().is_empty() { Reply::aside(none) } else { Reply::plain(text) });
+                self.reply(if text.trim().is_empty() { Reply::aside(NONE) } else { Reply::plain(text) });
+            }
+            MemoryOrder::List => {
+                let files = open::memory(&self.shared.view().loaded).files;
+                let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+                self.reply(if names.is_empty() { Reply::aside(NONE) } else { Reply::plain(names.join("\n")) });
             }
             MemoryOrder::Add(text) => match self.add_memory(&text) {
                 Ok(file) => {
@@ -48,15 +54,22 @@ impl Conductor {
     }
 
     fn reload_memory(&mut self) {
+        self.renew_system();
+        let length = open::memory(&self.shared.view().loaded).text.chars().count();
+        self.reply(Reply::aside(format!("the model is told {length} characters of memory from now on")));
+    }
+
+    /// Makes the system prompt anew, out of what is on disk by now.
+    pub(super) fn renew_system(&mut self) {
         let view = self.shared.view();
         let services = &view.services;
+        let skills = crate::skills::told(&services.tools, &view.skills);
+        let mode = services.approvals.mode();
         let (system, warnings) =
-            open::system(&view.loaded, &services.tool_context, services.approvals.mode(), self.options.interaction);
+            open::system(&view.loaded, &skills, &services.tool_context, mode, self.options.interaction);
         for warning in warnings {
             self.tell(AgentEvent::Warning(warning));
         }
         self.set_system(system);
-        let length = open::memory(&view.loaded).text.chars().count();
-        self.reply(Reply::aside(format!("the model is told {length} characters of memory from now on")));
     }
 }

@@ -18,6 +18,7 @@ mod options;
 mod order;
 mod reply;
 mod shell;
+mod skills;
 mod state;
 
 mod watch;
@@ -27,6 +28,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use hookwright_hooks::Hook;
 use hookwright_settings::commands::{Commands, discover};
+use hookwright_settings::skills::Skills;
 use hookwright_settings::trust::{PendingChange, pending};
 use hookwright_settings::{ApprovalMode, FileState, Loaded, World};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -44,8 +46,9 @@ pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, slash_groups};
 pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
-pub use order::{AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order};
+pub use order::{AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order, SkillsOrder};
 pub use reply::{Reply, Tone};
+pub use skills::state_words as skill_state;
 pub use state::{Armed, HookEntry, entries as hook_entries, json as hook_json};
 
 /// A session that is put together and has not started.
@@ -96,6 +99,8 @@ pub struct SessionView {
     pub model: String,
     /// The custom commands.
     pub commands: Arc<Commands>,
+    /// The skills.
+    pub skills: Arc<Skills>,
 }
 
 impl SessionView {
@@ -146,6 +151,7 @@ impl Opened {
             services: made.agent.services().clone(),
             loaded: Arc::new(loaded),
             commands,
+            skills: made.skills.clone(),
         };
         let shared = Arc::new(Shared { view: RwLock::new(Arc::new(view)) });
         let (orders, asked) = unbounded_channel();

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use hookwright_hooks::{Builder, HookEngine, HookState, Registry, Unarmed};
 use hookwright_model::{Content, GenerationConfig};
+use hookwright_settings::skills::{self, Skills};
 use hookwright_settings::{ApprovalMode, Loaded, Secrets, subagents};
 use hookwright_tools::{
-    FileFilter, HttpAccess, HttpPolicy, Selection, ToolContext, ToolSet, Toolbox, WebSearching, Workspace,
+    FileFilter, HttpAccess, HttpPolicy, Origin, Selection, ToolContext, ToolSet, Toolbox, WebSearching, Workspace,
 };
 
 use super::choose;
@@ -29,6 +30,7 @@ use crate::translate::defuse;
 pub(super) struct Made {
     pub(super) agent: Agent,
     pub(super) source: StartSource,
+    pub(super) skills: Arc<Skills>,
     /// Said to the user before the first prompt.
     pub(super) warnings: Vec<String>,
 }
@@ -60,7 +62,12 @@ pub(super) fn make(
     let hooks = engine(options, loaded, session, &guards, &events);
     let tool_context = tool_context(options, loaded)?;
     guards.arm(loaded, &hooks.registry(), &tool_context.background);
-    let (system, mut warnings) = system(loaded, &tool_context, mode, options.interaction);
+    let skills = Arc::new(skills::discover(loaded));
+    let tools = tools(loaded, &model);
+    tools.bring(&Origin::Skills, crate::skills::tools(&skills));
+    let told = crate::skills::told(&tools, &skills);
+    let (system, mut warnings) = system(loaded, &told, &tool_context, mode, options.interaction);
+    warnings.extend(crate::skills::remarks(&skills));
     warnings.extend(fallback);
     warnings.extend(unkept);
     warnings.extend(
@@ -87,7 +94,7 @@ pub(super) fn make(
     approvals.set_limits(limits(loaded));
     approvals.set_protected(Protected::new(loaded, &options.policies));
     let services = Services {
-        tools: Arc::new(tools(loaded, &model)),
+        tools: Arc::new(tools),
         tool_context,
         hooks,
         approvals: Arc::new(approvals),
@@ -105,7 +112,7 @@ pub(super) fn make(
     };
     services.agents.set(subagents::discover(loaded), &services.tools);
     let source = if history.is_empty() { StartSource::Startup } else { StartSource::Resume };
-    Ok(Made { agent: Agent::new(services, model_name, system, transcript, history), source, warnings })
+    Ok(Made { agent: Agent::new(services, model_name, system, transcript, history), source, skills, warnings })
 }
 
 /// Where this project's conversations are kept.
@@ -329,6 +336,7 @@ pub(super) fn memory(loaded: &Loaded) -> Memory {
 /// The system prompt, and what went wrong on the way to it.
 pub(super) fn system(
     loaded: &Loaded,
+    skills: &str,
     context: &ToolContext,
     mode: ApprovalMode,
     interaction: Interaction,
@@ -345,6 +353,7 @@ pub(super) fn system(
         git_repository: root.ancestors().any(|folder| folder.join(".git").exists()),
         interaction,
         approval_mode: mode,
+        skills: &defuse(skills),
         memory: &defuse(&memory.text),
         override_text: own_rules.unwrap_or_default(),
     };

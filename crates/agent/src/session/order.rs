@@ -46,6 +46,8 @@ pub enum Order {
     Hooks(HooksOrder),
     /// The sub-agents.
     Agents(AgentsOrder),
+    /// The skills.
+    Skills(SkillsOrder),
     /// Commands that run on by themselves.
     Background(BackgroundOrder),
     /// Say where and what this is.
@@ -90,6 +92,7 @@ impl Order {
             Order::Memory(_) => "memory",
             Order::Hooks(_) => "hooks",
             Order::Agents(_) => "agents",
+            Order::Skills(_) => "skills",
             Order::Background(_) => "background",
             Order::Resume(_) => "resume",
             Order::Chat(_) => "chat",
@@ -100,8 +103,9 @@ impl Order {
     pub fn only_shows(&self) -> bool {
         match self {
             Order::Model(None) | Order::Tools(_) | Order::CustomCommands | Order::Resume(None) | Order::About => true,
-            Order::Memory(order) => *order == MemoryOrder::Show,
+            Order::Memory(order) => matches!(order, MemoryOrder::Show | MemoryOrder::List),
             Order::Agents(order) => matches!(order, AgentsOrder::List | AgentsOrder::Reload),
+            Order::Skills(order) => matches!(order, SkillsOrder::List(_)),
             Order::Chat(order) => *order == ChatOrder::List,
             Order::Background(order) => *order == BackgroundOrder::List,
             Order::Hooks(order) => matches!(order, HooksOrder::List | HooksOrder::ShowUntrusted),
@@ -124,6 +128,8 @@ pub enum Detail {
 pub enum MemoryOrder {
     /// Show what the model is told.
     Show,
+    /// Name the files that it comes from.
+    List,
     /// Add to the user's own.
     Add(String),
     /// Read them again.
@@ -154,6 +160,19 @@ pub enum ChatOrder {
     Delete(String),
     /// List them.
     List,
+}
+
+/// About skills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkillsOrder {
+    /// List them with their states.
+    List(Detail),
+    /// Find them again.
+    Reload,
+    /// Offer one again.
+    Enable(String),
+    /// Offer one no more.
+    Disable(String),
 }
 
 /// About commands that run on by themselves; they are called by the number of the process that began them.

@@ -105,7 +105,7 @@ fn find(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
 }
 
 fn existing_directory(path: &str, ctx: &ToolContext) -> Result<PathBuf, ToolFailure> {
-    let directory = ctx.workspace.resolve(path)?;
+    let directory = ctx.workspace.resolve_to_read(path)?;
     match fs::metadata(&directory) {
         Ok(found) if found.is_dir() => Ok(directory),
         Ok(_) => Err(ToolFailure::new(

@@ -77,7 +77,7 @@ pub(super) fn filtering_schema() -> Value {
 }
 
 fn list(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
-    let directory = ctx.workspace.resolve(&args.dir_path)?;
+    let directory = ctx.workspace.resolve_to_read(&args.dir_path)?;
     check_directory(&directory)?;
     let unwanted = patterns(&args.ignore)?;
     let rules = ctx.filter.with(args.file_filtering_options).rules(&directory, &ctx.workspace);

@@ -89,7 +89,7 @@ impl Builtin for ReadFile {
     async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
         blocking(ctx, move |ctx| {
             let window = args.window()?;
-            let path = ctx.workspace.resolve(&args.file_path)?;
+            let path = ctx.workspace.resolve_to_read(&args.file_path)?;
             if ctx.filter.is_ignored(&path, &ctx.workspace) {
                 return Err(ToolFailure::new(
                     ToolErrorKind::InvalidToolParams,

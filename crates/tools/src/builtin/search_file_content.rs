@@ -146,7 +146,7 @@ impl Hits {
 
 fn search(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
     let asked = args.dir_path.as_deref().filter(|path| !path.trim().is_empty()).unwrap_or(".");
-    let start = ctx.workspace.resolve(asked)?;
+    let start = ctx.workspace.resolve_to_read(asked)?;
     if !start.exists() {
         return Err(ToolFailure::new(ToolErrorKind::FileNotFound, format!("Path does not exist: {}", start.display())));
     }

@@ -1,0 +1,116 @@
+//! `/skills`: which there are, found again, and switched in the settings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hookwright_settings::edit::{Disabled, Switch, set_disabled};
+use hookwright_settings::skills::{Skill, SkillState, discover};
+use hookwright_tools::Origin;
+
+use super::conduct::Conductor;
+use super::order::{Detail, SkillsOrder};
+use super::reply::Reply;
+use crate::event::AgentEvent;
+use crate::skills;
+
+impl Conductor {
+    pub(super) fn skills(&mut self, order: SkillsOrder) {
+        match order {
+            SkillsOrder::List(detail) => self.list_skills(detail),
+            SkillsOrder::Reload => {
+                let before = self.shared.view().skills.clone();
+                self.find_skills();
+                let now = self.shared.view().skills.clone();
+                let new = now.offered().filter(|skill| !before.offered().any(|old| old.name == skill.name)).count();
+                let gone = before.offered().filter(|old| !now.offered().any(|skill| old.name == skill.name)).count();
+                let count = now.offered().count();
+                self.reply(Reply::plain(format!("the model is offered {count} skills: {new} new, {gone} gone")));
+            }
+            SkillsOrder::Enable(name) => self.switch_skill(&name, Switch::Enable),
+            SkillsOrder::Disable(name) => self.switch_skill(&name, Switch::Disable),
+        }
+    }
+
+    fn list_skills(&self, detail: Detail) {
+        let found = self.shared.view().skills.clone();
+        for wrong in &found.diagnostics {
+            self.reply(Reply::Diagnostic(Box::new(wrong.clone())));
+        }
+        let row = |skill: &Skill| {
+            let description = if detail == Detail::Full { format!("{} ", skill.description) } else { String::new() };
+            (skill.name.clone(), format!("{description}({}{})", skill.source, state(skill)))
+        };
+        let none = "there are no skills; write one as .gemini/skills/NAME/SKILL.md";
+        let rows: Vec<_> = found.list.iter().map(row).collect();
+        self.reply(if rows.is_empty() { Reply::aside(none) } else { Reply::Rows(rows) });
+    }
+
+    /// Finds the skills again. The next request offers what is there then.
+    pub(super) fn find_skills(&mut self) {
+        let view = self.shared.view();
+        let found = discover(&view.loaded);
+        if found == *view.skills {
+            return;
+        }
+        let found = Arc::new(found);
+        for remark in skills::remarks(&found) {
+            self.tell(AgentEvent::Warning(remark));
+        }
+        view.services.tools.bring(&Origin::Skills, skills::tools(&found));
+        self.shared.change(|view| view.skills = found);
+        self.renew_system();
+    }
+
+    fn switch_skill(&mut self, name: &str, switch: Switch) {
+        let view = self.shared.view();
+        let Some(skill) = view.skills.get(name) else {
+            return self.reply(Reply::error(format!("no skill is called `{name}`; /skills list shows them all")));
+        };
+        let (files, names) = match switch {
+            Switch::Disable => (vec![view.loaded.settings_file().to_owned()], vec![skill.name.clone()]),
+            // Whoever wants it again wants it whichever of the two lists it, and however.
+            Switch::Enable => {
+                let own = view.loaded.settings_file().to_owned();
+                let listed = view.loaded.settings.skills.disabled.iter();
+                let names = listed.filter(|listed| view.skills.get(listed) == Some(skill)).cloned().collect();
+                let mut files = vec![view.loaded.paths.user_settings.clone(), own];
+                files.dedup();
+                (files, names)
+            }
+        };
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut changed: Vec<PathBuf> = Vec::new();
+        for file in files {
+            let set = || set_disabled(&file, Disabled::Skills, &names, switch);
+            match view.services.guards.own_change(&file, set) {
+                Ok(true) => changed.push(file),
+                Ok(false) => {}
+                Err(error) => return self.reply(Reply::error(error)),
+            }
+        }
+        let verb = if switch == Switch::Enable { "enabled" } else { "disabled" };
+        let Some(file) = changed.first() else {
+            return self.reply(Reply::aside(format!("skill `{}` is {}", skill.name, state_words(skill))));
+        };
+        self.reply(Reply::plain(format!("{verb} {} in {}", skill.name, file.display())));
+        self.watch.changed();
+        self.reload(&[]);
+    }
+}
+
+fn state(skill: &Skill) -> String {
+    match &skill.state {
+        SkillState::Offered => String::new(),
+        _ => format!(", {}", state_words(skill)),
+    }
+}
+
+/// A skill's state in words.
+pub fn state_words(skill: &Skill) -> String {
+    match &skill.state {
+        SkillState::Offered => "enabled".to_owned(),
+        SkillState::Disabled => "disabled".to_owned(),
+        SkillState::AllOff => "off, as settings switch all skills off".to_owned(),
+        SkillState::Overridden(by) => format!("overridden by {}", by.display()),
+    }
+}
