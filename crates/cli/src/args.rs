@@ -1,11 +1,13 @@
 //! The command line as typed. What it means is decided by whoever runs the command.
 
 mod mcp;
+mod skills;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hookwright_hooks::EventKind;
+pub(crate) use skills::{SkillsArgs, SkillsCommand};
 
 pub(crate) use mcp::{AddServer, McpArgs, McpCommand, McpKind, McpScope, options_first};
 
@@ -50,6 +52,9 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// List, check, install and manage skills: instructions for kinds of tasks, loaded when they are needed.
+    #[command(alias = "skill")]
+    Skills(SkillsArgs),
     /// Watch all eleven events fire in a scripted session: no key, no network, nothing left behind.
     Demo {
         /// Keep the demo's project and say where it is.
@@ -239,6 +244,15 @@ pub(crate) struct Place {
     /// Treat the project's folder as trusted, this once.
     #[arg(long, global = true)]
     pub(crate) skip_trust: bool,
+}
+
+/// Whose something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scope {
+    /// The user's, everywhere.
+    User,
+    /// This project's.
+    Workspace,
 }
 
 #[derive(Debug, Subcommand)]

@@ -22,6 +22,7 @@ mod runtime;
 mod session;
 mod sessions;
 mod signals;
+mod skills;
 mod stats;
 mod telemetry;
 mod trace;
@@ -89,6 +90,7 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
         Some(args::Command::Mcp(mcp)) => mcp::run(&mcp, &world),
         Some(args::Command::Doctor { json, place }) => hooks::run_doctor(&place, &world, json),
         Some(args::Command::Completions { shell }) => completions::print(shell),
+        Some(args::Command::Skills(skills)) => skills::run(skills, &world),
         Some(args::Command::Demo { keep }) => demo::run(keep, &world),
         None if cli.agent.list_sessions => sessions::list(&world),
         None => match &cli.agent.delete_session {

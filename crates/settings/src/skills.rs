@@ -151,6 +151,15 @@ pub fn in_folder(folder: &Path, within: Option<&Path>, source: &Source) -> Skill
     skills
 }
 
+/// The skill of one folder.
+pub fn one(folder: &Path, source: &Source) -> Skills {
+    let mut skills = Skills::default();
+    let mut reader = Reader { file: folder.join(SKILL_FILE), source, diagnostics: &mut skills.diagnostics };
+    let skill = reader.skill(folder, None);
+    skills.list.extend(skill);
+    skills
+}
+
 fn is_hidden(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".") || name == "node_modules")
 }

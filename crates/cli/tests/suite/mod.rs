@@ -15,6 +15,7 @@ mod mcp;
 mod migrate;
 mod policy;
 mod seclusion;
+mod skills;
 mod tighten;
 mod tui;
 mod unread;

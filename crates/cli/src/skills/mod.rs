@@ -1,0 +1,33 @@
+//! `hookwright skills …`: one file per command.
+
+mod list;
+mod switch;
+mod uninstall;
+mod validate;
+
+use std::path::PathBuf;
+
+use hookwright_settings::{Loaded, World};
+
+use crate::args::{Scope, SkillsArgs, SkillsCommand};
+use crate::hooks::Toolbox;
+
+/// Runs one of the commands.
+pub(crate) fn run(args: SkillsArgs, world: &World) -> anyhow::Result<u8> {
+    let SkillsArgs { command, place } = args;
+    let open = || Toolbox::open(&place, world);
+    match command {
+        SkillsCommand::List { all: _, json } => list::run(&open()?, json),
+        SkillsCommand::Validate { path, json } => validate::run(world, &path, json),
+        SkillsCommand::Uninstall { name, scope } => uninstall::run(&open()?, &name, scope),
+        SkillsCommand::Enable { name } => switch::enable(&open()?, &name),
+        SkillsCommand::Disable { name, scope } => switch::disable(&open()?, &name, scope),
+    }
+}
+
+/// The folder that skills are installed in.
+fn folder(loaded: &Loaded, scope: Scope) -> PathBuf {
+    let base = if scope == Scope::User { &loaded.paths.home } else { &loaded.project.root };
+    let [own, _shared] = loaded.paths.skills(base);
+    own
+}
