@@ -162,6 +162,8 @@ fn system(definition: &Definition, services: &Services) -> String {
         // Whoever reads along answers to the agent that delegated.
         interaction: Interaction::Headless,
         approval_mode: services.approvals.mode(),
+        // Which it may use is said by the tool.
+        skills: "",
         memory: "",
         override_text: Some(definition.prompt.clone()),
     };
