@@ -317,6 +317,8 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     if project.trust.is_trusted() {
         let news = told.news(&project.root, &offered);
         notices.extend(news.into_iter().map(|(what, news)| Notice::ProjectBrings { what, news }));
+        let unread = !is_home && told.has_unread_notes(&project.root, &settings.context.file_names);
+        notices.extend(unread.then_some(Notice::NotesForOthers));
     }
     notices.extend(known.gone(&with_hooks, &registry));
     let mut asleep = known.asleep(&with_hooks);

@@ -47,6 +47,8 @@ pub enum Notice {
         /// What has changed about it.
         news: Vec<(String, News)>,
     },
+    /// The project has notes for other agents, and none that are read.
+    NotesForOthers,
     /// The project's settings switch off hooks that are not its own.
     ProjectSwitchesOff {
         /// Which, and whose they are.
@@ -96,6 +98,10 @@ impl std::fmt::Display for Notice {
                 });
                 write!(f, "this project's {what}: {}", join(&each.collect::<Vec<_>>()))
             }
+            Notice::NotesForOthers => f.write_str(
+                "this project has an AGENTS.md, which is not read; it is with `\"context\": {\"fileName\": [\"AGENTS.md\", \
+                 \"GEMINI.md\"]}` in its .gemini/settings.json or in yours",
+            ),
             Notice::ProjectSwitchesOff { hooks, how } => {
                 let names: Vec<_> = hooks.iter().map(|(name, source)| format!("`{name}` ({source})")).collect();
                 match how {

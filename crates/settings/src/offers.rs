@@ -15,6 +15,7 @@ use crate::extensions;
 use crate::file::read_text;
 use crate::load::Loaded;
 use crate::mcp;
+use crate::notice::Notice;
 use crate::paths::{Paths, hex};
 use crate::settings;
 use crate::skills;
@@ -45,6 +46,9 @@ const HOOKS: &str = "hooks";
 const EXTENSIONS: &str = "extensions";
 /// What is no setting: files of its own.
 const FILES: [&str; 4] = ["commands", "policies", "agents", "skills"];
+
+/// What other agents read.
+pub(crate) const AGENTS_FILE: &str = "AGENTS.md";
 
 /// Everything that a project brings, by its settings and its folders, whether they count or not.
 pub(crate) fn offers(values: &Map<String, Value>, hooks: &[Hook], root: &Path, paths: &Paths) -> Vec<Offer> {
@@ -184,9 +188,26 @@ impl Record {
         all
     }
 
-    fn with(&self, root: &Path, offers: &[Offer]) -> Record {
+    /// Whether the user is to be told that the project's notes for other agents are not read; once is enough.
+    pub(crate) fn has_unread_notes(&self, root: &Path, file_names: &[String]) -> bool {
+        let known = self.projects.get(&key(root)).is_some_and(|known| known.contains_key(AGENTS_FILE));
+        let is_read = file_names.iter().any(|name| name == AGENTS_FILE);
+        let own = file_names.iter().any(|name| root.join(name).exists());
+        !known && !is_read && !own && root.join(AGENTS_FILE).is_file()
+    }
+
+    fn with(&self, loaded: &Loaded) -> Record {
         let mut record = self.clone();
-        record.projects.insert(key(root), known_of(offers));
+        let mut now = known_of(&loaded.offers);
+        let known = self.projects.get(&key(&loaded.project.root));
+        let told = known.is_some_and(|known| known.contains_key(AGENTS_FILE));
+        if told || loaded.notices.contains(&Notice::NotesForOthers) {
+            now.insert(AGENTS_FILE.to_owned(), BTreeMap::new());
+        }
+        // Of a project that brings nothing, nothing is kept.
+        if known.is_some() || !now.is_empty() {
+            record.projects.insert(key(&loaded.project.root), now);
+        }
         record
     }
 }
@@ -201,15 +222,14 @@ fn known_of(offers: &[Offer]) -> Known {
 /// # Errors
 /// If the record can't be read or written; it is as it was then.
 pub fn remember_offers(loaded: &Loaded) -> Result<(), EditError> {
-    let (file, root) = (&loaded.paths.known_offers, &loaded.project.root);
+    let file = &loaded.paths.known_offers;
     let known = Record::read(file, &mut Vec::new());
-    let fresh = !known.projects.contains_key(&key(root)) && known_of(&loaded.offers).is_empty();
-    if fresh || known.with(root, &loaded.offers) == known {
+    if known.with(loaded) == known {
         return Ok(());
     }
     edit::rewrite_private(file, |text| {
         // One that can't be read is of no use to anybody.
-        let record = Record::parse(text).unwrap_or_default().with(root, &loaded.offers);
+        let record = Record::parse(text).unwrap_or_default().with(loaded);
         let mut text = serde_json::to_string_pretty(&record).unwrap_or_default();
         text.push('\n');
         Ok(text)

@@ -294,3 +294,25 @@ fn resources_are_listed_within_bounds() {
     place.write(&format!("deep/{}/x", "d/".repeat(20)), "");
     assert_eq!(resources(&place.home.join("deep")), Resources { files: Vec::new(), more: true });
 }
+
+#[test]
+fn notes_for_other_agents_are_pointed_out_once() {
+    let place = Place::new();
+    let told = || place.loaded(true).notices.contains(&crate::Notice::NotesForOthers);
+    assert!(!told());
+    place.write("work/AGENTS.md", "Tabs.");
+    assert!(told());
+    place.write(".gemini/settings.json", r#"{"context": {"fileName": "AGENTS.md"}}"#);
+    assert!(!told());
+    place.write(".gemini/settings.json", "{}");
+    place.write("work/GEMINI.md", "Spaces.");
+    assert!(!told());
+    fs::remove_file(place.root.join("GEMINI.md")).unwrap();
+    assert!(!place.loaded(false).notices.contains(&crate::Notice::NotesForOthers));
+    let loaded = place.loaded(true);
+    assert!(loaded.notices.contains(&crate::Notice::NotesForOthers));
+    for _ in 0..2 {
+        crate::remember_offers(&place.loaded(true)).unwrap();
+        assert!(!told());
+    }
+}
