@@ -192,7 +192,8 @@ mod tests {
 
     fn skill(name: &str, description: &str) -> Skill {
         let (name, description) = (name.to_owned(), description.to_owned());
-        Skill { name, description, source: Source::User, folder: "/s".into(), state: SkillState::Offered }
+        let (folder, file) = ("/s".into(), "/s/SKILL.md".into());
+        Skill { name, description, source: Source::User, folder, file, state: SkillState::Offered }
     }
 
     fn skills(list: Vec<Skill>) -> Skills {

@@ -33,6 +33,8 @@ pub struct Skill {
     pub source: Source,
     /// Its folder, with links followed.
     pub folder: PathBuf,
+    /// Its `SKILL.md`, with links followed.
+    pub file: PathBuf,
     /// Whether the model is offered it.
     pub state: SkillState,
 }
@@ -169,15 +171,15 @@ fn is_hidden(folder: &Path) -> bool {
 /// # Errors
 /// If its file can't be read, or has lost its front matter.
 pub fn instructions(skill: &Skill) -> Result<String, String> {
-    let file = skill.folder.join(SKILL_FILE);
+    let Skill { file, .. } = skill;
     // Between a look and an act, a link may have been put in its place.
-    if !leads_inside(&skill.folder, Path::new(SKILL_FILE)) {
-        return Err(format!("{} leads out of the skill's folder", file.display()));
+    if skill.folder.join(SKILL_FILE).canonicalize().is_ok_and(|real| real != *file) {
+        return Err(format!("{} leads elsewhere by now", skill.folder.join(SKILL_FILE).display()));
     }
-    let text = read_text_up_to(&file, LARGEST).map_err(|error| error.to_string())?;
+    let text = read_text_up_to(file, LARGEST).map_err(|error| error.to_string())?;
     let text = text.ok_or_else(|| format!("{} is gone", file.display()))?;
     let mut wrong = Vec::new();
-    match front_matter::read(&text, &SourceText::new(&file, &text), &mut wrong) {
+    match front_matter::read(&text, &SourceText::new(file, &text), &mut wrong) {
         Some(found) => Ok(found.body.trim().to_owned()),
         None => Err(wrong.first().map_or_else(String::new, ToString::to_string)),
     }
@@ -271,8 +273,8 @@ impl Reader<'_> {
         if found.body.trim().is_empty() {
             self.warn("this skill has no instructions below its front matter");
         }
-        let folder = folder.canonicalize().ok()?;
-        Some(Skill { name, description, source: self.source.clone(), folder, state: SkillState::Offered })
+        let (folder, file) = (folder.canonicalize().ok()?, self.file.canonicalize().ok()?);
+        Some(Skill { name, description, source: self.source.clone(), folder, file, state: SkillState::Offered })
     }
 
     /// The file's text, if it is a file of this skill and of its owner.
@@ -285,8 +287,8 @@ impl Reader<'_> {
         }
         match read_text_up_to(&self.file, LARGEST) {
             Ok(None) => self.warn(&format!("there is no {SKILL_FILE} here, so this is no skill")),
-            Ok(Some(_)) if !leads_inside(folder, Path::new(SKILL_FILE)) => {
-                let text = "this file leads out of the skill's folder, and is left out";
+            Ok(Some(_)) if !leads_inside(within.unwrap_or(folder), &self.file) => {
+                let text = format!("this file leads out of {}, and is left out", within.unwrap_or(folder).display());
                 self.diagnostics.push(Diagnostic::about_file(Severity::Error, &self.file, text));
             }
             Ok(Some(text)) => return Some(text),

@@ -2,7 +2,7 @@
 
 use hookwright_agent::session::skill_state;
 use hookwright_settings::Notice;
-use hookwright_settings::skills::{SKILL_FILE, Skill, SkillState, discover};
+use hookwright_settings::skills::{Skill, SkillState, discover};
 use serde_json::{Value, json};
 
 use crate::hooks::Toolbox;
@@ -42,7 +42,7 @@ pub(super) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
 pub(super) fn in_json(skill: &Skill) -> Value {
     json!({
         "name": skill.name, "description": skill.description, "source": skill.source.to_string(),
-        "file": skill.folder.join(SKILL_FILE), "enabled": skill.state == SkillState::Offered,
+        "file": skill.file, "enabled": skill.state == SkillState::Offered,
         "state": skill_state(skill),
     })
 }

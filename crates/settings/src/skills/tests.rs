@@ -223,6 +223,13 @@ fn links_lead_out_of_the_users_folder_alone() {
     symlink(place.home.join("elsewhere/linked"), place.home.join(".gemini/skills/linked")).unwrap();
     symlink(place.home.join("elsewhere/linked"), place.root.join(".gemini/skills/out")).unwrap();
     symlink("../../tools/inside", place.root.join(".gemini/skills/inside")).unwrap();
+    // A project's own file may stand in several folders.
+    fs::create_dir_all(place.root.join(".gemini/skills/again")).unwrap();
+    symlink("../../../tools/inside/SKILL.md", place.root.join(".gemini/skills/again/SKILL.md")).unwrap();
+    place.write("work/tools/inside/SKILL.md", "---\nname: again\ndescription: x\n---\nDo it.");
+    assert_eq!(place.found().list.iter().filter(|skill| skill.name == "again").count(), 2);
+    fs::remove_dir_all(place.root.join(".gemini/skills/again")).unwrap();
+    place.skill("work/tools/inside", "inside", "x");
     // Nobody's skill is a file from elsewhere.
     place.write("secret", "---\nname: s\ndescription: t\n---\nhidden");
     for folder in ["work/.gemini/skills/file", ".gemini/skills/file"] {
@@ -234,8 +241,8 @@ fn links_lead_out_of_the_users_folder_alone() {
     assert_eq!(
         wrong,
         [
-            "~/.gemini/skills/file/SKILL.md: error: this file leads out of the skill's folder, and is left out",
-            "~/work/.gemini/skills/file/SKILL.md: error: this file leads out of the skill's folder, and is left out",
+            "~/.gemini/skills/file/SKILL.md: error: this file leads out of ~/.gemini/skills/file, and is left out",
+            "~/work/.gemini/skills/file/SKILL.md: error: this file leads out of ~/work, and is left out",
             "~/work/.gemini/skills/out: error: this skill leads out of ~/work, and is left out (copy what the link leads to)",
         ]
     );
@@ -244,7 +251,7 @@ fn links_lead_out_of_the_users_folder_alone() {
     assert_eq!(instructions(&skill).unwrap(), "Do it.");
     fs::remove_file(skill.folder.join(SKILL_FILE)).unwrap();
     symlink(place.home.join("secret"), skill.folder.join(SKILL_FILE)).unwrap();
-    assert!(instructions(&skill).unwrap_err().contains("leads out"));
+    assert!(instructions(&skill).unwrap_err().contains("leads elsewhere"));
 }
 
 #[cfg(unix)]
