@@ -45,6 +45,8 @@ pub struct Agent {
     transcript: Transcript,
     /// What SessionStart hooks want the model to know, until the first prompt takes it along.
     start_context: Option<String>,
+    /// Whether servers were waited for.
+    pub(crate) servers_awaited: bool,
     prompts: u64,
 }
 
@@ -108,6 +110,7 @@ impl Agent {
             patience: 0,
             transcript,
             start_context: None,
+            servers_awaited: false,
             prompts: 0,
         };
         agent.leave_context_behind();
@@ -169,6 +172,7 @@ impl Agent {
         // Those that have run since before the end have had their time.
         self.services.aside.end(GRACE).await;
         self.services.tool_context.background.end_all(GRACE).await;
+        self.services.servers.end().await;
         self.services.hooks.shutdown().await;
         tell_what_stays(&self.services);
     }

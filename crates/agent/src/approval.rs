@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hookwright_hooks::shell::{Fit, Naming, Parts, parts, sole_command, sole_program};
 use hookwright_settings::ApprovalMode;
+use hookwright_tools::mcp::ServerTool;
 use hookwright_tools::{ToolKind, canonical_name};
 use serde_json::{Map, Value};
 
@@ -64,6 +65,26 @@ pub struct ToolLimits {
     pub exclude: Vec<String>,
     /// `run_shell_command(git)`: only commands of these, if there are any.
     pub core: Option<Vec<String>>,
+}
+
+/// A call to judge.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    /// The tool's canonical name.
+    pub tool: &'a str,
+    /// What it does to the world.
+    pub kind: ToolKind,
+    /// What it is given.
+    pub args: &'a Map<String, Value>,
+    /// For a tool of an MCP server: which one it is there.
+    pub server: Option<&'a ServerTool>,
+}
+
+impl<'a> Judged<'a> {
+    /// A call of a tool that is no server's.
+    pub fn new(tool: &'a str, kind: ToolKind, args: &'a Map<String, Value>) -> Self {
+        Judged { tool, kind, args, server: None }
+    }
 }
 
 /// The session's rules on what runs unasked.
@@ -142,19 +163,26 @@ impl Approvals {
     }
 
     /// Lets calls like this one run unasked from now on.
-    pub(crate) fn grant(&self, tool: &str, args: &Map<String, Value>) {
-        self.granted.lock().unwrap_or_else(PoisonError::into_inner).insert(grant_key(tool, args));
+    pub(crate) fn grant(&self, call: &Judged<'_>) {
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner).insert(grant_key(call));
+    }
+
+    /// Lets every tool of this one's server run unasked from now on, as it is or will be.
+    pub(crate) fn grant_server(&self, call: &Judged<'_>) {
+        let key = server_key(call).unwrap_or_else(|| grant_key(call));
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }
 
     /// The rules' word on a call.
-    pub(crate) fn decide(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Permission {
-        self.judge(tool, kind, args).permission
+    pub(crate) fn decide(&self, call: &Judged<'_>) -> Permission {
+        self.judge(call).permission
     }
 
     /// The rules' word on a call, and which of them it is: any deny, then any ask, then what allows. No rule, mode or grant
     /// lets a guard be changed unasked.
-    pub fn judge(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Judgement {
-        let judgement = self.by_rules(tool, kind, args);
+    pub fn judge(&self, call: &Judged<'_>) -> Judgement {
+        let Judged { tool, kind, args, .. } = *call;
+        let judgement = self.by_rules(call);
         if matches!(judgement.permission, Permission::Refused(_) | Permission::Denied(_)) {
             return judgement;
         }
@@ -169,13 +197,14 @@ impl Approvals {
         }
     }
 
-    fn by_rules(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Judgement {
+    fn by_rules(&self, call: &Judged<'_>) -> Judgement {
+        let Judged { tool, kind, args, server } = *call;
         let limited = self.limits.read().unwrap_or_else(PoisonError::into_inner).judge(tool, args);
         if let Some(refused) = limited.clone().filter(|one| matches!(one.permission, Permission::Denied(_))) {
             return refused;
         }
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let verdict = policy.decide(&PolicyCall { tool, args, mode: self.mode() });
+        let verdict = policy.decide(&PolicyCall { tool, server, args, mode: self.mode() });
         if let Some(refused) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
             return by_rule(&refused);
         }
@@ -185,10 +214,11 @@ impl Approvals {
         if policy.is_broken() && !kind.is_harmless() {
             return Judgement::ruled(Permission::Ask, "a policy file that is broken");
         }
-        verdict.map_or_else(|| self.without_policy(tool, kind, args), |verdict| by_rule(&verdict))
+        verdict.map_or_else(|| self.without_policy(call), |verdict| by_rule(&verdict))
     }
 
-    fn without_policy(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Judgement {
+    fn without_policy(&self, call: &Judged<'_>) -> Judgement {
+        let Judged { tool, kind, server, .. } = *call;
         let mode = self.mode();
         let judged = |permission, by| Judgement { permission, by, flags: Flags::Help };
         let by_mode = |permission| judged(permission, format!("the approval mode {}", mode.as_str()));
@@ -206,11 +236,16 @@ impl Approvals {
             ApprovalMode::AutoEdit if kind == ToolKind::Edit => return by_mode(Permission::Granted),
             ApprovalMode::AutoEdit | ApprovalMode::Default => {}
         }
-        if self.granted.lock().unwrap_or_else(PoisonError::into_inner).contains(&grant_key(tool, args)) {
+        if server.is_some_and(|server| server.trusted) {
+            return judged(Permission::Granted, "`trust` of its server".to_owned());
+        }
+        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        if granted.contains(&grant_key(call)) || server_key(call).is_some_and(|key| granted.contains(&key)) {
             return judged(Permission::Granted, "the user, for this session".to_owned());
         }
+        drop(granted);
         let allowed = self.allowed.read().unwrap_or_else(PoisonError::into_inner);
-        match allowed.iter().find(|entry| allows(entry, tool, args)) {
+        match allowed.iter().find(|entry| allows(entry, call)) {
             Some(entry) => judged(Permission::Granted, format!("`{entry}` in tools.allowed")),
             None => by_mode(Permission::Ask),
         }
@@ -271,8 +306,13 @@ fn begins(part: &hookwright_hooks::shell::Part, prefix: &str) -> bool {
     part.begins_with(prefix, Naming::Exact) == Fit::Yes
 }
 
-/// What the user's "for this session" covers: the tool, and for shell commands only the same one.
-fn grant_key(tool: &str, args: &Map<String, Value>) -> String {
+/// What the user's "for this session" covers: the tool, for shell commands only the same one, and of a server only what its
+/// tool was then.
+fn grant_key(call: &Judged<'_>) -> String {
+    let Judged { tool, args, server, .. } = *call;
+    if let Some(ServerTool { server, tool, print, .. }) = server {
+        return format!("{server:?} has {tool:?} as {print:x}");
+    }
     match command_of(tool, args) {
         Some(command) => match session_grant(command) {
             Some(words) => format!("{tool} begins {words}"),
@@ -284,6 +324,11 @@ fn grant_key(tool: &str, args: &Map<String, Value>) -> String {
         }
         None => tool.to_owned(),
     }
+}
+
+/// What "this server, for this session" covers.
+fn server_key(call: &Judged<'_>) -> Option<String> {
+    call.server.map(|tool| format!("{:?} has everything", tool.server))
 }
 
 /// The words that "for this session" covers of a command: the program with its sub-command (`git log`, `npm run build`), or
@@ -346,8 +391,18 @@ fn prefix_of<'e>(entry: &'e str, tool: &str) -> Option<&'e str> {
     (canonical_name(name.trim()) == tool && !prefix.is_empty()).then_some(prefix)
 }
 
-/// `name`, or `run_shell_command(prefix)` for one command and nothing chained to it.
-fn allows(entry: &str, tool: &str, args: &Map<String, Value>) -> bool {
+/// `name`, or `run_shell_command(prefix)` for one command and nothing chained to it; of a server's tools also `mcp_server_tool`
+/// and, for all of them, `mcp__server__*`.
+fn allows(entry: &str, call: &Judged<'_>) -> bool {
+    let Judged { tool, args, server, .. } = *call;
+    if let Some(ServerTool { server, tool, .. }) = server {
+        let spelt = [format!("mcp__{server}__"), format!("mcp_{server}_")];
+        let named =
+            |begin: &String| entry.trim().strip_prefix(begin.as_str()).is_some_and(|own| own == tool || own == "*");
+        if spelt.iter().any(named) {
+            return true;
+        }
+    }
     let Some(prefix) = prefix_of(entry, tool) else {
         return entry.trim() != "*" && names_all(entry, tool);
     };
@@ -382,7 +437,7 @@ mod tests {
 
     #[test]
     fn modes_differ_in_what_they_let_pass() {
-        let decide = |mode, tool: &str, kind| approvals(mode, &[]).decide(tool, kind, &Map::new());
+        let decide = |mode, tool: &str, kind| approvals(mode, &[]).decide(&Judged::new(tool, kind, &Map::new()));
         assert_eq!(decide(ApprovalMode::Default, "read_file", ToolKind::Read), Permission::Granted);
         assert_eq!(decide(ApprovalMode::Default, "replace", ToolKind::Edit), Permission::Ask);
         assert_eq!(decide(ApprovalMode::AutoEdit, "replace", ToolKind::Edit), Permission::Granted);
@@ -394,7 +449,7 @@ mod tests {
     #[test]
     fn a_prefix_allows_the_command_and_nothing_chained_to_it() {
         let rules = approvals(ApprovalMode::Default, &["run_shell_command(git status)", "ShellTool(ls)"]);
-        let decide = |command: &str| rules.decide("run_shell_command", ToolKind::Execute, &args(command));
+        let decide = |command: &str| rules.decide(&Judged::new("run_shell_command", ToolKind::Execute, &args(command)));
         assert_eq!(decide("git status -s"), Permission::Granted);
         assert_eq!(decide("ls"), Permission::Granted);
         for command in ["git statusx", "git status; rm -rf x", "git status && x", "ls $(x)", "git push"] {
@@ -408,9 +463,9 @@ mod tests {
         let entries: Vec<String> = entries.iter().map(|name| format!("run_shell_command({name})")).collect();
         let rules = Approvals::new(ApprovalMode::Default, entries, Policy::default());
         for command in ["git log -1", "git grep x"] {
-            rules.grant("run_shell_command", &args(command));
+            rules.grant(&Judged::new("run_shell_command", ToolKind::Execute, &args(command)));
         }
-        let decide = |command: &str| rules.decide("run_shell_command", ToolKind::Execute, &args(command));
+        let decide = |command: &str| rules.decide(&Judged::new("run_shell_command", ToolKind::Execute, &args(command)));
         for command in ["sed -n 1p f", "find . -name x", "git log -3", "git grep -n x", "rg x", "sort x"] {
             assert_eq!(decide(command), Permission::Granted, "{command}");
         }
@@ -436,20 +491,20 @@ mod tests {
     #[test]
     fn a_grant_covers_the_same_sub_command_only() {
         let rules = approvals(ApprovalMode::Default, &[]);
-        rules.grant("run_shell_command", &args("cargo test"));
-        rules.grant("run_shell_command", &args("git log -1"));
-        let decide = |command: &str| rules.decide("run_shell_command", ToolKind::Execute, &args(command));
+        rules.grant(&Judged::new("run_shell_command", ToolKind::Execute, &args("cargo test")));
+        rules.grant(&Judged::new("run_shell_command", ToolKind::Execute, &args("git log -1")));
+        let decide = |command: &str| rules.decide(&Judged::new("run_shell_command", ToolKind::Execute, &args(command)));
         assert_eq!(decide("cargo test --all"), Permission::Granted);
         assert_eq!(decide("git log"), Permission::Granted);
         for command in ["cargo build", "cargo test; rm x", "rm x", "git reset --hard", "git log > x", "git log $(x)"] {
             assert_eq!(decide(command), Permission::Ask, "{command}");
         }
         // What runs other programs is granted as a whole or not at all.
-        rules.grant("run_shell_command", &args("env A=1 make"));
+        rules.grant(&Judged::new("run_shell_command", ToolKind::Execute, &args("env A=1 make")));
         assert_eq!(decide("env A=1 make"), Permission::Granted);
         assert_eq!(decide("env rm x"), Permission::Ask);
         // What is shown for one command covers no other that reads the same.
-        rules.grant("run_shell_command", &args("git -C x log"));
+        rules.grant(&Judged::new("run_shell_command", ToolKind::Execute, &args("git -C x log")));
         assert_eq!(decide("git -C x log"), Permission::Granted);
         assert_eq!(decide("git -C x push"), Permission::Ask);
     }
@@ -494,7 +549,7 @@ mod tests {
         let judge = |limits: ToolLimits, command: &str| {
             let rules = approvals(ApprovalMode::Yolo, &[]);
             rules.set_limits(limits);
-            rules.decide("run_shell_command", ToolKind::Execute, &args(command))
+            rules.decide(&Judged::new("run_shell_command", ToolKind::Execute, &args(command)))
         };
         let exclude = || ToolLimits { exclude: vec!["run_shell_command(rm)".to_owned()], core: None };
         assert!(matches!(judge(exclude(), "ls; env rm x"), Permission::Denied(_)));

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use hookwright_hooks::Notification;
+use hookwright_tools::mcp::ServerTool;
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -32,13 +33,20 @@ pub(crate) async fn ask(services: &Services, request: ApprovalRequest, scope: &S
 }
 
 fn notification(request: &ApprovalRequest) -> Notification<'static> {
-    let details = json!({
+    let mut details = json!({
         "type": request.kind.as_str(),
         "title": request.title,
         "tool_name": request.name,
         "tool_input": request.args,
         "description": request.description,
     });
+    if let (Some(ServerTool { server, tool, .. }), Some(details)) = (&request.server, details.as_object_mut()) {
+        details.insert("type".to_owned(), json!("mcp"));
+        details.insert("title".to_owned(), json!("Confirm MCP Tool Execution"));
+        details.insert("serverName".to_owned(), json!(server));
+        details.insert("toolName".to_owned(), json!(tool));
+        details.insert("toolDisplayName".to_owned(), json!(request.title));
+    }
     Notification {
         notification_type: Cow::Borrowed("ToolPermission"),
         message: Cow::Owned(format!("{} wants to run: {}", request.title, request.description)),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use hookwright_hooks::{EventKind, HookInput, RequestedBy, RunId, RunReport, Source, SubAgent};
 use hookwright_model::{Chunk, Content, Request, Usage};
 use hookwright_settings::ApprovalMode;
+use hookwright_tools::mcp::ServerTool;
 use hookwright_tools::{CommandEnd, Display, ToolErrorKind, ToolKind};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
@@ -352,6 +353,8 @@ pub struct ApprovalRequest {
     pub requested_by: RequestedBy,
     /// The hooks that want the user asked, and why.
     pub asked_by: Option<AskedBy>,
+    /// For a tool of an MCP server: which one it is there.
+    pub server: Option<ServerTool>,
     /// The file that guards are made of and that the call would change; such a call is asked about every time.
     pub protected: Option<String>,
 }
@@ -372,6 +375,8 @@ pub enum ApprovalReply {
     Once,
     /// From now on, this tool (for shell commands: this program) runs unasked.
     Session,
+    /// From now on, every tool of this MCP server runs unasked.
+    Server,
     /// With other arguments.
     Edited(Map<String, Value>),
     /// No, with a word to the model.
@@ -386,6 +391,7 @@ impl ApprovalReply {
         match self {
             ApprovalReply::Once => "once",
             ApprovalReply::Session => "session",
+            ApprovalReply::Server => "server",
             ApprovalReply::Edited(_) => "edited",
             ApprovalReply::Deny(_) => "deny",
             ApprovalReply::Cancel => "cancel",

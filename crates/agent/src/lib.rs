@@ -38,7 +38,7 @@ mod translate;
 mod turn;
 
 pub use agent::{Agent, EndReason, StartSource};
-pub use approval::{Approvals, Flags, Judgement, Permission, ToolLimits, session_grant};
+pub use approval::{Approvals, Flags, Judged, Judgement, Permission, ToolLimits, session_grant};
 pub use aside::Aside;
 pub use budget::Budget;
 pub use door::Door;

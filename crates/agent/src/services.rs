@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hookwright_hooks::{Event, EventKind, HookEngine, HookInput, Observer, Outcome, RunReport, RunStart, Said};
 use hookwright_model::{GenerationConfig, ToolDeclaration};
+use hookwright_tools::mcp::Servers;
 use hookwright_tools::{ToolContext, ToolSet, Toolbox};
 use tokio::sync::Mutex;
 
@@ -36,6 +37,8 @@ pub struct Services {
     pub tools: Arc<Toolbox>,
     /// The agents that it can delegate to by now.
     pub agents: Arc<Agents>,
+    /// The MCP servers, which bring some of them.
+    pub servers: Arc<Servers>,
     /// What every tool call may use.
     pub tool_context: ToolContext,
     /// The hooks.

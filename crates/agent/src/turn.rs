@@ -32,6 +32,7 @@ impl Agent {
             {
                 return (text, end);
             }
+            self.wait_for_servers(scope).await;
             let request = self.request();
             let mut held = None;
             let answer = door::ask(&self.services, request, Asking::Answer(&mut guard), &mut held, scope).await;

@@ -6,7 +6,9 @@ use std::io::Write;
 use anstyle::Style;
 use anyhow::Context;
 use hookwright_agent::session::tool_limits;
-use hookwright_agent::{Approvals, Interaction, Permission, Policy, Protected, Rule, check_policy, load_policies};
+use hookwright_agent::{
+    Approvals, Interaction, Judged, Permission, Policy, Protected, Rule, check_policy, load_policies,
+};
 use hookwright_hooks::{AnyEvent, Diagnostic, EventKind, Source, canonical_tool_name};
 use hookwright_settings::World;
 use hookwright_tools::{ToolKind, ToolSet, WebSearching};
@@ -103,7 +105,7 @@ fn explain(toolbox: &Toolbox, explain: &Explain) -> anyhow::Result<u8> {
     let approvals = Approvals::new(mode, loaded.settings.tools.allowed.clone(), policy);
     approvals.set_limits(tool_limits(loaded));
     approvals.set_protected(Protected::new(loaded, &[]));
-    let judgement = approvals.judge(tool, kind, &args);
+    let judgement = approvals.judge(&Judged::new(tool, kind, &args));
     let hooks = Asked::about(toolbox, tool, &args, explain.fire)?;
     let (rules, words) = match judgement.permission {
         Permission::Granted => (exit::OK, None),

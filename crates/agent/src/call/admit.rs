@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::end::{CallEnd, cancelled, failure, nothing, stopped};
 use super::wanted::{Consent, Voice};
 use super::{Call, USER_SAYS_NO, announce, is_watched, redacted};
-use crate::approval::{Flags, Judgement, Permission};
+use crate::approval::{Flags, Judged, Judgement, Permission};
 use crate::ask::ask;
 use crate::event::{ApprovalReply, ApprovalRequest, AskedBy, CallDecision};
 use crate::services::Interaction;
@@ -189,7 +189,7 @@ impl Call<'_> {
     /// The rules' word, and the user's where it is needed.
     async fn approve(&mut self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> Result<(), Box<CallEnd>> {
         let services = self.services;
-        let judgement = services.approvals.judge(&self.name, tool.kind(), &self.args);
+        let judgement = services.approvals.judge(&self.judged(tool));
         let permission = match (judgement.permission.clone(), self.consent) {
             (Permission::Denied(words), _) => Permission::Denied(words),
             (Permission::Granted, _) if asked_by.is_some() => Permission::Ask,
@@ -241,15 +241,15 @@ impl Call<'_> {
             let reply = ask(self.services, request, self.scope).await;
             tracing::debug!(by = "user", answer = reply.as_str(), "asked");
             // What is asked about every time is granted for no session.
-            let reply =
-                if protected.is_some() && reply == ApprovalReply::Session { ApprovalReply::Once } else { reply };
-            let Some(args) = self.take_reply(reply)? else {
+            let lasts = matches!(reply, ApprovalReply::Session | ApprovalReply::Server);
+            let reply = if protected.is_some() && lasts { ApprovalReply::Once } else { reply };
+            let Some(args) = self.take_reply(tool, reply)? else {
                 self.allowed = protected.map(|path| self.services.approvals.protected_path(&path));
                 return Ok(());
             };
             self.edit(args.clone())?;
             asked_by = self.before_tool().await?;
-            let permission = self.services.approvals.decide(&self.name, tool.kind(), &self.args);
+            let permission = self.services.approvals.decide(&self.judged(tool));
             protected = if let Permission::Protected(path) = &permission { Some(path.clone()) } else { None };
             match permission {
                 Permission::Refused(reason) => return Err(self.refuse(format!("Tool execution blocked: {reason}"))),
@@ -280,8 +280,14 @@ impl Call<'_> {
             rewritten: self.rewritten.clone(),
             requested_by: self.requested_by,
             asked_by,
+            server: tool.server().cloned(),
             protected: None,
         }
+    }
+
+    /// The call as the rules judge it.
+    fn judged<'a>(&'a self, tool: &'a Arc<dyn Tool>) -> Judged<'a> {
+        Judged { tool: &self.name, kind: tool.kind(), args: &self.args, server: tool.server() }
     }
 
     /// Takes the user's arguments in place of the model's, if they fit the tool.
@@ -297,12 +303,20 @@ impl Call<'_> {
     }
 
     /// Whether the call may run; other arguments of the user's have yet to be judged.
-    fn take_reply(&mut self, reply: ApprovalReply) -> Result<Option<Map<String, Value>>, Box<CallEnd>> {
+    fn take_reply(
+        &mut self,
+        tool: &Arc<dyn Tool>,
+        reply: ApprovalReply,
+    ) -> Result<Option<Map<String, Value>>, Box<CallEnd>> {
         self.decision = Some(CallDecision::Accept);
         match reply {
             ApprovalReply::Once => Ok(None),
             ApprovalReply::Session => {
-                self.services.approvals.grant(&self.name, &self.args);
+                self.services.approvals.grant(&self.judged(tool));
+                Ok(None)
+            }
+            ApprovalReply::Server if tool.server().is_some() => {
+                self.services.approvals.grant_server(&self.judged(tool));
                 Ok(None)
             }
             ApprovalReply::Edited(args) => Ok(Some(args)),
@@ -311,7 +325,8 @@ impl Call<'_> {
                 let word = word.map(|word| format!(": {word}")).unwrap_or_default();
                 Err(Box::new(failure(ToolErrorKind::ExecutionFailed, format!("{USER_SAYS_NO}{word}"))))
             }
-            ApprovalReply::Cancel => {
+            // Nobody was offered a server where there is none.
+            ApprovalReply::Cancel | ApprovalReply::Server => {
                 self.decision = Some(CallDecision::Reject);
                 Err(Box::new(cancelled()))
             }

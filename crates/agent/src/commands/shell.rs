@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::error::{CommandError, place};
 use super::escape::{self, Unsafe};
 use super::template::Segment;
+use crate::approval::Judged;
 use crate::approval::{Flags, Permission};
 use crate::call::wanted::{self, Admitted, Consent, NotRun, Voice, Wanted};
 use crate::event::AgentEvent;
@@ -77,7 +78,7 @@ impl<'a> BlockRunner<'a> {
     async fn admit(&self, blocks: &[Block]) -> Result<Vec<Admitted<'a>>, CommandError> {
         // Nobody is asked about the half of a command whose other half will not run.
         for block in blocks {
-            let judgement = self.services.approvals.judge(TOOL, self.tool.kind(), &block.args);
+            let judgement = self.services.approvals.judge(&Judged::new(TOOL, self.tool.kind(), &block.args));
             match judgement.permission {
                 Permission::Refused(reason) | Permission::Denied(reason) => {
                     return Err(refused(self.name, block, reason));

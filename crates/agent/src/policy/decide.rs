@@ -3,6 +3,7 @@
 
 use hookwright_hooks::shell::{Fit, Part, parts};
 use hookwright_settings::ApprovalMode;
+use hookwright_tools::mcp::ServerTool;
 use serde_json::{Map, Value};
 
 use super::Policy;
@@ -13,6 +14,8 @@ use crate::approval::command_of;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PolicyCall<'a> {
     pub(crate) tool: &'a str,
+    /// For a tool of an MCP server: which one it is there.
+    pub(crate) server: Option<&'a ServerTool>,
     pub(crate) args: &'a Map<String, Value>,
     pub(crate) mode: ApprovalMode,
 }
@@ -110,7 +113,7 @@ mod tests {
 
     fn decide(policy: &Policy, tool: &str, args: Value) -> Option<Decision> {
         let args = args.as_object().unwrap().clone();
-        let call = PolicyCall { tool, args: &args, mode: ApprovalMode::Default };
+        let call = PolicyCall { tool, server: None, args: &args, mode: ApprovalMode::Default };
         policy.decide(&call).map(|verdict| verdict.decision)
     }
 

@@ -96,7 +96,7 @@ impl Rule {
         let about = !self.never
             && (self.modes.is_empty() || self.modes.contains(&call.mode))
             && self.interactive.is_none_or(|wanted| wanted == (interaction == Interaction::Interactive))
-            && self.is_about(call.tool);
+            && self.is_about(call);
         if !about {
             return Fit::No;
         }
@@ -113,21 +113,27 @@ impl Rule {
         }
     }
 
-    fn is_about(&self, tool: &str) -> bool {
+    fn is_about(&self, call: &PolicyCall<'_>) -> bool {
+        let tool = call.tool;
+        // A server's tool has the names that its server and itself have, and those that models know it by, which may be shorter.
+        let real = call.server.map(|of| (of.server.as_str(), of.tool.as_str()));
+        let names = || real.into_iter().chain(mcp_name(tool));
         if let Some(server) = &self.server {
-            let Some((of, simple)) = mcp_name(tool) else { return false };
-            let named = |name: &String| wild(name, simple) || wild(name, tool);
-            return wild(server, of) && (self.tools.is_empty() || self.tools.iter().any(named));
+            let named = |name: &String, simple: &str| wild(name, simple) || wild(name, tool);
+            let is_one = |(of, simple): (&str, &str)| {
+                wild(server, of) && (self.tools.is_empty() || self.tools.iter().any(|name| named(name, simple)))
+            };
+            return names().any(is_one);
         }
         let shell_only = self.tools.is_empty() && (!self.prefixes.is_empty() || self.command.is_some());
         if shell_only {
             return tool == "run_shell_command";
         }
-        let single = mcp_name(tool).map(|(server, simple)| format!("mcp_{server}_{simple}"));
+        let spelt =
+            names().flat_map(|(server, simple)| [format!("mcp_{server}_{simple}"), format!("mcp__{server}__{simple}")]);
+        let spelt: Vec<String> = spelt.collect();
         let named = |name: &String| {
-            wild(name, tool)
-                || canonical_name(name) == tool
-                || single.as_deref().is_some_and(|single| wild(name, single))
+            wild(name, tool) || canonical_name(name) == tool || spelt.iter().any(|spelt| wild(name, spelt))
         };
         self.tools.is_empty() || self.tools.iter().any(named)
     }

@@ -115,6 +115,7 @@ impl Conductor {
         if let Work::Idle(agent) = &self.work {
             self.tell(AgentEvent::History(open::last_messages(agent.history())));
         }
+        self.connect_servers();
         self.begin(Job::Start(self.source));
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -210,6 +211,7 @@ impl Conductor {
             Order::Hooks(order) => self.hooks(order),
             Order::Skills(order) => self.skills(order),
             Order::Background(order) => self.background(&order),
+            Order::Mcp(order) => self.mcp(order),
             Order::Resume(which) => self.resume(which.as_deref()),
             Order::Chat(order) => self.chat(order),
         }
@@ -248,6 +250,7 @@ impl Conductor {
             let services = next.services().clone();
             let model = next.model().to_owned();
             self.shared.change(|view| (view.services, view.model) = (services, model));
+            self.connect_servers();
         }
         tracing::debug!(with = job.activity().as_str(), "busy");
         self.tell(AgentEvent::Busy(job.activity()));

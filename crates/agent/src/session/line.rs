@@ -3,7 +3,9 @@
 
 use hookwright_settings::commands::Commands;
 
-use super::order::{AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order, SkillsOrder};
+use super::order::{
+    AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, McpOrder, MemoryOrder, Order, SkillsOrder,
+};
 use crate::commands::parse_invocation;
 
 /// What a line asks for.
@@ -119,6 +121,11 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         row("model", &[], Optional("NAME"), "show or change the model", |name| Typed::Order(Order::Model(given(name)))),
         row("tools", &[], Alone, "what the model can call", |_| Typed::Order(Order::Tools(Detail::Short))),
         row("tools desc", &[], Alone, "the same, with descriptions", |_| Typed::Order(Order::Tools(Detail::Full))),
+        row("mcp list", &["mcp"], Alone, "MCP servers: their state, tools, prompts and resources", |_| {
+            mcp(McpOrder::List(Detail::Short))
+        }),
+        row("mcp desc", &[], Alone, "the same, with descriptions", |_| mcp(McpOrder::List(Detail::Full))),
+        row("mcp refresh", &["mcp reload"], Alone, "connect MCP servers anew", |_| mcp(McpOrder::Refresh)),
         row("memory show", &["memory"], Alone, "what the model is told from GEMINI.md files", |_| {
             memory(MemoryOrder::Show)
         }),
@@ -189,6 +196,10 @@ fn agents(order: AgentsOrder) -> Typed {
 
 fn background(order: BackgroundOrder) -> Typed {
     Typed::Order(Order::Background(order))
+}
+
+fn mcp(order: McpOrder) -> Typed {
+    Typed::Order(Order::Mcp(order))
 }
 
 fn memory(order: MemoryOrder) -> Typed {

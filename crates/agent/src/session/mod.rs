@@ -17,6 +17,7 @@ mod open;
 mod options;
 mod order;
 mod reply;
+mod servers;
 mod shell;
 mod skills;
 mod state;
@@ -46,7 +47,9 @@ pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, slash_groups};
 pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
-pub use order::{AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, MemoryOrder, Order, SkillsOrder};
+pub use order::{
+    AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, McpOrder, MemoryOrder, Order, SkillsOrder,
+};
 pub use reply::{Reply, Tone};
 pub use skills::state_words as skill_state;
 pub use state::{Armed, HookEntry, entries as hook_entries, json as hook_json};
@@ -231,6 +234,7 @@ impl SessionHandle {
         let services = &self.view().services;
         services.hooks.kill_now();
         services.tool_context.background.kill_now();
+        services.servers.kill_now();
     }
 }
 

@@ -11,8 +11,8 @@ use hookwright_tools::{
     FileFilter, HttpAccess, HttpPolicy, Origin, Selection, ToolContext, ToolSet, Toolbox, WebSearching, Workspace,
 };
 
-use super::choose;
 use super::options::{HookUse, SessionError, SessionOptions};
+use super::{choose, servers};
 use crate::agent::{Agent, StartSource};
 use crate::approval::{Approvals, ToolLimits};
 use crate::budget::Budget;
@@ -83,7 +83,6 @@ pub(super) fn make(
         )
     }));
     warnings.extend(hooks_that_stay(options, &hooks));
-    warnings.extend(servers_left_out(loaded));
     warnings.extend(unarmed.iter().map(ToString::to_string));
     warnings.extend(inert(&hooks));
     warnings.extend(about_policies.iter().map(ToString::to_string));
@@ -93,8 +92,10 @@ pub(super) fn make(
     let approvals = Approvals::new(mode, allowed_tools(options, loaded), policy).with_modes(modes);
     approvals.set_limits(limits(loaded));
     approvals.set_protected(Protected::new(loaded, &options.policies));
+    let tools = Arc::new(tools);
     let services = Services {
-        tools: Arc::new(tools),
+        servers: servers::make(loaded, &tool_context, &tools, &events),
+        tools,
         tool_context,
         hooks,
         approvals: Arc::new(approvals),
@@ -374,17 +375,6 @@ fn own_rules(loaded: &Loaded) -> Result<Option<String>, String> {
     match hookwright_disk::read_text(&file, LARGEST_RULES) {
         Ok(text) => Ok(Some(text)),
         Err(error) => Err(format!("GEMINI_SYSTEM_MD names {}, which can't be read: {error}", file.display())),
-    }
-}
-
-/// What is said to users who expect their MCP servers.
-fn servers_left_out(loaded: &Loaded) -> Option<String> {
-    let of_extensions = loaded.extensions.iter().filter(|one| one.active).flat_map(|one| one.mcp_servers.keys());
-    let names: Vec<&str> = loaded.settings.mcp_servers.keys().chain(of_extensions).map(String::as_str).collect();
-    match names.as_slice() {
-        [] => None,
-        [name] => Some(format!("MCP servers are not supported, so {name} is not started")),
-        names => Some(format!("MCP servers are not supported, so {} are not started", names.join(", "))),
     }
 }
 

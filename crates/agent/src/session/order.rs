@@ -50,6 +50,8 @@ pub enum Order {
     Skills(SkillsOrder),
     /// Commands that run on by themselves.
     Background(BackgroundOrder),
+    /// The MCP servers.
+    Mcp(McpOrder),
     /// Say where and what this is.
     About,
     /// Another approval mode.
@@ -94,6 +96,7 @@ impl Order {
             Order::Agents(_) => "agents",
             Order::Skills(_) => "skills",
             Order::Background(_) => "background",
+            Order::Mcp(_) => "mcp",
             Order::Resume(_) => "resume",
             Order::Chat(_) => "chat",
         }
@@ -108,6 +111,7 @@ impl Order {
             Order::Skills(order) => matches!(order, SkillsOrder::List(_)),
             Order::Chat(order) => *order == ChatOrder::List,
             Order::Background(order) => *order == BackgroundOrder::List,
+            Order::Mcp(order) => matches!(order, McpOrder::List(_)),
             Order::Hooks(order) => matches!(order, HooksOrder::List | HooksOrder::ShowUntrusted),
             _ => false,
         }
@@ -184,6 +188,15 @@ pub enum BackgroundOrder {
     Keep(String),
     /// End one.
     End(String),
+}
+
+/// About MCP servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum McpOrder {
+    /// List them with what they have.
+    List(Detail),
+    /// Connect all of them anew.
+    Refresh,
 }
 
 /// About hooks.

@@ -224,8 +224,14 @@ fn ask(request: &ApprovalRequest) -> io::Result<()> {
     }
     // A guard is asked about every time.
     let session = if request.protected.is_some() { "" } else { " 2: allow for this session." };
+    let server = match &request.server {
+        Some(tool) if request.protected.is_none() => {
+            format!(" 5: allow all tools of MCP server {} for this session.", out::spelled(&tool.server))
+        }
+        _ => String::new(),
+    };
     say(&format!(
-        "1 or y: allow once.{session} 3 or n, with a word to the model if you like: deny. 4: cancel the turn."
+        "1 or y: allow once.{session}{server} 3 or n, with a word to the model if you like: deny. 4: cancel the turn."
     ))
 }
 
@@ -245,6 +251,7 @@ fn reply_of(line: &str) -> ApprovalReply {
     match word {
         "1" | "y" | "yes" => ApprovalReply::Once,
         "2" => ApprovalReply::Session,
+        "5" => ApprovalReply::Server,
         "3" | "n" | "no" => ApprovalReply::Deny(Some(rest.trim().to_owned()).filter(|word| !word.is_empty())),
         _ => ApprovalReply::Cancel,
     }

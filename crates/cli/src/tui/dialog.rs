@@ -101,13 +101,15 @@ pub(crate) enum Reaction {
 enum Choice {
     Once,
     Session,
+    Server,
     Edit,
     Deny,
     Cancel,
 }
 
 impl Choice {
-    const ALL: [Choice; 5] = [Choice::Once, Choice::Session, Choice::Edit, Choice::Deny, Choice::Cancel];
+    const ALL: [Choice; 6] =
+        [Choice::Once, Choice::Session, Choice::Server, Choice::Edit, Choice::Deny, Choice::Cancel];
 }
 
 impl Dialog {
@@ -122,7 +124,11 @@ impl Dialog {
 
     /// What can be chosen; a guard is asked about every time.
     fn choices(&self) -> Vec<Choice> {
-        let offered = |choice: &Choice| *choice != Choice::Session || self.request.protected.is_none();
+        let offered = |choice: &Choice| match choice {
+            Choice::Session => self.request.protected.is_none(),
+            Choice::Server => self.request.protected.is_none() && self.request.server.is_some(),
+            _ => true,
+        };
         Choice::ALL.into_iter().filter(offered).collect()
     }
 
@@ -135,6 +141,10 @@ impl Dialog {
                 Some(None) => "Allow exactly this for this session".to_owned(),
                 None => format!("Allow {} for this session", spelled(&self.request.title)),
             },
+            Choice::Server => {
+                let server = self.request.server.as_ref().map_or("", |tool| tool.server.as_str());
+                format!("Allow all tools of MCP server {} for this session", spelled(server))
+            }
             Choice::Edit => "Edit before it runs".to_owned(),
             Choice::Deny => "Deny, and say why".to_owned(),
             Choice::Cancel => "Cancel the turn (esc)".to_owned(),
@@ -168,7 +178,7 @@ impl Dialog {
             KeyCode::Char('y') => self.choose(Choice::Once),
             KeyCode::Char('n') => self.answer(ApprovalReply::Deny(None)),
             KeyCode::Char('e') => self.choose(Choice::Edit),
-            KeyCode::Char(digit @ '1'..='5') => self.choose_number(digit as usize - '1' as usize),
+            KeyCode::Char(digit @ '1'..='6') => self.choose_number(digit as usize - '1' as usize),
             KeyCode::Up | KeyCode::Char('k') => self.select(self.selected + self.choices().len() - 1),
             KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab => self.select(self.selected + 1),
             KeyCode::PageDown => self.scroll_by(10),
@@ -197,6 +207,7 @@ impl Dialog {
         match choice {
             Choice::Once => self.answer(ApprovalReply::Once),
             Choice::Session => self.answer(ApprovalReply::Session),
+            Choice::Server => self.answer(ApprovalReply::Server),
             Choice::Edit => {
                 let text = self
                     .command()

@@ -11,7 +11,7 @@ use crate::context::Environment;
 use crate::tool::BoxFuture;
 
 /// What servers may use.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Access {
     /// Where programs start that name no directory.
     pub directory: PathBuf,

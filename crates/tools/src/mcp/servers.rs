@@ -71,6 +71,11 @@ impl Servers {
         Arc::new(Servers { access, tell: Arc::new(tell), running: Mutex::default() })
     }
 
+    /// For a session that has no servers.
+    pub fn none() -> Arc<Self> {
+        Self::new(Access::default(), |_| {})
+    }
+
     /// These from now on: those that are the same stay as they are, others are started, and whoever is not among them ends.
     pub fn set(self: &Arc<Self>, servers: Vec<McpServer>) {
         let aliases = server_aliases(servers.iter().map(|server| server.name.as_str()));

@@ -133,6 +133,7 @@ impl Case {
             model: Door::new(AnyModel::from(Offline::new()), Default::default()).into(),
             tools: Arc::new(self.tools.clone().into()),
             agents: Arc::default(),
+            servers: hookwright_tools::mcp::Servers::none(),
             tool_context,
             hooks: self.hooks.clone(),
             approvals: Approvals::new(self.mode, self.allowed.clone(), self.policy.clone()).into(),

@@ -104,6 +104,7 @@ impl Setup<'_> {
             model: Door::new(AnyModel::custom(self.script.clone()), Default::default()).into(),
             tools: Arc::new(tools.into()),
             agents: Arc::default(),
+            servers: hookwright_tools::mcp::Servers::none(),
             tool_context,
             hooks: engine(self.project, &events, transcript.path()),
             approvals: Approvals::new(self.mode, Vec::new(), Policy::default()).into(),

@@ -123,6 +123,7 @@ fn question() -> (AgentEvent, tokio::sync::oneshot::Receiver<hookwright_agent::A
         rewritten: Vec::new(),
         requested_by: hookwright_hooks::RequestedBy::Model,
         asked_by: None,
+        server: None,
         protected: None,
     };
     let (sender, receiver) = tokio::sync::oneshot::channel();
