@@ -61,6 +61,9 @@ pub(crate) enum Command {
         #[arg(long)]
         keep: bool,
     },
+    /// The MCP server of the demo, on stdin and stdout.
+    #[command(hide = true)]
+    ServeDemoMcp,
 }
 
 /// The options of a session.

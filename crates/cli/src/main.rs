@@ -68,7 +68,7 @@ fn run() -> u8 {
     }
     let world = World::from_process();
     // The demo leaves nothing in anybody's home.
-    if !matches!(cli.command, Some(args::Command::Demo { .. })) {
+    if !matches!(cli.command, Some(args::Command::Demo { .. } | args::Command::ServeDemoMcp)) {
         hookwright_disk::sweep_drafts(&Paths::new(&world).drafts);
     }
     for warning in log::start(cli.agent.debug.then_some(LevelFilter::DEBUG), &world) {
@@ -92,6 +92,7 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
         Some(args::Command::Completions { shell }) => completions::print(shell),
         Some(args::Command::Skills(skills)) => skills::run(skills, &world),
         Some(args::Command::Demo { keep }) => demo::run(keep, &world),
+        Some(args::Command::ServeDemoMcp) => demo::serve_mcp(),
         None if cli.agent.list_sessions => sessions::list(&world),
         None => match &cli.agent.delete_session {
             Some(which) => sessions::delete(which, &world),

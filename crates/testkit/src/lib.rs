@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![expect(clippy::expect_used, reason = "a test that cannot set up its box has failed")]
 
+mod mcp;
 pub mod replay;
 
 use std::io::Write;
@@ -14,6 +15,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use mcp::MCP_SERVER;
 pub use replay::Replay;
 
 /// Every event, in the order of the table: written down once more, so that tests notice a change of it.

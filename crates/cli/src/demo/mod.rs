@@ -3,6 +3,7 @@
 //! Nothing in here is pretended: the timeline is made of the events of an ordinary session.
 
 mod project;
+mod server;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -16,6 +17,8 @@ use hookwright_settings::World;
 use crate::args::AgentArgs;
 use crate::out::{self, BOLD, DIM, GOOD, paint};
 use crate::{exit, session, trace};
+
+pub(crate) use server::run as serve_mcp;
 
 /// What the user would type.
 const PROMPTS: [&str; 3] = [

@@ -12,6 +12,8 @@ mod hooktest;
 mod log;
 mod manage;
 mod mcp;
+#[cfg(unix)]
+mod mcp_session;
 mod migrate;
 mod policy;
 mod seclusion;

@@ -12,27 +12,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::support::Project;
-
-/// Answers `initialize` and lists one tool; a call runs `$1`, with the line of the call in `$line`.
-const SERVER: &str = r#"
-say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
-text() { say "{\"content\":[{\"type\":\"text\",\"text\":\"$1\"}]}"; }
-hello() { say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"prompts":{},"resources":{}},"serverInfo":{"name":"sh","version":"1"}}'; }
-[ -n "$tools" ] || tools='{"name":"echo","description":"says it","inputSchema":{"type":"object"}}'
-while IFS= read -r line; do
-  id=${line#*\"id\":}; id=${id%%[,\}]*}
-  case $line in
-    *'"method":"initialize"'*) eval "${on_initialize:-hello}" ;;
-    *'"method":"tools/list"'*) if [ -n "$on_list" ]; then eval "$on_list"; else say "{\"tools\":[$tools]}"; fi ;;
-    *'"method":"tools/call"'*) eval "${on_call:-text called}" ;;
-    *'"method":"prompts/list"'*) say '{"prompts":[{"name":"hello","description":"greets","arguments":[{"name":"who","required":true}]}]}' ;;
-    *'"method":"prompts/get"'*) say '{"messages":[{"role":"user","content":{"type":"text","text":"greet them"}}]}' ;;
-    *'"method":"resources/list"'*) say '{"resources":[{"uri":"note://1","name":"a note"}]}' ;;
-    *'"method":"resources/read"'*) say '{"contents":[{"uri":"note://1","text":"what it says"}]}' ;;
-    *'"method":"notifications/cancelled"'*) eval "${on_cancelled:-:}" ;;
-  esac
-done
-"#;
+use hookwright_testkit::MCP_SERVER as SERVER;
 
 /// A server that does these things its own way.
 fn server(name: &str, ways: &[(&str, &str)]) -> McpServer {

@@ -1,0 +1,283 @@
+//! MCP servers in a session: the built binary, servers that are shell scripts or the demo's own, real hooks, replayed models.
+
+use std::path::Path;
+
+use hookwright_testkit::{MCP_SERVER, Replay, Run, Sandbox, has_program, skipped};
+use serde_json::{Value, json};
+
+/// The demo's own server.
+fn demo() -> Value {
+    json!({ "command": env!("CARGO_BIN_EXE_hookwright"), "args": ["serve-demo-mcp"] })
+}
+
+/// A shell script that does these things its own way.
+fn script(ways: &[(&str, &str)]) -> Value {
+    let env: Value = ways.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    // Settings would fill in what looks like a variable of theirs.
+    json!({ "command": "sh", "args": ["server.sh"], "env": env })
+}
+
+/// A project whose user has these servers, and a hook on every tool that keeps what it is told.
+fn sandbox(servers: Value) -> Sandbox {
+    sandbox_with(json!({ "mcpServers": servers }))
+}
+
+fn sandbox_with(mut settings: Value) -> Sandbox {
+    let sandbox = crate::sandbox();
+    let keep = sandbox
+        .script("keep.sh", "cat >> \"$GEMINI_PROJECT_DIR/seen\"; echo >> \"$GEMINI_PROJECT_DIR/seen\"; echo '{}'");
+    let hook = json!([{ "matcher": "mcp_.*|read_mcp_resource", "hooks": [{ "type": "command", "command": keep }] }]);
+    settings["hooks"] = json!({ "BeforeTool": hook, "AfterTool": hook });
+    sandbox.user_settings(&settings);
+    sandbox.write("server.sh", MCP_SERVER);
+    sandbox
+}
+
+fn seen(sandbox: &Sandbox) -> Vec<Value> {
+    sandbox.read("seen").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn ask(sandbox: &Sandbox, prompt: &str, replay: &Replay, more: &[&str]) -> Run {
+    let file = sandbox.replay(replay);
+    sandbox.run(&[&["-p", prompt, "--fake-responses", file.as_str(), "--output-format", "stream-json"], more].concat())
+}
+
+/// What a call came to, as the stream tells it.
+fn results(run: &Run) -> Vec<Value> {
+    run.json_lines().into_iter().filter(|line| line["type"] == "tool_result").collect()
+}
+
+fn echo() -> Replay {
+    Replay::new().calls("mcp__demo__echo", json!({ "text": "hello there" })).says("done")
+}
+
+const YOLO: &[&str] = &["--approval-mode=yolo"];
+
+#[test]
+fn a_call_passes_the_hooks_which_are_told_the_server_and_no_secrets() {
+    let mut server = demo();
+    server["env"] = json!({ "TOKEN": "s3cret-env" });
+    let sandbox = sandbox(json!({ "demo": server }));
+    let run = ask(&sandbox, "hi", &echo(), YOLO).exits(0);
+    assert_eq!(results(&run)[0]["output"], "hello there", "{}", run.stdout);
+    let seen = seen(&sandbox);
+    assert_eq!(
+        seen.iter().map(|input| input["hook_event_name"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["BeforeTool", "AfterTool"]
+    );
+    for input in &seen {
+        assert_eq!(input["tool_name"], "mcp__demo__echo");
+        assert_eq!(input["tool_input"], json!({ "text": "hello there" }));
+        assert_eq!(
+            input["mcp_context"],
+            json!({
+                "server_name": "demo", "tool_name": "echo",
+                "command": env!("CARGO_BIN_EXE_hookwright"), "args": ["serve-demo-mcp"],
+            })
+        );
+        assert!(!input.to_string().contains("s3cret"), "{input}");
+    }
+    assert!(seen[1]["tool_response"]["llmContent"].as_str().unwrap().contains("hello there"));
+}
+
+#[test]
+fn hooks_refuse_in_both_spellings() {
+    for matcher in ["mcp__demo__echo", "mcp_demo_echo", "mcp__demo__.*", "mcp_demo_.*"] {
+        let sandbox = crate::sandbox();
+        let deny = sandbox.script("deny.sh", "echo 'not this one' >&2; exit 2");
+        let hooks =
+            json!({ "BeforeTool": [{ "matcher": matcher, "hooks": [{ "type": "command", "command": deny }] }] });
+        sandbox.user_settings(&json!({ "mcpServers": { "demo": demo() }, "hooks": hooks }));
+        let run = ask(&sandbox, "hi", &echo(), YOLO);
+        let result = &results(&run)[0];
+        assert!(result.to_string().contains("not this one"), "{matcher}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn nobody_there_to_ask_means_no_unless_somebody_said_yes_before() {
+    let trusted = |server: Value| {
+        let mut server = server;
+        server["trust"] = json!(true);
+        server
+    };
+    let refused = "needs approval and nobody is there to give it";
+    let policy = "[[rule]]\nmcpName = \"demo\"\ntoolName = \"echo\"\ndecision = \"allow\"\npriority = 10\n";
+    let deny = "[[rule]]\nmcpName = \"demo\"\ndecision = \"deny\"\npriority = 10\n";
+    for (what, settings, rules, more, runs) in [
+        ("nothing", json!({ "mcpServers": { "demo": demo() } }), None, &[][..], false),
+        ("trust", json!({ "mcpServers": { "demo": trusted(demo()) } }), None, &[], true),
+        (
+            "allowed",
+            json!({ "mcpServers": { "demo": demo() }, "tools": { "allowed": ["mcp_demo_echo"] } }),
+            None,
+            &[],
+            true,
+        ),
+        ("allowed all", json!({ "mcpServers": { "demo": demo() } }), None, &["--allowed-tools", "mcp__demo__*"], true),
+        (
+            "allowed another",
+            json!({ "mcpServers": { "demo": demo() } }),
+            None,
+            &["--allowed-tools", "mcp__demo__add"],
+            false,
+        ),
+        ("a rule", json!({ "mcpServers": { "demo": demo() } }), Some(policy), &[], true),
+        ("a rule against trust", json!({ "mcpServers": { "demo": trusted(demo()) } }), Some(deny), &[], false),
+        (
+            "plan against trust",
+            json!({ "mcpServers": { "demo": trusted(demo()) } }),
+            None,
+            &["--approval-mode=plan"],
+            false,
+        ),
+    ] {
+        let sandbox = sandbox_with(settings);
+        if let Some(rules) = rules {
+            let folder = sandbox.home().join(".gemini/policies");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("p.toml"), rules).unwrap();
+        }
+        let run = ask(&sandbox, "hi", &echo(), more);
+        let result = results(&run)[0].to_string();
+        assert_eq!(result.contains("hello there"), runs, "{what}: {result}\n{}", run.stderr);
+        assert_eq!(what == "nothing" || what == "allowed another", result.contains(refused), "{what}: {result}");
+    }
+}
+
+#[test]
+fn a_project_that_is_not_trusted_starts_no_server_and_none_of_a_project_is_trusted_unasked() {
+    let touch = json!({ "command": "sh", "args": ["-c", "touch started; sleep 1"], "trust": true });
+    let untrusted = crate::sandbox().untrusted();
+    untrusted.settings(&json!({ "mcpServers": { "demo": touch } }));
+    ask(&untrusted, "hi", &Replay::new().says("ok"), &[]).exits(0);
+    assert!(!untrusted.has("started"));
+    let trusted = crate::sandbox();
+    let mut server = demo();
+    server["trust"] = json!(true);
+    trusted.settings(&json!({ "mcpServers": { "demo": server } }));
+    let run = ask(&trusted, "hi", &echo(), &[]);
+    assert!(results(&run)[0].to_string().contains("needs approval"), "{}", run.stdout);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_and_holds_up_nobody() {
+    let sandbox = sandbox(json!({
+        "gone": { "command": "no-such-program" },
+        "dead": { "command": "sh", "args": ["-c", "echo bad config >&2; exit 4"], "timeout": 2000 },
+        "silent": { "command": "sh", "args": ["-c", "sleep 100"], "timeout": 300 },
+        "demo": demo(),
+    }));
+    let file = sandbox.replay(&echo());
+    let run = sandbox.run(&["-p", "hi", "--fake-responses", &file, "--approval-mode=yolo"]).exits(0);
+    assert_eq!(seen(&sandbox).len(), 2, "the one that is there was called");
+    for words in [
+        "MCP server gone is not there: `no-such-program` can't be started: there is no such program",
+        "MCP server dead is not there: it exited with code 4: bad config",
+        "MCP server silent is not there: no answer within 0.3 s",
+    ] {
+        assert!(run.stderr.contains(words), "no `{words}` in:\n{}", run.stderr);
+    }
+}
+
+#[test]
+fn what_a_server_sends_reaches_the_model_and_what_fails_is_a_failure() {
+    let sandbox = sandbox(json!({
+        "p": script(&[("on_call", r#"say '{"content":[{"type":"image","mimeType":"image/png","data":"AAAA"}]}'"#)]),
+        "e": script(&[("on_call", r#"say '{"isError":true,"content":[{"type":"text","text":"no luck"}]}'"#)]),
+        "d": script(&[("on_call", "echo oops >&2; exit 7")]),
+    }));
+    let replay = ["p", "e", "d"]
+        .iter()
+        .fold(Replay::new(), |replay, name| replay.calls(&format!("mcp__{name}__echo"), json!({})));
+    let run = ask(&sandbox, "hi", &replay.says("done"), YOLO).exits(0);
+    let results = results(&run);
+    assert!(results[0].to_string().contains("[image: image/png]"), "{}", results[0]);
+    assert!(results[1].to_string().contains("no luck") && results[1]["status"] == "error", "{}", results[1]);
+    assert!(results[2].to_string().contains("it exited with code 7: oops"), "{}", results[2]);
+}
+
+#[test]
+fn no_server_outlives_the_session_and_its_words_are_in_the_log() {
+    let server = "echo $$ > pid; echo a word on stderr >&2; hello";
+    let sandbox = sandbox(json!({ "s": script(&[("on_initialize", server)]) }));
+    let run = ask(&sandbox, "hi", &Replay::new().says("ok"), &["--debug"]).exits(0);
+    let pid = sandbox.read("pid");
+    assert!(!hookwright_testkit::is_running(pid.trim()), "{pid}");
+    let log = all_text(&sandbox.home());
+    assert!(log.contains("the server says: a word on stderr"), "{}", run.stderr);
+}
+
+fn all_text(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => text.push_str(&all_text(&path)),
+            false => text.push_str(&String::from_utf8_lossy(&std::fs::read(&path).unwrap_or_default())),
+        }
+    }
+    text
+}
+
+#[test]
+fn telemetry_and_lists_know_them() {
+    let sandbox = sandbox(json!({ "demo": demo(), "off": demo() }));
+    let outfile = sandbox.beside("telemetry.log");
+    let sandbox =
+        sandbox.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_OUTFILE", outfile.to_str().unwrap());
+    ask(&sandbox, "hi", &echo(), &["--approval-mode=yolo", "--allowed-mcp-server-names", "demo"]).exits(0);
+    let telemetry = std::fs::read_to_string(&outfile).unwrap();
+    assert!(telemetry.contains("\"mcp\""), "{telemetry}");
+    let file = sandbox.replay(&Replay::new().says("x"));
+    let list = sandbox.run(&["-p", "/mcp", "--fake-responses", &file]).exits(0);
+    assert!(list.stdout.contains("demo") || list.stderr.contains("demo"), "{} {}", list.stdout, list.stderr);
+}
+
+/// The servers that the protocol's own people keep, where somebody has installed them.
+fn real_server(name: &str) -> Option<Value> {
+    let modules = std::env::var_os("HOOKWRIGHT_MCP_SERVERS").filter(|path| !path.is_empty())?;
+    let program = Path::new(&modules).join(".bin").join(name);
+    (program.exists() && has_program("node")).then(|| json!({ "command": program, "args": [] }))
+}
+
+#[test]
+fn server_everything_of_the_protocols_own_people() {
+    let Some(server) = real_server("mcp-server-everything") else {
+        return skipped("server_everything_of_the_protocols_own_people", "HOOKWRIGHT_MCP_SERVERS names none");
+    };
+    let sandbox = sandbox(json!({ "all": server }));
+    let replay = Replay::new()
+        .calls("mcp__all__echo", json!({ "message": "hello there" }))
+        .calls("mcp__all__get-sum", json!({ "a": 2, "b": 3 }))
+        .calls("mcp__all__get-tiny-image", json!({}))
+        .says("done");
+    let run = ask(&sandbox, "hi", &replay, YOLO).exits(0);
+    let results = results(&run);
+    assert!(results[0]["output"].as_str().unwrap().contains("hello there"), "{}", run.stdout);
+    assert!(results[1].to_string().contains('5'), "{}", results[1]);
+    assert_eq!(results[2]["status"], "success", "{}", results[2]);
+    let seen = seen(&sandbox);
+    assert_eq!(seen.len(), 6);
+    assert!(seen[5]["tool_response"]["llmContent"].to_string().contains("image/png"), "{}", seen[5]);
+}
+
+#[test]
+fn server_filesystem_of_the_protocols_own_people() {
+    let Some(mut server) = real_server("mcp-server-filesystem") else {
+        return skipped("server_filesystem_of_the_protocols_own_people", "HOOKWRIGHT_MCP_SERVERS names none");
+    };
+    let sandbox = crate::sandbox();
+    server["args"] = json!([sandbox.project()]);
+    sandbox.user_settings(&json!({ "mcpServers": { "files": server } }));
+    sandbox.write("note.txt", "what the note says");
+    let path = sandbox.project().join("note.txt");
+    let replay = Replay::new()
+        .calls("mcp__files__read_text_file", json!({ "path": path }))
+        .calls("mcp__files__read_text_file", json!({ "path": "/etc/passwd" }))
+        .says("done");
+    let run = ask(&sandbox, "hi", &replay, YOLO).exits(0);
+    let results = results(&run);
+    assert!(results[0].to_string().contains("what the note says"), "{}", results[0]);
+    assert_eq!(results[1]["status"], "error", "{}", results[1]);
+}
