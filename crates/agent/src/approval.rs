@@ -567,11 +567,11 @@ mod tests {
         let approvals = Approvals::new(ApprovalMode::Default, Vec::new(), Policy::default());
         let decide = |name: &str| {
             let args = serde_json::json!({"name": name}).as_object().unwrap().clone();
-            (approvals.decide(ACTIVATE_SKILL, ToolKind::Other, &args), args)
+            (approvals.decide(&Judged::new(ACTIVATE_SKILL, ToolKind::Other, &args)), args)
         };
         let (permission, args) = decide("pdf");
         assert_eq!(permission, Permission::Ask);
-        approvals.grant(ACTIVATE_SKILL, &args);
+        approvals.grant(&Judged::new(ACTIVATE_SKILL, ToolKind::Other, &args));
         assert_eq!((decide("PDF").0, decide("other").0), (Permission::Granted, Permission::Ask));
         // In plan mode too the user is asked: a skill is words.
         approvals.set_mode(ApprovalMode::Plan);
