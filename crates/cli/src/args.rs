@@ -1,11 +1,13 @@
 //! The command line as typed. What it means is decided by whoever runs the command.
 
+mod extensions;
 mod mcp;
 mod skills;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use extensions::{Extensions, ExtensionsCommand, Install, Template};
 use hookwright_hooks::EventKind;
 pub(crate) use skills::{SkillsArgs, SkillsCommand};
 
@@ -31,6 +33,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// List, check, fire, test and manage hooks.
     Hooks(Hooks),
+    /// Install, update, list, write and manage extensions.
+    #[command(alias = "extension")]
+    Extensions(Extensions),
     /// List, check and explain policies: the rules on which tools run, are refused or need asking.
     Policy(PolicyArgs),
     /// Add, remove, list and switch MCP servers.

@@ -6,6 +6,7 @@ use std::io;
 use hookwright_agent::PolicyError;
 use hookwright_agent::session::SessionError;
 use hookwright_agent::transcript::{FindError, TranscriptError};
+use hookwright_extensions::ExtensionError;
 use hookwright_model::ModelError;
 use hookwright_settings::WriteError;
 use hookwright_settings::edit::EditError;
@@ -71,6 +72,9 @@ fn hint(cause: &(dyn Error + 'static)) -> Option<String> {
         return Some(error.hint());
     }
     if let Some(error) = cause.downcast_ref::<EditError>() {
+        return error.hint();
+    }
+    if let Some(error) = cause.downcast_ref::<ExtensionError>() {
         return error.hint();
     }
     if let Some(error) = cause.downcast_ref::<ModelError>() {

@@ -6,6 +6,7 @@ mod args;
 mod completions;
 mod demo;
 mod exit;
+mod extensions;
 mod failure;
 mod first_word;
 mod headless;
@@ -86,6 +87,7 @@ fn run() -> u8 {
 fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
     match cli.command {
         Some(args::Command::Hooks(hooks)) => hooks::run(hooks, world),
+        Some(args::Command::Extensions(extensions)) => extensions::run(extensions, &world),
         Some(args::Command::Policy(policy)) => policy::run(&policy, &world),
         Some(args::Command::Mcp(mcp)) => mcp::run(&mcp, &world),
         Some(args::Command::Doctor { json, place }) => hooks::run_doctor(&place, &world, json),

@@ -5,6 +5,7 @@
 //! may hold more than it tells.
 
 mod expand;
+mod free;
 mod hidden;
 mod inside;
 mod parse;
@@ -14,6 +15,7 @@ mod wrap;
 
 pub use expand::normalized;
 pub(crate) use expand::{Field, State, fields, join};
+pub use free::free_variables;
 pub use parts::{Fit, Naming, Part, Parts, parts};
 pub(crate) use wrap::{Language, Wrapped, unwrap};
 

@@ -172,6 +172,11 @@ impl Loaded {
         self.files.iter().cloned().chain(files_of_extensions(&self.extensions)).collect()
     }
 
+    /// The extensions that settings switch off by name.
+    pub fn disabled_extensions(&self) -> Vec<String> {
+        Layered(&self.settings.raw).strings("extensions.disabled")
+    }
+
     /// What to look at to notice that extensions come, go, change or are switched.
     pub fn extension_files(&self) -> Vec<PathBuf> {
         let folders = [self.paths.extensions.clone(), self.paths.project_extensions(&self.project.root)];

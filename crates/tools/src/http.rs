@@ -176,6 +176,14 @@ impl HttpAccess {
         Err(HttpError::TooManyRedirects { limit: self.policy.max_redirects })
     }
 
+    /// The bytes at a URL, or why there are none, in words.
+    ///
+    /// # Errors
+    /// If it can't be fetched within the policy.
+    pub async fn download(&self, url: &str) -> Result<Vec<u8>, String> {
+        self.get(url).await.map(|fetched| fetched.body).map_err(|error| error.to_string())
+    }
+
     async fn read(&self, url: Url, mut response: reqwest::Response) -> Result<Fetched, HttpError> {
         let status = response.status();
         if !status.is_success() {

@@ -7,6 +7,7 @@ mod dependencies;
 mod differential;
 mod doctor;
 mod examples;
+mod extensions;
 mod fire;
 mod hooktest;
 mod log;

@@ -126,14 +126,11 @@ impl Extension {
             .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
     }
 
-    /// The extension in a directory, installed or not, as it would be in a project; nothing if there is none.
-    pub fn in_directory(
-        directory: &Path,
-        world: &World,
-        project: &Path,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<Extension> {
-        let place = Place { world, project, trusted: false, owner: ExtensionOwner::User };
+    /// The extension in a directory, installed or not, as it is written: no variable and no value of its settings is filled in,
+    /// only its own path and the project's. Nothing if there is none.
+    pub fn as_written(directory: &Path, project: &Path, diagnostics: &mut Vec<Diagnostic>) -> Option<Extension> {
+        let (world, values) = (&World::default(), Values::LeftOut);
+        let place = Place { world, project, trusted: false, owner: ExtensionOwner::User, values };
         read(directory, &place, |_| Activity { active: true, left_out: false }, diagnostics)
     }
 }
@@ -165,7 +162,13 @@ pub(crate) fn installed(around: &Surroundings<'_>, diagnostics: &mut Vec<Diagnos
     let all = all.chain(project.into_iter().map(owned(ExtensionOwner::Project)));
     let mut extensions: Vec<Extension> = Vec::new();
     for (owner, directory) in all {
-        let place = Place { world: around.world, project: around.project, trusted: around.trusted, owner };
+        let place = Place {
+            world: around.world,
+            project: around.project,
+            trusted: around.trusted,
+            owner,
+            values: Values::Read,
+        };
         let activity = |name: &str| around.activity(name, &rules);
         let Some(extension) = read(&directory, &place, activity, diagnostics) else { continue };
         // Commands, trust and disabling go by the name, and some disks know no capitals.
@@ -208,6 +211,14 @@ struct Place<'a> {
     project: &'a Path,
     trusted: bool,
     owner: ExtensionOwner,
+    values: Values,
+}
+
+/// Whether the values of an extension's settings are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Values {
+    Read,
+    LeftOut,
 }
 
 /// Whether an extension counts.
@@ -250,7 +261,9 @@ fn read(
     let mut reader = Reader { root: &root, source: &source, path: &path, diagnostics };
     let settings = reader.settings();
     let mut env = own::values(&settings, directory, place.trusted.then_some(place.project));
-    if place.owner == ExtensionOwner::Project {
+    if place.values == Values::LeftOut {
+        env.clear();
+    } else if place.owner == ExtensionOwner::Project {
         env.retain(|(name, _)| !crate::steering::steers(name));
     }
     let placeholders = placeholders(&path, place.project);

@@ -249,14 +249,29 @@ fn line_counts(old: &SeenScript, new: &Script) -> String {
 /// # Errors
 /// If the record does not parse, or cannot be read or written; it is as it was then.
 pub fn trust_hooks<'r>(paths: &Paths, reviews: impl IntoIterator<Item = &'r Review>) -> Result<(), EditError> {
-    let entries: Vec<_> = reviews
-        .into_iter()
-        .map(|review| Entry {
-            scope: &review.scope,
-            fingerprint: &review.fingerprint,
-            replaces: review.replaces.as_deref(),
-        })
-        .collect();
+    record_as_seen(paths, reviews, |review| review.replaces.as_deref())
+}
+
+/// Like [`trust_hooks`], and what these hooks were before stays trusted too: they are the same hooks with other values of the
+/// user's, which may be other ones in another project.
+///
+/// # Errors
+/// Like [`trust_hooks`].
+pub fn trust_hooks_too<'r>(paths: &Paths, reviews: impl IntoIterator<Item = &'r Review>) -> Result<(), EditError> {
+    record_as_seen(paths, reviews, |_| None)
+}
+
+fn record_as_seen<'r>(
+    paths: &Paths,
+    reviews: impl IntoIterator<Item = &'r Review>,
+    replaces: impl Fn(&'r Review) -> Option<&'r str>,
+) -> Result<(), EditError> {
+    let entry = |review: &'r Review| Entry {
+        scope: &review.scope,
+        fingerprint: &review.fingerprint,
+        replaces: replaces(review),
+    };
+    let entries: Vec<_> = reviews.into_iter().map(entry).collect();
     if entries.is_empty() {
         return Ok(());
     }

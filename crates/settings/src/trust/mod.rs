@@ -14,7 +14,7 @@ pub(crate) use fingerprint::{Taker, exact_name, variable};
 pub(crate) use folders::folder_trust;
 pub use folders::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
 pub use guards::{GuardFile, GuardKind, GuardLook, text_changes};
-pub use hooks::{Finding, Review, hold, trust_hooks};
+pub use hooks::{Finding, Review, hold, trust_hooks, trust_hooks_too};
 pub(crate) use hooks::{Reviewer, Scope};
 pub(crate) use hookwright_hooks::shell::normalized;
 pub(crate) use ledger::own_change;

@@ -1,0 +1,72 @@
+//! Questions on a terminal: yes or no, a value, a value that nobody should see. With nobody there, nobody is asked.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, read};
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+
+use crate::out::{self, BOLD, paint};
+
+/// Whether somebody could answer.
+pub(super) fn is_anybody_there() -> bool {
+    io::stdin().is_terminal()
+}
+
+/// Whether the user says yes; anything else is a no.
+pub(super) fn agrees(question: &str) -> io::Result<bool> {
+    let answer = line(&format!("{question} [y/N] "))?;
+    Ok(answer.is_some_and(|answer| matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")))
+}
+
+/// What the user types; nothing at the end of input.
+pub(super) fn line(question: &str) -> io::Result<Option<String>> {
+    say(question)?;
+    let mut text = String::new();
+    let count = io::stdin().lock().read_line(&mut text)?;
+    Ok((count > 0).then(|| text.trim_end_matches(['\n', '\r']).to_owned()))
+}
+
+/// What the user types unseen; nothing if it is given up with Ctrl+C, Ctrl+D or Esc.
+pub(super) fn hidden(question: &str) -> io::Result<Option<String>> {
+    say(question)?;
+    enable_raw_mode()?;
+    let typed = unseen();
+    disable_raw_mode()?;
+    writeln!(out::stderr())?;
+    typed
+}
+
+fn unseen() -> io::Result<Option<String>> {
+    let mut text = String::new();
+    loop {
+        let Event::Key(key) = read()? else { continue };
+        if key.kind == KeyEventKind::Release {
+            continue;
+        }
+        match key.code {
+            KeyCode::Enter => return Ok(Some(text)),
+            KeyCode::Esc => return Ok(None),
+            KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(None),
+            KeyCode::Char('u') if key.modifiers.contains(KeyModifiers::CONTROL) => text.clear(),
+            KeyCode::Char(char) => text.push(char),
+            KeyCode::Backspace => drop(text.pop()),
+            _ => {}
+        }
+    }
+}
+
+fn say(question: &str) -> io::Result<()> {
+    let mut stderr = out::stderr();
+    write!(stderr, "{}", paint(BOLD, question))?;
+    stderr.flush()
+}
+
+/// The one line that stdin holds.
+pub(super) fn piped() -> io::Result<Option<String>> {
+    let mut text = String::new();
+    io::Read::take(io::stdin().lock(), LONGEST).read_line(&mut text)?;
+    Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()).filter(|text| !text.is_empty()))
+}
+
+/// No value is longer.
+const LONGEST: u64 = 64 << 10;

@@ -1,0 +1,96 @@
+//! `extensions list`: what is installed, where it came from, whether it counts here, and what it brings.
+
+use std::io::Write;
+
+use hookwright_extensions::Brings;
+use hookwright_settings::{Extension, ExtensionOwner};
+use serde_json::{Map, Value, json};
+
+use crate::hooks::Toolbox;
+use crate::out::{self, BOLD, DIM, GOOD, paint};
+use crate::{exit, report};
+
+pub(super) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
+    let loaded = &toolbox.loaded;
+    let all: Vec<(&Extension, Option<Brings>)> =
+        loaded.extensions.iter().map(|one| (one, Brings::of(&one.home, loaded).ok())).collect();
+    if as_json {
+        let list: Vec<Value> = all.iter().map(|(one, brings)| entry(one, brings.as_ref())).collect();
+        out::json(&Value::Array(list))?;
+        return Ok(exit::OK);
+    }
+    let folders = [&loaded.paths.extensions, &loaded.paths.project_extensions(&loaded.project.root)];
+    let about = loaded
+        .registry
+        .diagnostics()
+        .iter()
+        .filter(|wrong| folders.iter().any(|folder| wrong.file.starts_with(folder)));
+    report::print(about)?;
+    if all.is_empty() {
+        out::note("no extension is installed")?;
+        out::hint("`hookwright extensions install SOURCE` installs one, `new PATH` begins one")?;
+    }
+    let mut stdout = out::stdout();
+    for (one, brings) in &all {
+        let (style, state) = if one.active { (GOOD, "active") } else { (DIM, "disabled here") };
+        writeln!(stdout, "{} {} ({})", paint(BOLD, &one.name), out::one_line(&one.version), paint(style, state))?;
+        if let Some(about) = &one.description {
+            writeln!(stdout, "  {}", out::one_line(about))?;
+        }
+        writeln!(stdout, "  {}", paint(DIM, out::one_line(&place(one))))?;
+        for section in brings.iter().flat_map(|brings| &brings.sections) {
+            let items: Vec<&str> = section.items.iter().map(|item| item.text.as_str()).collect();
+            writeln!(stdout, "  {}: {}", section.title, out::one_line(&items.join(", ")))?;
+        }
+        let unset = one.settings.iter().filter(|setting| !one.env.iter().any(|(name, _)| *name == setting.variable));
+        let unset: Vec<String> = unset.map(|setting| out::one_line(&setting.name)).collect();
+        if !unset.is_empty() {
+            writeln!(stdout, "  without a value: {}", unset.join(", "))?;
+        }
+    }
+    Ok(exit::OK)
+}
+
+fn place(one: &Extension) -> String {
+    let here = one.path.display();
+    match (&one.origin, one.owner) {
+        (_, ExtensionOwner::Project) => format!("{here}, with the project"),
+        (Some(origin), _) if one.path != one.home => format!("{here}, {}", origin.kind.as_str()),
+        (Some(origin), _) => {
+            let reference = origin.reference.as_ref().map(|name| format!(" at {name}")).unwrap_or_default();
+            format!("{here}, from {} ({}{reference})", origin.source, origin.kind.as_str())
+        }
+        (None, _) => here.to_string(),
+    }
+}
+
+/// What an extension brings, by kind.
+pub(super) fn brought(brings: &Brings) -> Value {
+    let one = |section: &hookwright_extensions::Section| {
+        let items: Vec<Value> =
+            section.items.iter().map(|item| json!({"text": item.text, "details": item.details})).collect();
+        (section.title.to_owned(), Value::Array(items))
+    };
+    Value::Object(brings.sections.iter().map(one).collect::<Map<_, _>>())
+}
+
+fn entry(one: &Extension, brings: Option<&Brings>) -> Value {
+    let origin = one.origin.as_ref();
+    json!({
+        "name": one.name,
+        "version": one.version,
+        "description": one.description,
+        "active": one.active,
+        "path": one.path,
+        "owner": match one.owner { ExtensionOwner::User => "user", ExtensionOwner::Project => "project" },
+        "source": origin.map(|origin| &origin.source),
+        "type": origin.map(|origin| origin.kind.as_str()),
+        "ref": origin.and_then(|origin| origin.reference.as_ref()),
+        "commit": origin.and_then(|origin| origin.commit.as_ref()),
+        "settings": one.settings.iter().map(|setting| json!({
+            "name": setting.name, "variable": setting.variable, "sensitive": setting.sensitive,
+            "set": one.env.iter().any(|(name, _)| *name == setting.variable),
+        })).collect::<Vec<_>>(),
+        "brings": brings.map(brought),
+    })
+}

@@ -1,0 +1,64 @@
+//! `hookwright extensions …`: one file per command. The work is done in `hookwright-extensions` and `hookwright-settings`; here it
+//! is shown, asked about and ordered.
+
+mod ask;
+mod config;
+mod install;
+mod list;
+mod new;
+mod show;
+mod switch;
+mod update;
+mod validate;
+
+use hookwright_agent::session::proxy;
+use hookwright_extensions::Fetcher;
+use hookwright_settings::{Extension, World};
+
+use crate::args::{Extensions, ExtensionsCommand};
+use crate::hooks::Toolbox;
+use crate::out;
+
+/// Runs one of the commands.
+pub(crate) fn run(args: Extensions, world: &World) -> anyhow::Result<u8> {
+    let Extensions { command, place } = args;
+    let open = || Toolbox::open(&place, world);
+    match command {
+        ExtensionsCommand::Install(install) => install::run(&open()?, world, &install),
+        ExtensionsCommand::Link { path, consent } => install::link(&open()?, world, &path, consent),
+        ExtensionsCommand::Uninstall { names, all } => install::uninstall(&open()?, &names, all),
+        ExtensionsCommand::Update { name, all, consent } => update::run(&open()?, world, name.as_deref(), all, consent),
+        ExtensionsCommand::List { json } => list::run(&open()?, json),
+        ExtensionsCommand::Enable { name, scope } => switch::enable(&open()?, &name, scope),
+        ExtensionsCommand::Disable { name, scope } => switch::disable(&open()?, &name, scope),
+        ExtensionsCommand::New { path, template } => new::run(world, &path, template),
+        ExtensionsCommand::Validate { path, json } => validate::run(&open()?, world, &path, json),
+        ExtensionsCommand::Config { name, setting, scope } => {
+            config::run(&open()?, world, name.as_deref(), setting.as_deref(), scope)
+        }
+    }
+}
+
+/// The extension of that name.
+fn named<'t>(toolbox: &'t Toolbox, name: &str) -> anyhow::Result<&'t Extension> {
+    let all = &toolbox.loaded.extensions;
+    let found =
+        all.iter().find(|one| one.name == name).or_else(|| all.iter().find(|one| one.name.eq_ignore_ascii_case(name)));
+    found.ok_or_else(|| hookwright_extensions::ExtensionError::Unknown(name.to_owned()).into())
+}
+
+/// Fetches with this world's git and proxy, and tells of it on stderr.
+fn with_fetcher<T>(world: &World, work: impl AsyncFnOnce(&Fetcher<'_>) -> T) -> anyhow::Result<T> {
+    let told = std::sync::Mutex::new(String::new());
+    let progress = |words: &str| {
+        // A line for every stage, not for every percent of it.
+        let stage = words.split([':', '%']).next().unwrap_or(words).to_owned();
+        let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if *told != stage {
+            let _ = out::note(out::one_line(words));
+            *told = stage;
+        }
+    };
+    let fetcher = Fetcher { world, proxy: proxy(world), progress: &progress };
+    Ok(crate::runtime::start(1)?.block_on(work(&fetcher)))
+}

@@ -1,0 +1,222 @@
+//! What strangers put into extensions, names and addresses, and what becomes of it: nothing, aloud.
+
+use super::*;
+
+/// What is below a folder, by name.
+fn below(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.retain(|name| name != ".lock");
+    names.sort();
+    names
+}
+
+fn nothing_is_installed(sandbox: &Sandbox) {
+    let there = below(&sandbox.home().join(".gemini/extensions"));
+    assert!(there.is_empty(), "{there:?}");
+}
+
+#[test]
+fn a_path_with_spaces_quotes_and_substitutions_is_only_a_path() {
+    let odd = "o'd \"d\" $(touch pwned) `touch pwned` $HOME";
+    let sandbox = sandbox().env("GEMINI_CLI_HOME", "");
+    let home = sandbox.beside(odd);
+    std::fs::create_dir_all(&home).unwrap();
+    let sandbox = sandbox.env("GEMINI_CLI_HOME", text(&home));
+    let folder = guard(&sandbox, "g", "1.0.0");
+    let hooks = json!({"hooks": {"BeforeTool": [{"hooks": [
+        {"type": "command", "name": "one", "command": "${extensionPath}/check.sh"},
+        {"type": "command", "name": "two", "command": "\"$CLAUDE_PLUGIN_ROOT/check.sh\""}]}]}});
+    std::fs::write(folder.join("hooks/hooks.json"), hooks.to_string()).unwrap();
+    extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
+    let run = fire(&sandbox).exits(2);
+    assert_eq!(run.stdout.matches("exit 2").count(), 2, "both hooks ran: {run:?}");
+    assert!(!sandbox.has("pwned") && !home.join("pwned").exists());
+    // The folder that it comes from may be called so too.
+    let source = sandbox.beside(&format!("{odd} src"));
+    std::fs::rename(&folder, &source).unwrap();
+    extensions(&sandbox, &["uninstall", "guard"]).exits(0);
+    extensions(&sandbox, &["install", "--consent", text(&source)]).exits(0);
+    assert!(!sandbox.has("pwned"));
+}
+
+#[test]
+fn no_name_leads_out_of_the_folder_of_extensions() {
+    let sandbox = sandbox();
+    for name in ["../evil", "/tmp/evil", "..", ".hidden", "none", "con", "a/b", "a\nb", "extension-enablement.json"] {
+        lay(&sandbox, "x/gemini-extension.json", json!({"name": name, "version": "1"}).to_string());
+        let run = extensions(&sandbox, &["install", "--consent", text(&sandbox.beside("x"))]).exits(1);
+        assert!(run.stderr.contains("can't be an extension's name"), "{name}: {}", run.stderr);
+    }
+    nothing_is_installed(&sandbox);
+    for name in ["..", "../project", "/etc", "", ".", "../../home"] {
+        extensions(&sandbox, &["uninstall", name]).exits(1);
+    }
+    assert!(sandbox.project().exists() && sandbox.home().exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn no_link_leads_out_of_an_extension() {
+    use std::os::unix::fs::symlink;
+    type Spoil<'a> = &'a dyn Fn(&Path);
+    let sandbox = sandbox();
+    let secret = lay(&sandbox, "secret", "s");
+    let cases: [(&str, Spoil<'_>); 5] = [
+        ("absolute", &|folder| symlink(&secret, folder.join("l")).unwrap()),
+        ("up", &|folder| symlink("../secret", folder.join("l")).unwrap()),
+        ("nowhere", &|folder| symlink("missing", folder.join("l")).unwrap()),
+        ("round about", &|folder| {
+            std::fs::create_dir(folder.join("s")).unwrap();
+            symlink("..", folder.join("s/d")).unwrap();
+            symlink("d/../secret", folder.join("s/x")).unwrap();
+        }),
+        ("pipe", &|folder| {
+            Command::new("mkfifo").arg(folder.join("p")).status().unwrap();
+        }),
+    ];
+    for (name, spoil) in cases {
+        let folder = guard(&sandbox, &format!("x {name}"), "1.0.0");
+        spoil(&folder);
+        let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(1);
+        assert!(run.stderr.contains("has no business in an extension"), "{name}: {}", run.stderr);
+        extensions(&sandbox, &["link", "--consent", text(&folder)]).exits(1);
+        extensions(&sandbox, &["validate", text(&folder)]).exits(1);
+        if name != "pipe" {
+            commit(&folder);
+            extensions(&sandbox, &["install", "--consent", &format!("file://{}", text(&folder))]).exits(1);
+        }
+    }
+    nothing_is_installed(&sandbox);
+    // A link that stays inside is fine.
+    let folder = guard(&sandbox, "fine", "1.0.0");
+    symlink("check.sh", folder.join("also.sh")).unwrap();
+    extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
+}
+
+#[test]
+fn no_address_is_an_option_or_a_program() {
+    let sandbox = sandbox();
+    for source in [
+        "ext::sh -c touch% pwned",
+        "--upload-pack=touch pwned",
+        "ssh://-oProxyCommand=touch pwned/x",
+        "git@-oProxyCommand=touch:pwned",
+        "fd::0",
+    ] {
+        extensions(&sandbox, &["install", "--consent", "--", source]).exits(1);
+    }
+    let folder = guard(&sandbox, "repo", "1.0.0");
+    commit(&folder);
+    let url = format!("file://{}", text(&folder));
+    for reference in ["--upload-pack=touch pwned", "-x"] {
+        extensions(&sandbox, &["install", "--consent", &url, &format!("--ref={reference}")]).exits(1);
+    }
+    assert!(!sandbox.has("pwned"));
+    nothing_is_installed(&sandbox);
+}
+
+/// git's own ways to run something: hooks, templates, submodules, configuration that the environment or the user has.
+#[test]
+fn fetching_a_repository_runs_nothing_of_it() {
+    let sandbox = sandbox();
+    let pwned = sandbox.beside("pwned");
+    let touch = format!("#!/bin/sh\ntouch {}\n", text(&pwned));
+    let folder = guard(&sandbox, "repo", "1.0.0");
+    std::fs::write(folder.join(".gitmodules"), "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh -c touch% pwned\n")
+        .unwrap();
+    std::fs::write(folder.join(".gitattributes"), "* filter=evil\n").unwrap();
+    commit(&folder);
+    make_executable(&lay(&sandbox, "template/hooks/post-checkout", &touch));
+    make_executable(&lay(&sandbox, "hooks/post-checkout", &touch));
+    let config = format!(
+        "[core]\n\thooksPath = {}\n[init]\n\ttemplateDir = {}\n[submodule]\n\trecurse = true\n",
+        text(&sandbox.beside("hooks")),
+        text(&sandbox.beside("template"))
+    );
+    std::fs::write(sandbox.home().join(".gitconfig"), config).unwrap();
+    let sandbox =
+        sandbox.env("GIT_DIR", "/nowhere").env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "core.hooksPath");
+    let sandbox = sandbox.env("GIT_CONFIG_VALUE_0", "/tmp");
+    extensions(&sandbox, &["install", "--consent", &format!("file://{}", text(&folder))]).exits(0);
+    assert!(!pwned.exists() && installed(&sandbox, "guard").join("check.sh").exists());
+}
+
+#[test]
+fn two_installations_at_once_end_in_one_extension() {
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "g", "1.0.0");
+    let start = || sandbox.command(&["extensions", "install", "--consent", text(&folder)]).spawn().unwrap();
+    let children: Vec<_> = (0..4).map(|_| start()).collect();
+    let runs: Vec<Run> = children.into_iter().map(hookwright_testkit::finish).collect();
+    assert_eq!(runs.iter().filter(|run| run.code == Some(0)).count(), 1, "{runs:#?}");
+    assert_eq!(below(&sandbox.home().join(".gemini/extensions")), ["guard"]);
+    assert_eq!(fire(&sandbox).code, Some(2));
+}
+
+#[test]
+fn names_that_differ_in_capitals_alone_are_one() {
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "g", "1.0.0");
+    extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
+    lay(&sandbox, "G/gemini-extension.json", json!({"name": "GUARD", "version": "1"}).to_string());
+    let run = extensions(&sandbox, &["install", "--consent", text(&sandbox.beside("G"))]).exits(1);
+    assert!(run.stderr.contains("`guard` is installed already"), "{}", run.stderr);
+}
+
+#[test]
+fn what_is_in_the_way_stays() {
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "g", "1.0.0");
+    let mine = installed(&sandbox, "guard");
+    std::fs::create_dir_all(&mine).unwrap();
+    std::fs::write(mine.join("mine"), "mine").unwrap();
+    let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(1);
+    assert!(run.stderr.contains("is in the way"), "{}", run.stderr);
+    assert_eq!(below(&mine), ["mine"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_home_that_can_t_be_written_is_said_and_left() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "g", "1.0.0");
+    let extensions_folder = sandbox.home().join(".gemini/extensions");
+    std::fs::create_dir_all(&extensions_folder).unwrap();
+    let probe = extensions_folder.join("probe");
+    std::fs::set_permissions(&extensions_folder, std::fs::Permissions::from_mode(0o555)).unwrap();
+    if std::fs::write(&probe, "").is_ok() {
+        let _ = std::fs::remove_file(&probe);
+        hookwright_testkit::skipped("a_home_that_can_t_be_written", "this user may write anything");
+    } else {
+        let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(1);
+        assert!(run.stderr.contains("ermission"), "{}", run.stderr);
+    }
+    std::fs::set_permissions(&extensions_folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // A file where the folder should be.
+    std::fs::remove_dir_all(&extensions_folder).unwrap();
+    std::fs::write(&extensions_folder, "").unwrap();
+    extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(1);
+    // No room on the disk, as far as one can say so.
+    std::fs::remove_file(&extensions_folder).unwrap();
+    std::fs::write(folder.join("large"), vec![b'x'; 4 << 20]).unwrap();
+    let limited =
+        sandbox.limited("ulimit -f 2048", &["extensions", "install", "--consent", text(&folder)]).spawn().unwrap();
+    let run = hookwright_testkit::finish(limited);
+    assert_ne!(run.code, Some(0), "{run:?}");
+    nothing_is_installed(&sandbox);
+}
+
+#[test]
+fn words_of_an_extension_do_not_steer_the_terminal() {
+    let sandbox = sandbox();
+    let manifest = json!({"name": "x", "version": "1\u{1b}[2J", "description": "a\u{1b}]0;owned\u{7}b\nc"});
+    lay(&sandbox, "x/gemini-extension.json", manifest.to_string());
+    let run = extensions(&sandbox, &["install", "--consent", text(&sandbox.beside("x"))]).exits(0);
+    assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'), "{run:?}");
+}

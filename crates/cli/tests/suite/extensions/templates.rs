@@ -1,0 +1,60 @@
+//! `extensions new` and `validate`: every template passes, and mistakes are found with their places.
+
+use super::*;
+
+#[test]
+fn every_template_is_valid_and_passes_its_own_tests() {
+    let sandbox = sandbox();
+    for template in ["context", "hooks", "commands", "mcp-server", "skill", "agent"] {
+        let name = format!("my-{template}");
+        extensions(&sandbox, &["new", &name, template]).exits(0);
+        let run = extensions(&sandbox, &["validate", &name]).exits(0);
+        assert!(run.stdout.contains("no problems"), "{template}: {} {}", run.stdout, run.stderr);
+        extensions(&sandbox, &["install", "--consent", &name]).exits(0);
+    }
+    let run = sandbox.run(&["hooks", "test", "my-hooks/tests"]).exits(0);
+    assert!(run.stdout.contains('2'), "{}", run.stdout);
+    if hookwright_testkit::has_program("node") {
+        let done = Command::new("node")
+            .args(["--test"])
+            .current_dir(sandbox.project().join("my-mcp-server"))
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    } else {
+        hookwright_testkit::skipped("the tests of the template mcp-server", "there is no node");
+    }
+    // What the template guards is guarded, wherever it is installed.
+    let args = json!({"file_path": "k", "content": "-----BEGIN PRIVATE KEY-----"}).to_string();
+    sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", &args]).exits(2);
+    let run = extensions(&sandbox, &["new", "my-hooks"]).exits(1);
+    assert!(run.stderr.contains("is there already"), "{}", run.stderr);
+    extensions(&sandbox, &["new", "bad name"]).exits(1);
+    extensions(&sandbox, &["new", "x", "nonsense"]).exits(1);
+}
+
+#[test]
+fn validating_says_what_loads_and_what_does_not() {
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "g", "1.0.0");
+    let run = extensions(&sandbox, &["validate", text(&folder), "--json"]).exits(0);
+    let said = run.json();
+    let loads = &said["loads"];
+    assert_eq!((&said["ok"], &said["name"]), (&json!(true), &json!("guard")));
+    assert_eq!(loads["hooks"][0]["runs"], true);
+    assert_eq!((&loads["mcpServers"], &loads["commands"]), (&json!(["words"]), &json!(["hi"])));
+    assert_eq!((&loads["agents"], &loads["skills"]), (&json!(["a"]), &json!(["s"])));
+    assert_eq!(loads["policies"][0]["rules"], 1);
+
+    std::fs::remove_file(folder.join("check.sh")).unwrap();
+    std::fs::write(folder.join("commands/hi.toml"), "prompt = ").unwrap();
+    std::fs::write(folder.join("policies/p.toml"), "[[rule]]\ndecision = 1\n").unwrap();
+    std::fs::write(folder.join("agents/a.md"), "no front matter").unwrap();
+    let run = extensions(&sandbox, &["validate", text(&folder)]).exits(1);
+    for words in ["could not run", "hi.toml:1", "p.toml", "a.md"] {
+        assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
+    }
+    extensions(&sandbox, &["validate", "nowhere"]).exits(1);
+    let run = extensions(&sandbox, &["validate", "."]).exits(1);
+    assert!(run.stderr.contains("gemini-extension.json"), "{}", run.stderr);
+}

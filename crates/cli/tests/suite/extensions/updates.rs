@@ -1,0 +1,151 @@
+//! Updates: what has changed is shown, what runs or decides is asked about again, and what fails changes nothing.
+
+use super::*;
+
+fn installed_guard() -> (Sandbox, PathBuf) {
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "g", "1.0.0");
+    extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
+    (sandbox, folder)
+}
+
+fn version(sandbox: &Sandbox) -> String {
+    extensions(sandbox, &["list", "--json"]).exits(0).json()[0]["version"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_update_that_changes_no_code_needs_no_consent() {
+    let (sandbox, folder) = installed_guard();
+    guard(&sandbox, "g", "1.1.0");
+    std::fs::write(folder.join("NOTES.md"), "other notes").unwrap();
+    let run = extensions(&sandbox, &["update", "guard"]).exits(0);
+    assert!(run.stdout.contains("1.0.0 → 1.1.0") && run.stdout.contains("NOTES.md has changed"), "{}", run.stdout);
+    assert_eq!(version(&sandbox), "1.1.0");
+    let run = extensions(&sandbox, &["update", "--all"]).exits(0);
+    assert!(run.stderr.contains("is the newest"), "{}", run.stderr);
+}
+
+#[test]
+fn a_changed_script_is_shown_and_asked_about_again() {
+    let (sandbox, folder) = installed_guard();
+    guard(&sandbox, "g", "1.1.0");
+    std::fs::write(folder.join("check.sh"), "#!/bin/sh\ncurl evil\nexit 0\n").unwrap();
+    let run = extensions(&sandbox, &["update", "guard"]).exits(1);
+    assert!(run.stdout.contains("+curl evil") && run.stdout.contains("-exit 2"), "{}", run.stdout);
+    assert!(run.stderr.contains("nobody has agreed to update"), "{}", run.stderr);
+    assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.0.0", Some(2)));
+    extensions(&sandbox, &["update", "guard", "--consent"]).exits(0);
+    assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.1.0", Some(0)));
+}
+
+#[test]
+fn a_new_server_policy_or_hook_is_asked_about() {
+    let (sandbox, folder) = installed_guard();
+    let changes: [(&str, &dyn Fn()); 3] = [
+        ("+MCP servers: evil: sh -c evil", &|| {
+            let manifest = json!({"name": "guard", "version": "1.1.0", "mcpServers": {"evil": {"command": "sh", "args": ["-c", "evil"]}}});
+            std::fs::write(folder.join("gemini-extension.json"), manifest.to_string()).unwrap();
+        }),
+        ("+priority = 999", &|| {
+            std::fs::write(
+                folder.join("policies/p.toml"),
+                "[[rule]]\ntoolName = \"glob\"\ndecision = \"deny\"\npriority = 999\n",
+            )
+            .unwrap();
+        }),
+        ("+hooks: AfterTool", &|| {
+            let hook = json!([{"hooks": [{"type": "command", "command": "true"}]}]);
+            std::fs::write(folder.join("hooks/hooks.json"), json!({"hooks": {"AfterTool": hook}}).to_string()).unwrap();
+        }),
+    ];
+    for (shown, change) in changes {
+        guard(&sandbox, "g", "1.0.0");
+        change();
+        let run = extensions(&sandbox, &["update", "guard"]).exits(1);
+        assert!(run.stdout.contains(shown), "{shown}: {}", run.stdout);
+        assert_eq!(version(&sandbox), "1.0.0");
+    }
+}
+
+#[test]
+fn values_of_settings_outlive_an_update() {
+    let (sandbox, _) = installed_guard();
+    sandbox.run_with_input(&["extensions", "config", "guard", "API_KEY"], "kept\n").exits(0);
+    guard(&sandbox, "g", "1.1.0");
+    extensions(&sandbox, &["update", "guard"]).exits(0);
+    assert!(format!("{:?}", fire(&sandbox).exits(2)).contains("no, kept"));
+}
+
+#[test]
+fn a_version_that_goes_back_is_said_and_asked_about() {
+    let (sandbox, _) = installed_guard();
+    guard(&sandbox, "g", "0.9.0");
+    let run = extensions(&sandbox, &["update", "guard"]).exits(1);
+    assert!(run.stderr.contains("0.9.0 is lower than 1.0.0"), "{}", run.stderr);
+    assert_eq!(version(&sandbox), "1.0.0");
+}
+
+#[test]
+fn a_failed_update_leaves_what_was_there() {
+    let (sandbox, folder) = installed_guard();
+    let spoilt: [(&str, &dyn Fn()); 3] = [
+        ("another name", &|| {
+            std::fs::write(folder.join("gemini-extension.json"), json!({"name": "other", "version": "2"}).to_string())
+                .unwrap();
+        }),
+        ("no manifest", &|| std::fs::write(folder.join("gemini-extension.json"), "{").unwrap()),
+        ("no folder", &|| std::fs::rename(&folder, sandbox.beside("away")).unwrap()),
+    ];
+    for (why, spoil) in spoilt {
+        spoil();
+        let run = extensions(&sandbox, &["update", "guard", "--consent"]).exits(1);
+        assert!(!run.stderr.is_empty(), "{why}");
+        assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.0.0", Some(2)), "{why}");
+    }
+    let there: Vec<_> = std::fs::read_dir(sandbox.home().join(".gemini/extensions")).unwrap().flatten().collect();
+    assert!(there.iter().all(|entry| !entry.file_name().to_string_lossy().starts_with(".draft")), "{there:?}");
+}
+
+#[test]
+fn a_repository_is_updated_to_its_newest_commit() {
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "repo", "1.0.0");
+    commit(&folder);
+    extensions(&sandbox, &["install", "--consent", &format!("file://{}", text(&folder))]).exits(0);
+    guard(&sandbox, "repo", "2.0.0");
+    commit(&folder);
+    extensions(&sandbox, &["update", "--all"]).exits(0);
+    assert_eq!(version(&sandbox), "2.0.0");
+    let run = extensions(&sandbox, &["update", "--all"]).exits(0);
+    assert!(run.stderr.contains("is the newest"), "{}", run.stderr);
+}
+
+/// However often it is killed on the way, the old one or the new one is there, and works.
+#[cfg(unix)]
+#[test]
+fn killed_in_the_middle_the_old_or_the_new_one_is_there() {
+    let (sandbox, folder) = installed_guard();
+    for round in 0..12_u64 {
+        guard(&sandbox, "g", &format!("1.{}.0", round + 1));
+        (0..40).for_each(|at| std::fs::write(folder.join(format!("f{round}-{at}")), "x").unwrap());
+        let mut child = sandbox.command(&["extensions", "update", "guard", "--consent"]).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(round * 12));
+        let _ = child.kill();
+        let _ = child.wait();
+        assert_eq!(fire(&sandbox).code, Some(2), "round {round}");
+        assert!(version(&sandbox).starts_with("1."), "round {round}");
+    }
+}
+
+/// Copied by hand, its hooks were never agreed to; an update that changes nothing of them does not change that.
+#[test]
+fn an_update_without_a_question_trusts_nothing() {
+    let (sandbox, folder) = installed_guard();
+    std::fs::remove_file(sandbox.home().join(".gemini/trusted_hooks.json")).unwrap();
+    sandbox.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
+    assert_eq!(fire(&sandbox).code, Some(0));
+    guard(&sandbox, "g", "1.1.0");
+    std::fs::write(folder.join("NOTES.md"), "other notes").unwrap();
+    extensions(&sandbox, &["update", "guard"]).exits(0);
+    assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.1.0", Some(0)));
+}

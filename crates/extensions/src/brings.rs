@@ -1,0 +1,226 @@
+//! What an extension brings, as a person reads it before saying yes: hooks with the scripts behind them, servers, tools taken
+//! away, policies, context, commands, skills, agents, settings. As it is written: no value of anybody's is filled in.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{Diagnostic, Hook};
+use hookwright_settings::{Extension, Loaded};
+use serde_json::Value;
+
+use crate::error::ExtensionError;
+use crate::survey::files;
+
+/// The largest file that is shown or compared as text.
+const LARGEST_TEXT: u64 = 1 << 20;
+
+/// Things of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// What they are.
+    pub title: &'static str,
+    /// One each.
+    pub items: Vec<Item>,
+}
+
+/// One thing that an extension brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What it is, on a line.
+    pub text: String,
+    /// More about it, a line each.
+    pub details: Vec<String>,
+}
+
+impl From<String> for Item {
+    fn from(text: String) -> Self {
+        Item { text, details: Vec::new() }
+    }
+}
+
+/// What an extension brings.
+#[derive(Clone, Debug)]
+pub struct Brings {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it brings; kinds of which there is nothing are left out.
+    pub sections: Vec<Section>,
+    /// What runs or decides: the hooks' declarations and scripts, and policies, by their names from the extension.
+    pub reviewed: BTreeMap<String, Content>,
+    /// What is wrong with it.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Text.
+    Text(String),
+    /// Something else, known by its size and hash.
+    Other(String),
+}
+
+impl Brings {
+    /// Looks at the extension in a folder, as a session with this configuration would have it.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn of(folder: &Path, loaded: &Loaded) -> Result<Brings, ExtensionError> {
+        let mut diagnostics = Vec::new();
+        let Some(extension) = Extension::as_written(folder, &loaded.project.root, &mut diagnostics) else {
+            return Err(ExtensionError::NoManifest(diagnostics));
+        };
+        let declared = extension.declared();
+        diagnostics.extend(declared.diagnostics.iter().cloned());
+        let mut reviewed = BTreeMap::new();
+        for file in extension.hooks_files() {
+            add(&mut reviewed, &extension.path, &file);
+        }
+        let hooks = hooks(&extension, &declared.hooks, loaded, &mut reviewed);
+        let policies = below(&extension.policies(), "toml");
+        policies.iter().for_each(|file| add(&mut reviewed, &extension.path, file));
+        let names = |paths: Vec<PathBuf>| paths.iter().map(|path| Item::from(from(&extension.path, path))).collect();
+        let sections = [
+            ("hooks", hooks),
+            (
+                "MCP servers",
+                extension.mcp_servers.iter().map(|(name, server)| self::server(&extension, name, server)).collect(),
+            ),
+            ("tools taken away", extension.exclude_tools.iter().cloned().map(Item::from).collect()),
+            ("policies", names(policies)),
+            ("context", names(extension.context_files.clone())),
+            ("commands", below(&extension.commands(), "toml").iter().map(|file| command(&extension, file)).collect()),
+            ("skills", names(skills(&extension.skills()))),
+            ("agents", names(below(&extension.agents(), "md"))),
+            ("settings", extension.settings.iter().map(setting).collect()),
+        ];
+        let sections = sections.map(|(title, items): (&'static str, Vec<Item>)| Section { title, items });
+        Ok(Brings {
+            sections: sections.into_iter().filter(|section| !section.items.is_empty()).collect(),
+            name: extension.name,
+            version: extension.version,
+            description: extension.description,
+            reviewed,
+            diagnostics,
+        })
+    }
+
+    /// Everything on lines, for comparing.
+    pub(crate) fn sheet(&self) -> String {
+        let mut text = String::new();
+        for section in &self.sections {
+            for item in &section.items {
+                text.push_str(&format!("{}: {}\n", section.title, item.text));
+                item.details.iter().for_each(|line| text.push_str(&format!("{}:   {line}\n", section.title)));
+            }
+        }
+        text
+    }
+}
+
+/// The hooks, and the scripts that they run.
+fn hooks(
+    extension: &Extension,
+    hooks: &[Hook],
+    loaded: &Loaded,
+    reviewed: &mut BTreeMap<String, Content>,
+) -> Vec<Item> {
+    // Where its hooks' own files are looked for depends on whose they are.
+    let mut with_it = loaded.clone();
+    with_it.extensions.retain(|other| other.name != extension.name);
+    with_it.extensions.push(extension.clone());
+    let run = with_it.files_of_all(hooks);
+    let each = hooks.iter().zip(run).map(|(hook, run)| {
+        let matcher = hook.matcher_text.as_deref().map(|text| format!(" ({text})")).unwrap_or_default();
+        let name = hook.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+        let mut details = vec![format!("runs {}", hook.command().unwrap_or_default())];
+        let mut scripts: Vec<&Path> =
+            run.paths().filter(|path| path.is_file() && is_inside(&extension.path, path)).collect();
+        scripts.sort();
+        scripts.dedup();
+        for script in scripts {
+            details.push(format!("with {}", from(&extension.path, script)));
+            add(reviewed, &extension.path, script);
+        }
+        if !run.certain {
+            details.push("which files that runs can't be told; all of the extension's may be among them".to_owned());
+        }
+        Item { text: format!("{}{matcher}{name}", hook.event), details }
+    });
+    each.collect()
+}
+
+fn server(extension: &Extension, name: &str, server: &Value) -> Item {
+    let path = extension.path.to_string_lossy();
+    let plain = |value: &Value| {
+        value.as_str().map_or_else(|| value.to_string(), |text| text.replace(&*path, "${extensionPath}"))
+    };
+    let text = |key: &str| server.get(key).map(&plain);
+    let args: Vec<String> = server.get("args").and_then(Value::as_array).into_iter().flatten().map(&plain).collect();
+    let what = match text("command") {
+        Some(command) => std::iter::once(command).chain(args).collect::<Vec<_>>().join(" "),
+        None => text("httpUrl").or(text("url")).unwrap_or_else(|| "nothing that could be started".to_owned()),
+    };
+    let shown = ["command", "args", "httpUrl", "url", "description"];
+    let rest = server.as_object().into_iter().flatten().filter(|(key, _)| !shown.contains(&key.as_str()));
+    Item {
+        text: format!("{name}: {what}"),
+        details: rest.map(|(key, value)| format!("{key}: {}", plain(value))).collect(),
+    }
+}
+
+fn setting(setting: &hookwright_settings::OwnSetting) -> Item {
+    let secret = if setting.sensitive { ", a secret" } else { "" };
+    Item::from(format!("{} ({}{secret})", setting.name, setting.variable))
+}
+
+fn command(extension: &Extension, file: &Path) -> Item {
+    let name = from(&extension.commands(), file);
+    Item::from(format!("/{}", name.trim_end_matches(".toml").replace('/', ":")))
+}
+
+/// The files of a kind below a folder.
+fn below(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let all = files(folder).into_iter();
+    all.filter(|file| file.extension().is_some_and(|end| end == ending)).map(|file| folder.join(file)).collect()
+}
+
+fn skills(folder: &Path) -> Vec<PathBuf> {
+    let all = files(folder).into_iter();
+    let named = all.filter(|file| file.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md")));
+    named.map(|file| folder.join(file.parent().unwrap_or(&file))).collect()
+}
+
+fn add(reviewed: &mut BTreeMap<String, Content>, root: &Path, file: &Path) {
+    if file.is_file() {
+        reviewed.insert(from(root, file), content(file));
+    }
+}
+
+pub(crate) fn content(file: &Path) -> Content {
+    match hookwright_disk::read(file, LARGEST_TEXT, hookwright_disk::Links::Follow) {
+        Ok(bytes) => String::from_utf8(bytes).map_or_else(|error| other(error.as_bytes()), Content::Text),
+        Err(error) => Content::Other(error.to_string()),
+    }
+}
+
+fn other(bytes: &[u8]) -> Content {
+    use sha2::{Digest, Sha256};
+    let hash: String = Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Content::Other(format!("{} bytes, {hash}", bytes.len()))
+}
+
+fn is_inside(root: &Path, path: &Path) -> bool {
+    path.starts_with(root) || root.canonicalize().is_ok_and(|real| path.starts_with(real))
+}
+
+/// A file's name from a folder, with slashes.
+fn from(root: &Path, path: &Path) -> String {
+    let real = root.canonicalize();
+    let short = path.strip_prefix(root).ok().or_else(|| path.strip_prefix(real.as_ref().ok()?).ok());
+    short.unwrap_or(path).to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/")
+}

@@ -1,0 +1,139 @@
+//! What an update changes: of what the extension brings, of what runs or decides, and of everything else by name.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use similar::TextDiff;
+
+use crate::brings::{Brings, Content, content};
+use crate::survey::files;
+
+/// Whether the user is asked about an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// It changes nothing that runs by itself or decides anything.
+    No,
+    /// It does.
+    Yes,
+}
+
+/// What is different about a new version.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The versions, old and new.
+    pub versions: (String, String),
+    /// What it brings, as a unified difference; empty if that is the same.
+    pub brings: String,
+    /// The files that run or decide, each as a unified difference.
+    pub reviewed: Vec<(String, String)>,
+    /// Other files that are new, changed or gone.
+    pub others: Vec<String>,
+    /// Whether the new version's number is lower than the old one's.
+    pub goes_back: bool,
+}
+
+/// Files that an installation makes, and no extension brings.
+const OURS: [&str; 2] = [".gemini-extension-install.json", ".env"];
+
+impl Difference {
+    /// Compares an installed extension with a new one.
+    pub fn between(old: (&Brings, &Path), new: (&Brings, &Path)) -> Difference {
+        let names: BTreeSet<&String> = old.0.reviewed.keys().chain(new.0.reviewed.keys()).collect();
+        let changed = names.iter().filter(|name| old.0.reviewed.get(**name) != new.0.reviewed.get(**name));
+        let reviewed: Vec<(String, String)> = changed
+            .map(|name| ((*name).clone(), unified(name, old.0.reviewed.get(*name), new.0.reviewed.get(*name))))
+            .collect();
+        let is_ours = |file: &str| OURS.contains(&file) || names.iter().any(|name| name.as_str() == file);
+        let (before, after) = (old.0.sheet(), new.0.sheet());
+        let brings = if before == after { String::new() } else { difference("installed", "new", &before, &after) };
+        Difference {
+            versions: (old.0.version.clone(), new.0.version.clone()),
+            brings,
+            reviewed,
+            others: others(old.1, new.1, is_ours),
+            goes_back: is_lower(&new.0.version, &old.0.version),
+        }
+    }
+
+    /// Whether anything is different at all.
+    pub fn is_empty(&self) -> bool {
+        self.brings.is_empty()
+            && self.reviewed.is_empty()
+            && self.others.is_empty()
+            && self.versions.0 == self.versions.1
+    }
+
+    /// Whether the user is asked.
+    pub fn asks(&self) -> Asks {
+        match self.brings.is_empty() && self.reviewed.is_empty() && !self.goes_back {
+            true => Asks::No,
+            false => Asks::Yes,
+        }
+    }
+}
+
+fn unified(name: &str, old: Option<&Content>, new: Option<&Content>) -> String {
+    let text = |content: Option<&Content>| match content {
+        None => String::new(),
+        Some(Content::Text(text)) => text.clone(),
+        Some(Content::Other(what)) => format!("({what})\n"),
+    };
+    let named = |content: Option<&Content>| if content.is_some() { name.to_owned() } else { "(nothing)".to_owned() };
+    difference(&named(old), &named(new), &text(old), &text(new))
+}
+
+fn difference(old_name: &str, new_name: &str, old: &str, new: &str) -> String {
+    TextDiff::from_lines(old, new).unified_diff().context_radius(3).header(old_name, new_name).to_string()
+}
+
+/// Files that are looked at by name alone.
+fn others(old: &Path, new: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<String> {
+    let (before, after) = (files(old), files(new));
+    let all: BTreeSet<_> = before.iter().chain(&after).collect();
+    let mut said = Vec::new();
+    for file in all {
+        let name = file.to_string_lossy();
+        if is_ours(&name) {
+            continue;
+        }
+        match (before.contains(file), after.contains(file)) {
+            (false, true) => said.push(format!("{name} is new")),
+            (true, false) => said.push(format!("{name} is gone")),
+            _ if content(&old.join(file)) != content(&new.join(file)) => said.push(format!("{name} has changed")),
+            _ => {}
+        }
+    }
+    said
+}
+
+/// Whether a version is lower than another, as far as both are numbers with dots.
+fn is_lower(one: &str, other: &str) -> bool {
+    let numbers = |version: &str| -> Option<Vec<u64>> {
+        let plain = version.trim_start_matches('v').split(['-', '+']).next().unwrap_or_default();
+        plain.split('.').map(|part| part.parse().ok()).collect()
+    };
+    match (numbers(one), numbers(other)) {
+        (Some(mut one), Some(mut other)) => {
+            let length = one.len().max(other.len());
+            one.resize(length, 0);
+            other.resize(length, 0);
+            one < other
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_that_go_back_are_known() {
+        for (one, other) in [("1.0.0", "1.0.1"), ("1.9", "1.10"), ("v1", "2.0.0"), ("1.0", "1.0.1-beta")] {
+            assert!(is_lower(one, other) && !is_lower(other, one), "{one} {other}");
+        }
+        for (one, other) in [("1.0", "1.0.0"), ("x", "1"), ("1.0.0", "1.0.0-rc")] {
+            assert!(!is_lower(one, other), "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Unpacks a tar or zip archive into an empty folder. Only files and folders, only inside of it, only so many, only so large:
+//! whatever else an archive holds, nothing of it is unpacked.
+
+use std::fs::{self, File};
+use std::io::{Cursor, Read, Write};
+use std::path::{Component, Path, PathBuf};
+
+use crate::error::ExtensionError;
+use crate::survey::{Bounds, too_much};
+
+/// Unpacks; the name says which kind it is.
+pub(super) fn unpack(name: &str, bytes: &[u8], into: &Path, bounds: Bounds) -> Result<(), ExtensionError> {
+    let mut room = Room { into, bounds, size: 0, entries: 0 };
+    match name.to_ascii_lowercase().ends_with(".zip") {
+        true => unzip(bytes, &mut room),
+        false => untar(flate2::read::MultiGzDecoder::new(bytes), &mut room),
+    }
+}
+
+fn broken(error: impl std::fmt::Display) -> ExtensionError {
+    ExtensionError::Archive(error.to_string())
+}
+
+fn untar(reader: impl Read, room: &mut Room<'_>) -> Result<(), ExtensionError> {
+    use tar::EntryType;
+    // What lies between and behind the files counts too.
+    let reader = reader.take(room.bounds.size.saturating_mul(2));
+    let mut archive = tar::Archive::new(reader);
+    for entry in archive.entries().map_err(broken)? {
+        let mut entry = entry.map_err(broken)?;
+        let path = entry.path().map_err(broken)?.into_owned();
+        let executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
+        match entry.header().entry_type() {
+            EntryType::Directory => room.folder(&path)?,
+            EntryType::Regular | EntryType::Continuous => room.file(&path, executable, &mut entry)?,
+            EntryType::XGlobalHeader | EntryType::XHeader => {}
+            other => return Err(ExtensionError::unfit(shown(&path), kind(other))),
+        }
+    }
+    Ok(())
+}
+
+fn kind(kind: tar::EntryType) -> &'static str {
+    use tar::EntryType;
+    match kind {
+        EntryType::Symlink => "it is a symbolic link, which an archive may not hold",
+        EntryType::Link => "it is a hard link, which an archive may not hold",
+        EntryType::Char | EntryType::Block => "it is a device",
+        EntryType::Fifo => "it is a pipe",
+        _ => "it is neither a file nor a folder",
+    }
+}
+
+fn unzip(bytes: &[u8], room: &mut Room<'_>) -> Result<(), ExtensionError> {
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(broken)?;
+    for at in 0..archive.len() {
+        let mut entry = archive.by_index(at).map_err(broken)?;
+        let path = PathBuf::from(entry.name().map_err(broken)?.replace('\\', "/"));
+        let mode = entry.unix_mode().unwrap_or(0);
+        match mode & 0o170_000 {
+            _ if entry.is_dir() => room.folder(&path)?,
+            0 | 0o100_000 => room.file(&path, mode & 0o100 != 0, &mut entry)?,
+            0o120_000 => return Err(ExtensionError::unfit(shown(&path), kind(tar::EntryType::Symlink))),
+            _ => return Err(ExtensionError::unfit(shown(&path), "it is neither a file nor a folder")),
+        }
+    }
+    Ok(())
+}
+
+/// Where things are unpacked, and how much of the bounds is used.
+struct Room<'r> {
+    into: &'r Path,
+    bounds: Bounds,
+    size: u64,
+    entries: usize,
+}
+
+impl Room<'_> {
+    fn folder(&mut self, path: &Path) -> Result<(), ExtensionError> {
+        let target = self.enter(path)?;
+        fs::create_dir_all(&target).map_err(ExtensionError::disk(&target))
+    }
+
+    fn file(&mut self, path: &Path, executable: bool, reader: &mut impl Read) -> Result<(), ExtensionError> {
+        let target = self.enter(path)?;
+        if target == *self.into {
+            return Err(ExtensionError::unfit(shown(path), "it has no name"));
+        }
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).map_err(ExtensionError::disk(parent))?;
+        }
+        // A name that comes twice is somebody's trick: what was looked at would not be what counts.
+        let made = File::options().write(true).create_new(true).open(&target);
+        let mut file = made.map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => ExtensionError::unfit(shown(path), "it is in the archive twice"),
+            _ => ExtensionError::disk(&target)(error),
+        })?;
+        let left = self.bounds.size - self.size;
+        // What a header says of a size is not believed.
+        let written = std::io::copy(&mut reader.take(left + 1), &mut file).map_err(broken)?;
+        self.size += written;
+        if written > left {
+            return Err(ExtensionError::unfit(shown(path), too_much(self.bounds)));
+        }
+        file.flush().map_err(ExtensionError::disk(&target))?;
+        if executable { make_executable(&file, &target) } else { Ok(()) }
+    }
+
+    /// The place of an entry, if it is inside.
+    fn enter(&mut self, path: &Path) -> Result<PathBuf, ExtensionError> {
+        self.entries += 1;
+        let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if !path.components().all(plain) {
+            return Err(ExtensionError::unfit(shown(path), "it leads out of the archive"));
+        }
+        if path.to_string_lossy().chars().any(char::is_control) {
+            return Err(ExtensionError::unfit(shown(path), "its name has control characters"));
+        }
+        if self.entries > self.bounds.entries || path.components().count() > self.bounds.depth {
+            return Err(ExtensionError::unfit(shown(path), too_much(self.bounds)));
+        }
+        let parts = path.components().filter(|part| matches!(part, Component::Normal(_)));
+        Ok(parts.fold(self.into.to_owned(), |target, part| target.join(part)))
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().escape_debug().to_string()
+}
+
+#[cfg(unix)]
+fn make_executable(file: &File, path: &Path) -> Result<(), ExtensionError> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o755)).map_err(ExtensionError::disk(path))
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &File, _: &Path) -> Result<(), ExtensionError> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use tar::{Builder, EntryType, Header};
+
+    const SMALL: Bounds = Bounds { size: 1 << 20, entries: 20, depth: 8 };
+
+    struct Entry<'e> {
+        name: &'e str,
+        kind: EntryType,
+        link: &'e str,
+        data: &'e [u8],
+    }
+
+    fn file<'e>(name: &'e str, data: &'e [u8]) -> Entry<'e> {
+        Entry { name, kind: EntryType::Regular, link: "", data }
+    }
+
+    /// A tar file; names go in as they are, however odd.
+    fn tarred(entries: &[Entry<'_>]) -> Vec<u8> {
+        let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        for entry in entries {
+            let mut header = Header::new_gnu();
+            header.set_entry_type(entry.kind);
+            header.set_size(entry.data.len() as u64);
+            header.set_mode(0o755);
+            let name = entry.name.as_bytes();
+            header.as_old_mut().name[..name.len()].copy_from_slice(name);
+            let link = entry.link.as_bytes();
+            header.as_old_mut().linkname[..link.len()].copy_from_slice(link);
+            header.set_cksum();
+            builder.append(&header, entry.data).unwrap();
+        }
+        builder.into_inner().unwrap().finish().unwrap()
+    }
+
+    fn try_tar(entries: &[Entry<'_>]) -> (tempfile::TempDir, Result<(), ExtensionError>) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("in")).unwrap();
+        let done = unpack("x.tar.gz", &tarred(entries), &folder.path().join("in"), SMALL);
+        (folder, done)
+    }
+
+    #[test]
+    fn plain_archives_are_unpacked_with_their_rights() {
+        let folder = Entry { name: "x/", kind: EntryType::Directory, link: "", data: b"" };
+        let (at, done) = try_tar(&[folder, file("x/a.sh", b"a"), file("./y/z/b", b"bb")]);
+        done.unwrap();
+        assert_eq!(std::fs::read(at.path().join("in/y/z/b")).unwrap(), b"bb");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = at.path().join("in/x/a.sh").metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o755);
+        }
+    }
+
+    #[test]
+    fn what_leads_out_or_is_no_file_is_refused() {
+        let odd = |name, kind, link| Entry { name, kind, link, data: b"" };
+        let cases: Vec<(Entry<'_>, &str)> = vec![
+            (file("../evil", b"x"), "leads out"),
+            (file("a/../../evil", b"x"), "leads out"),
+            (file("/etc/evil", b"x"), "leads out"),
+            (odd("l", EntryType::Symlink, "/etc/passwd"), "symbolic link"),
+            (odd("l", EntryType::Symlink, "inside"), "symbolic link"),
+            (odd("l", EntryType::Link, "../../evil"), "hard link"),
+            (odd("d", EntryType::Char, ""), "device"),
+            (odd("d", EntryType::Block, ""), "device"),
+            (odd("p", EntryType::Fifo, ""), "pipe"),
+            (file("a\nb", b"x"), "control characters"),
+            (file("a\u{1b}[2J", b"x"), "control characters"),
+        ];
+        for (entry, why) in cases {
+            let name = entry.name.to_owned();
+            let (at, done) = try_tar(&[file("ok", b"fine"), entry]);
+            let said = done.unwrap_err().to_string();
+            assert!(said.contains(why), "{name}: {said}");
+            assert_eq!(std::fs::read_dir(at.path()).unwrap().count(), 1, "{name} got out");
+        }
+        let (_at, done) = try_tar(&[file("a", b"one"), file("a", b"two")]);
+        assert!(done.unwrap_err().to_string().contains("twice"));
+    }
+
+    #[test]
+    fn bombs_stay_small() {
+        let zeros = vec![0_u8; 3 << 20];
+        let (_at, done) = try_tar(&[file("bomb", &zeros)]);
+        assert!(done.unwrap_err().to_string().contains("more than 1 MiB"));
+        let names: Vec<String> = (0..30).map(|at| format!("f{at}")).collect();
+        let many: Vec<_> = names.iter().map(|name| file(name, b"")).collect();
+        let (_at, done) = try_tar(&many);
+        assert!(done.is_err());
+        let deep = "d/".repeat(12) + "f";
+        let (_at, done) = try_tar(&[file(&deep, b"")]);
+        assert!(done.is_err());
+    }
+
+    fn zipped(entries: &[(&str, u32, &[u8])]) -> Vec<u8> {
+        let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, mode, data) in entries {
+            let options = zip::write::SimpleFileOptions::default().unix_permissions(*mode);
+            if mode & 0o170_000 == 0o120_000 {
+                writer.add_symlink(*name, String::from_utf8_lossy(data), options).unwrap();
+            } else {
+                writer.start_file(*name, options).unwrap();
+                writer.write_all(data).unwrap();
+            }
+        }
+        writer.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn zips_are_held_to_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let into = folder.path().join("in");
+        let try_zip = |entries: &[(&str, u32, &[u8])]| {
+            let _ = std::fs::remove_dir_all(&into);
+            std::fs::create_dir(&into).unwrap();
+            unpack("x.zip", &zipped(entries), &into, SMALL)
+        };
+        try_zip(&[("x/a.sh", 0o755, b"a"), ("b", 0o644, b"b")]).unwrap();
+        assert_eq!(std::fs::read(into.join("x/a.sh")).unwrap(), b"a");
+        for (name, why) in
+            [("../evil", "leads out"), ("/abs", "leads out"), ("a\\..\\..\\evil", "leads out"), ("a\nb", "control")]
+        {
+            let said = try_zip(&[(name, 0o644, b"x")]).unwrap_err().to_string();
+            assert!(said.contains(why), "{name}: {said}");
+        }
+        let said = try_zip(&[("l", 0o120_777, b"/etc/passwd")]).unwrap_err().to_string();
+        assert!(said.contains("symbolic link"), "{said}");
+        let zeros = vec![0_u8; 3 << 20];
+        assert!(try_zip(&[("bomb", 0o644, &zeros)]).unwrap_err().to_string().contains("more than 1 MiB"));
+        assert!(unpack("x.zip", b"PK nonsense", &into, SMALL).is_err());
+        assert!(unpack("x.tar.gz", b"nonsense", &into, SMALL).is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "something got out");
+    }
+}

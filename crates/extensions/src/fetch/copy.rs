@@ -1,0 +1,53 @@
+//! Copies a folder: files, folders and links as links, nothing else, and none of git's own. Links are judged afterwards.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::ExtensionError;
+use crate::survey::{Bounds, too_much};
+
+/// What is not the extension's: where it came from, and git's own.
+const LEFT_OUT: [&str; 2] = [".git", ".gemini-extension-install.json"];
+
+pub(super) fn copy(from: &Path, into: &Path, bounds: Bounds) -> Result<(), ExtensionError> {
+    let (mut size, mut entries) = (0, 0);
+    let mut waiting = vec![(from.to_owned(), into.to_owned(), 0)];
+    while let Some((from_folder, into_folder, depth)) = waiting.pop() {
+        for entry in fs::read_dir(&from_folder).map_err(ExtensionError::disk(&from_folder))? {
+            let path = entry.map_err(ExtensionError::disk(&from_folder))?.path();
+            let Some(name) = path.file_name() else { continue };
+            if depth == 0 && LEFT_OUT.iter().any(|left_out| name == *left_out) {
+                continue;
+            }
+            let shown = path.strip_prefix(from).unwrap_or(&path).to_string_lossy().escape_debug().to_string();
+            let found = path.symlink_metadata().map_err(ExtensionError::disk(&path))?;
+            let target = into_folder.join(name);
+            entries += 1;
+            size += if found.is_file() { found.len() } else { 0 };
+            if entries > bounds.entries || size > bounds.size || depth > bounds.depth {
+                return Err(ExtensionError::unfit(shown, too_much(bounds)));
+            }
+            if found.is_dir() {
+                fs::create_dir(&target).map_err(ExtensionError::disk(&target))?;
+                waiting.push((path, target, depth + 1));
+            } else if found.is_file() {
+                fs::copy(&path, &target).map_err(ExtensionError::disk(&path))?;
+            } else if found.is_symlink() {
+                copy_link(&path, &target).map_err(ExtensionError::disk(&path))?;
+            } else {
+                return Err(ExtensionError::unfit(shown, "it is neither a file nor a folder"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn copy_link(from: &Path, into: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(fs::read_link(from)?, into)
+}
+
+#[cfg(not(unix))]
+fn copy_link(_: &Path, _: &Path) -> std::io::Result<()> {
+    Err(std::io::Error::other("links are not copied on this system"))
+}

@@ -1,0 +1,161 @@
+//! git fetches a repository: its newest commit, or the one that is asked for, without anything in the repository or in its
+//! address being run on the way, and without a question to anybody.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use hookwright_process::{Exit, Groups, Input, Keep, Output, Process, Program, Step, Until};
+
+use super::Fetcher;
+use crate::error::ExtensionError;
+
+/// A repository that takes longer is no extension.
+const LONGEST: Duration = Duration::from_secs(600);
+const GRACE: Duration = Duration::from_secs(2);
+/// What is kept of its words.
+const WORDS: usize = 64 << 10;
+
+/// The ways that an address may go: none of them runs what the address says.
+const WAYS: &str = "https:http:ssh:git:file";
+
+/// What neither the user's configuration nor the repository changes.
+const SETTINGS: [&str; 8] = [
+    "protocol.ext.allow=never",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "init.templateDir=",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+];
+
+/// Variables that would lead git to another repository than the one meant, and how names of more begin.
+const ELSEWHERE: [&str; 11] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_TEMPLATE_DIR",
+    "GIT_PREFIX",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_TRACE",
+];
+
+impl Fetcher<'_> {
+    /// Fetches a repository into an empty folder; its commit.
+    pub(super) async fn clone(
+        &self,
+        url: &str,
+        reference: Option<&str>,
+        into: &Path,
+    ) -> Result<String, ExtensionError> {
+        let what = reference.unwrap_or("HEAD");
+        self.git(url, into, &["init", "--quiet", "--template="]).await?;
+        self.git(url, into, &["remote", "add", "--", "origin", url]).await?;
+        let fetch = ["fetch", "--depth=1", "--no-tags", "--no-recurse-submodules", "--progress", "--", "origin", what];
+        self.git(url, into, &fetch).await?;
+        self.git(url, into, &["checkout", "--quiet", "--detach", "--no-recurse-submodules", "FETCH_HEAD"]).await?;
+        let commit = self.git(url, into, &["rev-parse", "HEAD"]).await?;
+        Ok(commit.trim().to_owned())
+    }
+
+    /// The commit that a repository's branch or tag is at, without fetching it; nothing if it does not say.
+    pub(crate) async fn newest(
+        &self,
+        url: &str,
+        reference: Option<&str>,
+        cwd: &Path,
+    ) -> Result<Option<String>, ExtensionError> {
+        let said = self.git(url, cwd, &["ls-remote", "--", url, reference.unwrap_or("HEAD")]).await?;
+        Ok(said.split_whitespace().next().filter(|word| word.len() >= 40).map(str::to_owned))
+    }
+
+    async fn git(&self, url: &str, cwd: &Path, words: &[&str]) -> Result<String, ExtensionError> {
+        let failed = |why: String| ExtensionError::Git { url: url.to_owned(), why };
+        let git = self.find_git().ok_or(ExtensionError::NoGit)?;
+        let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
+        let args: Vec<OsString> = settings.chain(words.iter().copied()).map(OsString::from).collect();
+        let env = self.environment(cwd);
+        let mut variables = env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let mut program =
+            Program { path: &git, name: OsStr::new("git"), args: &args, cwd, directory: None, env: &mut variables };
+        let (heard, pieces) = mpsc::channel();
+        let live = Box::new(move |piece: &[u8]| drop(heard.send(piece.to_vec())));
+        let groups = Arc::new(Groups::default());
+        let process = Process::spawn(&mut program, Input::Empty, Output::Together(Keep::Ends(WORDS), live), &groups);
+        let mut process = process.map_err(|error| failed(error.to_string()))?;
+        let run = async {
+            loop {
+                let step = process.step().await;
+                pieces.try_iter().for_each(|piece| self.say(&piece));
+                match step {
+                    Ok(Step::Output) => {}
+                    Ok(Step::Exited(exit)) => break Ok(exit),
+                    Err(error) => break Err(error),
+                }
+            }
+        };
+        let Ok(ended) = tokio::time::timeout(LONGEST, run).await else {
+            process.end(GRACE, Until::GroupGone).await;
+            return Err(failed(format!("it took longer than {} minutes", LONGEST.as_secs() / 60)));
+        };
+        let ended = ended.map_err(|error| failed(error.to_string()))?;
+        let finished = process.finish();
+        let said = [finished.stdout.head(), &finished.stdout.tail()].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        match ended {
+            Exit::Code(0) => Ok(said),
+            Exit::Code(code) => Err(failed(last_words(&said).unwrap_or_else(|| format!("exit code {code}")))),
+            Exit::Signal(signal) => Err(failed(format!("signal {signal} ended it"))),
+        }
+    }
+
+    /// The last line of what git says of its progress.
+    fn say(&self, piece: &[u8]) {
+        let text = String::from_utf8_lossy(piece);
+        let line = text.split(['\r', '\n']).map(str::trim).rfind(|line| line.contains('%'));
+        line.into_iter().for_each(|line| (self.progress)(line));
+    }
+
+    fn find_git(&self) -> Option<PathBuf> {
+        let path = self.world.var_os("PATH")?;
+        let name = format!("git{}", std::env::consts::EXE_SUFFIX);
+        std::env::split_paths(path)
+            .filter(|folder| folder.is_absolute())
+            .map(|folder| folder.join(&name))
+            .find(|file| file.is_file())
+    }
+
+    fn environment(&self, cwd: &Path) -> Vec<(OsString, OsString)> {
+        let leads_elsewhere = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            ELSEWHERE.contains(&name.as_ref()) || name.starts_with("GIT_CONFIG_") || name.starts_with("GIT_TRACE_")
+        };
+        let own = self.world.env.iter().filter(|(name, _)| !leads_elsewhere(name)).cloned();
+        let fixed = [
+            ("GIT_ALLOW_PROTOCOL", WAYS),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("SSH_ASKPASS_REQUIRE", "never"),
+            ("GIT_ADVICE", "0"),
+            ("LC_ALL", "C.UTF-8"),
+        ];
+        let fixed = fixed.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let above =
+            cwd.parent().map(|parent| (OsString::from("GIT_CEILING_DIRECTORIES"), parent.as_os_str().to_owned()));
+        own.chain(fixed).chain(above).collect()
+    }
+}
+
+/// What git says went wrong, in a line.
+fn last_words(said: &str) -> Option<String> {
+    let lines = || said.split(['\r', '\n']).map(str::trim).filter(|line| !line.is_empty());
+    let wrong = lines().find(|line| line.starts_with("fatal:") || line.starts_with("error:"));
+    let line = wrong.or_else(|| lines().next_back())?;
+    Some(line.trim_start_matches("fatal:").trim_start_matches("error:").trim().to_owned())
+}
