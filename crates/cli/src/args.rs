@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use extensions::{Extensions, ExtensionsCommand, Install, Template};
 use hookwright_hooks::EventKind;
-pub(crate) use skills::{SkillsArgs, SkillsCommand};
+pub(crate) use skills::{InstallSkills, SkillsArgs, SkillsCommand};
 
 pub(crate) use mcp::{AddServer, McpArgs, McpCommand, McpKind, McpScope, options_first};
 

@@ -26,7 +26,11 @@ pub(crate) struct Draft {
 impl Draft {
     /// An empty draft beside the installed extensions. Drafts of programs that are gone are cleared away.
     pub(crate) fn new(paths: &Paths) -> Result<Draft, ExtensionError> {
-        let extensions = &paths.extensions;
+        Draft::beside(&paths.extensions)
+    }
+
+    /// The same in any folder of installed things.
+    pub(crate) fn beside(extensions: &Path) -> Result<Draft, ExtensionError> {
         fs::create_dir_all(extensions).map_err(ExtensionError::disk(extensions))?;
         sweep(extensions);
         let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(extensions);

@@ -37,6 +37,11 @@ pub(crate) enum SkillsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Install skills: shows what comes, and asks.
+    #[command(
+        after_help = "Examples:\n  hookwright skills install https://github.com/OWNER/REPO --path skills/pdf\n  hookwright skills install ./my-skill --scope workspace"
+    )]
+    Install(InstallSkills),
     /// Remove an installed skill.
     #[command(after_help = "Example:\n  hookwright skills uninstall pdf --scope workspace")]
     Uninstall {
@@ -60,4 +65,22 @@ pub(crate) enum SkillsCommand {
         #[arg(short, long, value_enum, ignore_case = true)]
         scope: Option<Scope>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallSkills {
+    /// A folder, an archive (.tar.gz, .tgz, .zip), or an address that git or a browser understands.
+    pub(crate) source: String,
+    /// The branch, tag or commit.
+    #[arg(long = "ref", value_name = "REF")]
+    pub(crate) reference: Option<String>,
+    /// Where they are to count.
+    #[arg(long, value_enum, default_value_t = Scope::User, ignore_case = true)]
+    pub(crate) scope: Scope,
+    /// The folder in the source that holds the skill, or the skills.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<PathBuf>,
+    /// Agree to what comes.
+    #[arg(long)]
+    pub(crate) consent: bool,
 }

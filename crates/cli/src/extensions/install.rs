@@ -14,7 +14,7 @@ use crate::{exit, out, report};
 
 /// Whether the user has agreed on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Consent {
+pub(crate) enum Consent {
     Given,
     Asked,
 }
@@ -89,7 +89,7 @@ fn put_in_place(
 }
 
 /// Whether the user agrees. With nobody to ask, only a flag does.
-pub(super) fn is_agreed(consent: Consent, question: &str) -> anyhow::Result<bool> {
+pub(crate) fn is_agreed(consent: Consent, question: &str) -> anyhow::Result<bool> {
     match consent {
         Consent::Given => Ok(true),
         Consent::Asked if ask::is_anybody_there() => Ok(ask::agrees(question)?),

@@ -3,7 +3,7 @@
 
 mod ask;
 mod config;
-mod install;
+pub(crate) mod install;
 mod list;
 mod new;
 mod show;
@@ -48,7 +48,7 @@ fn named<'t>(toolbox: &'t Toolbox, name: &str) -> anyhow::Result<&'t Extension> 
 }
 
 /// Fetches with this world's git and proxy, and tells of it on stderr.
-fn with_fetcher<T>(world: &World, work: impl AsyncFnOnce(&Fetcher<'_>) -> T) -> anyhow::Result<T> {
+pub(crate) fn with_fetcher<T>(world: &World, work: impl AsyncFnOnce(&Fetcher<'_>) -> T) -> anyhow::Result<T> {
     let told = std::sync::Mutex::new(String::new());
     let progress = |words: &str| {
         // A line for every stage, not for every percent of it.

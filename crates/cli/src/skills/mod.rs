@@ -1,5 +1,6 @@
 //! `hookwright skills …`: one file per command.
 
+mod install;
 mod list;
 mod switch;
 mod uninstall;
@@ -19,6 +20,7 @@ pub(crate) fn run(args: SkillsArgs, world: &World) -> anyhow::Result<u8> {
     match command {
         SkillsCommand::List { all: _, json } => list::run(&open()?, json),
         SkillsCommand::Validate { path, json } => validate::run(world, &path, json),
+        SkillsCommand::Install(install) => install::run(&open()?, world, &install),
         SkillsCommand::Uninstall { name, scope } => uninstall::run(&open()?, &name, scope),
         SkillsCommand::Enable { name } => switch::enable(&open()?, &name),
         SkillsCommand::Disable { name, scope } => switch::disable(&open()?, &name, scope),

@@ -257,3 +257,78 @@ fn uninstalling_takes_what_was_named_and_nothing_else() {
     sandbox.run(&["skills", "uninstall", "own", "--scope", "workspace"]).exits(0);
     assert!(!sandbox.has(".gemini/skills/own"));
 }
+
+/// A folder of skills to install from, beside the project.
+fn offered(sandbox: &Sandbox) -> String {
+    let folder = sandbox.beside("offered");
+    skill(&folder, "one", "does one thing");
+    skill(&folder, "two", "does another");
+    std::fs::write(folder.join("one/run.sh"), "true").unwrap();
+    folder.display().to_string()
+}
+
+#[test]
+fn installing_shows_what_comes_and_needs_consent() {
+    let sandbox = sandbox();
+    let from = offered(&sandbox);
+    let skills = sandbox.home().join(".gemini/skills");
+    let run = sandbox.run(&["skills", "install", &from]).exits(1);
+    assert!(run.stdout.contains("one: does one thing\n    run.sh\ntwo: does another\n"), "{run:#?}");
+    assert!(run.stderr.contains("nobody has agreed to install one, two; nothing was changed"), "{run:#?}");
+    assert_eq!(std::fs::read_dir(&skills).unwrap().count(), 0, "no draft is left");
+    sandbox.run(&["skills", "install", &from, "--consent"]).exits(0);
+    assert!(skills.join("one/run.sh").is_file() && skills.join("two/SKILL.md").is_file());
+    assert_eq!(std::fs::read_dir(&skills).unwrap().count(), 2, "no draft is left");
+    // One alone, over the one that is there.
+    std::fs::write(sandbox.beside("offered/one/new.sh"), "").unwrap();
+    let run = sandbox.run(&["skills", "install", &format!("{from}/one"), "--consent"]).exits(0);
+    assert!(run.stderr.contains("skill `one` is installed already"), "{run:#?}");
+    assert!(skills.join("one/new.sh").is_file());
+    sandbox.run(&["skills", "install", &from, "--path", "two", "--scope", "workspace", "--consent"]).exits(0);
+    assert!(sandbox.has(".gemini/skills/two/SKILL.md") && !sandbox.has(".gemini/skills/one"));
+}
+
+#[test]
+fn installing_leads_nowhere_else() {
+    let sandbox = sandbox();
+    let from = offered(&sandbox);
+    for (more, words) in [
+        (vec![from.as_str(), "--path", "../offered/one"], "leads out of it"),
+        (vec![from.as_str(), "--path", "/etc"], "leads out of it"),
+        (vec!["--", "--upload-pack=touch x"], "option"),
+        (vec!["ext::sh -c true"], "such addresses run programs"),
+        (vec!["nowhere"], "there is no such folder"),
+    ] {
+        let run = sandbox.run(&[&["skills", "install", "--consent"], more.as_slice()].concat());
+        assert!(run.code != Some(0) && run.stderr.contains(words), "{more:?} {run:#?}");
+    }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/etc/passwd", sandbox.beside("offered/one/out")).unwrap();
+        let run = sandbox.run(&["skills", "install", &from, "--consent"]).exits(1);
+        assert!(run.stderr.contains("outside of it"), "{run:#?}");
+        std::fs::remove_file(sandbox.beside("offered/one/out")).unwrap();
+    }
+    std::fs::write(sandbox.beside("offered/one/SKILL.md"), "---\nname: ..\ndescription: x\n---\n").unwrap();
+    let run = sandbox.run(&["skills", "install", &format!("{from}/one"), "--consent"]).exits(1);
+    assert!(run.stderr.contains("can be no skill's name"), "{run:#?}");
+    assert_eq!(std::fs::read_dir(sandbox.home().join(".gemini/skills")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_repository_is_installed_from() {
+    let sandbox = sandbox();
+    let from = offered(&sandbox);
+    let git = |args: &[&str]| {
+        let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-C", from.as_str()];
+        let done = std::process::Command::new("git").args(who).args(args).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["commit", "-qm", "x"]);
+    let url = format!("file://{from}");
+    sandbox.run(&["skills", "install", &url, "--path", "one", "--consent"]).exits(0);
+    let skills = sandbox.home().join(".gemini/skills");
+    assert!(skills.join("one/run.sh").is_file() && !skills.join("two").exists() && !skills.join("one/.git").exists());
+}

@@ -1,0 +1,108 @@
+//! Skills from elsewhere: fetched into a draft beside the installed ones, looked at, and put in place one by one, each whole or
+//! not at all. As with extensions, the caller shows what comes and says yes or drops it.
+
+use std::path::{Component, Path, PathBuf};
+
+use hookwright_hooks::Source as Owner;
+use hookwright_settings::skills::{SKILL_FILE, Skills, in_folder, is_usable, one};
+
+use crate::draft::{self, Draft};
+use crate::error::ExtensionError;
+use crate::fetch::Fetcher;
+use crate::source::Source;
+use crate::survey::{BOUNDS, Rights, survey};
+
+/// Skills that are ready to be put in place.
+pub struct PreparedSkills {
+    /// What came, and what is wrong with it.
+    pub skills: Skills,
+    /// Gone with this.
+    draft: Draft,
+    target: PathBuf,
+}
+
+/// Fetches a source, and looks for skills in it: its own, else one in each folder, else in its `skills` folder.
+///
+/// # Errors
+/// If it can't be fetched, leads out of itself, or holds no skill.
+pub async fn prepare_skills(
+    source: &Source,
+    inside: Option<&Path>,
+    target: &Path,
+    fetcher: &Fetcher<'_>,
+) -> Result<PreparedSkills, ExtensionError> {
+    let wrong = |why: &str| ExtensionError::Source { source_text: source.to_string(), why: why.to_owned() };
+    let is_inside =
+        |path: &&Path| path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if inside.is_some_and(|path| !is_inside(&path)) {
+        return Err(wrong("the path leads out of it"));
+    }
+    let draft = Draft::beside(target)?;
+    let fetched = fetcher.fetch(source, draft.path()).await?;
+    survey(draft.path(), BOUNDS, Rights::Trimmed)?;
+    let root = inside.map_or(fetched.root.clone(), |path| fetched.root.join(path));
+    let found = [root.clone(), root.join("skills")].into_iter().map(|folder| {
+        let is_one = folder.join(SKILL_FILE).symlink_metadata().is_ok();
+        if is_one { one(&folder, &Owner::User) } else { in_folder(&folder, Some(draft.path()), &Owner::User) }
+    });
+    let found: Vec<Skills> = found.collect();
+    let Some(skills) = found.iter().find(|skills| !skills.list.is_empty()).or(found.first()).cloned() else {
+        return Err(wrong("it holds no skill"));
+    };
+    if skills.list.is_empty() {
+        let why = skills.diagnostics.first().map(ToString::to_string);
+        return Err(wrong(&why.unwrap_or_else(|| "it holds no skill".to_owned())));
+    }
+    Ok(PreparedSkills { skills, draft, target: target.to_owned() })
+}
+
+impl PreparedSkills {
+    /// Those that would take the place of an installed one.
+    pub fn replaced(&self) -> Vec<&str> {
+        let names = self.skills.list.iter().map(|skill| skill.name.as_str());
+        names.filter(|name| self.target.join(name).symlink_metadata().is_ok()).collect()
+    }
+
+    /// Puts them in place. One that fails leaves what was there.
+    ///
+    /// # Errors
+    /// If one can't be put in place.
+    pub fn commit(self) -> Result<Vec<PathBuf>, ExtensionError> {
+        let mut placed = Vec::new();
+        for (at, skill) in self.skills.list.iter().enumerate() {
+            if !is_usable(&skill.name) {
+                return Err(ExtensionError::unfit(skill.name.as_str(), "it can be no folder's name"));
+            }
+            // A repository's own history is no part of it.
+            let history = skill.folder.join(".git");
+            if history.symlink_metadata().is_ok() {
+                std::fs::remove_dir_all(&history).map_err(ExtensionError::disk(&history))?;
+            }
+            // The draft itself can't be moved: it is cleared away at the end.
+            let ready = match skill.folder == self.draft.path().canonicalize().unwrap_or_default() {
+                false => skill.folder.clone(),
+                true => self.gathered(at)?,
+            };
+            let target = self.target.join(&skill.name);
+            match target.symlink_metadata() {
+                Ok(_) => draft::swap(&ready, &target)?,
+                Err(_) => draft::place(&ready, &target)?,
+            }
+            placed.push(target);
+        }
+        Ok(placed)
+    }
+
+    /// A skill that is the whole draft, in a folder of its own in it.
+    fn gathered(&self, at: usize) -> Result<PathBuf, ExtensionError> {
+        let ready = self.draft.path().join(format!(".ready-{at}"));
+        let entries = std::fs::read_dir(self.draft.path()).map_err(ExtensionError::disk(self.draft.path()))?;
+        let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        std::fs::create_dir(&ready).map_err(ExtensionError::disk(&ready))?;
+        for path in paths {
+            let Some(name) = path.file_name() else { continue };
+            std::fs::rename(&path, ready.join(name)).map_err(ExtensionError::disk(&path))?;
+        }
+        Ok(ready)
+    }
+}
