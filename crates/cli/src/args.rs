@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Extensions(Extensions),
     /// List, check and explain policies: the rules on which tools run, are refused or need asking.
     Policy(PolicyArgs),
-    /// Add, remove, list and switch MCP servers.
+    /// Add, remove, list, test and switch MCP servers, and sign in to them.
     Mcp(McpArgs),
     /// Check that every enabled hook could really run; the same as `hooks doctor`.
     Doctor {

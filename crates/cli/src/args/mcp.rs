@@ -28,14 +28,39 @@ pub(crate) enum McpCommand {
         #[arg(short, long, value_enum, value_name = "SCOPE", default_value_t = McpScope::Project)]
         scope: McpScope,
     },
-    /// List every server, and whether it counts here.
-    #[command(after_help = "Examples:\n  hookwright mcp list\n  hookwright mcp list --json")]
+    /// List every server, whether it counts here, and whether it answers: exit 0 whatever they say.
+    #[command(after_help = "Examples:\n  hookwright mcp list\n  hookwright mcp list --no-connect --json")]
     List {
+        /// Start and ask nobody.
+        #[arg(long)]
+        no_connect: bool,
         /// Print JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         place: Place,
+    },
+    /// Ask one server what it has, and how long it takes: exit 1 if it does not answer.
+    #[command(after_help = "Example:\n  hookwright mcp test files --json")]
+    Test {
+        /// The server's name.
+        name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Sign in to a server elsewhere, with the address that is printed: exit 1 if that was not done.
+    #[command(after_help = "Example:\n  hookwright mcp auth docs")]
+    Auth {
+        /// The server's name.
+        name: String,
+    },
+    /// Forget a server's token.
+    Logout {
+        /// The server's name.
+        name: String,
     },
     /// Switch a server on again, in every project.
     Enable {

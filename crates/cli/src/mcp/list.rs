@@ -1,17 +1,36 @@
 //! `mcp list`: every server in a table, with what becomes of it here.
 
+use anstyle::Style;
 use hookwright_settings::{LeftOutServer, Loaded};
+use hookwright_tools::mcp::McpError;
 use serde_json::{Value, json};
 
+use super::ask;
 use super::shown::{self, Mask};
-use crate::out::{self, BOLD, DIM, GOOD, NOTE, PLAIN, Table};
+use crate::out::{self, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, Table, WARN};
 use crate::{exit, report};
 
-pub(crate) fn run(loaded: &Loaded, as_json: bool) -> anyhow::Result<u8> {
+/// Who is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asking {
+    Everybody,
+    Nobody,
+}
+
+pub(crate) fn run(loaded: &Loaded, asking: Asking, as_json: bool) -> anyhow::Result<u8> {
     let all = loaded.mcp_servers();
     let mask = Mask::new(loaded, &all.servers);
+    let seen = match asking {
+        Asking::Everybody if !all.servers.is_empty() => ask::all(loaded, &all.servers)?,
+        _ => all.servers.iter().map(|_| None).collect(),
+    };
+    let states: Vec<State> = seen.iter().map(|seen| state(seen.as_ref(), &mask)).collect();
     if as_json {
-        let counting = all.servers.iter().map(|server| with(mask.json(server), json!({"state": "on"})));
+        let counting = all
+            .servers
+            .iter()
+            .zip(&states)
+            .map(|(server, state)| with(mask.json(server), json!({"state": state.word, "reason": state.more})));
         let left_out = all.left_out.iter().map(left_out_json);
         out::json(&Value::Array(counting.chain(left_out).collect()))?;
         return Ok(exit::OK);
@@ -23,13 +42,13 @@ pub(crate) fn run(loaded: &Loaded, as_json: bool) -> anyhow::Result<u8> {
         return Ok(exit::OK);
     }
     let mut table = Table::new(&["NAME", "SOURCE", "KIND", "STARTS OR TALKS TO", "STATE"]);
-    for server in &all.servers {
+    for (server, state) in all.servers.iter().zip(&states) {
         table.row(vec![
             (BOLD, shown::name(&server.name)),
             (PLAIN, shown::name(&server.origin.to_string())),
             (NOTE, server.transport.kind().to_owned()),
             (PLAIN, out::shorten(&mask.target(&server.transport), 60)),
-            (GOOD, "on".to_owned()),
+            (state.style, state.more.as_ref().map_or(state.word.to_owned(), |more| format!("{}: {more}", state.word))),
         ]);
     }
     for server in &all.left_out {
@@ -43,6 +62,28 @@ pub(crate) fn run(loaded: &Loaded, as_json: bool) -> anyhow::Result<u8> {
     }
     table.print(&mut out::stdout())?;
     Ok(exit::OK)
+}
+
+/// What became of a server, in a word, and more about it.
+struct State {
+    style: Style,
+    word: &'static str,
+    more: Option<String>,
+}
+
+fn state(seen: Option<&ask::Seen>, mask: &Mask) -> State {
+    match seen {
+        None => State { style: PLAIN, word: "on", more: None },
+        Some(Ok(probe)) => {
+            let count = probe.inventory.tools.len();
+            let tools = if count == 1 { "1 tool".to_owned() } else { format!("{count} tools") };
+            State { style: GOOD, word: "answers", more: Some(tools) }
+        }
+        Some(Err(McpError::Unauthorized { .. })) => {
+            State { style: WARN, word: "locked", more: Some("sign in with `hookwright mcp auth NAME`".to_owned()) }
+        }
+        Some(Err(error)) => State { style: BAD, word: "fails", more: Some(mask.text(&error.to_string())) },
+    }
 }
 
 fn left_out_json(server: &LeftOutServer) -> Value {

@@ -1,10 +1,13 @@
 //! `hookwright mcp …`: one file per command. What servers are is the settings' business, speaking with them the tools'.
 
 mod add;
+mod ask;
+mod auth;
 mod list;
 mod remove;
 mod shown;
 mod switch;
+mod test;
 
 use std::path::PathBuf;
 
@@ -20,7 +23,13 @@ pub(crate) fn run(args: &McpArgs, world: &World) -> anyhow::Result<u8> {
     match &args.command {
         McpCommand::Add(server) => add::run(&here(world)?, server, world),
         McpCommand::Remove { name, scope } => remove::run(&here(world)?, name, *scope),
-        McpCommand::List { json, place } => list::run(&Toolbox::open(place, world)?.loaded, *json),
+        McpCommand::List { no_connect, json, place } => {
+            let asking = if *no_connect { list::Asking::Nobody } else { list::Asking::Everybody };
+            list::run(&Toolbox::open(place, world)?.loaded, asking, *json)
+        }
+        McpCommand::Test { name, json, place } => test::run(&Toolbox::open(place, world)?.loaded, name, *json),
+        McpCommand::Auth { name } => auth::sign(&here(world)?, name),
+        McpCommand::Logout { name } => auth::forget(&here(world)?, name),
         McpCommand::Enable { name } => switch::run(&here(world)?, name, Switch::Enable),
         McpCommand::Disable { name } => switch::run(&here(world)?, name, Switch::Disable),
     }

@@ -5,9 +5,12 @@ use serde_json::json;
 
 #[test]
 fn help_is_for_people() {
-    for (name, args) in
-        [("mcp", &["help", "mcp"][..]), ("add", &["mcp", "add", "-h"]), ("list", &["mcp", "list", "-h"])]
-    {
+    for (name, args) in [
+        ("mcp", &["help", "mcp"][..]),
+        ("add", &["mcp", "add", "-h"]),
+        ("list", &["mcp", "list", "-h"]),
+        ("auth", &["mcp", "auth", "-h"]),
+    ] {
         insta::assert_snapshot!(format!("help_{name}"), sandbox().run(args).exits(0).stdout);
     }
 }
@@ -51,7 +54,7 @@ fn what_makes_no_sense_is_not_written() {
     sandbox.write(".gemini/settings.json", "{\"mcpServers\": [{\"name\": \"a\", \"command\": \"x\"}]}");
     let run = sandbox.run(&["mcp", "add", "a", "x"]).exits(1);
     assert!(run.stderr.contains("`mcpServers` is not an object"), "{}", run.stderr);
-    let list = sandbox.run(&["mcp", "list"]).exits(0);
+    let list = sandbox.run(&["mcp", "list", "--no-connect"]).exits(0);
     assert!(list.stderr.contains(r#"write "mcpServers": { "a": { "command": "x" } }"#), "{}", list.stderr);
 }
 
@@ -76,10 +79,10 @@ fn lists_show_what_counts_and_no_secrets() {
         "docs": {"url": "https://h.example/mcp?key=hunter2", "headers": {"X-Own": "hunter2 hunter2"}},
         "off": {"command": "x"}, "a\u{1b}[31m\nb": {"command": "x"}, "../../x y'\"$(z)": {"command": "x"},
         "wrong": {"args": []}}, "mcp": {"excluded": ["off"]}}));
-    let list = sandbox.run(&["mcp", "list"]).exits(0);
+    let list = sandbox.run(&["mcp", "list", "--no-connect"]).exits(0);
     assert!(!format!("{list:?}").contains("hunter2"), "{list:?}");
     insta::assert_snapshot!("list", list.stdout);
-    let json = sandbox.run(&["mcp", "list", "--json"]).exits(0);
+    let json = sandbox.run(&["mcp", "list", "--no-connect", "--json"]).exits(0);
     assert!(!json.stdout.contains("hunter2"), "{}", json.stdout);
     let json = json.json();
     let state = |name: &str| {
@@ -95,7 +98,7 @@ fn servers_are_switched_off_and_on_for_every_project() {
     let sandbox = sandbox();
     sandbox.run(&["mcp", "add", "a", "x", "-s", "user"]).exits(0);
     sandbox.run(&["mcp", "disable", "A"]).exits(0);
-    let list = sandbox.run(&["mcp", "list"]).exits(0);
+    let list = sandbox.run(&["mcp", "list", "--no-connect"]).exits(0);
     assert!(list.stdout.contains("off: it is switched off"), "{}", list.stdout);
     let wrong = sandbox.run(&["mcp", "remove", "a"]).exits(1);
     assert!(wrong.stderr.contains("--scope user"), "{}", wrong.stderr);

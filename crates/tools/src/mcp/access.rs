@@ -31,4 +31,7 @@ pub struct Access {
 pub trait Tokens: Send + Sync {
     /// A token that is good now, if there is one for this server.
     fn bearer<'a>(&'a self, server: &'a McpServer) -> BoxFuture<'a, Option<String>>;
+
+    /// Another one, after the server has refused this one.
+    fn another<'a>(&'a self, server: &'a McpServer, refused: &'a str) -> BoxFuture<'a, Option<String>>;
 }

@@ -10,7 +10,7 @@ use futures_util::stream::{self, BoxStream};
 use hookwright_model::client_builder;
 use hookwright_model::sse::SseDecoder;
 use hookwright_settings::McpServer;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, redirect};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
@@ -21,7 +21,7 @@ use sse_stream::Sse;
 use tokio_util::sync::CancellationToken;
 
 use super::{Connection, LARGEST_MESSAGE, Trouble, bounded, chain, introduce};
-use crate::mcp::access::Access;
+use crate::mcp::access::{Access, Tokens};
 use crate::mcp::error::McpError;
 
 /// How much of a refusal is read.
@@ -44,6 +44,8 @@ pub(super) struct Client {
     client: reqwest::Client,
     pub(super) url: Url,
     headers: HashMap<HeaderName, HeaderValue>,
+    /// Who knows its tokens, where its configuration does not say what to show.
+    tokens: Option<(Arc<dyn Tokens>, McpServer)>,
     pub(super) trouble: Trouble,
 }
 
@@ -71,13 +73,8 @@ impl Client {
             value.set_sensitive(true);
             all.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?, value);
         }
-        if let Some(token) = bearer(server, access).await
-            && !all.contains_key(&reqwest::header::AUTHORIZATION)
-            && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {token}"))
-        {
-            value.set_sensitive(true);
-            all.insert(reqwest::header::AUTHORIZATION, value);
-        }
+        let says_itself = all.contains_key(&AUTHORIZATION);
+        let tokens = access.tokens.clone().filter(|_| !says_itself).map(|tokens| (tokens, server.clone()));
         let unbuilt = |error: reqwest::Error| McpError::Unreachable(chain(&error));
         let client = client_builder(access.proxy.as_ref())
             .map_err(unbuilt)?
@@ -86,7 +83,7 @@ impl Client {
             .redirect(redirect::Policy::custom(within_origin))
             .build()
             .map_err(unbuilt)?;
-        Ok(Client { client, url: parsed, headers: all, trouble: Trouble::default() })
+        Ok(Client { client, url: parsed, headers: all, tokens, trouble: Trouble::default() })
     }
 
     /// Connects the newer way.
@@ -102,9 +99,20 @@ impl Client {
         self.headers.iter().fold(self.client.request(method, url), |request, (name, value)| request.header(name, value))
     }
 
-    /// What came, unless the server wants to know who asks.
+    /// What came, unless the server wants to know who asks. A token that it refuses is renewed once.
     async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        let response = request.send().await.map_err(unsent)?;
+        let again = request.try_clone();
+        let token = match &self.tokens {
+            Some((tokens, server)) => tokens.bearer(server).await,
+            None => None,
+        };
+        let mut response = with_token(request, token.as_deref()).send().await.map_err(unsent)?;
+        if let (StatusCode::UNAUTHORIZED, Some((tokens, server)), Some(refused), Some(again)) =
+            (response.status(), &self.tokens, &token, again)
+            && let Some(other) = tokens.another(server, refused).await
+        {
+            response = with_token(again, Some(&other)).send().await.map_err(unsent)?;
+        }
         match response.status() {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
@@ -146,8 +154,15 @@ impl Client {
     }
 }
 
-async fn bearer(server: &McpServer, access: &Access) -> Option<String> {
-    access.tokens.as_ref()?.bearer(server).await
+fn with_token(request: RequestBuilder, token: Option<&str>) -> RequestBuilder {
+    let value = token.and_then(|token| HeaderValue::from_str(&format!("Bearer {token}")).ok());
+    match value {
+        Some(mut value) => {
+            value.set_sensitive(true);
+            request.header(AUTHORIZATION, value)
+        }
+        None => request,
+    }
 }
 
 /// Headers with secrets go to no other server than the one they are for.

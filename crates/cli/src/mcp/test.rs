@@ -1,0 +1,101 @@
+//! `mcp test`: one server in full: does it answer, how fast, and what would hooks be told of its tools.
+
+use std::io::Write;
+
+use anyhow::bail;
+use hookwright_settings::{Loaded, McpServer};
+use hookwright_tools::mcp::{McpError, Probe, server_aliases};
+use serde_json::{Value, json};
+
+use super::ask;
+use super::shown::{self, Mask};
+use crate::out::{self, BAD, BOLD, GOOD, paint};
+use crate::{exit, report};
+
+pub(crate) fn run(loaded: &Loaded, name: &str, as_json: bool) -> anyhow::Result<u8> {
+    let server = find(loaded, name)?;
+    let mask = Mask::new(loaded, [&server]);
+    let seen = ask::all(loaded, std::slice::from_ref(&server))?.pop().flatten();
+    let seen = seen.unwrap_or(Err(McpError::Cancelled));
+    let code = if seen.is_ok() { exit::OK } else { exit::ERROR };
+    if as_json {
+        let mut value = mask.json(&server);
+        match &seen {
+            Ok(probe) => describe(&mut value, probe, &server),
+            Err(error) => {
+                value["ok"] = json!(false);
+                value["reason"] = json!(mask.text(&error.to_string()));
+            }
+        }
+        out::json(&value)?;
+        return Ok(code);
+    }
+    report::print(loaded.registry.diagnostics())?;
+    let mut stdout = out::stdout();
+    let target = mask.target(&server.transport);
+    writeln!(stdout, "{} ({}, {}): {target}", paint(BOLD, shown::name(name)), server.origin, server.transport.kind())?;
+    match seen {
+        Ok(probe) => print(&mut stdout, &probe, &server, &mask)?,
+        Err(error) => {
+            writeln!(stdout, "{} {}", paint(BAD, "fails:"), mask.text(&error.to_string()))?;
+            if !server.unset.is_empty() {
+                out::hint(format!("nothing sets {}", server.unset.join(", ")))?;
+            }
+            if matches!(error, McpError::Unauthorized { .. }) {
+                out::hint(format!("sign in with `hookwright mcp auth {}`", shown::name(name)))?;
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// The server of a name that counts here.
+pub(crate) fn find(loaded: &Loaded, name: &str) -> anyhow::Result<McpServer> {
+    let all = loaded.mcp_servers();
+    if let Some(server) = all.servers.into_iter().find(|server| server.name == name) {
+        return Ok(server);
+    }
+    let name_shown = shown::name(name);
+    match all.left_out.iter().find(|server| server.name == name) {
+        Some(left_out) => {
+            bail!("MCP server `{name_shown}` does not count here: {}", out::one_line(&left_out.why.to_string()))
+        }
+        None => bail!("no MCP server is called `{name_shown}`; `hookwright mcp list --no-connect` shows them all"),
+    }
+}
+
+/// The name that hooks are told of a tool.
+fn tool_name(server: &McpServer, tool: &str) -> String {
+    let alias = server_aliases([server.name.as_str()]).remove(&server.name).unwrap_or_default();
+    format!("mcp__{alias}__{tool}")
+}
+
+fn print(out: &mut impl Write, probe: &Probe, server: &McpServer, mask: &Mask) -> anyhow::Result<()> {
+    let seen = &probe.inventory;
+    writeln!(out, "{} {} in {} ms", paint(GOOD, "answers:"), mask.text(&seen.about), probe.took.as_millis())?;
+    let mut list = |what: &str, names: Vec<String>| -> anyhow::Result<()> {
+        writeln!(out, "{} {what}", names.len())?;
+        names.iter().try_for_each(|name| writeln!(out, "  {}", mask.text(name)))?;
+        Ok(())
+    };
+    list("tools, as hooks are told of them", seen.tools.iter().map(|tool| tool_name(server, &tool.name)).collect())?;
+    list("prompts", seen.prompts.iter().map(|prompt| prompt.name.clone()).collect())?;
+    list("resources", seen.resources.iter().map(|resource| resource.uri.clone()).collect())?;
+    for problem in &seen.problems {
+        out::warn(mask.text(problem))?;
+    }
+    Ok(())
+}
+
+fn describe(value: &mut Value, probe: &Probe, server: &McpServer) {
+    let seen = &probe.inventory;
+    let tools: Vec<Value> =
+        seen.tools.iter().map(|tool| json!({"name": tool.name, "tool_name": tool_name(server, &tool.name)})).collect();
+    value["ok"] = json!(true);
+    value["about"] = json!(seen.about);
+    value["took_ms"] = json!(u64::try_from(probe.took.as_millis()).unwrap_or(u64::MAX));
+    value["tools"] = json!(tools);
+    value["prompts"] = json!(seen.prompts.iter().map(|prompt| &prompt.name).collect::<Vec<_>>());
+    value["resources"] = json!(seen.resources.iter().map(|resource| &resource.uri).collect::<Vec<_>>());
+    value["problems"] = json!(seen.problems);
+}

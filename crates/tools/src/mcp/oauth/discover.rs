@@ -1,0 +1,242 @@
+//! Who gives out tokens for a server: what its entry says, else what it says of itself (RFC 9728), and what the authorisation
+//! server says of itself (RFC 8414, OpenID). Descriptions that are somebody else's are no descriptions.
+
+use hookwright_hooks::Source;
+use hookwright_settings::{McpOAuth, McpServer};
+use reqwest::Url;
+use serde_json::Value;
+
+use super::error::OAuthError;
+use super::web::{Web, shown};
+
+/// Who gives out tokens, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Authority {
+    /// Its name, if it is known by one; answers must come from it.
+    pub(super) issuer: Option<String>,
+    /// Whether it always says in an answer who it is.
+    pub(super) says_issuer: bool,
+    /// Where the user is sent.
+    pub(super) authorization: Url,
+    /// Where codes become tokens.
+    pub(super) token: Url,
+    /// Where programs register themselves.
+    pub(super) registration: Option<Url>,
+    /// Whether a program's secret goes into a header alone.
+    pub(super) only_basic: bool,
+    /// What to ask for, where the entry does not say.
+    pub(super) scopes: Vec<String>,
+    /// The server, as tokens for it name it (RFC 8707).
+    pub(super) resource: String,
+}
+
+/// How many authorisation servers of a server are tried.
+const MOST_AUTHORITIES: usize = 4;
+
+pub(super) async fn discover(server: &McpServer, url: &Url, web: &Web) -> Result<Authority, OAuthError> {
+    let settings = server.oauth.clone().unwrap_or_default();
+    if let (Some(authorization), Some(token)) = (&settings.authorization_url, &settings.token_url) {
+        return named(server, &settings, authorization, token, url, web);
+    }
+    let challenge = web.challenge(url).await?.map(|text| Challenge::parse(&text)).unwrap_or_default();
+    let resource = resource(&challenge, url, web).await?;
+    let issuers = match (&settings.issuer, resource.issuers.as_slice()) {
+        (Some(issuer), _) => vec![issuer.clone()],
+        // As servers did before they described themselves.
+        (None, []) => vec![url.origin().ascii_serialization()],
+        (None, issuers) => issuers.to_vec(),
+    };
+    let mut last = OAuthError::NoAuthority;
+    for issuer in issuers.iter().take(MOST_AUTHORITIES) {
+        match authority(issuer, web).await {
+            Ok(Some(found)) => {
+                let scopes = if challenge.scopes.is_empty() { resource.scopes } else { challenge.scopes };
+                return Ok(Authority { scopes, resource: resource.name, ..found });
+            }
+            Ok(None) => {}
+            // One that lies is not passed over for the next.
+            Err(error) if !matches!(error, OAuthError::Unreachable { .. }) => return Err(error),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// The places that a server's entry names.
+fn named(
+    server: &McpServer,
+    settings: &McpOAuth,
+    authorization: &str,
+    token: &str,
+    url: &Url,
+    web: &Web,
+) -> Result<Authority, OAuthError> {
+    let authorization = web.judge(authorization, "authorizationUrl")?;
+    let token = web.judge(token, "tokenUrl")?;
+    // Else a project could have codes of a place that users know sent to another.
+    if server.origin == Source::Project && authorization.origin() != token.origin() {
+        return Err(OAuthError::MixedUp);
+    }
+    let registration = settings.registration_url.as_deref().map(|url| web.judge(url, "registrationUrl")).transpose()?;
+    Ok(Authority {
+        issuer: settings.issuer.clone(),
+        says_issuer: false,
+        authorization,
+        token,
+        registration,
+        only_basic: false,
+        scopes: Vec::new(),
+        resource: name_of(url),
+    })
+}
+
+/// What a server says of itself.
+struct Resource {
+    name: String,
+    issuers: Vec<String>,
+    scopes: Vec<String>,
+}
+
+async fn resource(challenge: &Challenge, url: &Url, web: &Web) -> Result<Resource, OAuthError> {
+    let mut places = Vec::new();
+    if let Some(place) = &challenge.resource_metadata {
+        let place = web.judge(place, "description")?;
+        // A server describes itself, and sends nobody elsewhere for it.
+        if place.origin() != url.origin() {
+            let why = "it is not the server's own";
+            return Err(OAuthError::Address { what: "description", url: shown(place.as_str()), why });
+        }
+        places.push(place);
+    }
+    places.extend(well_known(url, "oauth-protected-resource"));
+    for place in places {
+        let Some(document) = web.document(&place).await? else { continue };
+        let name = text(&document, "resource").unwrap_or_default();
+        if !is_part_of(url, &name) {
+            return Err(OAuthError::WrongResource { expected: name_of(url), found: shown(&name) });
+        }
+        let issuers = texts(&document, "authorization_servers");
+        return Ok(Resource { name, issuers, scopes: texts(&document, "scopes_supported") });
+    }
+    Ok(Resource { name: name_of(url), issuers: Vec::new(), scopes: Vec::new() })
+}
+
+/// What an authorisation server says of itself; nothing if it says nothing.
+async fn authority(issuer: &str, web: &Web) -> Result<Option<Authority>, OAuthError> {
+    let url = web.judge(issuer, "authorisation server")?;
+    let mut places = well_known(&url, "oauth-authorization-server");
+    places.extend(well_known(&url, "openid-configuration"));
+    if let Some(below) = below(&url) {
+        places.push(below);
+    }
+    places.dedup();
+    for place in places {
+        let Some(document) = web.document(&place).await? else { continue };
+        let found = text(&document, "issuer").unwrap_or_default();
+        if found.trim_end_matches('/') != issuer.trim_end_matches('/') {
+            return Err(OAuthError::WrongIssuer { expected: shown(issuer), found: shown(&found) });
+        }
+        return described(&document, found, web).map(Some);
+    }
+    Ok(None)
+}
+
+fn described(document: &Value, issuer: String, web: &Web) -> Result<Authority, OAuthError> {
+    let place = |key: &str, what| text(document, key).map(|url| web.judge(&url, what)).transpose();
+    let methods = texts(document, "code_challenge_methods_supported");
+    if !methods.iter().any(|method| method == "S256") {
+        return Err(OAuthError::NoPkce);
+    }
+    let ways = texts(document, "token_endpoint_auth_methods_supported");
+    let can_post = ways.is_empty() || ways.iter().any(|way| way == "client_secret_post");
+    Ok(Authority {
+        issuer: Some(issuer),
+        says_issuer: document.get("authorization_response_iss_parameter_supported") == Some(&Value::Bool(true)),
+        authorization: place("authorization_endpoint", "authorization_endpoint")?.ok_or(OAuthError::NoAuthority)?,
+        token: place("token_endpoint", "token_endpoint")?.ok_or(OAuthError::NoAuthority)?,
+        registration: place("registration_endpoint", "registration_endpoint")?,
+        only_basic: !can_post && ways.iter().any(|way| way == "client_secret_basic"),
+        scopes: Vec::new(),
+        resource: String::new(),
+    })
+}
+
+/// Where a description is: before the path, and for those who forget it without.
+fn well_known(url: &Url, name: &str) -> Vec<Url> {
+    let path = url.path().trim_end_matches('/');
+    let mut paths = vec![format!("/.well-known/{name}{path}")];
+    if !path.is_empty() && name == "oauth-protected-resource" {
+        paths.push(format!("/.well-known/{name}"));
+    }
+    paths.into_iter().map(|path| with_path(url, &path)).collect()
+}
+
+/// Where OpenID has it: behind the path.
+fn below(url: &Url) -> Option<Url> {
+    let path = url.path().trim_end_matches('/');
+    (!path.is_empty()).then(|| with_path(url, &format!("{path}/.well-known/openid-configuration")))
+}
+
+fn with_path(url: &Url, path: &str) -> Url {
+    let mut url = url.clone();
+    url.set_path(path);
+    url.set_query(None);
+    url.set_fragment(None);
+    url
+}
+
+/// A server's name in tokens: its address without a fragment.
+pub(super) fn name_of(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    let name = url.to_string();
+    if url.path() == "/" && url.query().is_none() { name.trim_end_matches('/').to_owned() } else { name }
+}
+
+/// Whether a name is the server's, or of what it is part of.
+fn is_part_of(url: &Url, name: &str) -> bool {
+    let Ok(name) = Url::parse(name) else { return false };
+    let whole = name.path().trim_end_matches('/');
+    let below = url.path().strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    name.origin() == url.origin() && below && name.query().is_none_or(|query| url.query() == Some(query))
+}
+
+/// What is said in `WWW-Authenticate`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Challenge {
+    pub(super) resource_metadata: Option<String>,
+    pub(super) scopes: Vec<String>,
+}
+
+impl Challenge {
+    /// Reads parameters wherever they stand; whoever writes such headers rarely agrees on more.
+    pub(super) fn parse(text: &str) -> Self {
+        let value = |name: &str| -> Option<String> {
+            let lower = text.to_ascii_lowercase();
+            let mut from = 0;
+            loop {
+                let at = from + lower.get(from..)?.find(name)?;
+                from = at + name.len();
+                let starts = at == 0 || lower[..at].ends_with([' ', ',', '\t']);
+                let Some(rest) = text.get(from..)?.trim_start().strip_prefix('=').filter(|_| starts) else { continue };
+                let rest = rest.trim_start();
+                let end = |rest: &str, ends: &[char]| rest.find(ends).unwrap_or(rest.len());
+                return Some(match rest.strip_prefix('"') {
+                    Some(quoted) => quoted[..end(quoted, &['"'])].to_owned(),
+                    None => rest[..end(rest, &[',', ' '])].to_owned(),
+                });
+            }
+        };
+        let scopes = value("scope").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+        Challenge { resource_metadata: value("resource_metadata"), scopes }
+    }
+}
+
+fn text(document: &Value, key: &str) -> Option<String> {
+    document.get(key)?.as_str().map(str::to_owned)
+}
+
+fn texts(document: &Value, key: &str) -> Vec<String> {
+    let list = document.get(key).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}

@@ -1,0 +1,119 @@
+//! Signing in, from the first question to the token that is kept.
+
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hookwright_model::ProxyOptions;
+use hookwright_settings::McpServer;
+use hookwright_settings::mcp::{McpCredentials, keep_credentials};
+use reqwest::Url;
+use sha2::{Digest, Sha256};
+
+use super::client::{Client, client};
+use super::discover::{Authority, discover, name_of};
+use super::error::OAuthError;
+use super::loopback::{Callback, Loopback};
+use super::token::{self, now, told};
+use super::web::Web;
+
+/// What signing in needs besides the server.
+#[derive(Clone, Debug)]
+pub struct SignIn<'a> {
+    /// Where tokens are kept.
+    pub file: &'a Path,
+    /// The proxy, if any.
+    pub proxy: Option<&'a ProxyOptions>,
+    /// How long the user may take.
+    pub limit: Duration,
+}
+
+/// Signs in to a server. `send` is told the address that the user's browser must go to, and who is asked.
+///
+/// # Errors
+/// If that can't be done; what was kept before stays.
+pub async fn sign_in(server: &McpServer, with: &SignIn<'_>, send: impl FnOnce(&str, &str)) -> Result<(), OAuthError> {
+    let url = server.transport.url().ok_or(OAuthError::Local)?;
+    let no = |why| OAuthError::Address { what: "server", url: super::web::shown(url), why };
+    let url = Url::parse(url).map_err(|_| no("it is no address"))?;
+    let web = Web::new(&url, with.proxy).await?;
+    // A token must not be shown where anybody can listen.
+    let url = web.judge(url.as_str(), "server")?;
+    let authority = discover(server, &url, &web).await?;
+    let loopback = Loopback::open(server.oauth.as_ref().and_then(|oauth| oauth.redirect_uri.as_deref())).await?;
+    let redirect = loopback.redirect.clone();
+    let client = client(server.oauth.as_ref(), &authority, &redirect, &web).await?;
+    let (state, verifier) = (random(), random());
+    let page = page(server, &authority, &client, &redirect, &state, &verifier);
+    send(page.as_str(), authority.authorization.host_str().unwrap_or_default());
+    let callback = loopback.wait(&state, with.limit).await?;
+    let code = checked(callback, &authority)?;
+    let fields = [
+        ("grant_type", "authorization_code"),
+        ("code", code.as_str()),
+        ("redirect_uri", redirect.as_str()),
+        ("code_verifier", verifier.as_str()),
+        ("resource", authority.resource.as_str()),
+    ];
+    let token = token::request(&web, &authority.token, &client, authority.only_basic, &fields).await?;
+    let credentials = McpCredentials {
+        server_name: server.name.clone(),
+        token,
+        client_id: Some(client.id),
+        client_secret: client.secret,
+        token_url: Some(authority.token.to_string()),
+        mcp_server_url: Some(name_of(&url)),
+        updated_at: now(),
+    };
+    Ok(keep_credentials(with.file, &credentials)?)
+}
+
+/// The address that the browser goes to.
+fn page(
+    server: &McpServer,
+    authority: &Authority,
+    client: &Client,
+    redirect: &Url,
+    state: &str,
+    verifier: &str,
+) -> Url {
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
+    let settings = server.oauth.clone().unwrap_or_default();
+    let scopes = if settings.scopes.is_empty() { &authority.scopes } else { &settings.scopes };
+    let mut page = authority.authorization.clone();
+    let mut query = page.query_pairs_mut();
+    query
+        .append_pair("response_type", "code")
+        .append_pair("client_id", &client.id)
+        .append_pair("redirect_uri", redirect.as_str())
+        .append_pair("state", state)
+        .append_pair("code_challenge", &challenge)
+        .append_pair("code_challenge_method", "S256")
+        .append_pair("resource", &authority.resource);
+    if !scopes.is_empty() {
+        query.append_pair("scope", &scopes.join(" "));
+    }
+    if !settings.audiences.is_empty() {
+        query.append_pair("audience", &settings.audiences.join(" "));
+    }
+    drop(query);
+    page
+}
+
+/// The code, if it comes from whom the user was sent to (RFC 9207).
+fn checked(callback: Callback, authority: &Authority) -> Result<String, OAuthError> {
+    if let Some(expected) = &authority.issuer {
+        let found = callback.issuer.as_deref();
+        if found.map_or(authority.says_issuer, |found| found != expected) {
+            let found = found.map_or_else(|| "nobody known".to_owned(), super::web::shown);
+            return Err(OAuthError::WrongSender { expected: expected.clone(), found });
+        }
+    }
+    callback.code.map_err(|error| OAuthError::Refused(told(&error, &[])))
+}
+
+/// A word that nobody guesses: 244 random bits.
+fn random() -> String {
+    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+}

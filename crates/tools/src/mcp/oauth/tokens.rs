@@ -1,0 +1,127 @@
+//! The tokens at hand for a session: shown to nobody but the server that they are for, and renewed before they end.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hookwright_model::ProxyOptions;
+use hookwright_settings::McpServer;
+use hookwright_settings::mcp::{McpCredentials, credentials, keep_credentials};
+use reqwest::Url;
+use tokio::sync::Mutex;
+
+use super::client::Client;
+use super::discover::name_of;
+use super::error::OAuthError;
+use super::token::{self, now};
+use super::web::Web;
+use crate::mcp::access::Tokens;
+use crate::tool::BoxFuture;
+
+/// How long before its end a token is renewed.
+const MARGIN: Duration = Duration::from_secs(60);
+
+/// The tokens that are kept.
+#[derive(Debug)]
+pub struct OAuthTokens {
+    file: PathBuf,
+    proxy: Option<ProxyOptions>,
+    /// Some servers give out a token for renewing once: nobody renews while another does.
+    renewing: Mutex<()>,
+}
+
+impl Tokens for OAuthTokens {
+    fn bearer<'a>(&'a self, server: &'a McpServer) -> BoxFuture<'a, Option<String>> {
+        Box::pin(self.good(server))
+    }
+
+    fn another<'a>(&'a self, server: &'a McpServer, refused: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(self.instead_of(server, refused))
+    }
+}
+
+impl OAuthTokens {
+    /// Those in a file.
+    pub fn new(file: PathBuf, proxy: Option<ProxyOptions>) -> Self {
+        OAuthTokens { file, proxy, renewing: Mutex::new(()) }
+    }
+
+    async fn good(&self, server: &McpServer) -> Option<String> {
+        let kept = self.kept(server).await?;
+        if !is_ending(&kept) {
+            return Some(kept.token.access_token);
+        }
+        let _turn = self.renewing.lock().await;
+        self.renewed(server, &kept).await
+    }
+
+    async fn instead_of(&self, server: &McpServer, refused: &str) -> Option<String> {
+        let _turn = self.renewing.lock().await;
+        let kept = self.kept(server).await?;
+        // Somebody has renewed it meanwhile.
+        if kept.token.access_token != refused && !is_ending(&kept) {
+            return Some(kept.token.access_token);
+        }
+        self.renewed(server, &kept).await.filter(|token| token != refused)
+    }
+
+    /// What is kept for a server at exactly this address.
+    async fn kept(&self, server: &McpServer) -> Option<McpCredentials> {
+        let url = Url::parse(server.transport.url()?).ok()?;
+        let (file, name) = (self.file.clone(), server.name.clone());
+        let kept = tokio::task::spawn_blocking(move || credentials(&file, &name)).await.ok()?;
+        let kept = kept.unwrap_or_else(|error| {
+            tracing::warn!(server = server.name, "tokens can't be read: {error}");
+            None
+        })?;
+        let theirs = kept.mcp_server_url.as_deref().and_then(|url| Url::parse(url).ok())?;
+        (name_of(&theirs) == name_of(&url)).then_some(kept)
+    }
+
+    async fn renewed(&self, server: &McpServer, old: &McpCredentials) -> Option<String> {
+        // Another session may have been faster.
+        let kept = self.kept(server).await?;
+        if kept.token != old.token && !is_ending(&kept) {
+            return Some(kept.token.access_token);
+        }
+        match self.renew(server, &kept).await {
+            Ok(token) => token,
+            Err(error) => {
+                tracing::warn!(server = server.name, "its token can't be renewed: {error}");
+                // One that another session has renewed in this moment makes ours worthless.
+                let newer = self.kept(server).await?;
+                (newer.token != kept.token && !is_ending(&newer)).then_some(newer.token.access_token)
+            }
+        }
+    }
+
+    async fn renew(&self, server: &McpServer, kept: &McpCredentials) -> Result<Option<String>, OAuthError> {
+        let (Some(old), Some(place), Some(id)) = (&kept.token.refresh_token, &kept.token_url, &kept.client_id) else {
+            return Ok(None);
+        };
+        let Some(url) = server.transport.url().and_then(|url| Url::parse(url).ok()) else { return Ok(None) };
+        let web = Web::new(&url, self.proxy.as_ref()).await?;
+        let place = web.judge(place, "token_endpoint")?;
+        let own = server.oauth.as_ref().filter(|oauth| oauth.client_id.as_ref() == Some(id));
+        let secret = own.and_then(|oauth| oauth.client_secret.clone()).or_else(|| kept.client_secret.clone());
+        let client = Client { id: id.clone(), secret };
+        let resource = kept.mcp_server_url.clone().unwrap_or_default();
+        let fields =
+            [("grant_type", "refresh_token"), ("refresh_token", old.as_str()), ("resource", resource.as_str())];
+        let mut token = token::request(&web, &place, &client, false, &fields).await?;
+        token.refresh_token = token.refresh_token.or_else(|| Some(old.clone()));
+        token.scope = token.scope.or_else(|| kept.token.scope.clone());
+        let access = token.access_token.clone();
+        let new = McpCredentials { token, updated_at: now(), ..kept.clone() };
+        let file = self.file.clone();
+        let written = tokio::task::spawn_blocking(move || keep_credentials(&file, &new)).await;
+        if let Ok(Err(error)) = written {
+            tracing::warn!(server = server.name, "a renewed token can't be kept: {error}");
+        }
+        Ok(Some(access))
+    }
+}
+
+fn is_ending(kept: &McpCredentials) -> bool {
+    let margin = u64::try_from(MARGIN.as_millis()).unwrap_or_default();
+    kept.token.expires_at.is_some_and(|end| end <= now().saturating_add(margin))
+}
