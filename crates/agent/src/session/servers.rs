@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_settings::{LeftOutServer, Loaded, WhyLeftOut};
-use hookwright_tools::mcp::{Access, Inventory, ServerView, Servers, Status, Told};
+use hookwright_tools::mcp::{Access, Inventory, OAuthTokens, ServerView, Servers, Status, Told};
 use hookwright_tools::{Groups, ToolContext, Toolbox};
 
 use super::choose;
@@ -27,8 +27,8 @@ pub(super) fn make(loaded: &Loaded, context: &ToolContext, tools: &Arc<Toolbox>,
         roots: context.workspace.roots().to_vec(),
         environment: context.environment.clone(),
         groups: Arc::new(Groups::default()),
+        tokens: Some(Arc::new(OAuthTokens::new(loaded.paths.mcp_tokens.clone(), choose::proxy(&loaded.world)))),
         proxy: choose::proxy(&loaded.world),
-        tokens: None,
     };
     let (tools, events) = (tools.clone(), events.clone());
     Servers::new(access, move |told| match told {
