@@ -10,6 +10,7 @@ use hookwright_hooks::{
 };
 use hookwright_model::{Content, Part, Role};
 use hookwright_settings::commands::Command;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -193,15 +194,42 @@ impl Agent {
 
     /// Answers a prompt, retries demanded by AfterAgent hooks included. Files that it mentions go along.
     pub async fn prompt(&mut self, prompt: &str, cancel: &CancellationToken) -> TurnEnd {
-        let mentioned = Mentioned::find(prompt, &self.services.context().workspace);
+        let mentioned = self.mentioned(prompt, cancel).await;
         self.turn_of(prompt, Draft::Typed(mentioned), cancel).await
     }
 
     /// Answers what was piped in, and what the user typed beside it. Only what was typed can name files.
     pub async fn prompt_piped(&mut self, piped: &str, typed: &str, cancel: &CancellationToken) -> TurnEnd {
-        let mentioned = Mentioned::find(typed, &self.services.context().workspace);
+        let mentioned = self.mentioned(typed, cancel).await;
         let prompt = if typed.is_empty() { piped.to_owned() } else { format!("{piped}\n\n{typed}") };
         self.turn_of(&prompt, Draft::Typed(mentioned), cancel).await
+    }
+
+    /// What a prompt names: files, and what MCP servers hold, which may have to be waited for.
+    async fn mentioned(&mut self, text: &str, cancel: &CancellationToken) -> Mentioned {
+        let servers = self.services.servers.clone();
+        if servers.view().iter().any(|view| text.contains(&format!("@{}:", view.server.name))) {
+            self.wait_for_servers(&Scope::outside(cancel)).await;
+        }
+        Mentioned::find(text, &self.services.context().workspace, &servers)
+    }
+
+    /// Answers a prompt that an MCP server has. Its words name no files.
+    pub async fn prompt_of_server(
+        &mut self,
+        server: &str,
+        name: &str,
+        args: Map<String, Value>,
+        cancel: &CancellationToken,
+    ) -> TurnEnd {
+        match self.services.servers.clone().prompt(server, name, args, cancel).await {
+            Ok(prompt) => self.turn_of(&prompt, Draft::Typed(Mentioned::default()), cancel).await,
+            Err(error) => {
+                let end = TurnEnd::failed(format!("MCP server {server} does not give the prompt {name}: {error}"));
+                self.services.events.send(AgentEvent::TurnFinished(end.clone()));
+                end
+            }
+        }
     }
 
     /// Runs a custom command: `typed` is the whole line, `args` what stands behind the command's name.

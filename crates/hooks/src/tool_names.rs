@@ -18,7 +18,7 @@ const fn names(name: &'static str, older: &'static [&'static str], foreign: &'st
     Names { name, older, foreign }
 }
 
-const TOOLS: [Names; 14] = [
+const TOOLS: [Names; 16] = [
     names("read_file", &["ReadFileTool", "ReadFile"], &["Read", "View"]),
     names("read_many_files", &["ReadManyFilesTool", "ReadManyFiles"], &[]),
     names("write_file", &["WriteFileTool", "WriteFile"], &["Write", "apply_patch"]),
@@ -31,6 +31,8 @@ const TOOLS: [Names; 14] = [
     names("google_web_search", &["WebSearchTool", "GoogleSearch"], &["WebSearch"]),
     names("write_todos", &["WriteTodosTool", "WriteTodos"], &["TodoWrite"]),
     names("save_memory", &["MemoryTool", "SaveMemory"], &[]),
+    names("list_mcp_resources", &["ListMcpResourcesTool", "ListMcpResources"], &[]),
+    names("read_mcp_resource", &["ReadMcpResourceTool", "ReadMcpResource"], &[]),
     names("delegate_to_agent", &["DelegateToAgentTool", "SubagentTool", "invoke_agent"], &["Task", "Agent"]),
     names("activate_skill", &["ActivateSkillTool"], &["Skill"]),
 ];

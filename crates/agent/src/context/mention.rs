@@ -19,7 +19,7 @@ pub(super) struct Mention {
 }
 
 /// One way to read a mention.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     /// The path, its quotes and backslashes gone.
     pub(super) path: String,

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use hookwright_hooks::Attachment;
 use hookwright_model::Part;
+use hookwright_tools::mcp::Servers;
 use hookwright_tools::{Display, END_OF_FILES, PathError, ResultContent, Skipped, Workspace};
 use serde_json::json;
 
 use super::mention;
-use super::reader::{self, Reader};
+use super::reader::{self, READ_RESOURCE, Reader};
 use crate::call::wanted::Given;
 use crate::event::TurnEnd;
 use crate::translate::defuse;
@@ -39,13 +40,17 @@ pub(crate) struct Mentioned(Vec<Named>);
 
 impl Mentioned {
     /// Looks through a prompt.
-    pub(crate) fn find(prompt: &str, workspace: &Workspace) -> Self {
-        Mentioned(find(prompt, workspace))
+    pub(crate) fn find(prompt: &str, workspace: &Workspace, servers: &Servers) -> Self {
+        Mentioned(find(prompt, workspace, servers))
     }
 
     /// What hooks are told of it.
     pub(crate) fn attachments(&self) -> Vec<Attachment> {
-        self.0.iter().filter_map(|named| Some(reader::attachment(named.place.as_ref().ok()?))).collect()
+        let place = |named: &Named| match &named.place {
+            Place::Path(Ok(path)) => Some(reader::attachment(path)),
+            Place::Path(Err(_)) | Place::Resource => None,
+        };
+        self.0.iter().filter_map(place).collect()
     }
 
     /// Reads all of it: files, directories, pictures, documents. How the turn ends, if a hook or the user ends it.
@@ -53,13 +58,17 @@ impl Mentioned {
         let mut expanded = Expanded { parts: vec![Part::text(defuse(prompt))], ..Expanded::default() };
         let mut total = 0;
         for Named { written, place } in self.0 {
+            // Not even a file that is slow to read keeps anybody waiting; the tool itself looks where it loops.
+            let cancel = reader.context().cancel.clone();
             let result = match place {
-                Err(error) => Err(error.to_string()),
-                Ok(_) if total > LARGEST_TOTAL => Err("what comes before it is already 8 MiB".to_owned()),
-                // Not even a file that is slow to read keeps anybody waiting; the tool itself looks where it loops.
-                Ok(path) => {
-                    let cancel = reader.context().cancel.clone();
+                Place::Path(Err(error)) => Err(error.to_string()),
+                _ if total > LARGEST_TOTAL => Err("what comes before it is already 8 MiB".to_owned()),
+                Place::Path(Ok(path)) => {
                     cancel.run_until_cancelled(attach(&path, reader)).await.ok_or(TurnEnd::Cancelled)??
+                }
+                Place::Resource => {
+                    let attached = attach_resource(&written, reader);
+                    cancel.run_until_cancelled(attached).await.ok_or(TurnEnd::Cancelled)??
                 }
             };
             match result {
@@ -79,17 +88,25 @@ impl Mentioned {
 #[derive(Debug)]
 struct Named {
     written: String,
-    place: Result<PathBuf, PathError>,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Path(Result<PathBuf, PathError>),
+    /// At an MCP server, under what was written.
+    Resource,
 }
 
 /// What the prompt names and exists, each once.
-fn find(prompt: &str, workspace: &Workspace) -> Vec<Named> {
+fn find(prompt: &str, workspace: &Workspace, servers: &Servers) -> Vec<Named> {
     let mut named = Vec::new();
     let mut seen = HashSet::new();
     let mut from = 0;
     for _ in 0..MOST_MENTIONS {
         let Some(mention) = mention::next(prompt, from) else { break };
         from = mention.at + 1;
+        let elsewhere = mention.readings.clone();
         let found = mention.readings.into_iter().find_map(|reading| Some((locate(&reading.path, workspace)?, reading)));
         if let Some((place, reading)) = found {
             from = reading.end;
@@ -98,7 +115,12 @@ fn find(prompt: &str, workspace: &Workspace) -> Vec<Named> {
                 Err(_) => PathBuf::from(&reading.path),
             };
             if seen.insert(real) {
-                named.push(Named { written: reading.path, place });
+                named.push(Named { written: reading.path, place: Place::Path(place) });
+            }
+        } else if let Some(reading) = elsewhere.into_iter().find(|reading| servers.has_resource(&reading.path)) {
+            from = reading.end;
+            if seen.insert(PathBuf::from(&reading.path)) {
+                named.push(Named { written: reading.path, place: Place::Resource });
             }
         }
     }
@@ -157,6 +179,19 @@ async fn attach(path: &Path, reader: &impl Reader) -> Result<Result<Attached, St
     }
     let size = parts.iter().map(size_of).sum();
     Ok(Ok(Attached { parts, read, size, remark }))
+}
+
+/// What an MCP server has there.
+async fn attach_resource(address: &str, reader: &impl Reader) -> Result<Result<Attached, String>, TurnEnd> {
+    let given = match reader.read(READ_RESOURCE, json!({ "uri": address })).await {
+        Ok(given) => given,
+        Err(why) => return Ok(Err(why.end()?)),
+    };
+    let hidden = "a hook put its reason in the place of the content";
+    let remark = given.is_hidden.then(|| hidden.to_owned());
+    let parts = enclose(&defuse(&format!("resource @{address}")), given.result.llm_content);
+    let size = parts.iter().map(size_of).sum();
+    Ok(Ok(Attached { parts, read: vec![address.to_owned()], size, remark }))
 }
 
 /// The content between two lines that say what it is.
@@ -222,7 +257,7 @@ mod tests {
 
     async fn expand_until(prompt: &str, ctx: &ToolContext, cancel: &CancellationToken) -> Result<Expanded, TurnEnd> {
         let reader = Straight(ToolContext { cancel: cancel.clone(), ..ctx.clone() });
-        Mentioned::find(prompt, &ctx.workspace).read(prompt, &reader).await
+        Mentioned::find(prompt, &ctx.workspace, &Servers::none()).read(prompt, &reader).await
     }
 
     fn texts(expanded: &Expanded) -> Vec<&str> {

@@ -22,6 +22,9 @@ pub(crate) trait Reader: Sync {
     fn context(&self) -> &ToolContext;
 }
 
+/// Reads what MCP servers hold.
+pub(crate) const READ_RESOURCE: &str = "read_mcp_resource";
+
 /// Reads past hooks and rules.
 pub(crate) struct Hooked<'a> {
     services: &'a Arc<Services>,
@@ -49,7 +52,8 @@ impl Reader for Hooked<'_> {
             requested_by: self.requested_by,
             consent: Consent::Given,
             voice: Voice::Quiet(None),
-            tools: Some(self.tools.clone()),
+            // Those of servers come and go.
+            tools: (tool != READ_RESOURCE).then(|| self.tools.clone()),
         };
         wanted::run(self.services, wanted, self.scope).await
     }

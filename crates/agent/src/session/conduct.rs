@@ -69,6 +69,7 @@ pub(super) enum Job {
     Piped { piped: String, typed: String },
     Shell(String),
     Custom { command: Box<Command>, typed: String, args: String },
+    ServerPrompt { server: String, name: String, args: serde_json::Map<String, serde_json::Value> },
     Clear,
     Compress,
     Resume(Box<Agent>),
@@ -193,6 +194,9 @@ impl Conductor {
             }
             Order::Custom { command, typed, args } => {
                 self.enqueue(Waiting { typed: typed.clone(), job: Job::Custom { command, typed, args } });
+            }
+            Order::ServerPrompt { server, name, args, typed } => {
+                self.enqueue(Waiting { typed, job: Job::ServerPrompt { server, name, args } });
             }
             Order::Clear => self.enqueue(Waiting { typed: "/clear".to_owned(), job: Job::Clear }),
             Order::Compress => self.enqueue(Waiting { typed: "/compress".to_owned(), job: Job::Compress }),
@@ -405,7 +409,7 @@ impl Job {
     fn activity(&self) -> Activity {
         match self {
             Job::Start(_) => Activity::Starting,
-            Job::Prompt(_) | Job::Piped { .. } | Job::Custom { .. } => Activity::Working,
+            Job::Prompt(_) | Job::Piped { .. } | Job::Custom { .. } | Job::ServerPrompt { .. } => Activity::Working,
             Job::Shell(_) => Activity::RunningCommand,
             Job::Clear => Activity::Clearing,
             Job::Compress => Activity::Compressing,
@@ -424,6 +428,9 @@ impl Job {
             Job::Prompt(prompt) => drop(agent.prompt(&prompt, cancel).await),
             Job::Piped { piped, typed } => drop(agent.prompt_piped(&piped, &typed, cancel).await),
             Job::Custom { command, typed, args } => drop(agent.run_command(&command, &typed, &args, cancel).await),
+            Job::ServerPrompt { server, name, args } => {
+                drop(agent.prompt_of_server(&server, &name, args, cancel).await);
+            }
             Job::Shell(command) => shell::run(&mut agent, command, cancel.clone()).await,
             Job::Clear => chats::clear(&mut agent, loaded, cancel).await,
             Job::Compress => {

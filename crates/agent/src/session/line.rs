@@ -3,6 +3,8 @@
 
 use hookwright_settings::commands::Commands;
 
+use hookwright_tools::mcp::RemotePrompt;
+
 use super::order::{
     AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, McpOrder, MemoryOrder, Order, SkillsOrder,
 };
@@ -233,7 +235,7 @@ fn given(text: &str) -> Option<String> {
 
 impl Typed {
     /// Reads what the user typed; custom commands stand behind our own.
-    pub fn read(text: &str, custom: &Commands) -> Typed {
+    pub fn read(text: &str, custom: &Commands, prompts: &[(String, RemotePrompt)]) -> Typed {
         let bare = text.trim();
         if bare.is_empty() {
             return Typed::Blank;
@@ -241,7 +243,7 @@ impl Typed {
         // `/usr/bin` is a path, `// …` a comment; neither is a command.
         let is_command = |rest: &&str| !rest.split_whitespace().next().is_none_or(|word| word.contains(['/', '*']));
         if let Some(command) = bare.strip_prefix('/').filter(is_command) {
-            return slash(command, bare, custom);
+            return slash(command, bare, custom, prompts);
         }
         match bare.strip_prefix('!').map(str::trim) {
             Some(command) if !command.is_empty() => Typed::Order(Order::Shell(command.to_owned())),
@@ -250,7 +252,7 @@ impl Typed {
     }
 }
 
-fn slash(command: &str, typed: &str, custom: &Commands) -> Typed {
+fn slash(command: &str, typed: &str, custom: &Commands, prompts: &[(String, RemotePrompt)]) -> Typed {
     let (first, rest) = split_word(command);
     let (second, rest_of_two) = split_word(rest);
     let two = format!("{first} {second}");
@@ -270,8 +272,68 @@ fn slash(command: &str, typed: &str, custom: &Commands) -> Typed {
             let (command, typed, args) = (Box::new(command.clone()), typed.to_owned(), args.to_owned());
             Typed::Order(Order::Custom { command, typed, args })
         }
-        None => Typed::Unknown(unknown(first, custom)),
+        None => match prompts.iter().find(|(_, prompt)| prompt_command(prompt) == first) {
+            Some((server, prompt)) => server_prompt(server, prompt, typed, rest),
+            None => Typed::Unknown(unknown(first, custom)),
+        },
     }
+}
+
+/// The command that a server's prompt is.
+pub fn prompt_command(prompt: &RemotePrompt) -> String {
+    prompt.name.split_whitespace().collect::<Vec<_>>().join("-")
+}
+
+/// `/name --who=x "by place"`: what is named goes where it is named, the rest to what is still missing, in order.
+fn server_prompt(server: &str, prompt: &RemotePrompt, typed: &str, rest: &str) -> Typed {
+    let mut args = serde_json::Map::new();
+    let mut others = Vec::new();
+    for word in words(rest) {
+        match word.strip_prefix("--").and_then(|pair| pair.split_once('=')) {
+            Some((name, value)) if prompt.arguments.iter().any(|known| known.name == name) => {
+                args.insert(name.to_owned(), value.into());
+            }
+            _ => others.push(word),
+        }
+    }
+    let missing: Vec<_> = prompt.arguments.iter().filter(|known| !args.contains_key(&known.name)).collect();
+    let required: Vec<_> = missing.iter().filter(|known| known.required).collect();
+    // One thing that is missing is the whole rest.
+    if let ([only], false) = (required.as_slice(), others.is_empty()) {
+        args.insert(only.name.clone(), others.join(" ").into());
+    } else {
+        missing.iter().zip(others).for_each(|(known, word)| drop(args.insert(known.name.clone(), word.into())));
+    }
+    let lacking = prompt.arguments.iter().filter(|known| known.required && !args.contains_key(&known.name));
+    let lacking: Vec<String> = lacking.map(|known| format!("--{}=… ({})", known.name, known.description)).collect();
+    if !lacking.is_empty() {
+        return Typed::Misspelt(format!("/{} needs {}", prompt_command(prompt), lacking.join(", ")));
+    }
+    let (server, name, typed) = (server.to_owned(), prompt.name.clone(), typed.to_owned());
+    Typed::Order(Order::ServerPrompt { server, name, args, typed })
+}
+
+/// Words apart at blanks, but for what stands in double quotes.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted, mut begun) = (Vec::new(), String::new(), false, false);
+    for letter in text.chars() {
+        match letter {
+            '"' => (quoted, begun) = (!quoted, true),
+            blank if blank.is_whitespace() && !quoted => {
+                if std::mem::take(&mut begun) {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            other => {
+                word.push(other);
+                begun = true;
+            }
+        }
+    }
+    if begun {
+        words.push(word);
+    }
+    words
 }
 
 fn split_word(text: &str) -> (&str, &str) {
@@ -318,7 +380,30 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Typed {
-        Typed::read(text, &Commands::default())
+        Typed::read(text, &Commands::default(), &[])
+    }
+
+    #[test]
+    fn prompts_of_servers_are_commands() {
+        let argument = |name: &str, required| hookwright_tools::mcp::PromptArgument {
+            name: name.to_owned(),
+            description: String::new(),
+            required,
+        };
+        let prompt = |arguments| RemotePrompt { name: "say hello".to_owned(), description: String::new(), arguments };
+        let two = [("s".to_owned(), prompt(vec![argument("who", true), argument("how", true)]))];
+        let one = [("s".to_owned(), prompt(vec![argument("who", true), argument("how", false)]))];
+        let args = |text: &str, prompts: &[_]| match Typed::read(text, &Commands::default(), prompts) {
+            Typed::Order(Order::ServerPrompt { args, .. }) => serde_json::Value::Object(args).to_string(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(args("/say-hello Ada \"very warmly\"", &two), r#"{"who":"Ada","how":"very warmly"}"#);
+        assert_eq!(args("/say-hello --how=\"a b\" Ada", &two), r#"{"how":"a b","who":"Ada"}"#);
+        assert_eq!(args("/say-hello Ada and Bo", &one), r#"{"who":"Ada and Bo"}"#);
+        assert!(args("/say-hello Ada", &two).contains("needs --how"), "{}", args("/say-hello Ada", &two));
+        assert!(
+            args("/help", &[("s".to_owned(), RemotePrompt { name: "help".into(), ..prompt(vec![]) })]).contains("Help")
+        );
     }
 
     #[test]

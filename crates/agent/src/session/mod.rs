@@ -44,7 +44,7 @@ use conduct::Conductor;
 pub(crate) use background::tell_what_stays;
 pub use choose::proxy;
 pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused, unarmed_guards};
-pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, slash_groups};
+pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, prompt_command, slash_groups};
 pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
 pub use order::{
@@ -120,6 +120,11 @@ impl SessionView {
     /// The guards that would not do their work now.
     pub fn unarmed(&self) -> Vec<hookwright_hooks::Unarmed> {
         guards::of_engine(&self.services.hooks, &self.loaded)
+    }
+
+    /// The prompts that MCP servers have, with their servers; each is a slash command.
+    pub fn prompts(&self) -> Vec<(String, hookwright_tools::mcp::RemotePrompt)> {
+        self.services.servers.prompts()
     }
 
     /// Every hook as it is now.

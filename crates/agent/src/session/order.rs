@@ -26,6 +26,17 @@ pub enum Order {
         /// What stands behind the command's name.
         args: String,
     },
+    /// Answer a prompt that an MCP server has.
+    ServerPrompt {
+        /// The server.
+        server: String,
+        /// The prompt's name there.
+        name: String,
+        /// What it is given.
+        args: serde_json::Map<String, serde_json::Value>,
+        /// The whole line.
+        typed: String,
+    },
     /// Forget everything and begin a new conversation.
     Clear,
     /// Compress the history.
@@ -71,6 +82,7 @@ impl Order {
                 | Order::Piped { .. }
                 | Order::Shell(_)
                 | Order::Custom { .. }
+                | Order::ServerPrompt { .. }
                 | Order::Clear
                 | Order::Compress
         )
@@ -82,6 +94,7 @@ impl Order {
             Order::Prompt(_) | Order::Piped { .. } => "prompt",
             Order::Shell(_) => "shell",
             Order::Custom { .. } => "custom",
+            Order::ServerPrompt { .. } => "server_prompt",
             Order::Clear => "clear",
             Order::Compress => "compress",
             Order::Cancel => "cancel",

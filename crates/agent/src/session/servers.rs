@@ -40,6 +40,8 @@ pub(super) fn make(loaded: &Loaded, context: &ToolContext, tools: &Arc<Toolbox>,
                     "{origin}: its tool {name} is left out, because another tool has that name"
                 )));
             }
+            // Their prompts are commands.
+            events.send(AgentEvent::Configured);
         }
     })
 }

@@ -100,7 +100,7 @@ fn order(prompt: &Prompt, opened: &Opened) -> Result<Order, String> {
     if let Some(piped) = &prompt.piped {
         return Ok(Order::Piped { piped: piped.clone(), typed: text.clone() });
     }
-    match Typed::read(text, &opened.view().commands) {
+    match Typed::read(text, &opened.view().commands, &opened.view().prompts()) {
         Typed::Order(order @ (Order::Custom { .. } | Order::Prompt(_))) => Ok(order),
         Typed::Order(Order::Shell(_)) | Typed::Unknown(_) | Typed::Blank => Ok(Order::Prompt(text.clone())),
         Typed::Order(order) if order.only_shows() => Ok(order),

@@ -1,7 +1,7 @@
 //! What the screen does by itself when a command asks for it: help, statistics, the trace, the clipboard. All other
 //! commands are the session's.
 
-use hookwright_agent::session::{SLASH_COMMANDS, View, slash_groups};
+use hookwright_agent::session::{SLASH_COMMANDS, View, prompt_command, slash_groups};
 
 use super::block::Block;
 use super::driver::Driver;
@@ -80,6 +80,9 @@ impl Driver<'_> {
             own.chain(groups).map(|(name, about)| (name.to_owned(), about.to_owned())).collect();
         for command in &view.commands.list {
             names.push((command.name.clone(), command.description.clone().unwrap_or_default()));
+        }
+        for (server, prompt) in view.prompts() {
+            names.push((prompt_command(&prompt), format!("{} (MCP server {server})", prompt.description)));
         }
         let registry = view.services.hooks.registry();
         let mut hooks: Vec<&str> = registry.hooks().iter().map(|hook| hook.id()).collect();

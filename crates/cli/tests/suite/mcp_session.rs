@@ -234,6 +234,17 @@ fn telemetry_and_lists_know_them() {
     assert!(list.stdout.contains("demo") || list.stderr.contains("demo"), "{} {}", list.stdout, list.stderr);
 }
 
+#[test]
+fn a_resource_that_a_prompt_names_passes_the_hooks_and_goes_along() {
+    let sandbox = sandbox(json!({ "demo": demo() }));
+    ask(&sandbox, "what is in @demo:demo://note, please", &Replay::new().says("ok"), &[]).exits(0);
+    let seen = seen(&sandbox);
+    assert_eq!(seen[0]["tool_name"], "read_mcp_resource");
+    assert_eq!(seen[0]["tool_input"]["uri"], "demo:demo://note");
+    assert_eq!(seen[0]["requested_by"], "user");
+    assert!(seen[1]["tool_response"].to_string().contains("hooks see everything"), "{}", seen[1]);
+}
+
 /// The servers that the protocol's own people keep, where somebody has installed them.
 fn real_server(name: &str) -> Option<Value> {
     let modules = std::env::var_os("HOOKWRIGHT_MCP_SERVERS").filter(|path| !path.is_empty())?;

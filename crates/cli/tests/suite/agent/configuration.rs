@@ -146,14 +146,6 @@ fn yolo_cannot_come_from_a_settings_file() {
 }
 
 #[test]
-fn mcp_servers_are_not_started_and_that_is_said() {
-    let sandbox = project_with(&[], json!({"mcpServers": {"tickets": {"command": "touch", "args": ["started"]}}}));
-    let run = run(&sandbox, &hello(), &[]).exits(0);
-    has(&run.stderr, "MCP servers are not supported, so tickets is not started");
-    assert!(!sandbox.has("started"));
-}
-
-#[test]
 fn an_extensions_hooks_run_with_its_places_and_settings() {
     let sandbox = project(&[]);
     let extension = sandbox.home().join(".gemini/extensions/linter");
