@@ -206,6 +206,7 @@ fn ask(request: &ApprovalRequest) -> io::Result<()> {
         (None, Some(Display::Diff(file))) => {
             format!("{}\n{}", request.description, file.unified.replace("\r\n", "\n"))
         }
+        (None, Some(Display::Text(text))) => format!("{}\n{text}", request.description),
         (None, _) => request.description.clone(),
     };
     say(&format!("Allow {}? {}", out::spelled(&request.title), out::spelled(&what)))?;

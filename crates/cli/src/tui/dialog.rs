@@ -139,6 +139,7 @@ impl Dialog {
             Choice::Session => match self.command().map(hookwright_agent::session_grant) {
                 Some(Some(words)) => format!("Allow `{}` for this session", spelled(&words)),
                 Some(None) => "Allow exactly this for this session".to_owned(),
+                None if self.request.name == "activate_skill" => "Allow this skill for this session".to_owned(),
                 None => format!("Allow {} for this session", spelled(&self.request.title)),
             },
             Choice::Server => {
@@ -286,7 +287,12 @@ impl Dialog {
             }
             _ => {
                 let args = spelled(&format!("{:#}", Value::Object(self.request.args.clone())));
-                args.lines().map(|line| Line::of(PLAIN, format!("  {line}")).hanging(4)).collect()
+                let shown = match &self.request.preview {
+                    Some(Display::Text(text)) => spelled(text),
+                    _ => String::new(),
+                };
+                let lines = args.lines().chain(shown.lines());
+                lines.map(|line| Line::of(PLAIN, format!("  {line}")).hanging(4)).collect()
             }
         }
     }

@@ -332,3 +332,22 @@ fn a_repository_is_installed_from() {
     let skills = sandbox.home().join(".gemini/skills");
     assert!(skills.join("one/run.sh").is_file() && !skills.join("two").exists() && !skills.join("one/.git").exists());
 }
+
+#[test]
+fn what_only_shows_something_works_without_a_screen() {
+    let sandbox = place();
+    sandbox.write("GEMINI.md", "Tabs.");
+    let listed = sandbox.run(&["-p", "/skills list"]).exits(0);
+    assert!(format!("{}{}", listed.stdout, listed.stderr).contains("reads <b>PDF</b> files (user)"), "{listed:#?}");
+    let listed = sandbox.run(&["-p", "/memory list"]).exits(0);
+    assert!(format!("{}{}", listed.stdout, listed.stderr).contains("/project/GEMINI.md"), "{listed:#?}");
+}
+
+#[test]
+fn notes_for_other_agents_are_pointed_out_in_one_session() {
+    let sandbox = sandbox();
+    sandbox.write("AGENTS.md", "Tabs.");
+    let said = |sandbox: &Sandbox| run(sandbox, &Replay::new().says("done"), &[]).exits(0).stderr;
+    assert!(said(&sandbox).contains("this project has an AGENTS.md, which is not read"));
+    assert!(!said(&sandbox).contains("AGENTS.md"));
+}

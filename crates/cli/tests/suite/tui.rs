@@ -8,6 +8,7 @@ mod guards;
 mod hooks;
 mod leaving;
 mod screens;
+mod skills;
 mod terminal;
 mod vanishing;
 
