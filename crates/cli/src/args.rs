@@ -60,8 +60,11 @@ pub(crate) enum Command {
     /// List, check, install and manage skills: instructions for kinds of tasks, loaded when they are needed.
     #[command(alias = "skill")]
     Skills(SkillsArgs),
-    /// Watch all eleven events fire in a scripted session: no key, no network, nothing left behind.
+    /// Watch hooks at work in a scripted session: no key, no network, nothing left behind.
     Demo {
+        /// What to watch.
+        #[arg(value_enum, default_value_t)]
+        which: Demo,
         /// Keep the demo's project and say where it is.
         #[arg(long)]
         keep: bool,
@@ -69,6 +72,16 @@ pub(crate) enum Command {
     /// The MCP server of the demo, on stdin and stdout.
     #[command(hide = true)]
     ServeDemoMcp,
+}
+
+/// What a demo shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Demo {
+    /// All eleven events, with a hook on each.
+    #[default]
+    Events,
+    /// An extension with a hook, an MCP server, a skill and a sub-agent.
+    Ecosystem,
 }
 
 /// The options of a session.

@@ -93,8 +93,8 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
         Some(args::Command::Doctor { json, place }) => hooks::run_doctor(&place, &world, json),
         Some(args::Command::Completions { shell }) => completions::print(shell),
         Some(args::Command::Skills(skills)) => skills::run(skills, &world),
-        Some(args::Command::Demo { keep }) => demo::run(keep, &world),
         Some(args::Command::ServeDemoMcp) => demo::serve_mcp(),
+        Some(args::Command::Demo { which, keep }) => demo::run(which, keep, &world),
         None if cli.agent.list_sessions => sessions::list(&world),
         None => match &cli.agent.delete_session {
             Some(which) => sessions::delete(which, &world),

@@ -1,82 +1,79 @@
-//! `hookwright demo`: a scripted session on the embedded model, with real hooks and real tools, in a project of its own.
+//! `hookwright demo`: scripted sessions on the embedded model, with real hooks and real tools, in a project of their own.
 //!
 //! Nothing in here is pretended: the timeline is made of the events of an ordinary session.
 
-mod project;
+mod ecosystem;
+mod events;
 mod server;
+mod stage;
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 use hookwright_agent::session::{Opened, Order, When};
 use hookwright_agent::{AgentEvent, ApprovalReply, EndReason, EventStream, Interaction};
-use hookwright_hooks::{Decision, EventKind};
 use hookwright_settings::World;
 
-use crate::args::AgentArgs;
-use crate::out::{self, BOLD, DIM, GOOD, paint};
+use crate::args::{AgentArgs, Demo};
+use crate::out::{self, BOLD, paint};
 use crate::{exit, session, trace};
+use stage::Stage;
 
 pub(crate) use server::run as serve_mcp;
 
-/// What the user would type.
-const PROMPTS: [&str; 3] = [
-    "call write_file {\"file_path\": \"build/notes.txt\", \"content\": \"three bugs left\\n\"}\n\
-     call run_shell_command {\"command\": \"rm -rf /\"}\n\
-     call run_shell_command {\"command\": \"rm build/notes.txt\"}\n\
-     say Done. Questions go to ada@example.org.",
-    "say TODO: say something useful",
-    "say Good night.",
-];
+/// What a demo shows.
+trait Show: Send + 'static {
+    /// Writes what the project and the home hold.
+    fn build(&self, stage: &Stage) -> anyhow::Result<()>;
+    /// What the user would do.
+    fn orders(&self) -> Vec<Order>;
+    /// Something has happened.
+    fn count(&mut self, event: &AgentEvent);
+    /// Whether everything has happened that is to be shown.
+    fn is_whole(&self) -> bool;
+    /// What it came to, and what to look at next.
+    fn print(&self, elapsed: Duration) -> std::io::Result<()>;
+}
 
-pub(crate) fn run(keep: bool, world: &World) -> anyhow::Result<u8> {
+pub(crate) fn run(which: Demo, keep: bool, world: &World) -> anyhow::Result<u8> {
+    match which {
+        Demo::Events => play(events::Events::default(), keep, world),
+        Demo::Ecosystem => play(ecosystem::Ecosystem::default(), keep, world),
+    }
+}
+
+fn play(show: impl Show, keep: bool, world: &World) -> anyhow::Result<u8> {
     let started = Instant::now();
     let folder = tempfile::Builder::new().prefix("hookwright-demo-").tempdir()?;
-    let world = project::create(folder.path(), world)?;
+    let stage = Stage::new(folder.path())?;
+    show.build(&stage)?;
     let runtime = crate::runtime::start(2)?;
-    let tally = runtime.block_on(converse(&world))?;
-    tally.print(started.elapsed())?;
+    let show = runtime.block_on(converse(show, &stage.world(world)))?;
+    show.print(started.elapsed())?;
     if keep {
         let path = folder.keep();
         out::note(format!("the demo's project is {}", path.join("project").display()))?;
     }
-    Ok(if tally.fired.len() == EventKind::COUNT { exit::OK } else { exit::ERROR })
+    Ok(if show.is_whole() { exit::OK } else { exit::ERROR })
 }
 
-async fn converse(world: &World) -> anyhow::Result<Tally> {
+async fn converse<S: Show>(show: S, world: &World) -> anyhow::Result<S> {
     let args = AgentArgs { skip_trust: true, ..AgentArgs::default() };
     let options = session::options(&args, Interaction::Interactive);
     let loaded = options.load(world)?;
     let (session, events, ended) = Opened::new(options, world.clone(), loaded)?.start();
-    let screen = tokio::spawn(watch(events));
-    for prompt in PROMPTS {
-        session.order(Order::Prompt(prompt.to_owned()));
-    }
-    session.order(Order::Compress);
+    show.orders().into_iter().for_each(|order| session.order(order));
+    let screen = tokio::spawn(watch(show, events));
     session.end(When::Done, EndReason::Exit);
     ended.await?;
     screen.await?
 }
 
-/// What happened, counted.
-#[derive(Default)]
-struct Tally {
-    fired: BTreeSet<EventKind>,
-    hooks: u32,
-    in_hooks: Duration,
-    denied: u32,
-    rewritten: u32,
-    redacted: u32,
-    retried: u32,
-}
-
 /// Prints the timeline and says yes to every question.
-async fn watch(mut receiver: EventStream) -> anyhow::Result<Tally> {
-    let mut tally = Tally::default();
+async fn watch<S: Show>(mut show: S, mut receiver: EventStream) -> anyhow::Result<S> {
     let mut answer = String::new();
     while let Some(event) = receiver.recv().await {
-        tally.count(&event);
+        show.count(&event);
         if let AgentEvent::Text(text) = &event {
             answer.push_str(text);
             continue;
@@ -94,38 +91,5 @@ async fn watch(mut receiver: EventStream) -> anyhow::Result<Tally> {
             let _ = reply.send(ApprovalReply::Once);
         }
     }
-    Ok(tally)
-}
-
-impl Tally {
-    fn count(&mut self, event: &AgentEvent) {
-        match event {
-            AgentEvent::HookFinished { report, .. } => {
-                self.fired.insert(report.event);
-                self.hooks += 1;
-                self.in_hooks += report.duration;
-                self.rewritten += u32::from(report.answer.tool_input.is_some());
-                self.redacted +=
-                    u32::from(report.event == EventKind::AfterModel && report.answer.llm_response.is_some());
-                let refused = report.event == EventKind::BeforeTool && report.decision() == Some(Decision::Deny);
-                self.denied += u32::from(refused);
-            }
-            AgentEvent::AgentRetry { .. } => self.retried += 1,
-            _ => {}
-        }
-    }
-
-    fn print(&self, elapsed: Duration) -> std::io::Result<()> {
-        let Tally { denied, rewritten, redacted, retried, hooks, .. } = self;
-        let events = format!("{} of {} events fired", self.fired.len(), EventKind::COUNT);
-        let mut stdout = out::stdout();
-        writeln!(
-            stdout,
-            "\n{}: {denied} call blocked, {rewritten} rewritten, {redacted} piece redacted, {retried} answer retried",
-            paint(GOOD, events)
-        )?;
-        let times = format!("{hooks} hook runs took {} ms of {} ms", self.in_hooks.as_millis(), elapsed.as_millis());
-        writeln!(stdout, "{}", paint(DIM, times))?;
-        writeln!(stdout, "\nNext: `hookwright hooks new my-hook --event BeforeTool` in a project of yours.")
-    }
+    Ok(show)
 }

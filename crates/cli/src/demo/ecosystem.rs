@@ -1,0 +1,138 @@
+//! `hookwright demo ecosystem`: an extension that brings a hook, an MCP server, a skill and a sub-agent, each of them used,
+//! and the hook's word on all of it.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::Context;
+use hookwright_agent::AgentEvent;
+use hookwright_agent::session::Order;
+use hookwright_hooks::{Decision, EventKind};
+use serde_json::json;
+
+use super::Show;
+use super::stage::Stage;
+use crate::out::{self, DIM, GOOD, paint};
+
+const EXTENSION: &str = "home/.gemini/extensions/workshop";
+
+/// Judges every call, whoever makes it.
+const FOREMAN: &str = r#"#!/bin/sh
+input=$(cat)
+case $input in
+*'"server_name":"bench"'*secret*)
+    echo 'secrets stay out of the workshop' >&2
+    exit 2
+    ;;
+*'"agent_id":"'*'rm -rf'*)
+    echo 'an inspector only looks' >&2
+    exit 2
+    ;;
+esac
+"#;
+
+const SKILL: &str = "---
+name: release-notes
+description: How release notes are written here. Use it before writing any.
+---
+
+One line for each change, the user's gain first. `template.md` beside this file is the form.
+";
+
+const AGENT: &str = "---
+name: inspector
+description: Looks at the project and reports what it finds.
+tools:
+  - list_directory
+  - read_file
+  - run_shell_command
+max_turns: 5
+---
+
+You inspect, and you change nothing.
+";
+
+/// What the user would type.
+const PROMPTS: [&str; 3] = [
+    "call mcp__bench__add {\"a\": 40, \"b\": 2}\n\
+     call mcp__bench__echo {\"text\": \"the secret is 42\"}\n\
+     say The bench adds, and is told no secrets.",
+    "call activate_skill {\"name\": \"release-notes\"}\n\
+     say Now I know how release notes are written here.",
+    "call delegate_to_agent {\"agent_name\": \"inspector\", \"objective\": \
+     \"call run_shell_command {\\\"command\\\": \\\"rm -rf build\\\"}\\nsay Nothing was deleted.\"}\n\
+     say The inspector has looked.",
+];
+
+/// What happened, counted.
+#[derive(Default)]
+pub(super) struct Ecosystem {
+    served: u32,
+    skills: u32,
+    agents: u32,
+    hooks: u32,
+    denied: u32,
+}
+
+impl Show for Ecosystem {
+    fn build(&self, stage: &Stage) -> anyhow::Result<()> {
+        let program = std::env::current_exe().context("this program can't find itself")?;
+        let manifest = json!({
+            "name": "workshop",
+            "version": "1.0.0",
+            "description": "A bench, a foreman, and an inspector",
+            "mcpServers": {"bench": {"command": program, "args": ["serve-demo-mcp"]}},
+        });
+        let command = "sh \"${extensionPath}/hooks/foreman.sh\"";
+        let foreman = json!({"type": "command", "name": "foreman", "command": command, "guard": true});
+        let hooks = json!({"hooks": {EventKind::BeforeTool.name(): [{"matcher": "*", "hooks": [foreman]}]}});
+        let file = |path: &str, text: &str| stage.write(&format!("{EXTENSION}/{path}"), text);
+        file("gemini-extension.json", &format!("{manifest:#}\n"))?;
+        file("hooks/hooks.json", &format!("{hooks:#}\n"))?;
+        file("hooks/foreman.sh", FOREMAN)?;
+        file("skills/release-notes/SKILL.md", SKILL)?;
+        file("skills/release-notes/template.md", "- You can now …\n")?;
+        file("agents/inspector.md", AGENT)?;
+        stage.write("project/build/notes.txt", "three bugs left\n")
+    }
+
+    fn orders(&self) -> Vec<Order> {
+        PROMPTS.iter().map(|prompt| Order::Prompt((*prompt).to_owned())).collect()
+    }
+
+    fn count(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::HookFinished { report, .. } => {
+                self.hooks += 1;
+                let refused = report.event == EventKind::BeforeTool && report.decision() == Some(Decision::Deny);
+                self.denied += u32::from(refused);
+            }
+            AgentEvent::ToolFinished(end) if end.error.is_none() => match end.name.as_str() {
+                "activate_skill" => self.skills += 1,
+                "delegate_to_agent" => self.agents += 1,
+                name => self.served += u32::from(name.starts_with("mcp__")),
+            },
+            _ => {}
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        (self.served, self.skills, self.agents, self.denied) == (1, 1, 1, 2)
+    }
+
+    fn print(&self, elapsed: Duration) -> std::io::Result<()> {
+        let Ecosystem { served, skills, agents, hooks, denied } = self;
+        let mut stdout = out::stdout();
+        let used = format!("{served} call of an MCP server, {skills} skill, {agents} sub-agent");
+        writeln!(
+            stdout,
+            "\n{}, all of one extension; its guard blocked {denied} calls, one in the sub-agent",
+            paint(GOOD, used)
+        )?;
+        writeln!(stdout, "{}", paint(DIM, format!("{hooks} hook runs, {} ms in all", elapsed.as_millis())))?;
+        writeln!(
+            stdout,
+            "\nNext: `hookwright extensions new my-extension hooks`, and `hookwright extensions install my-extension`."
+        )
+    }
+}

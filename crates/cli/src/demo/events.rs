@@ -1,0 +1,204 @@
+//! `hookwright demo`: one small hook for every event, what is said so that each of them fires, and what came of it.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::Context;
+use hookwright_agent::AgentEvent;
+use hookwright_agent::session::Order;
+use hookwright_hooks::{Decision, EventKind};
+use serde_json::{Map, Value, json};
+
+use super::Show;
+use super::stage::Stage;
+use crate::out::{self, DIM, GOOD, paint};
+
+/// Event, matcher, hook, script. The scripts read their input and answer as any hook would.
+const HOOKS: [(EventKind, &str, &str, &str); 12] = [
+    (
+        EventKind::SessionStart,
+        "startup",
+        "project-facts",
+        r#"cat >/dev/null
+echo '{"hookSpecificOutput": {"additionalContext": "This project ships on Friday."}}'"#,
+    ),
+    (
+        EventKind::BeforeAgent,
+        "",
+        "branch-context",
+        r#"cat >/dev/null
+echo '{"hookSpecificOutput": {"additionalContext": "The branch is called main."}}'"#,
+    ),
+    (
+        EventKind::BeforeModel,
+        "",
+        "sober-model",
+        r#"cat >/dev/null
+echo '{"hookSpecificOutput": {"llm_request": {"config": {"temperature": 0}}}}'"#,
+    ),
+    (
+        EventKind::BeforeToolSelection,
+        "",
+        "tool-filter",
+        r#"cat >/dev/null
+echo '{"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": ["write_file", "run_shell_command"]}}}'"#,
+    ),
+    (
+        EventKind::AfterModel,
+        "",
+        "redactor",
+        r#"# This piece's text stands right ahead of the text so far.
+piece=$(sed 's/.*"content":"\([^"]*\)","full_content".*/\1/')
+case $piece in
+*ada@example.org*)
+    redacted=$(printf '%s' "$piece" | sed 's/ada@example\.org/[redacted]/g')
+    printf '{"hookSpecificOutput": {"llm_response": {"text": "%s"}}}\n' "$redacted"
+    ;;
+esac"#,
+    ),
+    (
+        EventKind::BeforeTool,
+        "run_shell_command",
+        "danger-guard",
+        r#"case $(cat) in
+*'rm -rf /'*)
+    echo 'this would delete everything' >&2
+    exit 2
+    ;;
+esac"#,
+    ),
+    (
+        EventKind::BeforeTool,
+        "run_shell_command",
+        "safe-delete",
+        r#"case $(cat) in
+*'rm build/notes.txt'*)
+    echo '{"hookSpecificOutput": {"tool_input": {"command": "mv build/notes.txt build/notes.txt.deleted"}}}'
+    ;;
+esac"#,
+    ),
+    (
+        EventKind::Notification,
+        "ToolPermission",
+        "bell",
+        r#"cat >/dev/null
+echo '{"systemMessage": "ring, ring"}'"#,
+    ),
+    (
+        EventKind::AfterTool,
+        "*",
+        "audit-log",
+        r#"cat >> audit.jsonl
+echo >> audit.jsonl
+echo '{"suppressOutput": true}'"#,
+    ),
+    (
+        EventKind::AfterAgent,
+        "",
+        "answer-checker",
+        r#"case $(cat) in
+*'"stop_hook_active":true'*) ;;
+*'"prompt_response":"TODO'*)
+    echo 'say The useful thing is that hooks can demand a better answer.' >&2
+    exit 2
+    ;;
+esac"#,
+    ),
+    (
+        EventKind::PreCompress,
+        "manual",
+        "save-history",
+        r#"cat >/dev/null
+echo '{"systemMessage": "the transcript keeps everything"}'"#,
+    ),
+    (
+        EventKind::SessionEnd,
+        "",
+        "goodbye",
+        r#"cat >/dev/null
+echo '{"systemMessage": "see you"}'"#,
+    ),
+];
+
+/// What the user would type.
+const PROMPTS: [&str; 3] = [
+    "call write_file {\"file_path\": \"build/notes.txt\", \"content\": \"three bugs left\\n\"}\n\
+     call run_shell_command {\"command\": \"rm -rf /\"}\n\
+     call run_shell_command {\"command\": \"rm build/notes.txt\"}\n\
+     say Done. Questions go to ada@example.org.",
+    "say TODO: say something useful",
+    "say Good night.",
+];
+
+/// What happened, counted.
+#[derive(Default)]
+pub(super) struct Events {
+    fired: BTreeSet<EventKind>,
+    hooks: u32,
+    in_hooks: Duration,
+    denied: u32,
+    rewritten: u32,
+    redacted: u32,
+    retried: u32,
+}
+
+impl Show for Events {
+    fn build(&self, stage: &Stage) -> anyhow::Result<()> {
+        let mut events: Map<String, Value> = Map::new();
+        for (event, matcher, name, script) in HOOKS {
+            stage.write(&format!("project/.gemini/hooks/{name}.sh"), &format!("#!/bin/sh\n{script}\n"))?;
+            let command = format!("sh \"$GEMINI_PROJECT_DIR/.gemini/hooks/{name}.sh\"");
+            let hook = json!({"type": "command", "name": name, "command": command});
+            let mut definition = json!({"hooks": [hook]});
+            if !matcher.is_empty() {
+                definition["matcher"] = json!(matcher);
+            }
+            let list = events.entry(event.name()).or_insert_with(|| Value::Array(Vec::new()));
+            list.as_array_mut().context("every event has a list")?.push(definition);
+        }
+        stage.write("project/.gemini/settings.json", &format!("{:#}\n", json!({"hooks": events})))
+    }
+
+    fn orders(&self) -> Vec<Order> {
+        PROMPTS.iter().map(|prompt| Order::Prompt((*prompt).to_owned())).chain([Order::Compress]).collect()
+    }
+
+    fn count(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::HookFinished { report, .. } => {
+                self.fired.insert(report.event);
+                self.hooks += 1;
+                self.in_hooks += report.duration;
+                self.rewritten += u32::from(report.answer.tool_input.is_some());
+                self.redacted +=
+                    u32::from(report.event == EventKind::AfterModel && report.answer.llm_response.is_some());
+                let refused = report.event == EventKind::BeforeTool && report.decision() == Some(Decision::Deny);
+                self.denied += u32::from(refused);
+            }
+            AgentEvent::AgentRetry { .. } => self.retried += 1,
+            _ => {}
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.fired.len() == EventKind::COUNT
+    }
+
+    fn print(&self, elapsed: Duration) -> std::io::Result<()> {
+        let Events { denied, rewritten, redacted, retried, hooks, .. } = self;
+        let events = format!("{} of {} events fired", self.fired.len(), EventKind::COUNT);
+        let mut stdout = out::stdout();
+        writeln!(
+            stdout,
+            "\n{}: {denied} call blocked, {rewritten} rewritten, {redacted} piece redacted, {retried} answer retried",
+            paint(GOOD, events)
+        )?;
+        let times = format!("{hooks} hook runs took {} ms of {} ms", self.in_hooks.as_millis(), elapsed.as_millis());
+        writeln!(stdout, "{}", paint(DIM, times))?;
+        writeln!(
+            stdout,
+            "\nNext: `hookwright demo ecosystem`, or `hookwright hooks new my-hook --event BeforeTool` in a project of yours."
+        )
+    }
+}
