@@ -284,6 +284,16 @@ pub(crate) fn hear_guard(kind: EventKind, reading: &mut Reading, end: &End, stdo
     }
 }
 
+/// What any hook says in another agent's words does not count, and that is no secret.
+pub(crate) fn hear_others(reading: &mut Reading, end: &End, stdout: &Captured) {
+    // Nearly no answer holds it, and reading twice takes time.
+    if *end != End::Exited(0) || reading.answer.ends_plan() || !stdout.text.contains("hookSpecificOutput") {
+        return;
+    }
+    let foreign = Fields::parse(trim(&stdout.text)).ok().flatten().and_then(|fields| fields.foreign());
+    reading.troubles.extend(foreign.map(|text| Trouble { cause: Some(Cause::Output), text }));
+}
+
 /// What is left of the answer of a hook that nobody waits for: its words.
 pub(crate) fn without_a_say(reading: &mut Reading) {
     let answer = std::mem::take(&mut reading.answer);

@@ -243,8 +243,9 @@ impl Firing {
         if self.kind.can(Power::SelectTools) {
             answer::keep_offered(&mut reading, &finished.stdout, &self.offered);
         }
-        if hook.is_guard() {
-            answer::hear_guard(self.kind, &mut reading, &finished.end, &finished.stdout);
+        match hook.is_guard() {
+            true => answer::hear_guard(self.kind, &mut reading, &finished.end, &finished.stdout),
+            false => answer::hear_others(&mut reading, &finished.end, &finished.stdout),
         }
         match hook.runs_beside() {
             true => answer::without_a_say(&mut reading),

@@ -17,8 +17,9 @@ use crate::events::Events;
 use crate::scope::Scope;
 use crate::services::Interaction;
 
-/// How long the first request of a session that nobody watches waits for servers.
+/// How long the first request of a session waits for servers: long where nobody watches, since nobody could ask again.
 const FIRST_REQUEST: Duration = Duration::from_secs(30);
+const FIRST_REQUEST_WATCHED: Duration = Duration::from_secs(5);
 
 /// The servers, none of which is started yet.
 pub(super) fn make(loaded: &Loaded, context: &ToolContext, tools: &Arc<Toolbox>, events: &Events) -> Arc<Servers> {
@@ -124,15 +125,19 @@ fn counts(inventory: &Inventory) -> String {
 }
 
 impl Agent {
-    /// Where nobody watches, the first request waits until servers have said what they have, but not for ever.
+    /// The first request waits until servers have said what they have, but not for ever.
     pub(crate) async fn wait_for_servers(&mut self, scope: &Scope) {
-        if self.services.interaction == Interaction::Interactive || std::mem::replace(&mut self.servers_awaited, true) {
+        if std::mem::replace(&mut self.servers_awaited, true) {
             return;
         }
-        for name in self.services.servers.settled(FIRST_REQUEST, &scope.cancel).await {
+        let limit = match self.services.interaction {
+            Interaction::Headless => FIRST_REQUEST,
+            Interaction::Interactive => FIRST_REQUEST_WATCHED,
+        };
+        for name in self.services.servers.settled(limit, &scope.cancel).await {
             self.services.events.send(AgentEvent::Warning(format!(
                 "MCP server {name} is not there after {} s; the model goes on without its tools",
-                FIRST_REQUEST.as_secs()
+                limit.as_secs()
             )));
         }
     }

@@ -20,7 +20,7 @@ const EXTENSION: &str = "home/.gemini/extensions/workshop";
 const FOREMAN: &str = r#"#!/bin/sh
 input=$(cat)
 case $input in
-*'"server_name":"bench"'*secret*)
+*secret*'"server_name":"bench"'*)
     echo 'secrets stay out of the workshop' >&2
     exit 2
     ;;

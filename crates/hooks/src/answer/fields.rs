@@ -80,15 +80,18 @@ impl Fields {
         if let Some((key, known)) = unknown().find_map(|key| Some((key, near(&key)?))) {
             return Some(format!("answered `{key}`, which means nothing; did it mean `{known}`?"));
         }
-        let specific = self.top.get("hookSpecificOutput").and_then(|raw| serde_json::from_str::<Raw>(raw.get()).ok());
-        let foreign = ["permissionDecision", "decision", "continue"];
-        if let Some(key) = foreign.iter().find(|key| specific.as_ref().is_some_and(|raw| raw.contains_key(**key))) {
-            return Some(format!(
-                "answered `hookSpecificOutput.{key}`, which means nothing here; say `decision` at the top"
-            ));
+        if let Some(foreign) = self.foreign() {
+            return Some(foreign);
         }
         let says_nothing = !self.top.is_empty() && unknown().count() == self.top.len();
         says_nothing.then(|| "answered an object without any field that means something".to_owned())
+    }
+
+    /// A decision in another agent's place for it.
+    pub(super) fn foreign(&self) -> Option<String> {
+        let specific: Raw = serde_json::from_str(self.top.get("hookSpecificOutput")?.get()).ok()?;
+        let key = ["permissionDecision", "decision", "continue"].into_iter().find(|key| specific.contains_key(*key))?;
+        Some(format!("answered `hookSpecificOutput.{key}`, which means nothing here; say `decision` at the top"))
     }
 
     pub(super) fn read(self, kind: EventKind) -> Reading {

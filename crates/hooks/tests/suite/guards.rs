@@ -318,6 +318,20 @@ async fn a_guards_no_is_heard_or_missed_aloud() {
     }
 }
 
+/// A script that was made for another agent.
+#[tokio::test]
+async fn a_no_in_another_agents_words_is_missed_aloud_by_every_hook() {
+    let world = World::new();
+    for word in ["deny", "ask"] {
+        let outcome = world.run(&says(json!({"hookSpecificOutput": {"permissionDecision": word}}))).await;
+        assert_proceeds(&outcome);
+        let warned = outcome.warnings.iter().any(|said| said.text.contains("permissionDecision"));
+        assert!(warned, "{:?}", outcome.warnings);
+    }
+    let fine = json!({"hookSpecificOutput": {"additionalContext": "permissionDecision"}});
+    assert!(world.run(&says(fine)).await.warnings.is_empty());
+}
+
 #[tokio::test]
 async fn a_guards_output_that_is_neither_json_nor_plain_text_is_a_failure() {
     let world = World::new();

@@ -24,3 +24,12 @@ fn it_is_the_same_whatever_keys_are_set() {
     let sandbox = crate::sandbox().env("GEMINI_API_KEY", "x").env("OPENAI_BASE_URL", "http://127.0.0.1:1");
     sandbox.run(&["demo"]).exits(0);
 }
+
+#[test]
+fn the_ecosystem_is_used_and_guarded() {
+    let run = crate::sandbox().run(&["demo", "ecosystem"]).exits(0);
+    has(&run.stdout, "denied: secrets stay out of the workshop");
+    has(&run.stdout, "denied: an inspector only looks");
+    let used = "1 call of an MCP server, 1 skill, 1 sub-agent, all of one extension; its guard blocked 2 calls";
+    has(&run.stdout, used);
+}
