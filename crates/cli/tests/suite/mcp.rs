@@ -117,7 +117,7 @@ fn a_project_that_is_not_trusted_is_told_so() {
 #[test]
 fn a_word_that_stands_for_a_command_is_never_sent_to_a_model() {
     let sandbox = sandbox();
-    for words in [&["hook"][..], &["extension", "list"], &["update"], &["-m", "x", "hooks", "list"], &["help", "me"]] {
+    for words in [&["hook"][..], &["plugin", "list"], &["update"], &["-m", "x", "hooks", "list"], &["help", "me"]] {
         let run = sandbox.run(words);
         assert!(matches!(run.code, Some(42 | 1)) && run.stdout.is_empty(), "{words:?}: {run:?}");
         assert!(run.stderr.contains("error:"), "{words:?}: {}", run.stderr);
