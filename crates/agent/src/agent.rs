@@ -10,6 +10,7 @@ use hookwright_hooks::{
 };
 use hookwright_model::{Content, Part, Role};
 use hookwright_settings::commands::Command;
+use hookwright_tools::DELEGATE_TO_AGENT;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -205,13 +206,16 @@ impl Agent {
         self.turn_of(&prompt, Draft::Typed(mentioned), cancel).await
     }
 
-    /// What a prompt names: files, and what MCP servers hold, which may have to be waited for.
+    /// What the user's own words name: files, agents, and what MCP servers hold, which may have to be waited for.
     async fn mentioned(&mut self, text: &str, cancel: &CancellationToken) -> Mentioned {
         let servers = self.services.servers.clone();
         if servers.view().iter().any(|view| text.contains(&format!("@{}:", view.server.name))) {
             self.wait_for_servers(&Scope::outside(cancel)).await;
         }
-        Mentioned::find(text, &self.services.context().workspace, &servers)
+        let agents = self.services.agents.now();
+        let can_delegate = self.services.tools.now().get(DELEGATE_TO_AGENT).is_some();
+        let is_agent = |name: &str| can_delegate && agents.get(name).is_some();
+        Mentioned::find(text, &self.services.context().workspace, &servers, is_agent)
     }
 
     /// Answers a prompt that an MCP server has. Its words name no files.

@@ -1,4 +1,5 @@
-//! `@path` in a prompt: the files and directories it names, read for the model and put behind the user's words.
+//! `@path` in a prompt: the files and directories it names, read for the model and put behind the user's words. `@name` of
+//! a sub-agent is the user's wish that it does the work.
 //! What names nothing stays what the user typed; what cannot be read is a warning.
 
 use std::collections::HashSet;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use hookwright_hooks::Attachment;
 use hookwright_model::Part;
 use hookwright_tools::mcp::Servers;
-use hookwright_tools::{Display, END_OF_FILES, PathError, ResultContent, Skipped, Workspace};
+use hookwright_tools::{DELEGATE_TO_AGENT, Display, END_OF_FILES, PathError, ResultContent, Skipped, Workspace};
 use serde_json::json;
 
 use super::mention;
@@ -36,12 +37,21 @@ pub(crate) struct Expanded {
 
 /// What `@path` in a prompt names: found, and not read yet.
 #[derive(Debug, Default)]
-pub(crate) struct Mentioned(Vec<Named>);
+pub(crate) struct Mentioned {
+    named: Vec<Named>,
+    /// Agents, by name.
+    agents: Vec<String>,
+}
 
 impl Mentioned {
-    /// Looks through a prompt.
-    pub(crate) fn find(prompt: &str, workspace: &Workspace, servers: &Servers) -> Self {
-        Mentioned(find(prompt, workspace, servers))
+    /// Looks through a prompt. What is an agent's name is no path.
+    pub(crate) fn find(
+        prompt: &str,
+        workspace: &Workspace,
+        servers: &Servers,
+        is_agent: impl Fn(&str) -> bool,
+    ) -> Self {
+        find(prompt, workspace, servers, is_agent)
     }
 
     /// What hooks are told of it.
@@ -50,14 +60,15 @@ impl Mentioned {
             Place::Path(Ok(path)) => Some(reader::attachment(path)),
             Place::Path(Err(_)) | Place::Resource => None,
         };
-        self.0.iter().filter_map(place).collect()
+        self.named.iter().filter_map(place).collect()
     }
 
     /// Reads all of it: files, directories, pictures, documents. How the turn ends, if a hook or the user ends it.
     pub(crate) async fn read(self, prompt: &str, reader: &impl Reader) -> Result<Expanded, TurnEnd> {
         let mut expanded = Expanded { parts: vec![Part::text(defuse(prompt))], ..Expanded::default() };
         let mut total = 0;
-        for Named { written, place } in self.0 {
+        expanded.parts.extend(wish(&self.agents));
+        for Named { written, place } in self.named {
             // Not even a file that is slow to read keeps anybody waiting; the tool itself looks where it loops.
             let cancel = reader.context().cancel.clone();
             let result = match place {
@@ -98,14 +109,31 @@ enum Place {
     Resource,
 }
 
+/// What the model is told of agents that the user names.
+fn wish(agents: &[String]) -> Option<Part> {
+    let which = match agents {
+        [] => return None,
+        [one] => format!("agent {one}"),
+        several => format!("agents {}", several.join(", ")),
+    };
+    Some(Part::text(format!("\n[The user wants this done by {which}: delegate it with {DELEGATE_TO_AGENT}.]\n")))
+}
+
 /// What the prompt names and exists, each once.
-fn find(prompt: &str, workspace: &Workspace, servers: &Servers) -> Vec<Named> {
-    let mut named = Vec::new();
+fn find(prompt: &str, workspace: &Workspace, servers: &Servers, is_agent: impl Fn(&str) -> bool) -> Mentioned {
+    let Mentioned { mut named, mut agents } = Mentioned::default();
     let mut seen = HashSet::new();
     let mut from = 0;
     for _ in 0..MOST_MENTIONS {
         let Some(mention) = mention::next(prompt, from) else { break };
         from = mention.at + 1;
+        if let Some(agent) = mention.readings.iter().find(|reading| is_agent(&reading.path)) {
+            from = agent.end;
+            if !agents.contains(&agent.path) {
+                agents.push(agent.path.clone());
+            }
+            continue;
+        }
         let elsewhere = mention.readings.clone();
         let found = mention.readings.into_iter().find_map(|reading| Some((locate(&reading.path, workspace)?, reading)));
         if let Some((place, reading)) = found {
@@ -124,7 +152,7 @@ fn find(prompt: &str, workspace: &Workspace, servers: &Servers) -> Vec<Named> {
             }
         }
     }
-    named
+    Mentioned { named, agents }
 }
 
 /// Where a path leads, or why not there; nothing if there is nothing.
@@ -257,7 +285,7 @@ mod tests {
 
     async fn expand_until(prompt: &str, ctx: &ToolContext, cancel: &CancellationToken) -> Result<Expanded, TurnEnd> {
         let reader = Straight(ToolContext { cancel: cancel.clone(), ..ctx.clone() });
-        Mentioned::find(prompt, &ctx.workspace, &Servers::none()).read(prompt, &reader).await
+        Mentioned::find(prompt, &ctx.workspace, &Servers::none(), |name| name == "scout").read(prompt, &reader).await
     }
 
     fn texts(expanded: &Expanded) -> Vec<&str> {
@@ -274,6 +302,18 @@ mod tests {
         assert_eq!(texts(&expanded)[1], "\n<<< begin of file @a.txt >>>\nA\n<<< end of file @a.txt >>>\n");
         assert_eq!(expanded.parts.len(), 4);
         assert!(expanded.warnings.is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_agents_name_is_a_wish_and_no_path() {
+        let (_dir, ctx) = place(&[("scout", b"a file"), ("scouts", b"others")]);
+        for prompt in ["@scout, look around", "look around (@scout) @scout"] {
+            let expanded = expand_prompt(prompt, &ctx).await;
+            assert_eq!(texts(&expanded)[0], prompt);
+            assert!(texts(&expanded)[1].contains("done by agent scout: delegate it with delegate_to_agent"));
+            assert!(expanded.parts.len() == 2 && expanded.read.is_empty(), "{prompt}");
+        }
+        assert_eq!(expand_prompt("@scouts", &ctx).await.read, ["scouts"]);
     }
 
     #[tokio::test]
