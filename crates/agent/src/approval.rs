@@ -78,12 +78,14 @@ pub struct Judged<'a> {
     pub args: &'a Map<String, Value>,
     /// For a tool of an MCP server: which one it is there.
     pub server: Option<&'a ServerTool>,
+    /// The sub-agent whose call it is.
+    pub agent: Option<&'a str>,
 }
 
 impl<'a> Judged<'a> {
     /// A call of a tool that is no server's.
     pub fn new(tool: &'a str, kind: ToolKind, args: &'a Map<String, Value>) -> Self {
-        Judged { tool, kind, args, server: None }
+        Judged { tool, kind, args, server: None, agent: None }
     }
 }
 
@@ -198,13 +200,13 @@ impl Approvals {
     }
 
     fn by_rules(&self, call: &Judged<'_>) -> Judgement {
-        let Judged { tool, kind, args, server } = *call;
+        let Judged { tool, kind, args, server, agent } = *call;
         let limited = self.limits.read().unwrap_or_else(PoisonError::into_inner).judge(tool, args);
         if let Some(refused) = limited.clone().filter(|one| matches!(one.permission, Permission::Denied(_))) {
             return refused;
         }
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let verdict = policy.decide(&PolicyCall { tool, server, args, mode: self.mode() });
+        let verdict = policy.decide(&PolicyCall { tool, server, args, mode: self.mode(), agent });
         if let Some(refused) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
             return by_rule(&refused);
         }

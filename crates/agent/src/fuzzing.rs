@@ -17,7 +17,9 @@ pub fn policy_file(text: &str, tier: Tier) -> PolicyFiles {
 
 /// What these rules say on a call.
 pub fn decide(rules: Vec<Rule>, tool: &str, args: &Map<String, Value>, mode: ApprovalMode) -> Option<Decision> {
-    Policy::new(rules).decide(&PolicyCall { tool, server: None, args, mode }).map(|verdict| verdict.decision)
+    Policy::new(rules)
+        .decide(&PolicyCall { tool, server: None, args, mode, agent: None })
+        .map(|verdict| verdict.decision)
 }
 
 /// A custom command with a user's arguments, before anything is read or run.

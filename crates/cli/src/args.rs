@@ -3,6 +3,7 @@
 mod extensions;
 mod mcp;
 mod skills;
+mod subagents;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use extensions::{Extensions, ExtensionsCommand, Install, Template};
 use hookwright_hooks::EventKind;
 pub(crate) use skills::{InstallSkills, SkillsArgs, SkillsCommand};
+pub(crate) use subagents::{SubagentsArgs, SubagentsCommand};
 
 pub(crate) use mcp::{AddServer, McpArgs, McpCommand, McpKind, McpScope, options_first};
 
@@ -60,6 +62,9 @@ pub(crate) enum Command {
     /// List, check, install and manage skills: instructions for kinds of tasks, loaded when they are needed.
     #[command(alias = "skill")]
     Skills(SkillsArgs),
+    /// List and check sub-agents: agents that a session's agent gives tasks to.
+    #[command(alias = "subagent")]
+    Subagents(SubagentsArgs),
     /// Watch hooks at work in a scripted session: no key, no network, nothing left behind.
     Demo {
         /// What to watch.

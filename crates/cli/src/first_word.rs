@@ -60,8 +60,8 @@ pub(crate) struct NoPrompt {
 
 /// Words for one of several things, which people put before more words.
 const SINGULARS: &[(&str, &str)] = &[
-    ("agent", "sub-agents are files in .gemini/agents"),
-    ("agents", "sub-agents are files in .gemini/agents"),
+    ("agent", "`hookwright subagents` lists and checks those in .gemini/agents"),
+    ("agents", "`hookwright subagents` lists and checks those in .gemini/agents"),
     ("extension", "`hookwright extensions` manages them"),
     ("plugin", "`hookwright extensions` has what others call plugins"),
     ("plugins", "`hookwright extensions` has what others call plugins"),

@@ -25,6 +25,7 @@ mod sessions;
 mod signals;
 mod skills;
 mod stats;
+mod subagents;
 mod telemetry;
 mod trace;
 mod tui;
@@ -93,6 +94,7 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
         Some(args::Command::Doctor { json, place }) => hooks::run_doctor(&place, &world, json),
         Some(args::Command::Completions { shell }) => completions::print(shell),
         Some(args::Command::Skills(skills)) => skills::run(skills, &world),
+        Some(args::Command::Subagents(subagents)) => subagents::run(&subagents, &world),
         Some(args::Command::ServeDemoMcp) => demo::serve_mcp(),
         Some(args::Command::Demo { which, keep }) => demo::run(which, keep, &world),
         None if cli.agent.list_sessions => sessions::list(&world),

@@ -287,7 +287,8 @@ impl Call<'_> {
 
     /// The call as the rules judge it.
     fn judged<'a>(&'a self, tool: &'a Arc<dyn Tool>) -> Judged<'a> {
-        Judged { tool: &self.name, kind: tool.kind(), args: &self.args, server: tool.server() }
+        let agent = self.scope.agent.as_ref().map(|agent| agent.name.as_str());
+        Judged { tool: &self.name, kind: tool.kind(), args: &self.args, server: tool.server(), agent }
     }
 
     /// Takes the user's arguments in place of the model's, if they fit the tool.

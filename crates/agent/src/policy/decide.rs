@@ -18,6 +18,8 @@ pub(crate) struct PolicyCall<'a> {
     pub(crate) server: Option<&'a ServerTool>,
     pub(crate) args: &'a Map<String, Value>,
     pub(crate) mode: ApprovalMode,
+    /// The sub-agent whose call it is.
+    pub(crate) agent: Option<&'a str>,
 }
 
 /// What a rule is held against.
@@ -113,7 +115,7 @@ mod tests {
 
     fn decide(policy: &Policy, tool: &str, args: Value) -> Option<Decision> {
         let args = args.as_object().unwrap().clone();
-        let call = PolicyCall { tool, server: None, args: &args, mode: ApprovalMode::Default };
+        let call = PolicyCall { tool, server: None, args: &args, mode: ApprovalMode::Default, agent: None };
         policy.decide(&call).map(|verdict| verdict.decision)
     }
 

@@ -247,6 +247,7 @@ impl Reader<'_> {
             modes: Vec::new(),
             interactive: None,
             allows_redirection: false,
+            agent: None,
             never: false,
         };
         let mut decided = false;
@@ -281,8 +282,10 @@ impl Reader<'_> {
             if name.trim().is_empty() || name.contains('*') || is_possible_tool(name) {
                 continue;
             }
-            let (span, text) =
-                (value.span(), format!("no tool is called `{name}`, so this rule does not apply to any"));
+            let (span, text) = (
+                value.span(),
+                format!("no tool is called `{name}`, so this rule applies to an agent of that name, if to any"),
+            );
             let problem = self.source.diagnose(Severity::Warning, span.start, span.end, text);
             self.found.diagnostics.push(problem.help(tool_help(name)));
         }
@@ -302,9 +305,13 @@ impl Reader<'_> {
             "decision" => rule.decision = self.decision(value),
             "modes" => rule.modes = self.modes(value),
             "name" => {}
-            which @ ("subagent" | "toolAnnotations") => {
+            "subagent" => {
+                rule.agent = self.text(value);
+                rule.never = rule.agent.is_none();
+            }
+            "toolAnnotations" => {
                 rule.never = true;
-                let message = format!("no call here has what `{which}` asks for, so this rule never applies");
+                let message = "no call here has what `toolAnnotations` asks for, so this rule never applies".to_owned();
                 self.say(Severity::Warning, key.span(), message);
             }
             unknown => {
@@ -426,7 +433,7 @@ mod tests {
         let tool = |text: &str| problems(&format!("[[rule]]\ndecision = \"deny\"\n{text}\n"));
         assert_eq!(
             tool("toolName = [\"glob\", \"write_flie\"]"),
-            "p.toml:3:21: warning: no tool is called `write_flie`, so this rule does not apply to any (did you mean `write_file`?)"
+            "p.toml:3:21: warning: no tool is called `write_flie`, so this rule applies to an agent of that name, if to any (did you mean `write_file`?)"
         );
         assert!(tool("toolName = \"Bash\"").contains("did you mean `run_shell_command`?"));
         for fine in

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hookwright_hooks::shell::{Fit, Naming, Part};
 use hookwright_hooks::{Found, Place, Search};
 use hookwright_settings::ApprovalMode;
-use hookwright_tools::canonical_name;
+use hookwright_tools::{DELEGATE_TO_AGENT, canonical_name};
 use serde_json::{Map, Value};
 
 use super::decide::{PolicyCall, View};
@@ -82,7 +82,9 @@ pub struct Rule {
     pub(super) modes: Vec<ApprovalMode>,
     pub(super) interactive: Option<bool>,
     pub(super) allows_redirection: bool,
-    /// It asks for what no call here has, such as a subagent.
+    /// The sub-agent whose calls it is about.
+    pub(super) agent: Option<String>,
+    /// It asks for what no call here has.
     pub(super) never: bool,
 }
 
@@ -96,7 +98,8 @@ impl Rule {
         let about = !self.never
             && (self.modes.is_empty() || self.modes.contains(&call.mode))
             && self.interactive.is_none_or(|wanted| wanted == (interaction == Interaction::Interactive))
-            && self.is_about(call);
+            && self.agent.as_deref().is_none_or(|name| call.agent == Some(name))
+            && (self.is_about(call) || self.is_about_agent(call));
         if !about {
             return Fit::No;
         }
@@ -111,6 +114,12 @@ impl Rule {
             View::Whole(_) if self.command.is_none() && self.args.is_none() => Fit::No,
             View::Whole(text) => both(self.fits_command(text), self.fits_args(call.args, None)),
         }
+    }
+
+    /// Whether it names the agent that is delegated to, as if that were a tool.
+    fn is_about_agent(&self, call: &PolicyCall<'_>) -> bool {
+        let agent = || call.args.get("agent_name")?.as_str();
+        call.tool == DELEGATE_TO_AGENT && agent().is_some_and(|agent| self.tools.iter().any(|name| name == agent))
     }
 
     fn is_about(&self, call: &PolicyCall<'_>) -> bool {

@@ -31,6 +31,7 @@ mod sessions;
 mod signals;
 #[cfg(unix)]
 mod stopped;
+mod subagents;
 mod tampering;
 mod telemetry;
 

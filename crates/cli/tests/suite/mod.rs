@@ -19,6 +19,7 @@ mod migrate;
 mod policy;
 mod seclusion;
 mod skills;
+mod subagents;
 mod tighten;
 mod tui;
 mod unread;

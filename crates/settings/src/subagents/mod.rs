@@ -43,8 +43,6 @@ pub struct Definition {
     pub max_turns: u32,
     /// How long it may take.
     pub timeout: Duration,
-    /// MCP servers of its own, as written.
-    pub mcp_servers: Map<String, Value>,
     /// Its system prompt.
     pub prompt: String,
     /// Whether it can be called.
@@ -162,7 +160,13 @@ pub fn discover(loaded: &Loaded) -> SubAgents {
         return SubAgents::default();
     }
     let mut agents = find(&loaded.paths, &loaded.project, &loaded.extensions);
-    agents.list.iter_mut().for_each(|agent| loaded.settings.agents.apply(agent));
+    for agent in &mut agents.list {
+        loaded.settings.agents.apply(agent);
+        if loaded.settings.agents.gives_servers(&agent.name) {
+            let text = format!("`agents.overrides.{}.mcpServers`: {}", agent.name, read::NO_SERVERS);
+            agents.diagnostics.push(Diagnostic::about_file(Severity::Warning, &agent.path, text));
+        }
+    }
     agents
 }
 
@@ -193,6 +197,20 @@ pub fn check(path: &Path) -> Result<(Option<Definition>, Vec<Diagnostic>), crate
     let text = read_text_up_to(path, LARGEST)?.ok_or_else(missing)?;
     let agent = read::definition(&Source::Project, path, &text, &mut diagnostics);
     Ok((agent, diagnostics))
+}
+
+/// Reads the definitions of a folder, or the one that a file is, for who wants to know whether they would do.
+pub fn in_place(path: &Path) -> SubAgents {
+    let mut agents = SubAgents::default();
+    if path.is_dir() {
+        agents.add(&Source::Project, path);
+        return agents;
+    }
+    match check(path) {
+        Ok((agent, diagnostics)) => agents = SubAgents { list: agent.into_iter().collect(), diagnostics },
+        Err(error) => agents.diagnostics.push(error.diagnostic()),
+    }
+    agents
 }
 
 /// `agents` and `experimental.enableAgents`: what settings say of sub-agents.
@@ -233,9 +251,11 @@ impl AgentSettings {
         if let Some(names) = at(&["tools"]).and_then(Value::as_array) {
             agent.tools = ToolList::of(names.iter().filter_map(Value::as_str));
         }
-        if let Some(servers) = at(&["mcpServers"]).and_then(Value::as_object) {
-            agent.mcp_servers.extend(servers.clone());
-        }
+    }
+
+    fn gives_servers(&self, name: &str) -> bool {
+        let servers = self.overrides.get(name).and_then(|over| over.get("mcpServers")?.as_object());
+        servers.is_some_and(|servers| !servers.is_empty())
     }
 }
 

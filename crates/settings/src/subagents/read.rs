@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use hookwright_hooks::{Diagnostic, Severity, Source, SourceText, tool_help};
-use serde_json::{Map, Value};
 
 use super::tools::{Trouble, patterns};
 use super::{Definition, MAX_TURNS, TIMEOUT, ToolList};
@@ -18,6 +17,9 @@ const LONGEST_DESCRIPTION: usize = 4096;
 /// Longer than a day nobody waits.
 const LONGEST: u64 = 24 * 60;
 pub(super) const TEMPERATURES: RangeInclusive<f64> = 0.0..=2.0;
+
+/// Said where an agent would have servers.
+pub(super) const NO_SERVERS: &str = "servers of an agent's own are not started; it has the tools of the session's";
 
 /// The fields that are understood, under all their names.
 const KNOWN: &[&str] = &[
@@ -70,6 +72,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn definition(mut self, source: &Source, path: &Path) -> Option<Definition> {
         self.say_unknown();
+        self.say_servers();
         if !self.is_local() {
             return None;
         }
@@ -90,7 +93,6 @@ impl Reader<'_> {
                 .count(&["max_turns", "maxTurns"])
                 .map_or(MAX_TURNS, |count| u32::try_from(count).unwrap_or(u32::MAX)),
             timeout: self.count(&["timeout_mins"]).map_or(TIMEOUT, minutes),
-            mcp_servers: self.servers(),
             name,
             description,
             prompt,
@@ -271,14 +273,16 @@ impl Reader<'_> {
         self.say(Severity::Warning, node, text).help = Some(help);
     }
 
-    fn servers(&mut self) -> Map<String, Value> {
-        let Some(field) = self.field(&["mcp_servers", "mcpServers"]) else { return Map::new() };
-        match field.value.json() {
-            Value::Object(servers) => servers,
-            _ => {
-                self.wrong(&field, "servers by their names", "it is ignored");
-                Map::new()
+    /// Servers that only one agent has would have to be consented to, started and ended with it.
+    fn say_servers(&mut self) {
+        let Some(field) = self.field(&["mcp_servers", "mcpServers"]) else { return };
+        match &field.value.kind {
+            Kind::Map(servers) if servers.is_empty() => {}
+            Kind::Map(_) => {
+                let help = "name them under `mcpServers` in settings, and their tools in `tools`";
+                self.say(Severity::Warning, &field.value, NO_SERVERS.to_owned()).help = Some(help.to_owned());
             }
+            _ => self.wrong(&field, "servers by their names", "it is ignored"),
         }
     }
 }

@@ -69,12 +69,12 @@ fn one_bad_field_spoils_no_other() {
     assert_eq!(
         said,
         [
+            "10:14 `mcp_servers` should be servers by their names, not 1; it is ignored",
             "8:8 `tools` should be a list of tools, not fields; it counts as an empty list",
             "7:8 `model` should be text, not a list; it is ignored",
             "6:14 `temperature` should be a number from 0 to 2, not hot; it is ignored",
             "4:12 `max_turns` should be a whole number above 0, not 0; the default counts",
             "5:15 `timeout_mins` should be a whole number above 0, not -1; the default counts",
-            "10:14 `mcp_servers` should be servers by their names, not 1; it is ignored",
         ]
     );
 }

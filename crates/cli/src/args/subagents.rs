@@ -1,0 +1,37 @@
+//! `hookwright subagents …` as typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Place;
+
+#[derive(Debug, Args)]
+pub(crate) struct SubagentsArgs {
+    #[command(subcommand)]
+    pub(crate) command: SubagentsCommand,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SubagentsCommand {
+    /// List every sub-agent, whose it is, and whether it can be called.
+    #[command(after_help = "Examples:\n  hookwright subagents list\n  hookwright subagents list --json")]
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a sub-agent's file, or a folder of them: exit 1 on errors, 0 on warnings only.
+    #[command(
+        after_help = "Examples:\n  hookwright subagents validate .gemini/agents/scout.md\n  hookwright subagents validate ~/.gemini/agents --json"
+    )]
+    Validate {
+        /// The file, or the folder.
+        path: PathBuf,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
