@@ -253,6 +253,9 @@ pub(crate) struct Explain {
     /// The approval mode [default: the settings'].
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) mode: Option<Approval>,
+    /// As a call of this sub-agent's.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) subagent: Option<String>,
     /// Also run the BeforeTool hooks that would be asked.
     #[arg(long)]
     pub(crate) fire: bool,

@@ -81,13 +81,15 @@ fn about(rule: &Rule) -> String {
     let tools = if rule.tools.is_empty() { "*".to_owned() } else { rule.tools.join(", ") };
     let server = rule.server.as_ref().map(|server| format!(" of {server}")).unwrap_or_default();
     let commands = if rule.prefixes.is_empty() { String::new() } else { format!(" ({})", rule.prefixes.join(", ")) };
-    format!("{tools}{server}{commands}")
+    let agent = rule.agent.as_ref().map(|agent| format!(" by agent {agent}")).unwrap_or_default();
+    format!("{tools}{server}{commands}{agent}")
 }
 
 fn rule_json(rule: &Rule) -> Value {
     json!({
         "decision": rule.decision.as_str(), "tier": rule.tier.as_str(), "priority": rule.priority,
         "toolName": rule.tools, "mcpName": rule.server, "commandPrefix": rule.prefixes, "denyMessage": rule.message,
+        "subagent": rule.agent,
         "file": rule.place.file.as_ref(), "line": rule.place.line,
     })
 }
@@ -105,7 +107,8 @@ fn explain(toolbox: &Toolbox, explain: &Explain) -> anyhow::Result<u8> {
     let approvals = Approvals::new(mode, loaded.settings.tools.allowed.clone(), policy);
     approvals.set_limits(tool_limits(loaded));
     approvals.set_protected(Protected::new(loaded, &[]));
-    let judgement = approvals.judge(&Judged::new(tool, kind, &args));
+    let call = Judged { agent: explain.subagent.as_deref(), ..Judged::new(tool, kind, &args) };
+    let judgement = approvals.judge(&call);
     let hooks = Asked::about(toolbox, tool, &args, explain.fire)?;
     let (rules, words) = match judgement.permission {
         Permission::Granted => (exit::OK, None),

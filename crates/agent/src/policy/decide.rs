@@ -114,8 +114,12 @@ mod tests {
     }
 
     fn decide(policy: &Policy, tool: &str, args: Value) -> Option<Decision> {
+        decide_for(None, policy, tool, args)
+    }
+
+    fn decide_for(agent: Option<&str>, policy: &Policy, tool: &str, args: Value) -> Option<Decision> {
         let args = args.as_object().unwrap().clone();
-        let call = PolicyCall { tool, server: None, args: &args, mode: ApprovalMode::Default, agent: None };
+        let call = PolicyCall { tool, server: None, args: &args, mode: ApprovalMode::Default, agent };
         policy.decide(&call).map(|verdict| verdict.decision)
     }
 
@@ -152,6 +156,17 @@ mod tests {
         }
         let server = "[[rule]]\nmcpName = \"git\"\ntoolName = \"log\"\ndecision = \"deny\"\n";
         assert!(by(server, "mcp__git__log") && !by(server, "mcp__hub__log") && !by(server, "log"));
+    }
+
+    #[test]
+    fn a_rule_for_an_agent_is_for_no_other_and_allows_nothing() {
+        let rule = |word| format!("[[rule]]\nsubagent = \"scout\"\ntoolName = \"glob\"\ndecision = \"{word}\"\n");
+        for (word, decision) in [("deny", Some(Decision::Deny)), ("ask_user", Some(Decision::AskUser)), ("allow", None)]
+        {
+            let policy = policy(&[(Tier::User, &rule(word))]);
+            let by = |agent| decide_for(agent, &policy, "glob", serde_json::json!({}));
+            assert_eq!((by(Some("scout")), by(Some("guide")), by(None)), (decision, None, None), "{word}");
+        }
     }
 
     #[test]

@@ -269,6 +269,11 @@ impl Reader<'_> {
             let message = "a project can only tighten, so this `allow` is ignored";
             return self.say(Severity::Warning, value.span(), message);
         }
+        if rule.agent.is_some() && rule.decision == Decision::Allow {
+            // Which file defines an agent is up to the project: its own goes before the user's of that name.
+            let message = "a rule for a `subagent` can deny or ask; this `allow` is ignored, as any project can have an agent of that name";
+            return self.say(Severity::Warning, value.span(), message);
+        }
         self.found.rules.push(rule);
     }
 
@@ -307,7 +312,7 @@ impl Reader<'_> {
             "name" => {}
             "subagent" => {
                 rule.agent = self.text(value);
-                rule.never = rule.agent.is_none();
+                rule.never |= rule.agent.is_none();
             }
             "toolAnnotations" => {
                 rule.never = true;

@@ -83,7 +83,7 @@ pub struct Rule {
     pub(super) interactive: Option<bool>,
     pub(super) allows_redirection: bool,
     /// The sub-agent whose calls it is about.
-    pub(super) agent: Option<String>,
+    pub agent: Option<String>,
     /// It asks for what no call here has.
     pub(super) never: bool,
 }

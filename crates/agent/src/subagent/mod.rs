@@ -5,7 +5,6 @@ pub(crate) mod deadline;
 mod report;
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hookwright_hooks::SubAgent;
@@ -23,7 +22,7 @@ use crate::event::TurnEnd;
 use crate::scope::Scope;
 use crate::services::{Interaction, Services};
 use crate::system::{Facts, system_prompt};
-use crate::transcript::{Header, Transcript, TranscriptError};
+use crate::transcript::{Header, Transcript, TranscriptError, of_agents};
 use deadline::Deadline;
 
 /// So many agents work side by side; others wait.
@@ -138,7 +137,7 @@ impl Delegate {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: jiff::Timestamp::now(),
         };
-        let folder: PathBuf = session.transcript_path.with_extension("agents");
+        let folder = of_agents(&session.transcript_path);
         match Transcript::create(&folder.join(format!("{id}.jsonl")), &header) {
             Err(TranscriptError::Create { .. }) if self.services.hooks.registry().hooks().is_empty() => {
                 Ok(Transcript::unkept_in(&folder, &header))

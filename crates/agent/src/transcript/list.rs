@@ -157,7 +157,12 @@ pub fn find<'s>(sessions: &'s [SessionInfo], asked: &str) -> Result<&'s SessionI
     }
 }
 
-/// Deletes a session's transcript.
+/// Where the conversations of a session's sub-agents are kept.
+pub(crate) fn of_agents(transcript: &Path) -> PathBuf {
+    transcript.with_extension("agents")
+}
+
+/// Deletes a session's transcript, and those of its sub-agents.
 ///
 /// # Errors
 /// If it is still being written, or cannot be deleted.
@@ -165,5 +170,10 @@ pub fn delete(session: &SessionInfo) -> Result<(), TranscriptError> {
     let failed = |cause| TranscriptError::Delete { path: session.path.clone(), cause };
     let file = File::options().read(true).append(true).open(&session.path).map_err(failed)?;
     hold(&file, &session.path)?;
+    // First, so that what could not be deleted is still listed.
+    match fs::remove_dir_all(of_agents(&session.path)) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(failed(cause)),
+        _ => {}
+    }
     fs::remove_file(&session.path).map_err(failed)
 }

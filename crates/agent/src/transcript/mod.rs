@@ -20,6 +20,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 pub use error::TranscriptError;
+pub(crate) use list::of_agents;
 pub use list::{FindError, SessionInfo, delete, find, list};
 pub use load::{LoadedTranscript, load};
 

@@ -374,7 +374,11 @@ mod listing {
         let running = Transcript::open(&found[0].path).unwrap();
         assert!(matches!(delete(&found[0]), Err(TranscriptError::InUse { .. })));
         drop(running);
+        let agents = of_agents(&found[0].path);
+        fs::create_dir(&agents).unwrap();
+        fs::write(agents.join("scout-1.jsonl"), "what was said").unwrap();
         delete(&found[0]).unwrap();
+        assert!(!agents.exists(), "what its sub-agents said goes with it");
         assert!(matches!(delete(&found[0]), Err(TranscriptError::Delete { .. })));
         assert_eq!(list(dir.path()).unwrap().len(), 1);
     }

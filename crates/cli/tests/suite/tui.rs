@@ -1,5 +1,6 @@
 //! The interactive session, in a real pseudo-terminal: what a person types goes in, what a person sees comes out.
 
+mod agents;
 mod approvals;
 #[cfg(target_os = "linux")]
 mod background;

@@ -146,6 +146,34 @@ fn what_agents_do_and_cost_is_told_to_machines() {
     assert_eq!(words, ["done"], "an agent's words are not the answer");
 }
 
+/// A project's agent goes before the user's of that name, so no rule of the user's may trust the name.
+#[test]
+fn a_rule_that_would_allow_an_agent_more_is_ignored_and_said() {
+    let sandbox = crate::sandbox();
+    agent(&sandbox, "scout", "");
+    let rule = "[[rule]]\nsubagent = \"scout\"\ntoolName = \"run_shell_command\"\ndecision = \"allow\"\n";
+    let policies = sandbox.home().join(".gemini/policies");
+    std::fs::create_dir_all(&policies).unwrap();
+    std::fs::write(policies.join("p.toml"), rule).unwrap();
+    let ends = inside(&lines(&sandbox, &delegating(&[shell("touch made")]), "default"));
+    has(&ends[0], "nobody is there to give it");
+    assert!(!sandbox.has("made"));
+    has(&sandbox.run(&["policy", "list"]).exits(0).stderr, "this `allow` is ignored");
+}
+
+#[test]
+fn a_session_is_deleted_with_what_its_agents_said() {
+    let sandbox = project(&[("BeforeTool", "", LOG)]);
+    agent(&sandbox, "scout", "");
+    lines(&sandbox, &delegating(&[shell("echo hi")]), "yolo");
+    let told = logged(&sandbox, "BeforeTool");
+    let kept = told.iter().find_map(|input| input["agent_transcript_path"].as_str()).unwrap();
+    assert!(std::path::Path::new(kept).exists());
+    sandbox.run(&["--delete-session", "latest"]).exits(0);
+    let left: Vec<String> = files_under(&sandbox.home()).into_iter().filter(|path| path.ends_with(".jsonl")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 #[test]
 fn several_work_side_by_side() {
     let sandbox = crate::sandbox();
