@@ -92,7 +92,11 @@ pub(crate) fn check(args: &AgentArgs) -> Option<NoPrompt> {
 
 /// THE names of commands are clap's.
 fn commands() -> impl Iterator<Item = String> {
-    let names: Vec<String> = Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let all = |command: &clap::Command| {
+        let names = std::iter::once(command.get_name()).chain(command.get_all_aliases());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let names: Vec<String> = Cli::command().get_subcommands().flat_map(all).collect();
     names.into_iter().chain(["help".to_owned()])
 }
 

@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use hookwright_hooks::{Diagnostic, Hook};
 use hookwright_settings::{Extension, Loaded};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::error::ExtensionError;
 use crate::survey::files;
 
 /// The largest file that is shown or compared as text.
 const LARGEST_TEXT: u64 = 1 << 20;
+
+/// Files that an installation makes, and no extension brings; the second holds the user's secrets.
+pub(crate) const OURS: [&str; 2] = [".gemini-extension-install.json", ".env"];
 
 /// Things of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +53,10 @@ pub struct Brings {
     pub description: Option<String>,
     /// What it brings; kinds of which there is nothing are left out.
     pub sections: Vec<Section>,
-    /// What runs or decides: the hooks' declarations and scripts, and policies, by their names from the extension.
+    /// What runs or decides: the hooks' declarations and scripts, policies, and what servers are started with, by their names from the extension.
     pub reviewed: BTreeMap<String, Content>,
+    /// Whether a hook may run any of its files.
+    pub any_may_run: bool,
     /// What is wrong with it.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -80,7 +86,8 @@ impl Brings {
         for file in extension.hooks_files() {
             add(&mut reviewed, &extension.path, &file);
         }
-        let hooks = hooks(&extension, &declared.hooks, loaded, &mut reviewed);
+        let (hooks, any_may_run) = hooks(&extension, &declared.hooks, loaded, &mut reviewed);
+        servers_files(&extension).iter().for_each(|file| add(&mut reviewed, &extension.path, file));
         let policies = below(&extension.policies(), "toml");
         policies.iter().for_each(|file| add(&mut reviewed, &extension.path, file));
         let names = |paths: Vec<PathBuf>| paths.iter().map(|path| Item::from(from(&extension.path, path))).collect();
@@ -105,6 +112,7 @@ impl Brings {
             version: extension.version,
             description: extension.description,
             reviewed,
+            any_may_run,
             diagnostics,
         })
     }
@@ -128,18 +136,22 @@ fn hooks(
     hooks: &[Hook],
     loaded: &Loaded,
     reviewed: &mut BTreeMap<String, Content>,
-) -> Vec<Item> {
+) -> (Vec<Item>, bool) {
     // Where its hooks' own files are looked for depends on whose they are.
     let mut with_it = loaded.clone();
     with_it.extensions.retain(|other| other.name != extension.name);
     with_it.extensions.push(extension.clone());
     let run = with_it.files_of_all(hooks);
+    let any_may_run = run.iter().any(|run| !run.certain);
     let each = hooks.iter().zip(run).map(|(hook, run)| {
         let matcher = hook.matcher_text.as_deref().map(|text| format!(" ({text})")).unwrap_or_default();
         let name = hook.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
         let mut details = vec![format!("runs {}", hook.command().unwrap_or_default())];
-        let mut scripts: Vec<&Path> =
-            run.paths().filter(|path| path.is_file() && is_inside(&extension.path, path)).collect();
+        let is_its_own = |path: &&Path| {
+            let is_ours = OURS.contains(&from(&extension.path, path).as_str());
+            path.is_file() && is_inside(&extension.path, path) && !is_ours
+        };
+        let mut scripts: Vec<&Path> = run.paths().filter(is_its_own).collect();
         scripts.sort();
         scripts.dedup();
         for script in scripts {
@@ -151,7 +163,17 @@ fn hooks(
         }
         Item { text: format!("{}{matcher}{name}", hook.event), details }
     });
-    each.collect()
+    (each.collect(), any_may_run)
+}
+
+/// The files of its own that its servers are started with.
+fn servers_files(extension: &Extension) -> Vec<PathBuf> {
+    let words = |server: &Value| -> Vec<String> {
+        let args = server.get("args").and_then(Value::as_array).into_iter().flatten();
+        args.chain(server.get("command")).filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let all = extension.mcp_servers.values().flat_map(words).map(|word| extension.path.join(word));
+    all.filter(|file| file.is_file() && is_inside(&extension.path, file)).collect()
 }
 
 fn server(extension: &Extension, name: &str, server: &Value) -> Item {
@@ -196,22 +218,46 @@ fn skills(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn add(reviewed: &mut BTreeMap<String, Content>, root: &Path, file: &Path) {
-    if file.is_file() {
-        reviewed.insert(from(root, file), content(file));
+    let name = from(root, file);
+    if file.is_file() && !OURS.contains(&name.as_str()) {
+        reviewed.insert(name, content(file));
     }
 }
 
 pub(crate) fn content(file: &Path) -> Content {
     match hookwright_disk::read(file, LARGEST_TEXT, hookwright_disk::Links::Follow) {
         Ok(bytes) => String::from_utf8(bytes).map_or_else(|error| other(error.as_bytes()), Content::Text),
-        Err(error) => Content::Other(error.to_string()),
+        Err(error) => large(file).unwrap_or_else(|_| Content::Other(error.to_string())),
     }
 }
 
+/// A file that is too large to be shown is still told from another.
+fn large(file: &Path) -> std::io::Result<Content> {
+    let mut hash = Sha256::new();
+    let size = std::io::copy(&mut std::fs::File::open(file)?, &mut Hashing(&mut hash))?;
+    Ok(known_by(size, hash))
+}
+
 fn other(bytes: &[u8]) -> Content {
-    use sha2::{Digest, Sha256};
-    let hash: String = Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Content::Other(format!("{} bytes, {hash}", bytes.len()))
+    known_by(bytes.len() as u64, Sha256::new_with_prefix(bytes))
+}
+
+fn known_by(size: u64, hash: Sha256) -> Content {
+    let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Content::Other(format!("{size} bytes, sha256 {hash}"))
+}
+
+struct Hashing<'h>(&'h mut Sha256);
+
+impl std::io::Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 fn is_inside(root: &Path, path: &Path) -> bool {

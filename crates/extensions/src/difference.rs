@@ -5,7 +5,7 @@ use std::path::Path;
 
 use similar::TextDiff;
 
-use crate::brings::{Brings, Content, content};
+use crate::brings::{Brings, Content, OURS, content};
 use crate::survey::files;
 
 /// Whether the user is asked about an update.
@@ -30,10 +30,9 @@ pub struct Difference {
     pub others: Vec<String>,
     /// Whether the new version's number is lower than the old one's.
     pub goes_back: bool,
+    /// Whether a hook may run any of these files.
+    any_may_run: bool,
 }
-
-/// Files that an installation makes, and no extension brings.
-const OURS: [&str; 2] = [".gemini-extension-install.json", ".env"];
 
 impl Difference {
     /// Compares an installed extension with a new one.
@@ -52,6 +51,7 @@ impl Difference {
             reviewed,
             others: others(old.1, new.1, is_ours),
             goes_back: is_lower(&new.0.version, &old.0.version),
+            any_may_run: new.0.any_may_run,
         }
     }
 
@@ -65,7 +65,8 @@ impl Difference {
 
     /// Whether the user is asked.
     pub fn asks(&self) -> Asks {
-        match self.brings.is_empty() && self.reviewed.is_empty() && !self.goes_back {
+        let may_run_other = self.any_may_run && !self.others.is_empty();
+        match self.brings.is_empty() && self.reviewed.is_empty() && !self.goes_back && !may_run_other {
             true => Asks::No,
             false => Asks::Yes,
         }

@@ -124,7 +124,7 @@ impl Prepared {
                 let now = again(world, loaded, &name);
                 Ok(trust_hooks(&now.paths, now.reviews_of(&HookSource::Extension(name)))?)
             }
-            Agreed::NotAsked => keep_trust(&name, world, loaded, || self.put_in_place(values, world, loaded)),
+            Agreed::NotAsked => self.put_in_place(values, world, loaded),
         }
     }
 
@@ -163,7 +163,7 @@ impl Prepared {
 pub enum Agreed {
     /// They have: its hooks are trusted as they are.
     Yes,
-    /// Nothing changed that they would be asked about: its hooks are trusted if they were before.
+    /// Nothing changed that they would be asked about. Nothing is trusted either: a hook that is another one after all waits.
     NotAsked,
 }
 

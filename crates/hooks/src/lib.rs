@@ -107,6 +107,7 @@ pub use plan::{Plan, Planner};
 pub use ready::NotReady;
 pub use redact::{Redaction, looks_like_a_key};
 pub use registry::{HookState, Registry, SwitchError};
+pub use run::words::SESSION_VARIABLES;
 pub use run::{Limits, Places, Surroundings};
 pub use sentry::Sentry;
 pub use tool_names::{canonical_tool_name, is_possible_tool, known_tools, tool_help, tools_meant};

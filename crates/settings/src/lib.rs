@@ -29,6 +29,7 @@ pub mod skills;
 mod steering;
 pub mod subagents;
 pub mod trust;
+mod unset;
 mod world;
 
 pub use extensions::{

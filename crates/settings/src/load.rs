@@ -180,7 +180,7 @@ impl Loaded {
     /// What to look at to notice that extensions come, go, change or are switched.
     pub fn extension_files(&self) -> Vec<PathBuf> {
         let folders = [self.paths.extensions.clone(), self.paths.project_extensions(&self.project.root)];
-        let rules = self.paths.extensions.join(extensions::ENABLEMENT);
+        let rules = self.paths.extension_rules();
         let active = self.extensions.iter().filter(|one| one.active);
         let own = active.flat_map(|one| {
             let values = one.home.join(extensions::VALUES);

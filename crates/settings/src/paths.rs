@@ -95,6 +95,11 @@ impl Paths {
         project.join(GEMINI_DIR).join("agents")
     }
 
+    /// What says which extensions are switched on where.
+    pub fn extension_rules(&self) -> PathBuf {
+        self.extensions.join(crate::extensions::ENABLEMENT)
+    }
+
     /// The extensions that come with a project.
     pub fn project_extensions(&self, project: &Path) -> PathBuf {
         project.join(GEMINI_DIR).join("extensions")

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
+use super::extensions::Updates;
 use super::open::{self, Made};
 use super::options::SessionOptions;
 use super::order::{Detail, Order};
@@ -33,6 +34,7 @@ pub(super) struct Conductor {
     pub(super) world: World,
     pub(super) shared: std::sync::Arc<Shared>,
     pub(super) watch: Watch,
+    pub(super) updates: Updates,
     /// What is asked; nothing once nobody is left who could ask.
     asked: Option<UnboundedReceiver<Asked>>,
     work: Work,
@@ -92,6 +94,7 @@ impl Conductor {
     ) -> Self {
         Conductor {
             watch: Watch::new(&shared.view().loaded, &options.policies),
+            updates: Updates::default(),
             options,
             world,
             shared,
@@ -127,6 +130,7 @@ impl Conductor {
                 biased;
                 asked = hear(&mut self.asked) => self.take(asked),
                 agent = self.work.done() => self.done(agent),
+                Some(found) = self.updates.looking.join_next() => self.update_found(found),
                 _ = look.tick(), if looks => self.look(),
             }
         }
@@ -214,6 +218,7 @@ impl Conductor {
             Order::Agents(order) => self.agents(order),
             Order::Hooks(order) => self.hooks(order),
             Order::Skills(order) => self.skills(order),
+            Order::Extensions(order) => self.extensions(order),
             Order::Background(order) => self.background(&order),
             Order::Mcp(order) => self.mcp(order),
             Order::Resume(which) => self.resume(which.as_deref()),
@@ -233,9 +238,14 @@ impl Conductor {
         self.tell_waiting();
     }
 
+    /// Whether the agent has nothing to do.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.work, Work::Idle(_))
+    }
+
     /// Whether something may begin that makes no sense while the agent works on something else; if not, that is said.
     pub(super) fn is_free(&self) -> bool {
-        let free = matches!(self.work, Work::Idle(_));
+        let free = self.is_idle();
         if !free {
             self.reply(Reply::warning("not while the agent works; Esc cancels the turn"));
         }

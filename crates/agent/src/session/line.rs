@@ -6,7 +6,8 @@ use hookwright_settings::commands::Commands;
 use hookwright_tools::mcp::RemotePrompt;
 
 use super::order::{
-    AgentsOrder, BackgroundOrder, ChatOrder, Detail, HooksOrder, McpOrder, MemoryOrder, Order, SkillsOrder,
+    AgentsOrder, BackgroundOrder, ChatOrder, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder, MemoryOrder, Order,
+    SkillsOrder,
 };
 use crate::commands::parse_invocation;
 
@@ -92,6 +93,7 @@ const fn row(
 pub const SLASH_COMMANDS: &[SlashCommand] = {
     use Argument::{None as Alone, Optional, Required};
     const HOOK: Argument = Required("NAME");
+    const EXTENSION: Argument = Required("NAME [--scope user|workspace]");
     &[
         row("help", &["?"], Alone, "what there is, and which keys do what", |_| Typed::View(View::Help)),
         row("hooks panel", &["hooks"], Alone, "the hooks panel: every hook, its state and what it did", |_| {
@@ -150,6 +152,22 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         row("skills disable", &[], Required("NAME"), "offer a skill no more", |name| {
             skills(SkillsOrder::Disable(name.to_owned()))
         }),
+        row("extensions list", &["extensions"], Alone, "what is installed, and whether it counts here", |_| {
+            extensions(ExtensionsOrder::List)
+        }),
+        row("extensions enable", &[], EXTENSION, "switch an extension on", |words| {
+            switch_extension(words, ExtensionsOrder::Enable)
+        }),
+        row("extensions disable", &[], EXTENSION, "switch an extension off", |words| {
+            switch_extension(words, ExtensionsOrder::Disable)
+        }),
+        row(
+            "extensions update",
+            &[],
+            Required("NAME|--all|NAME --consent"),
+            "show what is new of an extension; put in place what was shown",
+            update_extension,
+        ),
         row("commands list", &["commands", "commands reload"], Alone, "custom commands, read again", |_| {
             Typed::Order(Order::CustomCommands)
         }),
@@ -210,6 +228,30 @@ fn memory(order: MemoryOrder) -> Typed {
 
 fn skills(order: SkillsOrder) -> Typed {
     Typed::Order(Order::Skills(order))
+}
+
+fn extensions(order: ExtensionsOrder) -> Typed {
+    Typed::Order(Order::Extensions(order))
+}
+
+fn switch_extension(words: &str, order: fn(String, Extent) -> ExtensionsOrder) -> Typed {
+    let words: Vec<&str> = words.split([' ', '\t', '=']).filter(|word| !word.is_empty()).collect();
+    let (name, extent) = match words.as_slice() {
+        [name] | [name, "--scope", "user"] => (name, Extent::Everywhere),
+        [name, "--scope", "workspace"] => (name, Extent::Here),
+        _ => return Typed::Misspelt(group_usage("extensions")),
+    };
+    extensions(order((*name).to_owned(), extent))
+}
+
+fn update_extension(words: &str) -> Typed {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    extensions(match words.as_slice() {
+        ["--all"] => ExtensionsOrder::Update(None),
+        [name] if !name.starts_with('-') => ExtensionsOrder::Update(Some((*name).to_owned())),
+        [name, "--consent"] => ExtensionsOrder::Agree((*name).to_owned()),
+        _ => return Typed::Misspelt(group_usage("extensions")),
+    })
 }
 
 /// `all` is Gemini CLI's word for built-in ones too, of which there are none.

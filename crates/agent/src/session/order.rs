@@ -59,6 +59,8 @@ pub enum Order {
     Agents(AgentsOrder),
     /// The skills.
     Skills(SkillsOrder),
+    /// The extensions.
+    Extensions(ExtensionsOrder),
     /// Commands that run on by themselves.
     Background(BackgroundOrder),
     /// The MCP servers.
@@ -108,6 +110,7 @@ impl Order {
             Order::Hooks(_) => "hooks",
             Order::Agents(_) => "agents",
             Order::Skills(_) => "skills",
+            Order::Extensions(_) => "extensions",
             Order::Background(_) => "background",
             Order::Mcp(_) => "mcp",
             Order::Resume(_) => "resume",
@@ -123,6 +126,7 @@ impl Order {
             Order::Agents(order) => matches!(order, AgentsOrder::List | AgentsOrder::Reload),
             Order::Skills(order) => matches!(order, SkillsOrder::List(_)),
             Order::Chat(order) => *order == ChatOrder::List,
+            Order::Extensions(order) => *order == ExtensionsOrder::List,
             Order::Background(order) => *order == BackgroundOrder::List,
             Order::Mcp(order) => matches!(order, McpOrder::List(_)),
             Order::Hooks(order) => matches!(order, HooksOrder::List | HooksOrder::ShowUntrusted),
@@ -190,6 +194,30 @@ pub enum SkillsOrder {
     Enable(String),
     /// Offer one no more.
     Disable(String),
+}
+
+/// About extensions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExtensionsOrder {
+    /// List them with their states.
+    List,
+    /// Switch one on.
+    Enable(String, Extent),
+    /// Switch one off.
+    Disable(String, Extent),
+    /// Look for updates, of one or of all, and show them.
+    Update(Option<String>),
+    /// Put an update in place that was shown.
+    Agree(String),
+}
+
+/// Where a switch counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// In every project.
+    Everywhere,
+    /// In this one.
+    Here,
 }
 
 /// About commands that run on by themselves; they are called by the number of the process that began them.

@@ -19,12 +19,13 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     let unarmed = toolbox.unarmed();
     let loaded = &toolbox.loaded;
     let changed = all_pending(&loaded.paths, &loaded.project.root, loaded.guard_files(&[]));
+    let starved = starved_servers(toolbox);
     let code = if inert + dropped + unarmed.len() + changed.len() == 0 { exit::OK } else { exit::ERROR };
     if as_json {
-        let hooks: Vec<_> = entries.iter().map(with_advice).collect();
+        let hooks: Vec<_> = entries.iter().map(|entry| with_advice(toolbox, entry)).collect();
         let changed: Vec<_> = changed.iter().map(|change| change.file.path.display().to_string()).collect();
         out::json(
-            &json!({"ok": code == exit::OK, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed.iter().map(unarmed_json).collect::<Vec<_>>(), "changed_by_agent": changed}),
+            &json!({"ok": code == exit::OK, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed.iter().map(unarmed_json).collect::<Vec<_>>(), "changed_by_agent": changed, "servers_without_variables": starved.iter().map(|(name, unset)| json!({"name": name, "unset_variables": unset})).collect::<Vec<_>>()}),
         )?;
         return Ok(code);
     }
@@ -53,6 +54,9 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
         if let Some(advice) = advice(&entry.state) {
             writeln!(stdout, "       {} {advice}", paint(NOTE, "to do:"))?;
         }
+        for name in unset(toolbox, entry) {
+            writeln!(stdout, "       {} {}", paint(WARN, "never set:"), never_set(&name))?;
+        }
     }
     let armed = entries.iter().filter(|entry| matches!(entry.state, Armed::Yes)).count();
     let others = entries.len() - armed - inert;
@@ -60,6 +64,16 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     for guard in &unarmed {
         writeln!(stdout, "{} {guard}", paint(BAD, "FAIL"))?;
         writeln!(stdout, "       {} {}", paint(NOTE, "to do:"), guard.advice())?;
+    }
+    for (name, unset) in &starved {
+        let unset: Vec<String> = unset.iter().map(|name| never_set(name)).collect();
+        writeln!(
+            stdout,
+            "{} MCP server {}, never set: {}",
+            paint(WARN, "warn"),
+            out::one_line(name),
+            unset.join(", ")
+        )?;
     }
     for change in &changed {
         let path = change.file.path.display();
@@ -84,8 +98,30 @@ fn advice(state: &Armed) -> Option<String> {
     }
 }
 
-fn with_advice(entry: &HookEntry) -> serde_json::Value {
+/// The variables that a hook reads and nothing sets. They may be meant to be empty, so they are said and no failure.
+fn unset(toolbox: &Toolbox, entry: &HookEntry) -> Vec<String> {
+    match entry.state {
+        Armed::Disabled(_) => Vec::new(),
+        _ => toolbox.loaded.unset_for(&entry.hook),
+    }
+}
+
+/// MCP servers whose declarations name variables that nothing sets.
+fn starved_servers(toolbox: &Toolbox) -> Vec<(String, Vec<String>)> {
+    let servers = toolbox.loaded.mcp_servers().servers.into_iter();
+    servers.filter(|server| !server.unset.is_empty()).map(|server| (server.name, server.unset)).collect()
+}
+
+fn never_set(name: &str) -> String {
+    match name {
+        "CLAUDE_PLUGIN_ROOT" => "$CLAUDE_PLUGIN_ROOT, which only the hooks of an extension have".to_owned(),
+        name => format!("${}", out::one_line(name)),
+    }
+}
+
+fn with_advice(toolbox: &Toolbox, entry: &HookEntry) -> serde_json::Value {
     let mut value = hook_json(entry);
     value["advice"] = json!(advice(&entry.state));
+    value["unset_variables"] = json!(unset(toolbox, entry));
     value
 }

@@ -85,3 +85,41 @@ fn a_session_says_at_its_start_which_hooks_cannot_run() {
         );
     }
 }
+
+#[test]
+fn variables_that_nothing_sets_are_said() {
+    let sandbox = sandbox().env("THERE", "1");
+    let command = |command: &str| json!({"type": "command", "command": command});
+    let hooks = json!([
+        command("echo \"${CLAUDE_PLUGIN_ROOT}/x.sh\" $NOWHERE $THERE $GEMINI_SESSION_ID $HOME ${OTHER:-x}"),
+        {"type": "command", "command": "echo $OWN", "env": {"OWN": "1"}},
+        command("MINE=1; echo $MINE; awk '{print $NF}' /dev/null"),
+    ]);
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]},
+        "mcpServers": {"s": {"command": "sh", "args": ["${CLAUDE_PLUGIN_ROOT}/s.js"]}}}));
+    let report = sandbox.run(&["doctor", "--json"]).exits(0).json();
+    assert_eq!(report["hooks"][0]["unset_variables"], json!(["CLAUDE_PLUGIN_ROOT", "NOWHERE"]));
+    assert_eq!(
+        (&report["hooks"][1]["unset_variables"], &report["hooks"][2]["unset_variables"]),
+        (&json!([]), &json!([]))
+    );
+    assert_eq!(report["servers_without_variables"], json!([{"name": "s", "unset_variables": ["CLAUDE_PLUGIN_ROOT"]}]));
+    let run = sandbox.run(&["doctor"]).exits(0);
+    for words in [
+        "never set: $CLAUDE_PLUGIN_ROOT, which only the hooks of an extension have",
+        "never set: $NOWHERE",
+        "MCP server s, never set",
+    ] {
+        assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
+    }
+    // To an extension's own hooks it is their folder.
+    let folder = sandbox.home().join(".gemini/extensions/plug");
+    std::fs::create_dir_all(folder.join("hooks")).unwrap();
+    std::fs::write(folder.join("gemini-extension.json"), json!({"name": "plug", "version": "1"}).to_string()).unwrap();
+    let hooks = json!({"BeforeTool": [{"hooks": [command("echo $CLAUDE_PLUGIN_ROOT ${extensionPath}")]}]});
+    std::fs::write(folder.join("hooks/hooks.json"), json!({"hooks": hooks}).to_string()).unwrap();
+    let report = sandbox.run(&["doctor", "--json"]).json();
+    let of_extension =
+        report["hooks"].as_array().unwrap().iter().find(|hook| hook["source"].as_str().unwrap().contains("plug"));
+    assert_eq!(of_extension.unwrap()["unset_variables"], json!([]), "{report:#}");
+}

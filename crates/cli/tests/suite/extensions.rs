@@ -208,7 +208,7 @@ fn git_fetches_a_branch_a_tag_or_a_commit() {
     assert!(run.stderr.contains("is the newest"), "{}", run.stderr);
     extensions(&sandbox, &["uninstall", &url]).exits(0);
     let run = extensions(&sandbox, &["install", &url, "--auto-update", "--consent"]).exits(0);
-    assert!(run.stderr.contains("fetching"), "{}", run.stderr);
+    assert!(run.stderr.contains("fetching") && run.stderr.contains("nothing is updated unasked"), "{}", run.stderr);
     assert_eq!(list()[0]["version"], "2.0.0");
     assert_eq!(list()[0]["commit"].as_str().unwrap().len(), 40);
     let run = extensions(&sandbox, &["install", "file:///nowhere/at/all", "--consent"]).exits(1);

@@ -125,6 +125,8 @@ fn a_word_that_stands_for_a_command_is_never_sent_to_a_model() {
     let help = sandbox.run(&["help"]).exits(0).stdout;
     assert!(help.contains("completions") && help.contains("doctor"), "{help}");
     sandbox.run(&["doctor"]).exits(0);
+    sandbox.run(&["extension", "list"]).exits(0);
+    sandbox.run(&["extension", "nonsense"]).exits(1);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         assert!(sandbox.run(&["completions", shell]).exits(0).stdout.contains("hookwright"), "{shell}");
     }

@@ -5,6 +5,7 @@ mod approvals;
 #[cfg(target_os = "linux")]
 mod background;
 mod basics;
+mod extensions;
 mod guards;
 mod hooks;
 mod leaving;

@@ -3,12 +3,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_process::{Exit, Groups, Input, Keep, Output, Process, Program, Step, Until};
 
 use super::Fetcher;
+use tokio::sync::mpsc;
+
 use crate::error::ExtensionError;
 
 /// A repository that takes longer is no extension.
@@ -82,18 +84,16 @@ impl Fetcher<'_> {
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
         let args: Vec<OsString> = settings.chain(words.iter().copied()).map(OsString::from).collect();
         let env = self.environment(cwd);
-        let mut variables = env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-        let mut program =
-            Program { path: &git, name: OsStr::new("git"), args: &args, cwd, directory: None, env: &mut variables };
-        let (heard, pieces) = mpsc::channel();
+        let (heard, mut pieces) = mpsc::unbounded_channel();
         let live = Box::new(move |piece: &[u8]| drop(heard.send(piece.to_vec())));
-        let groups = Arc::new(Groups::default());
-        let process = Process::spawn(&mut program, Input::Empty, Output::Together(Keep::Ends(WORDS), live), &groups);
+        let process = start(&git, &args, cwd, &env, Output::Together(Keep::Ends(WORDS), live));
         let mut process = process.map_err(|error| failed(error.to_string()))?;
         let run = async {
             loop {
                 let step = process.step().await;
-                pieces.try_iter().for_each(|piece| self.say(&piece));
+                while let Ok(piece) = pieces.try_recv() {
+                    self.say(&piece);
+                }
                 match step {
                     Ok(Step::Output) => {}
                     Ok(Step::Exited(exit)) => break Ok(exit),
@@ -150,6 +150,18 @@ impl Fetcher<'_> {
             cwd.parent().map(|parent| (OsString::from("GIT_CEILING_DIRECTORIES"), parent.as_os_str().to_owned()));
         own.chain(fixed).chain(above).collect()
     }
+}
+
+fn start(
+    git: &Path,
+    args: &[OsString],
+    cwd: &Path,
+    env: &[(OsString, OsString)],
+    output: Output,
+) -> std::io::Result<Process> {
+    let mut env = env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let mut program = Program { path: git, name: OsStr::new("git"), args, cwd, directory: None, env: &mut env };
+    Process::spawn(&mut program, Input::Empty, output, &Arc::new(Groups::default()))
 }
 
 /// What git says went wrong, in a line.

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 
 /// The variables that every hook has; the only ones that are expanded here.
-pub(crate) const SESSION_VARIABLES: [&str; 5] =
+pub const SESSION_VARIABLES: [&str; 5] =
     ["GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_SESSION_ID", "GEMINI_PLANS_DIR", "CLAUDE_PROJECT_DIR"];
 
 /// How a command is started.

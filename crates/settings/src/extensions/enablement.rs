@@ -21,7 +21,7 @@ pub(super) struct Rules(Map<String, Value>);
 impl Rules {
     /// Reads the rules. Those that can't be read count as none, and that is said.
     pub(super) fn read(paths: &Paths, diagnostics: &mut Vec<Diagnostic>) -> Rules {
-        let file = paths.extensions.join(ENABLEMENT);
+        let file = paths.extension_rules();
         let text = match read_text(&file) {
             Ok(text) => text.unwrap_or_default(),
             Err(error) => {
@@ -67,14 +67,14 @@ pub fn switch_extension(paths: &Paths, name: &str, folder: &Path, switch: Switch
 /// # Errors
 /// If the rules can't be read or written; they are as they were then.
 pub fn forget_extension(paths: &Paths, name: &str) -> Result<bool, EditError> {
-    if !paths.extensions.join(ENABLEMENT).exists() {
+    if !paths.extension_rules().exists() {
         return Ok(false);
     }
     change(paths, |rules| drop(rules.remove(name)))
 }
 
 fn change(paths: &Paths, act: impl FnOnce(&mut Map<String, Value>)) -> Result<bool, EditError> {
-    let file = paths.extensions.join(ENABLEMENT);
+    let file = paths.extension_rules();
     own_change(paths, &file, || {
         edit::rewrite(&file, |text| {
             let mut rules = parse_map(&file, text).map_err(EditError::Broken)?;

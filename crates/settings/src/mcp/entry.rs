@@ -368,14 +368,27 @@ fn is_address(url: &str) -> bool {
 
 /// References to variables that are still there after filling.
 fn unset(transport: &Transport) -> Vec<String> {
+    // What is given to a program may be a script of its own; only `${NAME}` is surely meant for us.
+    let in_braces = |text: &&str, name: &str| text.contains(&format!("${{{name}}}"));
+    let words: Vec<&str> = match transport {
+        Transport::Stdio { command, args, .. } => args.iter().chain([command]).map(String::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let given = words.iter().flat_map(|text| unfilled(text).into_iter().filter(move |name| in_braces(text, name)));
     let (pairs, url) = match transport {
         Transport::Stdio { env, .. } => (env, ""),
         Transport::Http { url, headers } | Transport::Sse { url, headers } | Transport::HttpOrSse { url, headers } => {
             (headers, url.as_str())
         }
     };
-    let mut names: Vec<String> =
-        pairs.iter().map(|(_, value)| value.as_str()).chain([url]).flat_map(unfilled).map(str::to_owned).collect();
+    let mut names: Vec<String> = pairs
+        .iter()
+        .map(|(_, value)| value.as_str())
+        .chain([url])
+        .flat_map(unfilled)
+        .chain(given)
+        .map(str::to_owned)
+        .collect();
     names.sort();
     names.dedup();
     names

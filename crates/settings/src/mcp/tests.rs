@@ -106,4 +106,6 @@ fn secrets_are_in_no_debug_output() {
 fn variables_that_nothing_sets_are_known() {
     let entry = json!({"url": "https://${HOST}/mcp", "headers": {"A": "Bearer $TOKEN", "B": "$5 ${X:-d}"}});
     assert_eq!(server(&entry).unwrap().unset, ["5", "HOST", "TOKEN"]);
+    let entry = json!({"command": "${ROOT}/run", "args": ["-c", "echo $1 $X", "${ROOT}/x", "${DIR}"]});
+    assert_eq!(server(&entry).unwrap().unset, ["DIR", "ROOT"]);
 }

@@ -73,7 +73,7 @@ impl Loaded {
             extension.hooks_files().into_iter().for_each(|file| add(GuardKind::Settings, file));
             add(GuardKind::Settings, extension.path.join(extensions::MANIFEST));
         }
-        add(GuardKind::Settings, paths.extensions.join(extensions::ENABLEMENT));
+        add(GuardKind::Settings, paths.extension_rules());
         let installed = std::fs::read_dir(&paths.extensions).into_iter().flatten().flatten().map(|entry| entry.path());
         for folder in installed.filter(|path| path.is_dir()).take(MOST_FILES) {
             // Also of those that are not active: another's name can be taken.

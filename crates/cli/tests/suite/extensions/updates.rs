@@ -149,3 +149,27 @@ fn an_update_without_a_question_trusts_nothing() {
     extensions(&sandbox, &["update", "guard"]).exits(0);
     assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.1.0", Some(0)));
 }
+
+/// Whatever a hook may run, and what a server is started with, is asked about, however large it is.
+#[test]
+fn what_runs_is_asked_about_however_it_is_run() {
+    let (sandbox, folder) = installed_guard();
+    let mut large = vec![b'#'; 2 << 20];
+    std::fs::write(folder.join("server.js"), &large).unwrap();
+    let hook = json!([{"hooks": [{"type": "command", "name": "any", "command": "cd \"$CLAUDE_PLUGIN_ROOT\" && make -s $(cat which)"}]}]);
+    std::fs::write(folder.join("hooks/hooks.json"), json!({"hooks": {"AfterTool": hook}}).to_string()).unwrap();
+    std::fs::write(folder.join("rules.mk"), "all:\n").unwrap();
+    extensions(&sandbox, &["update", "guard", "--consent"]).exits(0);
+    // What the user has told it is not shown, nor what the installation knows.
+    sandbox.run_with_input(&["extensions", "config", "guard", "API_KEY"], "hunter2\n").exits(0);
+    let run = extensions(&sandbox, &["update", "guard"]).exits(0);
+    assert!(!run.stdout.contains("hunter2") && run.stderr.contains("is the newest"), "{run:?}");
+    large[1] = b'x';
+    std::fs::write(folder.join("server.js"), &large).unwrap();
+    let run = extensions(&sandbox, &["update", "guard"]).exits(1);
+    assert!(run.stdout.contains("server.js") && !run.stdout.contains("hunter2"), "{}", run.stdout);
+    extensions(&sandbox, &["update", "guard", "--consent"]).exits(0);
+    std::fs::write(folder.join("rules.mk"), "all:\n\tevil\n").unwrap();
+    let run = extensions(&sandbox, &["update", "guard"]).exits(1);
+    assert!(run.stdout.contains("rules.mk"), "{}", run.stdout);
+}
