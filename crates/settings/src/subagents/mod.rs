@@ -249,7 +249,9 @@ impl AgentSettings {
         let heat = at(&["modelConfig", "generateContentConfig", "temperature"]).and_then(Value::as_f64);
         agent.temperature = heat.filter(|heat| read::TEMPERATURES.contains(heat)).or(agent.temperature);
         if let Some(names) = at(&["tools"]).and_then(Value::as_array) {
-            agent.tools = ToolList::of(names.iter().filter_map(Value::as_str));
+            // A project may say this of the user's agents: it takes away, and gives nothing.
+            let list = ToolList::of(names.iter().filter_map(Value::as_str));
+            agent.tools = std::mem::take(&mut agent.tools).narrowed(list);
         }
     }
 

@@ -6,8 +6,8 @@ use hookwright_hooks::{is_possible_tool, tools_meant};
 /// The tools of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolList {
-    /// Only these, if given.
-    allowed: Option<Vec<Pattern>>,
+    /// Lists that each must have a tool; none means all.
+    allowed: Vec<Vec<Pattern>>,
     /// Not these.
     denied: Vec<Pattern>,
 }
@@ -35,7 +35,14 @@ impl ToolList {
     /// Only these.
     pub(super) fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let patterns = names.filter_map(|name| patterns(name).ok()).flatten();
-        ToolList { allowed: Some(patterns.collect()), denied: Vec::new() }
+        ToolList { allowed: vec![patterns.collect()], denied: Vec::new() }
+    }
+
+    /// Of these, only those.
+    pub(super) fn narrowed(mut self, to: ToolList) -> Self {
+        self.allowed.extend(to.allowed);
+        self.denied.extend(to.denied);
+        self
     }
 
     /// Not these either.
@@ -49,7 +56,7 @@ impl ToolList {
     /// Whether a tool of the session is the agent's too.
     pub fn has(&self, tool: &str) -> bool {
         let fits = |pattern: &Pattern| pattern.fits(tool);
-        self.allowed.as_ref().is_none_or(|allowed| allowed.iter().any(fits)) && !self.denied.iter().any(fits)
+        self.allowed.iter().all(|list| list.iter().any(fits)) && !self.denied.iter().any(fits)
     }
 
     /// The names as they are understood; nothing if there is no list.
@@ -60,7 +67,11 @@ impl ToolList {
             Pattern::Server(server) => format!("mcp__{server}__*"),
             Pattern::Tool(name) => name.clone(),
         };
-        self.allowed.as_ref().map(|allowed| allowed.iter().map(name).collect())
+        let last = self.allowed.iter().rfind(|list| !list.contains(&Pattern::All)).or(self.allowed.last())?;
+        let in_all = |name: &String| {
+            name == "*" || self.allowed.iter().all(|list| list.iter().any(|pattern| pattern.fits(name)))
+        };
+        Some(last.iter().map(name).filter(in_all).collect())
     }
 }
 
@@ -128,6 +139,19 @@ mod tests {
         assert!(has(&["apply_patch"], "replace") && has(&["apply_patch"], "write_file"));
         assert!(ToolList::default().has("run_shell_command"), "without a list, all of the session's");
         assert!(!has(&[], "read_file"), "an empty list is a list");
+    }
+
+    #[test]
+    fn another_list_takes_away_and_gives_nothing() {
+        let list = |names: &[&str]| ToolList::of(names.iter().copied());
+        let narrowed = list(&["read_file", "glob"]).narrowed(list(&["glob", "write_file"]));
+        assert!(narrowed.has("glob") && !narrowed.has("read_file") && !narrowed.has("write_file"));
+        assert_eq!(narrowed.names().unwrap(), ["glob"]);
+        let all = list(&["read_file"]).narrowed(list(&["*"]));
+        assert!(all.has("read_file") && !all.has("write_file"));
+        assert_eq!(all.names().unwrap(), ["read_file"]);
+        assert_eq!(list(&["*"]).names().unwrap(), ["*"]);
+        assert_eq!(list(&["mcp__*"]).narrowed(list(&["mcp__a__*"])).names().unwrap(), ["mcp__a__*"]);
     }
 
     #[test]
