@@ -73,7 +73,7 @@ fn a_wrong_trust_level_never_means_trust() {
     assert_eq!(fs::read_to_string(&loaded.paths.trusted_folders).unwrap(), "{ nonsense");
 }
 
-/// A session was killed before its agent did anything; what another one writes for the user is not its agent's doing.
+/// A session was killed while something ran in it; what another one writes for the user is not its agent's doing.
 #[test]
 fn a_record_that_is_written_for_the_user_is_blamed_on_no_dead_session() {
     let place = Place::trusted();
@@ -92,6 +92,7 @@ fn a_record_that_is_written_for_the_user_is_blamed_on_no_dead_session() {
     let dies = || {
         let mut ledger = Ledger::new(paths, project, "killed");
         ledger.open().unwrap();
+        ledger.rouse();
         ledger.begin(files.iter().map(entry).collect()).unwrap();
     };
     dies();
