@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hookwright_model::{Chunk, Content, FunctionCall, Part, PartKind, Request, ToolChoice};
 use hookwright_process::Shares;
-use hookwright_tools::ToolKind;
+use hookwright_tools::{DELEGATE_TO_AGENT, ToolKind, canonical_name};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -197,7 +197,7 @@ impl Agent {
         let most = Shares::of_process().jobs.size();
         let side_by_side = scope.within();
         let mut keep = |(at, result): (usize, CallResult)| {
-            // Whoever ends the turn ends what runs beside him: that may be an agent with a long way to go.
+            // Whoever ends the turn ends the agents beside him, which may have a long way to go.
             if !matches!(result.after, AfterCall::GoOn) {
                 side_by_side.cancel.cancel();
             }
@@ -209,7 +209,8 @@ impl Agent {
                 results.extend(ended(tasks.join_next().await).map(&mut keep));
             }
             let (services, call, choice) = (Arc::clone(&self.services), call.clone(), choice.cloned());
-            let scope = side_by_side.clone();
+            let delegates = canonical_name(&call.name) == DELEGATE_TO_AGENT;
+            let scope = if delegates { side_by_side.clone() } else { scope.clone() };
             let run = async move { (at, call::run(&services, &call, &id, choice.as_ref(), &scope).await) };
             tasks.spawn(run.in_current_span());
         }

@@ -227,11 +227,11 @@ impl Conductor {
         self.reload_policies(&loaded);
         before.services.approvals.set_protected(Protected::new(&loaded, &self.options.policies));
         self.shared.change(|view| view.loaded = Arc::new(loaded));
-        self.connect_servers();
         if !names.is_empty() {
             let what = if news.is_empty() { "no hook was added or removed".to_owned() } else { news.join("; ") };
             self.reply(Reply::Text(Tone::News, format!("{} changed: {what}", names.join(", "))));
         }
+        self.connect_servers();
         self.find_commands();
         self.find_agents();
         self.find_skills();

@@ -25,7 +25,7 @@ fn mistakes_are_drawn_and_counted() {
       |
     4 |     "AfterTool": [ { "matcher": "EditTol", "hooks": [ { "type": "command", "command": "x", "timeout": "30" } ] } ]
       |                                 ^^^^^^^^^
-      = help: the built-in tools are read_file, read_many_files, write_file, replace, list_directory, glob, search_file_content, run_shell_command, web_fetch, google_web_search, write_todos, save_memory, delegate_to_agent, activate_skill
+      = help: the built-in tools are read_file, read_many_files, write_file, replace, list_directory, glob, search_file_content, run_shell_command, web_fetch, google_web_search, write_todos, save_memory, list_mcp_resources, read_mcp_resource, delegate_to_agent, activate_skill
 
     error: `timeout` should be a number of milliseconds, not a string
      --> PROJECT/.gemini/settings.json:4:103

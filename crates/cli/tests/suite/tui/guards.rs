@@ -90,6 +90,5 @@ fn a_guard_that_goes_to_sleep_in_a_session_is_announced_and_nothing_runs_unasked
     // Taken out, that is said.
     sandbox.write(".gemini/settings.json", "{}");
     terminal.loses("1 guard not armed");
-    let said = said(&terminal);
-    assert!(said.contains("removed guard watch on BeforeTool (project)"), "{said}");
+    terminal.sees("removed guard watch on BeforeTool (project)");
 }

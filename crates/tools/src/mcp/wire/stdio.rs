@@ -79,7 +79,11 @@ async fn watch(mut process: Process, said: Arc<Mutex<Said>>, trouble: Trouble, s
         exit = process.wait() => trouble.tell(|| why(exit.ok(), &said)),
         () = stop.cancelled() => {
             // Its input has ended, which is how it is told.
-            let _ = tokio::time::timeout(END_OF_INPUT, process.wait()).await;
+            let ended = tokio::time::timeout(END_OF_INPUT, process.wait()).await;
+            // Or it went first, and the end of its output was seen before its own.
+            if let Ok(exit) = ended {
+                trouble.tell(|| why(exit.ok(), &said));
+            }
         }
     }
     process.end(GRACE, Until::GroupGone).await;
