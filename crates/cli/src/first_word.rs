@@ -62,7 +62,6 @@ pub(crate) struct NoPrompt {
 const SINGULARS: &[(&str, &str)] = &[
     ("agent", "`hookwright subagents` lists and checks those in .gemini/agents"),
     ("agents", "`hookwright subagents` lists and checks those in .gemini/agents"),
-    ("extension", "`hookwright extensions` manages them"),
     ("plugin", "`hookwright extensions` has what others call plugins"),
     ("plugins", "`hookwright extensions` has what others call plugins"),
     ("skill", "`hookwright skills` manages them"),

@@ -34,6 +34,8 @@ pub(super) enum Than {
     True,
     /// `false` is; only that may be said.
     False,
+    /// On unless somebody has switched it off, which nobody takes back.
+    Off,
     /// The later word is.
     Words { words: &'static [&'static str], default: &'static str },
     /// The lower number is; below zero there is no limit.
@@ -96,6 +98,7 @@ impl Than {
         let as_strict = match self {
             Than::True => value == Value::Bool(true),
             Than::False => value == Value::Bool(false),
+            Than::Off => value == Value::Bool(false) || outer != Some(&Value::Bool(false)),
             Than::Words { words, default } => {
                 let rank = |word: Option<&str>| words.iter().position(|known| Some(*known) == word);
                 rank(value.as_str()) >= rank(outer.and_then(Value::as_str).or(Some(default)))

@@ -173,12 +173,12 @@ const KNOWN: &[Known] = {
         section("agents", Anything),
         combined("agents.overrides", Kind::Section, Combine::Entries, Stricter(Than::Entries)),
         section("experimental", Anything),
-        setting("experimental.enableAgents", Flag, ONLY_FALSE),
+        setting("experimental.enableAgents", Flag, Stricter(Than::Off)),
         section("extensions", Nothing),
         // An extension may bring guards.
         combined("extensions.disabled", Texts, Combine::Union, Nothing),
         section("skills", Anything),
-        combined("skills.enabled", Flag, Combine::AllTrue, ONLY_FALSE),
+        combined("skills.enabled", Flag, Combine::AllTrue, Stricter(Than::Off)),
         combined("skills.disabled", Texts, Combine::Union, Anything),
         section("admin", Nothing),
         section("admin.skills", Nothing),
@@ -187,6 +187,28 @@ const KNOWN: &[Known] = {
 };
 
 const SERVERS: &str = "mcpServers";
+
+/// Names that settings had before, or that people look for in the wrong place: theirs, and the one that counts. A restriction
+/// that is lost that way must not be lost unsaid.
+const MISPLACED: &[(&str, &str)] = &[
+    ("allowMCPServers", "mcp.allowed"),
+    ("allowedTools", "tools.allowed"),
+    ("approvalMode", "general.defaultApprovalMode"),
+    ("checkpointing", "general.checkpointing.enabled"),
+    ("contextFileName", "context.fileName"),
+    ("coreTools", "tools.core"),
+    ("enableAgents", "experimental.enableAgents"),
+    ("excludeMCPServers", "mcp.excluded"),
+    ("excludeTools", "tools.exclude"),
+    ("fileFiltering", "context.fileFiltering"),
+    ("folderTrust", "security.folderTrust.enabled"),
+    ("general.approvalMode", "general.defaultApprovalMode"),
+    ("includeDirectories", "context.includeDirectories"),
+    ("maxSessionTurns", "model.maxSessionTurns"),
+    ("protectedPaths", "security.protectedPaths"),
+    ("toolCallCommand", "tools.callCommand"),
+    ("toolDiscoveryCommand", "tools.discoveryCommand"),
+];
 
 /// Sections that the hook engine reads itself.
 const ENGINE_SECTIONS: [&str; 2] = ["hooks", "hooksConfig"];
@@ -279,7 +301,7 @@ impl LayerReader<'_> {
                 continue;
             }
             let key = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
-            let Some(known) = known(&key) else {
+            let Some(known) = known(&key).filter(|_| !name.contains('.')) else {
                 self.check_spelling(property, prefix);
                 if let Some(value) = self.unknown(&key, prefix, &property.value) {
                     values.insert(name.to_owned(), value);
@@ -401,10 +423,16 @@ impl LayerReader<'_> {
         let siblings = KNOWN.iter().map(|known| known.key.rsplit_once('.').unwrap_or(("", known.key)));
         let names = siblings.filter(|(parent, _)| *parent == prefix).map(|(_, name)| name);
         let top = if prefix.is_empty() { &ENGINE_SECTIONS[..] } else { &[] };
-        let near = names.chain(top.iter().copied()).find(|known| {
-            // Names that differ more in length are not compared: there may be thousands.
-            let near = known.len() >= 5 && known.len().abs_diff(name.len()) <= 4;
-            name.eq_ignore_ascii_case(known) || (near && strsim::damerau_levenshtein(name, known) == 1)
+        let whole = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+        let misplaced = MISPLACED.iter().find(|(theirs, _)| *theirs == whole).map(|(_, ours)| *ours);
+        // A dotted name is a path in documents, and a single word in a file.
+        let dotted = known(name).filter(|_| name.contains('.')).map(|known| known.key);
+        let near = misplaced.or(dotted).or_else(|| {
+            names.chain(top.iter().copied()).find(|known| {
+                // Names that differ more in length are not compared: there may be thousands.
+                let near = known.len() >= 5 && known.len().abs_diff(name.len()) <= 4;
+                name.eq_ignore_ascii_case(known) || (near && strsim::damerau_levenshtein(name, known) == 1)
+            })
         });
         if let Some(near) = near {
             let text = format!("`{name}` is no setting that is known here; it is ignored");

@@ -22,6 +22,7 @@ fn loosening(known: &Known) -> Option<(Option<Value>, Value)> {
         ByProject::Stricter(than) | ByProject::ListedStricter(than) => match than {
             Than::True => (None, json!(false)),
             Than::False => (None, json!(true)),
+            Than::Off => (Some(json!(false)), json!(true)),
             Than::Words { words, .. } => (Some(json!(words[words.len() - 1])), json!(words[0])),
             Than::Number { .. } => (Some(json!(3)), json!(-1)),
             Than::Tools => (Some(json!(["a"])), json!(["b"])),
@@ -103,4 +104,24 @@ fn plan_mode_is_not_left_under_any_name() {
         assert_eq!(mode("auto_edit", "default"), ("default".to_owned(), 0));
         assert_eq!(mode("default", "plan"), ("plan".to_owned(), 0));
     }
+}
+
+#[test]
+fn a_name_in_the_wrong_place_is_said_with_the_right_one() {
+    let text = json!({
+        "coreTools": ["glob"], "contextFileName": "A.md", "tools.exclude": ["glob"],
+        "general": {"approvalMode": "plan"}, "somebodyElses": 1,
+    });
+    let (_, found) = read(&Source::User, &text, &Map::new());
+    let helps: Vec<_> = found.diagnostics.iter().filter_map(|wrong| wrong.help.clone()).collect();
+    let meant = ["tools.core", "context.fileName", "tools.exclude", "general.defaultApprovalMode"];
+    assert_eq!(helps, meant.map(|key| format!("did you mean `{key}`?")));
+}
+
+#[test]
+fn what_is_on_may_be_called_on() {
+    let agents = |value: bool| nested("experimental.enableAgents", &json!(value));
+    assert!(read(&Source::Project, &agents(true), &Map::new()).1.diagnostics.is_empty());
+    let (off, _) = read(&Source::User, &agents(false), &Map::new());
+    assert_eq!(read(&Source::Project, &agents(true), &off).1.diagnostics.len(), 1);
 }
