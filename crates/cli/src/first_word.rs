@@ -64,7 +64,6 @@ const SINGULARS: &[(&str, &str)] = &[
     ("agents", "`hookwright subagents` lists and checks those in .gemini/agents"),
     ("plugin", "`hookwright extensions` has what others call plugins"),
     ("plugins", "`hookwright extensions` has what others call plugins"),
-    ("skill", "`hookwright skills` manages them"),
 ];
 
 /// Looks at the words that would become a prompt.
