@@ -174,9 +174,16 @@ impl Agent {
         // Those that have run since before the end have had their time.
         self.services.aside.end(GRACE).await;
         self.services.tool_context.background.end_all(GRACE).await;
-        self.services.servers.end().await;
+        self.end_servers().await;
         self.services.hooks.shutdown().await;
         tell_what_stays(&self.services);
+    }
+
+    /// Ends the MCP servers; what they change of the guards with their last breath is theirs.
+    async fn end_servers(&self) {
+        let any = !self.services.servers.view().is_empty();
+        let _window = any.then(|| self.services.guards.hooks());
+        self.services.servers.end().await;
     }
 
     /// Empties the conversation, as `/clear` does; the caller fires SessionEnd and SessionStart around it.

@@ -63,9 +63,10 @@ impl Difference {
             && self.versions.0 == self.versions.1
     }
 
-    /// Whether the user is asked.
+    /// Whether the user is asked. What a server or a hook loads in the end nobody can tell, so every file may run that is not
+    /// there to be read.
     pub fn asks(&self) -> Asks {
-        let may_run_other = self.any_may_run && !self.others.is_empty();
+        let may_run_other = self.others.iter().any(|said| self.any_may_run || !is_only_read(said));
         match self.brings.is_empty() && self.reviewed.is_empty() && !self.goes_back && !may_run_other {
             true => Asks::No,
             false => Asks::Yes,
@@ -107,6 +108,21 @@ fn others(old: &Path, new: &Path, is_ours: impl Fn(&str) -> bool) -> Vec<String>
     said
 }
 
+/// Whether a file is one that only people read, by its name: words and pictures that instruct nobody.
+fn is_only_read(said: &str) -> bool {
+    const FOLDERS: [&str; 5] = ["agents", "commands", "hooks", "policies", "skills"];
+    const ENDS: [&str; 8] = ["md", "txt", "rst", "png", "jpg", "gif", "svg", "webp"];
+    let name = [" is new", " is gone", " has changed"].iter().find_map(|end| said.strip_suffix(end)).unwrap_or(said);
+    let path = Path::new(name);
+    let first = path.components().next().map(|first| first.as_os_str().to_string_lossy().to_lowercase());
+    let instructs = first.is_some_and(|first| FOLDERS.contains(&first.as_str()));
+    let end = path.extension().map(|end| end.to_string_lossy().to_lowercase());
+    // What the manifest brings is compared by itself.
+    let is_known = ["LICENSE", ".gitignore", "gemini-extension.json"].contains(&name);
+    let is_plain = is_known || end.is_some_and(|end| ENDS.contains(&end.as_str()));
+    is_plain && !instructs
+}
+
 /// Whether a version is lower than another, as far as both are numbers with dots.
 fn is_lower(one: &str, other: &str) -> bool {
     let numbers = |version: &str| -> Option<Vec<u64>> {
@@ -127,6 +143,24 @@ fn is_lower(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_only_people_read_asks_nobody() {
+        for words in ["README.md has changed", "docs/a.txt is new", "LICENSE is gone", "img/logo.SVG is new"] {
+            assert!(is_only_read(words), "{words}");
+        }
+        for runs in [
+            "lib/x.js has changed",
+            "agents/a.md has changed",
+            "skills/s/SKILL.md is new",
+            "commands/c.toml has changed",
+            "off is new",
+            "deny.cfg has changed",
+            ".env.md.sh is new",
+        ] {
+            assert!(!is_only_read(runs), "{runs}");
+        }
+    }
 
     #[test]
     fn versions_that_go_back_are_known() {

@@ -35,12 +35,14 @@ pub struct Selection {
 impl Selection {
     /// Whether the tool of this name is selected.
     pub fn includes(&self, name: &str) -> bool {
-        let means = |listed: &str| listed == "*" || same_tool(listed, name);
+        let means = |listed: &str| same_tool(listed, name) || is_wild(listed, name);
         let allowed = self
             .allowed
             .as_ref()
             .is_none_or(|names| names.iter().any(|listed| means(listed.split('(').next().unwrap_or(listed).trim())));
-        allowed && !self.exclude.iter().any(|listed| means(listed.trim()))
+        // A no counts in other agents' words too.
+        let meant = |listed: &str| hookwright_hooks::tools_meant(listed).any(|tool| tool == name);
+        allowed && !self.exclude.iter().any(|listed| means(listed.trim()) || meant(listed.trim()))
     }
 }
 
@@ -135,6 +137,26 @@ impl ToolSet {
     }
 }
 
+/// True if a listed name with `*` for any characters means this tool; an MCP tool's in both its spellings.
+fn is_wild(listed: &str, name: &str) -> bool {
+    let Some((first, rest)) = listed.split_once('*') else { return false };
+    let fits = |name: &str| {
+        let Some(mut left) = name.strip_prefix(first) else { return false };
+        let mut pieces: Vec<&str> = rest.split('*').collect();
+        let last = pieces.pop().unwrap_or_default();
+        let passes = pieces.iter().all(|piece| match left.find(piece) {
+            Some(at) => {
+                left = &left[at + piece.len()..];
+                true
+            }
+            None => false,
+        });
+        passes && left.ends_with(last)
+    };
+    let single = || name.strip_prefix("mcp__").map(|rest| format!("mcp_{}", rest.replacen("__", "_", 1)));
+    fits(name) || single().is_some_and(|single| fits(&single))
+}
+
 /// True if `asked` means the tool called `name`: its name, an older one, or an MCP tool's spelling with single
 /// underscores.
 fn same_tool(asked: &str, name: &str) -> bool {
@@ -226,6 +248,18 @@ pub(crate) mod tests {
         assert_eq!(names(Selection { allowed, exclude }), ["read_file", "run_shell_command"]);
         assert!(names(Selection { allowed: Some(vec![]), exclude: vec![] }).is_empty());
         assert_eq!(names(Selection::default()).len(), BUILTINS.len() - 1);
+    }
+
+    #[test]
+    fn a_selection_knows_wildcards() {
+        let includes =
+            |exclude: &str, name: &str| Selection { allowed: None, exclude: vec![exclude.to_owned()] }.includes(name);
+        for wild in ["mcp__srv__*", "mcp_srv_*", "mcp__*", "mcp_*", "*", "*write", "mcp__s*__w*e"] {
+            assert!(!includes(wild, "mcp__srv__write"), "{wild}");
+        }
+        for other in ["mcp__sr__*", "mcp__srv__*x", "read_*", ""] {
+            assert!(includes(other, "mcp__srv__write"), "{other}");
+        }
     }
 
     #[test]

@@ -114,6 +114,15 @@ pub(crate) struct Window<'g> {
     kind: WindowKind,
 }
 
+/// The same for what outlives whoever began it.
+pub(crate) struct Serving(Arc<Guards>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.close_window(WindowKind::Hooks);
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WindowKind {
     Call,
@@ -218,6 +227,12 @@ impl Guards {
     /// Hooks begin to run. They are trusted, but what they run may be the agent's work.
     pub(crate) fn hooks(&self) -> Window<'_> {
         self.open(WindowKind::Hooks)
+    }
+
+    /// Servers begin to run, and are watched for as long as this is held.
+    pub(crate) fn servers(self: &Arc<Self>) -> Serving {
+        std::mem::forget(self.open(WindowKind::Hooks));
+        Serving(self.clone())
     }
 
     fn open(&self, kind: WindowKind) -> Window<'_> {

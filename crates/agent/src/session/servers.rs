@@ -6,6 +6,7 @@ use std::time::Duration;
 use hookwright_settings::{LeftOutServer, Loaded, WhyLeftOut};
 use hookwright_tools::mcp::{Access, Inventory, OAuthTokens, ServerView, Servers, Status, Told};
 use hookwright_tools::{Groups, ToolContext, Toolbox};
+use tokio_util::sync::CancellationToken;
 
 use super::choose;
 use super::conduct::Conductor;
@@ -57,7 +58,16 @@ impl Conductor {
                 self.tell(AgentEvent::Warning(format!("MCP server {name} is not started: {why}")));
             }
         }
+        // What changes of the guards while servers start was changed by them, whoever wrote their names into the settings.
+        let watched = (!all.servers.is_empty()).then(|| view.services.guards.servers());
         view.services.servers.set(all.servers);
+        if let Some(watched) = watched {
+            let servers = view.services.servers.clone();
+            tokio::spawn(async move {
+                servers.settled(FIRST_REQUEST, &CancellationToken::new()).await;
+                drop(watched);
+            });
+        }
     }
 
     pub(super) fn mcp(&self, order: McpOrder) {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::bail;
 use hookwright_settings::{Loaded, McpServer};
-use hookwright_tools::mcp::{McpError, Probe, server_aliases};
+use hookwright_tools::mcp::{McpError, Probe, session_names};
 use serde_json::{Value, json};
 
 use super::ask;
@@ -21,7 +21,7 @@ pub(crate) fn run(loaded: &Loaded, name: &str, as_json: bool) -> anyhow::Result<
     if as_json {
         let mut value = mask.json(&server);
         match &seen {
-            Ok(probe) => describe(&mut value, probe, &server),
+            Ok(probe) => describe(&mut value, probe, &tool_names(loaded, probe, &server)),
             Err(error) => {
                 value["ok"] = json!(false);
                 value["reason"] = json!(mask.text(&error.to_string()));
@@ -35,7 +35,7 @@ pub(crate) fn run(loaded: &Loaded, name: &str, as_json: bool) -> anyhow::Result<
     let target = mask.target(&server.transport);
     writeln!(stdout, "{} ({}, {}): {target}", paint(BOLD, shown::name(name)), server.origin, server.transport.kind())?;
     match seen {
-        Ok(probe) => print(&mut stdout, &probe, &server, &mask)?,
+        Ok(probe) => print(&mut stdout, &probe, tool_names(loaded, &probe, &server), &mask)?,
         Err(error) => {
             writeln!(stdout, "{} {}", paint(BAD, "fails:"), mask.text(&error.to_string()))?;
             if !server.unset.is_empty() {
@@ -64,13 +64,13 @@ pub(crate) fn find(loaded: &Loaded, name: &str) -> anyhow::Result<McpServer> {
     }
 }
 
-/// The name that hooks are told of a tool.
-fn tool_name(server: &McpServer, tool: &str) -> String {
-    let alias = server_aliases([server.name.as_str()]).remove(&server.name).unwrap_or_default();
-    format!("mcp__{alias}__{tool}")
+/// The names that hooks are told of the tools, in their order.
+fn tool_names(loaded: &Loaded, probe: &Probe, server: &McpServer) -> Vec<String> {
+    let tools: Vec<&str> = probe.inventory.tools.iter().map(|tool| tool.name.as_str()).collect();
+    session_names(&loaded.mcp_servers().servers, &server.name, &tools)
 }
 
-fn print(out: &mut impl Write, probe: &Probe, server: &McpServer, mask: &Mask) -> anyhow::Result<()> {
+fn print(out: &mut impl Write, probe: &Probe, tools: Vec<String>, mask: &Mask) -> anyhow::Result<()> {
     let seen = &probe.inventory;
     writeln!(out, "{} {} in {} ms", paint(GOOD, "answers:"), mask.text(&seen.about), probe.took.as_millis())?;
     let mut list = |what: &str, names: Vec<String>| -> anyhow::Result<()> {
@@ -78,7 +78,7 @@ fn print(out: &mut impl Write, probe: &Probe, server: &McpServer, mask: &Mask) -
         names.iter().try_for_each(|name| writeln!(out, "  {}", mask.text(name)))?;
         Ok(())
     };
-    list("tools, as hooks are told of them", seen.tools.iter().map(|tool| tool_name(server, &tool.name)).collect())?;
+    list("tools, as hooks are told of them", tools)?;
     list("prompts", seen.prompts.iter().map(|prompt| prompt.name.clone()).collect())?;
     list("resources", seen.resources.iter().map(|resource| resource.uri.clone()).collect())?;
     for problem in &seen.problems {
@@ -87,10 +87,10 @@ fn print(out: &mut impl Write, probe: &Probe, server: &McpServer, mask: &Mask) -
     Ok(())
 }
 
-fn describe(value: &mut Value, probe: &Probe, server: &McpServer) {
+fn describe(value: &mut Value, probe: &Probe, names: &[String]) {
     let seen = &probe.inventory;
     let tools: Vec<Value> =
-        seen.tools.iter().map(|tool| json!({"name": tool.name, "tool_name": tool_name(server, &tool.name)})).collect();
+        seen.tools.iter().zip(names).map(|(tool, name)| json!({"name": tool.name, "tool_name": name})).collect();
     value["ok"] = json!(true);
     value["about"] = json!(seen.about);
     value["took_ms"] = json!(u64::try_from(probe.took.as_millis()).unwrap_or(u64::MAX));

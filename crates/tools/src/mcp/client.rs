@@ -64,6 +64,8 @@ pub(super) struct Client {
     pub(super) server: McpServer,
     access: Access,
     state: watch::Sender<State>,
+    /// Whether everybody has been told how it is: its tools are on offer, or it is known not to be there.
+    told: watch::Sender<bool>,
     again: Notify,
     /// The tools that were called, as they were then.
     used: Mutex<HashMap<String, u64>>,
@@ -86,7 +88,8 @@ enum Over {
 impl Client {
     pub(super) fn new(server: McpServer, access: Access) -> Self {
         let state = State { status: Status::Connecting, connection: None, inventory: Arc::default() };
-        Client { server, access, state: watch::Sender::new(state), again: Notify::new(), used: Mutex::default() }
+        let (state, told) = (watch::Sender::new(state), watch::Sender::new(false));
+        Client { server, access, state, told, again: Notify::new(), used: Mutex::default() }
     }
 
     pub(super) fn status(&self) -> Status {
@@ -105,7 +108,7 @@ impl Client {
     /// Waits until it is there, or is known not to be.
     pub(super) async fn settled(&self) {
         // It only fails when this is gone.
-        let _ = self.state.subscribe().wait_for(|state| state.status != Status::Connecting).await;
+        let _ = self.told.subscribe().wait_for(|told| *told).await;
     }
 
     /// Its life, for as long as anybody polls this.
@@ -125,6 +128,7 @@ impl Client {
                     let connection = Arc::new(connection);
                     let changed = self.take(Status::Connected, Some(connection.clone()), inventory);
                     tell(Turn::Met);
+                    self.told.send_replace(true);
                     if !changed.is_empty() {
                         tell(Turn::Changed(changed));
                     }
@@ -161,6 +165,7 @@ impl Client {
         self.state.send_modify(|state| *state = State { status, connection: None, inventory });
         if !at_once {
             tell(Turn::Lost);
+            self.told.send_replace(true);
         }
         let again = match by_itself {
             true => tokio::time::timeout(FIRST_WAIT * 2u32.pow(tries), self.again.notified()).await.is_err(),
@@ -174,6 +179,7 @@ impl Client {
     }
 
     fn connecting(&self) {
+        self.told.send_replace(false);
         self.state.send_modify(|state| {
             state.status = Status::Connecting;
             state.connection = None;

@@ -3,26 +3,54 @@
 
 use std::collections::{HashMap, HashSet};
 
+use hookwright_hooks::Source;
+use hookwright_settings::McpServer;
+
 /// What providers take.
 const LONGEST: usize = 64;
 /// A server's own part; the rest is for its tools.
 const LONGEST_SERVER: usize = 32;
 
-/// What each server is called in the names of its tools: by its name, where that can be part of one.
-pub fn server_aliases<'a>(servers: impl IntoIterator<Item = &'a str>) -> HashMap<String, String> {
-    let servers: Vec<&str> = servers.into_iter().collect();
-    let plain: HashSet<&str> = servers.iter().copied().filter(|name| as_server(name) == *name).collect();
-    let mut taken: HashSet<String> = plain.iter().map(|name| (*name).to_owned()).collect();
+/// Who names a server; those before choose first, so that nobody renames the tools of a server that guards already know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    Own,
+    Extension,
+    Project,
+}
+
+impl From<&Source> for Rank {
+    fn from(origin: &Source) -> Self {
+        match origin {
+            Source::Project => Rank::Project,
+            Source::Extension(_) => Rank::Extension,
+            Source::User | Source::System | Source::Runtime => Rank::Own,
+        }
+    }
+}
+
+/// What each server is called in the names of its tools: by its name, where that can be part of one and nobody of a higher
+/// rank is called so.
+pub(super) fn server_aliases<'a>(servers: impl IntoIterator<Item = (Rank, &'a str)>) -> HashMap<String, String> {
+    let mut servers: Vec<(Rank, &str)> = servers.into_iter().collect();
+    servers.sort_by_key(|(rank, name)| (*rank, as_server(name) != *name));
+    let mut taken: HashSet<String> = HashSet::new();
     let mut aliases = HashMap::new();
-    for name in servers {
+    for (_, name) in servers {
         let simple = as_server(name);
-        let alias = match plain.contains(name) || taken.insert(simple.clone()) {
+        let alias = match taken.insert(simple.clone()) {
             true => simple,
             false => marked(&simple, name, LONGEST_SERVER),
         };
         aliases.insert(name.to_owned(), alias);
     }
     aliases
+}
+
+/// The whole names of a server's tools, in their order, as a session with all these servers has them.
+pub fn session_names(servers: &[McpServer], server: &str, tools: &[&str]) -> Vec<String> {
+    let ranked = servers.iter().map(|one| (Rank::from(&one.origin), one.name.as_str()));
+    tool_names(server_aliases(ranked).get(server).map_or(server, String::as_str), tools)
 }
 
 /// The whole names of a server's tools, in their order.
@@ -79,13 +107,24 @@ pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
+    fn own_aliases<'a>(names: impl IntoIterator<Item = &'a str>) -> HashMap<String, String> {
+        server_aliases(names.into_iter().map(|name| (Rank::Own, name)))
+    }
+
+    #[test]
+    fn a_project_renames_nobodys_tools() {
+        let aliases = server_aliases([(Rank::Project, "s_v"), (Rank::Own, "s.v"), (Rank::Extension, "s v")]);
+        assert_eq!(aliases["s.v"], "s_v");
+        assert!(aliases["s_v"] != "s_v" && aliases["s v"] != "s_v" && aliases["s_v"] != aliases["s v"]);
+    }
+
     #[test]
     fn plain_names_stay() {
         assert_eq!(
             tool_names("git", &["log", "push-all", "a__b"]),
             ["mcp__git__log", "mcp__git__push-all", "mcp__git__a__b"]
         );
-        assert_eq!(server_aliases(["git", "my-server"])["my-server"], "my-server");
+        assert_eq!(own_aliases(["git", "my-server"])["my-server"], "my-server");
     }
 
     #[test]
@@ -93,7 +132,7 @@ mod tests {
         let names = tool_names("s", &["a.b", "a_b", "a:b", "", "ü"]);
         assert_eq!(names[1], "mcp__s__a_b");
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), 5, "{names:?}");
-        let aliases = server_aliases(["a b", "a_b", "a__b", "a_", "__", "ü"]);
+        let aliases = own_aliases(["a b", "a_b", "a__b", "a_", "__", "ü"]);
         assert_eq!(aliases["a_b"], "a_b");
         assert_eq!(aliases.values().collect::<HashSet<_>>().len(), 6, "{aliases:?}");
         for alias in aliases.values() {
@@ -109,7 +148,7 @@ mod tests {
         assert!(names[0].starts_with("mcp__server__begin_") && names[0].ends_with("_end"));
         assert_ne!(names[0], names[1]);
         assert_eq!(names[0], names[2]);
-        let aliases = server_aliases([one.as_str(), other.as_str()]);
+        let aliases = own_aliases([one.as_str(), other.as_str()]);
         assert_ne!(aliases[&one], aliases[&other]);
         let of_long_server = tool_names(&aliases[&one], &["a", "b"]);
         assert!(of_long_server[0].len() <= 64 && of_long_server[0].ends_with("__a"));
@@ -118,7 +157,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn every_name_is_one_that_providers_take(server in ".{0,80}", tools in proptest::collection::vec(".{0,120}", 0..6)) {
-            let alias = server_aliases([server.as_str()])[&server].clone();
+            let alias = own_aliases([server.as_str()])[&server].clone();
             let tools: HashSet<&str> = tools.iter().map(String::as_str).collect();
             let tools: Vec<&str> = tools.into_iter().collect();
             let names = tool_names(&alias, &tools);

@@ -13,7 +13,7 @@ use super::access::Access;
 use super::client::{Client, Status, Turn};
 use super::error::McpError;
 use super::inventory::Inventory;
-use super::names::server_aliases;
+use super::names::{Rank, server_aliases};
 use super::read::{self, RemotePrompt, RemoteResource, shown};
 use super::resources::{ListResources, ReadResource};
 use super::tool::tools;
@@ -78,7 +78,7 @@ impl Servers {
 
     /// These from now on: those that are the same stay as they are, others are started, and whoever is not among them ends.
     pub fn set(self: &Arc<Self>, servers: Vec<McpServer>) {
-        let aliases = server_aliases(servers.iter().map(|server| server.name.as_str()));
+        let aliases = server_aliases(servers.iter().map(|server| (Rank::from(&server.origin), server.name.as_str())));
         let alias = |server: &McpServer| aliases.get(&server.name).cloned().unwrap_or_default();
         let mut running = self.running();
         let mut before = std::mem::take(&mut *running);
