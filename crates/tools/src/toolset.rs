@@ -137,24 +137,23 @@ impl ToolSet {
     }
 }
 
-/// True if a listed name with `*` for any characters means this tool; an MCP tool's in both its spellings.
+/// True if a listed name with `*` means this tool; an MCP tool's in both its spellings.
 fn is_wild(listed: &str, name: &str) -> bool {
-    let Some((first, rest)) = listed.split_once('*') else { return false };
-    let fits = |name: &str| {
-        let Some(mut left) = name.strip_prefix(first) else { return false };
-        let mut pieces: Vec<&str> = rest.split('*').collect();
-        let last = pieces.pop().unwrap_or_default();
-        let passes = pieces.iter().all(|piece| match left.find(piece) {
-            Some(at) => {
-                left = &left[at + piece.len()..];
-                true
-            }
-            None => false,
-        });
-        passes && left.ends_with(last)
-    };
     let single = || name.strip_prefix("mcp__").map(|rest| format!("mcp_{}", rest.replacen("__", "_", 1)));
-    fits(name) || single().is_some_and(|single| fits(&single))
+    listed.contains('*') && (is_like(name, listed) || single().is_some_and(|single| is_like(&single, listed)))
+}
+
+/// Whether a pattern with `*` for any characters means this name.
+pub fn is_like(name: &str, pattern: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(first) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let last = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        let Some(at) = left.find(piece) else { return false };
+        left = &left[at + piece.len()..];
+    }
+    left.ends_with(last)
 }
 
 /// True if `asked` means the tool called `name`: its name, an older one, or an MCP tool's spelling with single

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hookwright_hooks::shell::{Fit, Naming, Part};
 use hookwright_hooks::{Found, Place, Search};
 use hookwright_settings::ApprovalMode;
-use hookwright_tools::{DELEGATE_TO_AGENT, canonical_name};
+use hookwright_tools::{DELEGATE_TO_AGENT, canonical_name, is_like};
 use serde_json::{Map, Value};
 
 use super::decide::{PolicyCall, View};
@@ -128,9 +128,9 @@ impl Rule {
         let real = call.server.map(|of| (of.server.as_str(), of.tool.as_str()));
         let names = || real.into_iter().chain(mcp_name(tool));
         if let Some(server) = &self.server {
-            let named = |name: &String, simple: &str| wild(name, simple) || wild(name, tool);
+            let named = |name: &String, simple: &str| is_like(simple, name) || is_like(tool, name);
             let is_one = |(of, simple): (&str, &str)| {
-                wild(server, of) && (self.tools.is_empty() || self.tools.iter().any(|name| named(name, simple)))
+                is_like(of, server) && (self.tools.is_empty() || self.tools.iter().any(|name| named(name, simple)))
             };
             return names().any(is_one);
         }
@@ -142,7 +142,7 @@ impl Rule {
             names().flat_map(|(server, simple)| [format!("mcp_{server}_{simple}"), format!("mcp__{server}__{simple}")]);
         let spelt: Vec<String> = spelt.collect();
         let named = |name: &String| {
-            wild(name, tool) || canonical_name(name) == tool || spelt.iter().any(|spelt| wild(name, spelt))
+            is_like(tool, name) || canonical_name(name) == tool || spelt.iter().any(|spelt| is_like(spelt, name))
         };
         self.tools.is_empty() || self.tools.iter().any(named)
     }
@@ -218,17 +218,4 @@ fn mcp_name(tool: &str) -> Option<(&str, &str)> {
         Some(rest) => rest.split_once("__"),
         None => tool.strip_prefix("mcp_")?.split_once('_'),
     }
-}
-
-/// Whether a name with `*` for any characters means this one.
-fn wild(pattern: &str, name: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut left) = name.strip_prefix(first) else { return false };
-    let mut pieces: Vec<&str> = rest.split('*').collect();
-    let last = pieces.pop().unwrap_or_default();
-    for piece in pieces {
-        let Some(at) = left.find(piece) else { return false };
-        left = &left[at + piece.len()..];
-    }
-    left.ends_with(last)
 }
