@@ -67,6 +67,7 @@ mod model_api;
 mod observe;
 mod on_error;
 mod outcome;
+pub mod patch;
 mod pattern;
 mod plan;
 mod prefilter;
