@@ -10,7 +10,7 @@ fn root() -> PathBuf {
 
 #[test]
 fn crates_use_only_those_above_them() {
-    let order = ["disk", "process", "hooks", "settings", "model", "tools", "extensions", "agent", "cli"];
+    let order = ["disk", "process", "hooks", "settings", "bridge", "model", "tools", "extensions", "agent", "cli"];
     for (at, name) in order.iter().enumerate() {
         let text = std::fs::read_to_string(root().join(format!("crates/{name}/Cargo.toml"))).unwrap();
         let manifest: toml::Table = text.parse().unwrap();
@@ -45,10 +45,11 @@ fn schemas_are_not_stale() {
     }
 }
 
-/// "Nothing else spells events out": names come from the table.
+/// "Nothing else spells events out": names come from the table. Other agents' events are spelt in theirs.
 #[test]
 fn events_are_spelt_in_one_file() {
-    for (path, code) in sources("crates").into_iter().filter(|(path, _)| !path.ends_with("hooks/src/event.rs")) {
+    let is_table = |path: &Path| path.ends_with("hooks/src/event.rs") || path.ends_with("bridge/src/host/events.rs");
+    for (path, code) in sources("crates").into_iter().filter(|(path, _)| !is_table(path)) {
         for kind in EventKind::all() {
             assert!(!code.contains(&format!("\"{kind}\"")), "{} spells {kind}", path.display());
         }

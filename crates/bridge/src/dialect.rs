@@ -1,0 +1,213 @@
+//! What every dialect does: a native event in, views of it in our own types out; a verdict in, the host's answer out.
+//!
+//! The types are here; how each host speaks is `family.rs`, `gemini.rs`, `cursor.rs` and `antigravity.rs`.
+
+use std::path::PathBuf;
+
+use hookwright_hooks::AnyEvent;
+use serde_json::{Map, Value};
+
+use crate::host::{Host, HostEvent};
+
+/// One way of speaking, for one host or several that are close.
+pub trait Dialect: Sync {
+    /// Reads a native event. `told` is the event's name where whoever installed the entry said it: it counts where the payload
+    /// has none, and a payload that says another is misheard.
+    ///
+    /// # Errors
+    /// If this is no event of that host. Nothing can be judged then, so whoever could be guarded is answered with
+    /// [`Dialect::refuse`].
+    fn hear(&self, host: Host, payload: Map<String, Value>, told: Option<&str>) -> Result<Heard, Misheard>;
+
+    /// Writes what was decided in the words that the host obeys, lowered towards no where it obeys none.
+    fn write(&self, heard: &Heard, verdict: &Verdict) -> Written;
+
+    /// The host's form of no where nothing is known but, perhaps, the event.
+    fn refuse(&self, host: Host, event: Option<&HostEvent>, words: &str) -> Written;
+}
+
+/// A native event, understood.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    /// Whose it is.
+    pub host: Host,
+    /// That agent's version, if it says.
+    pub version: Option<String>,
+    /// The event's name there.
+    pub event: String,
+    /// Its row of the table; nothing for one that is not in it.
+    pub row: Option<&'static HostEvent>,
+    /// The tool that it is about, in the host's own words.
+    pub tool: Option<NativeTool>,
+    /// The session.
+    pub session: SessionFacts,
+    /// What this event has in common with the host's own records: `prompt_id`, `turn_id`, `generation_id`, `tool_use_id`.
+    pub keys: Vec<(&'static str, String)>,
+    /// The event in our words: none where it is no moment of ours, several where one call does several things.
+    pub views: Vec<View>,
+}
+
+/// What a payload says about the session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionFacts {
+    /// Its id.
+    pub id: String,
+    /// Where the conversation is kept.
+    pub transcript_path: Option<PathBuf>,
+    /// Where the agent works; nothing if it does not say.
+    pub cwd: Option<PathBuf>,
+    /// The project's folders, where it says more than the directory.
+    pub roots: Vec<PathBuf>,
+    /// Inside a sub-agent: which run of it this is.
+    pub agent_id: Option<String>,
+    /// Inside a sub-agent: what kind it is.
+    pub agent_name: Option<String>,
+}
+
+/// A call in the host's own words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NativeTool {
+    /// Its name there.
+    pub name: String,
+    /// Its arguments there.
+    pub input: Map<String, Value>,
+    /// What is known of it.
+    pub standing: Standing,
+}
+
+/// What is known of a host's tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It stands for a tool of ours, or for one of an MCP server.
+    Known,
+    /// It has no counterpart and harms nothing: it asks the user, plans, or keeps a list.
+    Harmless,
+    /// Nobody knows what it does: a guard that does not match it may be blind to it.
+    Unknown,
+}
+
+/// One of our events that a native event comes to.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The event.
+    pub event: AnyEvent,
+    /// How a change of its arguments becomes one of the host's.
+    pub back: Back,
+}
+
+/// How changed arguments go back to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Back {
+    /// By the table of tools.
+    ByTable,
+    /// Not at all, because of this.
+    Impossible(&'static str),
+}
+
+/// Why a payload is no event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misheard {
+    /// A field is not there.
+    #[error("the payload has no `{0}`")]
+    Missing(&'static str),
+    /// A field holds something else than it should.
+    #[error("`{field}` of the payload is {found}, not {wanted}")]
+    WrongKind {
+        /// The field.
+        field: &'static str,
+        /// What it should be.
+        wanted: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+    /// It is another event than the one it was installed for.
+    #[error("the payload says that it is {said}, and this entry is for {told}")]
+    AnotherEvent {
+        /// What the payload says.
+        said: String,
+        /// What the entry is for.
+        told: String,
+    },
+    /// It looks like one of our events and does not hold what that needs.
+    #[error("the payload is no {event}: {problem}")]
+    Incomplete {
+        /// The event.
+        event: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// What hooks decided about a native event, all views together, from weakest to strongest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ruling {
+    /// No objection.
+    #[default]
+    Pass,
+    /// The user decides.
+    Ask,
+    /// No; for a finished answer, another try; for a result, that it is hidden.
+    Deny,
+    /// No, and the agent's loop ends.
+    Stop,
+}
+
+impl Ruling {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Ruling::Pass => "pass",
+            Ruling::Ask => "ask",
+            Ruling::Deny => "deny",
+            Ruling::Stop => "stop",
+        }
+    }
+}
+
+/// What is to be said to the host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// What was decided.
+    pub ruling: Ruling,
+    /// Why; never empty but for [`Ruling::Pass`].
+    pub reason: String,
+    /// Words for the model.
+    pub context: Option<String>,
+    /// Words for the user.
+    pub message: Option<String>,
+    /// The host's own arguments, whole, as hooks changed them.
+    pub input: Option<Map<String, Value>>,
+    /// The answer in our own vocabulary, for a host that speaks it.
+    pub ours: Map<String, Value>,
+    /// What could not be kept before a word was written.
+    pub lost: Vec<Loss>,
+}
+
+impl Verdict {
+    /// A no, and why.
+    pub fn deny(reason: impl Into<String>) -> Verdict {
+        Verdict { ruling: Ruling::Deny, reason: reason.into(), ..Verdict::default() }
+    }
+}
+
+/// Something of a verdict that the host can't be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// What hooks wanted.
+    pub wanted: &'static str,
+    /// What it became.
+    pub became: &'static str,
+}
+
+/// The host's answer: what to print, and how to exit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// For stdout.
+    pub stdout: String,
+    /// For stderr.
+    pub stderr: String,
+    /// The exit code.
+    pub exit: u8,
+    /// What was lost on the way.
+    pub lost: Vec<Loss>,
+}
