@@ -429,20 +429,6 @@ fn combine(switches: Vec<HooksConfig>) -> HooksConfig {
     })
 }
 
-/// What Claude Code calls a tool, in this vocabulary.
-pub fn claude_tool(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "Bash" => "run_shell_command",
-        "Edit" => "replace",
-        "Read" => "read_file",
-        "Write" => "write_file",
-        "Glob" => "glob",
-        "Grep" => "search_file_content",
-        "LS" => "list_directory",
-        _ => return None,
-    })
-}
-
 /// The candidate that a typo most likely meant.
 pub(crate) fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let scored = candidates.map(|candidate| (strsim::damerau_levenshtein(&text.to_lowercase(), candidate), candidate));

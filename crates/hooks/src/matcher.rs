@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::event::Subject;
 use crate::pattern::Pattern;
-use crate::tool_names::{is_tool_name, other_names};
+use crate::tool_names::{is_name_and_part, is_tool_name, names_as_words, other_names};
 
 /// A compiled matcher.
 #[derive(Clone, Debug)]
@@ -45,10 +45,11 @@ impl Matcher {
 
     /// A list of words: a word that no tool is known by may be a part of a name.
     fn of_words(text: &str) -> Matcher {
-        let (names, parts): (Vec<&str>, Vec<&str>) = words(text).partition(|word| is_tool_name(word));
+        let (mut names, parts): (Vec<&str>, Vec<&str>) = words(text).partition(|word| is_tool_name(word));
         if names.is_empty() && parts.is_empty() {
             return Matcher::All;
         }
+        names.extend(parts.iter().filter(|word| is_name_and_part(word)));
         Matcher::Any {
             names: names.into_iter().map(str::to_owned).collect(),
             patterns: parts.into_iter().map(|part| Arc::new(Pattern::word(part))).collect(),
@@ -63,6 +64,7 @@ impl Matcher {
                 let listed = |name: &str| names.iter().any(|listed| listed == name);
                 listed(subject)
                     || other_names(subject).any(|name| listed(&name))
+                    || names_as_words(subject).iter().any(|name| listed(name))
                     || patterns.iter().any(|pattern| pattern.matches(subject))
             }
         }
@@ -79,13 +81,15 @@ pub(crate) fn matches_everything(text: &str) -> bool {
     matches!(text, "" | "*" | ".*")
 }
 
-/// The words of `a|b`.
+/// The words of `a|b`, or of `a, b` as Claude Code has it.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split('|').map(str::trim).filter(|word| !word.is_empty())
+    text.split(['|', ',']).map(str::trim).filter(|word| !word.is_empty())
 }
 
+/// Whether a matcher is words and what stands between them; a space within one belongs to a pattern.
 fn is_word_list(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-|".contains(&byte))
+    let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    words(text).all(is_word)
 }
 
 #[cfg(test)]

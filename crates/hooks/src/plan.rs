@@ -11,7 +11,7 @@ use crate::matcher::Matcher;
 use crate::pattern::Pattern;
 use crate::prefilter::Prefilter;
 use crate::registry::{HookState, Registry};
-use crate::tool_names::other_names;
+use crate::tool_names::{names_as_words, other_names};
 
 /// The hooks that one event runs.
 #[derive(Clone, Debug, Default)]
@@ -144,6 +144,7 @@ impl EventIndex {
         for name in other_names(subject) {
             found.extend(named(&name));
         }
+        found.extend(names_as_words(subject).iter().flat_map(|name| named(name)));
         found.extend(self.matching_patterns(subject).into_iter().flat_map(|at| self.patterns[at].1.iter().copied()));
         found.sort_unstable();
         found.dedup();

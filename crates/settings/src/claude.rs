@@ -3,8 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::declare::claude_tool;
-use hookwright_hooks::{Diagnostic, EventKind, Subject};
+use hookwright_hooks::{Diagnostic, EventKind, Subject, claude_tool};
 use serde_json::{Map, Value};
 
 use crate::edit::{Change, EditError, HookEntry, edited_text};
