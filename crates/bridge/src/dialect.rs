@@ -82,6 +82,8 @@ pub enum Standing {
     Known,
     /// It has no counterpart and harms nothing: it asks the user, plans, or keeps a list.
     Harmless,
+    /// A tool of an MCP server, and which server's is not said: a guard on MCP tools may be blind to it.
+    SomeServers,
     /// Nobody knows what it does: a guard that does not match it may be blind to it.
     Unknown,
 }
@@ -98,8 +100,8 @@ pub struct View {
 /// How changed arguments go back to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Back {
-    /// By the table of tools.
-    ByTable,
+    /// By the table of tools; the view is the one at this place.
+    View(usize),
     /// Not at all, because of this.
     Impossible(&'static str),
 }
@@ -107,6 +109,15 @@ pub enum Back {
 /// Why a payload is no event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misheard {
+    /// There is nothing.
+    #[error("there is no payload on stdin")]
+    Empty,
+    /// It is no JSON object.
+    #[error("the payload is no JSON object: {0}")]
+    NoJson(String),
+    /// It is larger than anything that is read.
+    #[error("the payload is larger than {} MiB", crate::payload::LARGEST >> 20)]
+    TooLarge,
     /// A field is not there.
     #[error("the payload has no `{0}`")]
     Missing(&'static str),
@@ -187,6 +198,11 @@ impl Verdict {
     /// A no, and why.
     pub fn deny(reason: impl Into<String>) -> Verdict {
         Verdict { ruling: Ruling::Deny, reason: reason.into(), ..Verdict::default() }
+    }
+
+    /// Why, in words: there are hosts that take a no without any for no no.
+    pub fn why(&self) -> &str {
+        if self.reason.trim().is_empty() { "a hook said no and gave no reason" } else { &self.reason }
     }
 }
 

@@ -5,10 +5,32 @@
 
 #![warn(missing_docs)]
 
+mod antigravity;
+mod cursor;
 pub mod dialect;
+mod family;
+mod gemini;
+mod hearing;
 pub mod host;
+mod opencode;
+pub mod payload;
+pub mod tools;
+mod verdict;
 
 pub use dialect::{
     Back, Dialect, Heard, Loss, Misheard, NativeTool, Ruling, SessionFacts, Standing, Verdict, View, Written,
 };
 pub use host::{Closing, FailClosed, HOSTS, Host, HostEvent, HostInfo, OnTimeout, Unit};
+
+impl Host {
+    /// How this agent speaks.
+    pub fn dialect(self) -> &'static dyn Dialect {
+        match self {
+            Host::ClaudeCode | Host::Codex | Host::Copilot | Host::Qwen | Host::Droid | Host::Grok => &family::Family,
+            Host::GeminiCli => &gemini::Gemini,
+            Host::Cursor => &cursor::Cursor,
+            Host::Antigravity => &antigravity::Antigravity,
+            Host::Opencode => &opencode::Opencode,
+        }
+    }
+}

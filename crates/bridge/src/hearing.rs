@@ -1,0 +1,118 @@
+//! What the dialects have in common in reading: the session, the call, and our events made of them.
+
+use hookwright_hooks::{AnyEvent, EventKind};
+use serde_json::{Map, Value, json};
+
+use crate::dialect::{Back, Heard, Misheard, NativeTool, SessionFacts, View};
+use crate::host::{Host, HostEvent};
+use crate::payload::text;
+use crate::tools;
+
+/// Fields that tie an event to the host's own records.
+const KEYS: &[&str] = &["prompt_id", "turn_id", "generation_id", "message_id", "tool_use_id", "traceparent"];
+
+/// A native event with nothing but its frame.
+pub(crate) fn frame(host: Host, event: &str, row: Option<&'static HostEvent>, payload: &Map<String, Value>) -> Heard {
+    let keys = KEYS.iter().filter_map(|key| Some((*key, text(payload, &[key])?.to_owned()))).collect();
+    Heard {
+        host,
+        version: text(payload, &["cursor_version"]).map(str::to_owned),
+        event: event.to_owned(),
+        row,
+        tool: None,
+        session: session(payload),
+        keys,
+        views: Vec::new(),
+    }
+}
+
+fn session(payload: &Map<String, Value>) -> SessionFacts {
+    let owned = |names: &[&str]| text(payload, names).map(str::to_owned);
+    let roots = ["workspace_roots", "workspacePaths"].iter().find_map(|name| payload.get(*name)?.as_array());
+    SessionFacts {
+        id: owned(&["session_id", "sessionId", "conversation_id", "conversationId"]).unwrap_or_default(),
+        transcript_path: owned(&["transcript_path", "transcriptPath"]).map(Into::into),
+        cwd: owned(&["cwd", "workspaceRoot"]).map(Into::into),
+        roots: roots.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect(),
+        agent_id: owned(&["agent_id", "agentId"]),
+        agent_name: owned(&["agent_type", "agentType", "agent_name", "subagent_type"]),
+    }
+}
+
+/// The event's name: the payload's, which must be the one that the entry is for.
+pub(crate) fn event_name(said: Option<&str>, told: Option<&str>) -> Result<String, Misheard> {
+    match (said, told) {
+        (Some(said), Some(told)) if said != told => {
+            Err(Misheard::AnotherEvent { said: said.to_owned(), told: told.to_owned() })
+        }
+        (Some(name), _) | (None, Some(name)) => Ok(name.to_owned()),
+        (None, None) => Err(Misheard::Missing("hook_event_name")),
+    }
+}
+
+/// One view with these fields.
+pub(crate) fn view(kind: EventKind, fields: Value) -> Result<View, Misheard> {
+    let Value::Object(fields) = fields else { return Err(Misheard::Missing("fields")) };
+    of_fields(kind, fields, Back::Impossible("this event has no arguments"))
+}
+
+fn of_fields(kind: EventKind, fields: Map<String, Value>, back: Back) -> Result<View, Misheard> {
+    let event = AnyEvent::from_fields(kind, fields)
+        .map_err(|error| Misheard::Incomplete { event: kind.to_string(), problem: error.to_string() })?;
+    Ok(View { event, back })
+}
+
+/// A call's views, before or after it ran.
+pub(crate) fn call(
+    heard: &mut Heard,
+    kind: EventKind,
+    name: String,
+    input: Map<String, Value>,
+    response: Option<Value>,
+) -> Result<(), Misheard> {
+    let views = tools::views(heard.host, &name, &input);
+    let id = heard.keys.iter().find(|(key, _)| *key == "tool_use_id").map(|(_, id)| id.clone());
+    for (call, back) in views.views {
+        let mut fields = Map::new();
+        fields.insert("tool_name".to_owned(), call.tool.into());
+        fields.insert("tool_input".to_owned(), call.input.into());
+        fields.extend(id.clone().map(|id| ("tool_use_id".to_owned(), id.into())));
+        fields.extend(response.clone().map(|response| ("tool_response".to_owned(), response)));
+        heard.views.push(of_fields(kind, fields, back)?);
+    }
+    heard.tool = Some(NativeTool { name, input, standing: views.standing });
+    Ok(())
+}
+
+/// A tool's result in our words: `llmContent`, `returnDisplay` and, if it failed, `error`.
+pub(crate) fn response(native: Option<&Value>, error: Option<&str>) -> Value {
+    let mut result = match native {
+        Some(Value::Object(object)) if object.contains_key("llmContent") => object.clone(),
+        native => {
+            let text = native.map(result_text).or(error.map(str::to_owned)).unwrap_or_default();
+            Map::from_iter([
+                ("llmContent".to_owned(), Value::from(text.clone())),
+                ("returnDisplay".to_owned(), text.into()),
+            ])
+        }
+    };
+    if let Some(error) = error {
+        result.insert("error".to_owned(), json!({"message": error, "type": "execution_failed"}));
+    }
+    Value::Object(result)
+}
+
+/// What the model most likely reads of a result.
+fn result_text(native: &Value) -> String {
+    let Value::Object(object) = native else {
+        return native.as_str().map_or_else(|| native.to_string(), str::to_owned);
+    };
+    if let Some(text) = text(object, &["text_result_for_llm", "textResultForLlm", "content", "output"]) {
+        return text.to_owned();
+    }
+    let streams = [text(object, &["stdout"]), text(object, &["stderr"])];
+    if object.contains_key("stdout") {
+        return streams.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    }
+    native.to_string()
+}

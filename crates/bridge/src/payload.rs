@@ -1,0 +1,156 @@
+//! A host's stdin → one JSON object, read strictly: what could be read in two ways is not read at all. And what dialects
+//! take out of it, field by field.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::dialect::Misheard;
+
+/// The most that is read of an event.
+pub const LARGEST: usize = 64 << 20;
+
+/// Reads a payload: one object in UTF-8, no key twice, nothing behind it.
+///
+/// # Errors
+/// If it is anything else; what.
+pub fn read(bytes: &[u8]) -> Result<Map<String, Value>, Misheard> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Misheard::Empty);
+    }
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = Strictly.deserialize(&mut reader).map_err(|error| Misheard::NoJson(error.to_string()))?;
+    reader.end().map_err(|error| Misheard::NoJson(error.to_string()))?;
+    match value {
+        Value::Object(object) => Ok(object),
+        other => Err(Misheard::NoJson(format!("it is {}, not an object", kind_of(&other)))),
+    }
+}
+
+/// JSON without keys that stand twice: of those, each reader would believe another.
+struct Strictly;
+
+impl<'de> DeserializeSeed<'de> for Strictly {
+    type Value = Value;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strictly {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element_seed(Strictly)? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let value = entries.next_value_seed(Strictly)?;
+            if object.contains_key(&key) {
+                return Err(A::Error::custom(format!("the key `{key}` stands twice")));
+            }
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+/// What a value is, in words.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The first of these fields that holds a text.
+pub(crate) fn text<'p>(payload: &'p Map<String, Value>, names: &[&str]) -> Option<&'p str> {
+    names.iter().find_map(|name| payload.get(*name).and_then(Value::as_str)).filter(|text| !text.is_empty())
+}
+
+/// A field that must be a text.
+pub(crate) fn needed(payload: &Map<String, Value>, names: &[&'static str]) -> Result<String, Misheard> {
+    let name = names.iter().find(|name| payload.contains_key(**name)).or(names.first()).copied().unwrap_or_default();
+    match payload.get(name) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        None => Err(Misheard::Missing(name)),
+        Some(other) => Err(Misheard::WrongKind { field: name, wanted: "a string", found: kind_of(other) }),
+    }
+}
+
+/// A tool's arguments: an object, or a text that holds one, as older agents have it.
+pub(crate) fn arguments(payload: &Map<String, Value>, names: &[&'static str]) -> Result<Map<String, Value>, Misheard> {
+    let Some(name) = names.iter().find(|name| payload.contains_key(**name)) else { return Ok(Map::new()) };
+    match payload.get(*name) {
+        Some(Value::Object(object)) => Ok(object.clone()),
+        Some(Value::Null) | None => Ok(Map::new()),
+        Some(Value::String(text)) => read(text.as_bytes()).map_err(|_| Misheard::WrongKind {
+            field: name,
+            wanted: "an object",
+            found: "a string",
+        }),
+        Some(other) => Err(Misheard::WrongKind { field: name, wanted: "an object", found: kind_of(other) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_object_and_nothing_else() {
+        assert!(read(b"{\"a\": [1, {\"b\": null}], \"c\": 1.5}").is_ok());
+        assert!(read(b"\xef\xbb\xbf {} \n").is_ok());
+        for wrong in [
+            &b""[..],
+            b" \n",
+            b"[]",
+            b"{} {}",
+            b"{\"a\":1}x",
+            b"{\"a\":1,\"a\":2}",
+            b"{\"a\":{\"b\":1,\"b\":1}}",
+            b"{\"a\":1",
+            b"\xff\xfe{\x00}\x00",
+            b"{\"a\":\"\xff\"}",
+        ] {
+            assert!(read(wrong).is_err(), "{:?}", String::from_utf8_lossy(wrong));
+        }
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(read(deep.as_bytes()).is_err());
+    }
+}

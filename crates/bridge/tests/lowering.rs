@@ -1,0 +1,314 @@
+//! Whatever hooks decide, the host's own reader takes it for no less: every host × every outcome, against a small model of how
+//! each host reads an answer, written down from what was measured of it.
+
+#![allow(clippy::unwrap_used, reason = "a test that has no row has failed")]
+
+use hookwright_bridge::{Heard, Host, HostEvent, Loss, Misheard, Ruling, Verdict, Written};
+use hookwright_hooks::{EventKind, Power};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+/// What a host does with a call after reading an answer.
+#[derive(Debug, PartialEq)]
+enum Does {
+    Runs,
+    RunsWith(Value),
+    Asks,
+    Blocks,
+}
+
+/// The host's reader of an answer before a tool runs.
+fn reader(host: Host, event: &str, written: &Written) -> Does {
+    match host {
+        Host::ClaudeCode => claude(event, written),
+        Host::Codex => codex(event, written),
+        Host::Copilot => copilot(event, written),
+        Host::Qwen => qwen(written),
+        Host::Droid => droid(written),
+        Host::Grok => grok(written),
+        Host::GeminiCli => gemini(written),
+        Host::Cursor => cursor(written),
+        Host::Antigravity => antigravity(written),
+        Host::Opencode => opencode(written),
+    }
+}
+
+fn object(written: &Written) -> Option<Map<String, Value>> {
+    serde_json::from_str(written.stdout.trim()).ok()
+}
+
+fn decided(specific: &Map<String, Value>) -> Does {
+    match specific.get("permissionDecision").and_then(Value::as_str) {
+        Some("deny") => Does::Blocks,
+        Some("ask") => Does::Asks,
+        _ => specific.get("updatedInput").cloned().map_or(Does::Runs, Does::RunsWith),
+    }
+}
+
+fn specific(answer: &Map<String, Value>) -> Map<String, Value> {
+    answer.get("hookSpecificOutput").and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
+fn claude(event: &str, written: &Written) -> Does {
+    if written.exit == 2 {
+        return Does::Blocks;
+    }
+    let Some(answer) = object(written).filter(|_| written.exit == 0) else { return Does::Runs };
+    if answer.get("decision") == Some(&"block".into()) {
+        return Does::Blocks;
+    }
+    let specific = specific(&answer);
+    // Without its event's own name, nothing of it counts.
+    if specific.get("hookEventName") != Some(&event.into()) { Does::Runs } else { decided(&specific) }
+}
+
+fn codex(event: &str, written: &Written) -> Does {
+    if written.exit != 0 {
+        return if written.exit == 2 && !written.stderr.trim().is_empty() { Does::Blocks } else { Does::Runs };
+    }
+    let Some(answer) = object(written) else { return Does::Runs };
+    if answer.keys().any(|key| key != "hookSpecificOutput") {
+        return Does::Runs;
+    }
+    let specific = specific(&answer);
+    let known =
+        ["hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"];
+    if specific.keys().any(|key| !known.contains(&key.as_str())) || specific.get("hookEventName") != Some(&event.into())
+    {
+        return Does::Runs;
+    }
+    let reason = specific.get("permissionDecisionReason").and_then(Value::as_str).unwrap_or_default();
+    match specific.get("permissionDecision").and_then(Value::as_str) {
+        Some("deny") if !reason.trim().is_empty() => Does::Blocks,
+        Some("allow") => specific.get("updatedInput").cloned().map_or(Does::Runs, Does::RunsWith),
+        _ => Does::Runs,
+    }
+}
+
+/// Under both kinds of event names.
+fn copilot(event: &str, written: &Written) -> Does {
+    if written.exit != 0 {
+        return Does::Blocks;
+    }
+    let Some(answer) = object(written) else { return Does::Runs };
+    let nested = specific(&answer);
+    let pascal = if nested.get("hookEventName") == Some(&event.into()) { decided(&nested) } else { Does::Runs };
+    let camel = decided(&answer);
+    if pascal == Does::Blocks {
+        assert_eq!(camel, Does::Blocks, "under its own event names it would run: {written:?}");
+    }
+    pascal
+}
+
+fn qwen(written: &Written) -> Does {
+    if written.exit != 0 {
+        return if written.exit == 2 && !written.stderr.trim().is_empty() { Does::Blocks } else { Does::Runs };
+    }
+    let Some(answer) = object(written) else { return Does::Runs };
+    let no = ["deny", "block"].map(Value::from);
+    if answer.get("continue") == Some(&false.into()) || answer.get("decision").is_some_and(|said| no.contains(said)) {
+        return Does::Blocks;
+    }
+    // Changes are read and not made.
+    match decided(&specific(&answer)) {
+        Does::RunsWith(_) => Does::Runs,
+        other => other,
+    }
+}
+
+fn droid(written: &Written) -> Does {
+    if written.exit == 2 || written.exit == 3 {
+        return Does::Blocks;
+    }
+    let Some(answer) = object(written).filter(|_| written.exit == 0) else { return Does::Runs };
+    if answer.get("continue") == Some(&false.into()) {
+        return Does::Blocks;
+    }
+    match decided(&specific(&answer)) {
+        Does::Asks => Does::Runs,
+        other => other,
+    }
+}
+
+fn grok(written: &Written) -> Does {
+    let denies = object(written).is_some_and(|answer| answer.get("decision") == Some(&"deny".into()));
+    if written.exit == 2 || written.exit == 0 && denies { Does::Blocks } else { Does::Runs }
+}
+
+fn gemini(written: &Written) -> Does {
+    if written.exit != 0 {
+        return if written.exit == 2 && !written.stderr.trim().is_empty() { Does::Blocks } else { Does::Runs };
+    }
+    let Some(answer) = object(written) else { return Does::Runs };
+    if answer.get("continue") == Some(&false.into()) {
+        return Does::Blocks;
+    }
+    match answer.get("decision").and_then(Value::as_str) {
+        Some("deny" | "block") => Does::Blocks,
+        Some("ask") => Does::Asks,
+        _ => specific(&answer).get("tool_input").cloned().map_or(Does::Runs, Does::RunsWith),
+    }
+}
+
+/// With `failClosed`, as it is installed: silence is a no. What it does with `ask` is not to be relied on.
+fn cursor(written: &Written) -> Does {
+    if written.exit == 2 {
+        return Does::Blocks;
+    }
+    let Some(answer) = object(written).filter(|_| written.exit == 0) else { return Does::Blocks };
+    if answer.get("continue") == Some(&false.into()) {
+        return Does::Blocks;
+    }
+    match answer.get("permission").and_then(Value::as_str) {
+        Some("deny") => Does::Blocks,
+        _ => answer.get("updated_input").cloned().map_or(Does::Runs, Does::RunsWith),
+    }
+}
+
+fn antigravity(written: &Written) -> Does {
+    let Some(answer) = object(written).filter(|_| written.exit == 0) else { return Does::Blocks };
+    if answer.keys().any(|key| key != "decision" && key != "reason") {
+        return Does::Blocks;
+    }
+    match answer.get("decision").and_then(Value::as_str) {
+        Some("allow") => Does::Runs,
+        Some("ask" | "force_ask") => Does::Asks,
+        _ => Does::Blocks,
+    }
+}
+
+fn opencode(written: &Written) -> Does {
+    let Some(answer) = object(written).filter(|_| written.exit == 0) else { return Does::Blocks };
+    match answer.get("decision").and_then(Value::as_str) {
+        Some("allow") => answer.get("args").cloned().map_or(Does::Runs, Does::RunsWith),
+        _ => Does::Blocks,
+    }
+}
+
+/// The event of a shell command in each host's words.
+fn payload(host: Host, row: &HostEvent) -> Map<String, Value> {
+    let value = match (host, row.name) {
+        (Host::Antigravity, _) => json!({"toolCall": {"name": "run_command", "args": {"CommandLine": "ls"}}}),
+        (Host::Cursor, "beforeShellExecution") => json!({"hook_event_name": row.name, "command": "ls", "cwd": ""}),
+        (Host::Cursor, "beforeReadFile" | "beforeTabFileRead") => {
+            json!({"hook_event_name": row.name, "file_path": "/p/a"})
+        }
+        (Host::Grok, name) => {
+            json!({"hookEventName": name, "toolName": "run_terminal_command", "toolInput": {"command": "ls"}})
+        }
+        (_, name) => json!({"hook_event_name": name, "tool_name": "Bash", "tool_input": {"command": "ls"}}),
+    };
+    value.as_object().cloned().unwrap_or_default()
+}
+
+fn gates() -> Vec<(Host, &'static HostEvent)> {
+    Host::all().flat_map(|host| host.events_for(EventKind::BeforeTool).map(move |row| (host, row))).collect()
+}
+
+fn heard(host: Host, row: &HostEvent) -> Heard {
+    host.dialect()
+        .hear(host, payload(host, row), Some(row.name))
+        .unwrap_or_else(|error| panic!("{host} {}: {error}", row.name))
+}
+
+fn verdicts() -> impl Strategy<Value = Verdict> {
+    let ruling = prop_oneof![Just(Ruling::Pass), Just(Ruling::Ask), Just(Ruling::Deny), Just(Ruling::Stop)];
+    let words = || proptest::option::of(".{0,12}");
+    let input = proptest::option::of(Just(json!({"command": "ls -l"})));
+    let reason = prop_oneof![Just(String::new()), Just(" \n".to_owned()), ".{0,20}"];
+    (ruling, reason, words(), words(), input).prop_map(|(ruling, reason, context, message, input)| {
+        let input = input.and_then(|input| input.as_object().cloned());
+        let mut ours = Map::new();
+        ours.insert("decision".to_owned(), "allow".into());
+        if let Some(input) = &input {
+            ours.insert("hookSpecificOutput".to_owned(), json!({"tool_input": input}));
+        }
+        Verdict { ruling, reason, context, message, input, ours, lost: Vec::new() }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The promise: no answer is taken for more than was said.
+    #[test]
+    fn nothing_becomes_weaker_than_it_was_asked(verdict in verdicts()) {
+        for (host, row) in gates() {
+            let written = host.dialect().write(&heard(host, row), &verdict);
+            let does = reader(host, row.name, &written);
+            let holds = match verdict.ruling {
+                Ruling::Deny | Ruling::Stop => does == Does::Blocks,
+                Ruling::Ask => matches!(does, Does::Asks | Does::Blocks),
+                Ruling::Pass => match &verdict.input {
+                    None => does == Does::Runs,
+                    Some(input) => does == Does::Blocks || does == Does::RunsWith(input.clone().into()),
+                },
+            };
+            prop_assert!(holds, "{host} {} {verdict:?} → {written:?} → {does:?}", row.name);
+        }
+    }
+
+    /// Where nothing could be judged, that is a no too, whether the event is known or not.
+    #[test]
+    fn a_refusal_is_a_no(words in "[a-z ]{1,20}x") {
+        for (host, row) in gates() {
+            for event in [Some(row), None] {
+                let written = host.dialect().refuse(host, event, &words);
+                prop_assert_eq!(reader(host, row.name, &written), Does::Blocks, "{} {:?} {:?}", host, event, written);
+            }
+        }
+    }
+}
+
+/// What each host makes of each ruling, as a table for people: the reader's word, and what was lost.
+#[test]
+fn lowering_is_as_the_contracts_say() {
+    let does = |host: Host, ruling: Ruling| {
+        let row = host.events_for(EventKind::BeforeTool).next().unwrap();
+        let verdict = Verdict { ruling, reason: "why".to_owned(), ..Verdict::default() };
+        let written = host.dialect().write(&heard(host, row), &verdict);
+        (reader(host, row.name, &written), written.lost.clone(), written.stdout)
+    };
+    let lost = |wanted| vec![Loss { wanted, became: "deny" }];
+    for host in [Host::ClaudeCode, Host::Copilot, Host::Qwen, Host::Antigravity] {
+        assert_eq!(does(host, Ruling::Ask).0, Does::Asks, "{host}");
+    }
+    for host in [Host::Codex, Host::Droid, Host::Cursor, Host::GeminiCli, Host::Grok, Host::Opencode] {
+        assert_eq!((does(host, Ruling::Ask).0, does(host, Ruling::Ask).1), (Does::Blocks, lost("ask")), "{host}");
+    }
+    for host in [Host::Codex, Host::Copilot, Host::Cursor, Host::Antigravity, Host::Grok] {
+        assert_eq!(does(host, Ruling::Stop).1, lost("stop"), "{host}");
+    }
+    for host in [Host::ClaudeCode, Host::Qwen, Host::Droid] {
+        assert!(does(host, Ruling::Stop).2.contains("\"continue\":false"), "{host}");
+    }
+    let codex = does(Host::Codex, Ruling::Deny).2;
+    let expected = json!({"hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "why"}});
+    assert_eq!(serde_json::from_str::<Value>(&codex).unwrap(), expected, "nothing else in the object");
+    assert_eq!(does(Host::Cursor, Ruling::Pass).2, "{\"permission\":\"allow\"}");
+    assert_eq!(does(Host::ClaudeCode, Ruling::Pass).2, "");
+}
+
+/// Hosts that ignore a change are told no, because a change may be what makes a call safe.
+#[test]
+fn a_change_that_is_not_made_is_a_no() {
+    for (host, row) in gates() {
+        let input = json!({"command": "ls -l"}).as_object().cloned();
+        let ours = json!({"hookSpecificOutput": {"tool_input": {"command": "ls -l"}}}).as_object().cloned().unwrap();
+        let verdict = Verdict { input, ours, ..Verdict::default() };
+        let written = host.dialect().write(&heard(host, row), &verdict);
+        let does = reader(host, row.name, &written);
+        match row.can(Power::RewriteInput) {
+            true => assert_eq!(does, Does::RunsWith(json!({"command": "ls -l"})), "{host} {}", row.name),
+            false => assert_eq!(does, Does::Blocks, "{host} {}", row.name),
+        }
+    }
+}
+
+#[test]
+fn an_event_is_the_one_it_was_installed_for() {
+    let payload = payload(Host::ClaudeCode, Host::ClaudeCode.event("PreToolUse").unwrap());
+    let error = Host::ClaudeCode.dialect().hear(Host::ClaudeCode, payload, Some("SessionStart"));
+    assert!(matches!(error, Err(Misheard::AnotherEvent { .. })), "{error:?}");
+}

@@ -1,0 +1,104 @@
+//! What real agents sent, recorded from runs of them: every file is understood, and what it is about is not lost.
+
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests read what is checked in")]
+
+use std::path::{Path, PathBuf};
+
+use hookwright_bridge::{Heard, Host, Standing, payload};
+use hookwright_hooks::{AnyEvent, EventKind};
+
+fn recorded() -> Vec<(Host, PathBuf)> {
+    let mut found = Vec::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    for host in Host::all() {
+        let Ok(versions) = std::fs::read_dir(folder.join(host.name())) else { continue };
+        for version in versions {
+            for file in std::fs::read_dir(version.unwrap().path()).unwrap() {
+                let path = file.unwrap().path();
+                if path.extension().is_some_and(|end| end == "json") && !path.ends_with("environment.json") {
+                    found.push((host, path));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn hear(host: Host, path: &Path) -> Heard {
+    let payload = payload::read(&std::fs::read(path).unwrap()).unwrap();
+    host.dialect().hear(host, payload, None).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn every_recorded_event_is_understood() {
+    let all = recorded();
+    assert!(all.len() > 60, "the recordings are there: {}", all.len());
+    for (host, path) in all {
+        let heard = hear(host, &path);
+        let row = heard.row.unwrap_or_else(|| panic!("{}: {} is in no row", path.display(), heard.event));
+        assert_eq!(heard.views.is_empty(), row.ours.is_none(), "{}", path.display());
+        assert!(!heard.session.id.is_empty(), "{}", path.display());
+        assert_eq!(heard.session.cwd.as_deref(), Some(Path::new("/project")), "{}", path.display());
+    }
+}
+
+/// The same call, whoever makes it.
+#[test]
+fn the_trials_calls_look_the_same_under_every_agent() {
+    let mut seen = 0;
+    for (host, path) in recorded() {
+        let heard = hear(host, &path);
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let Some(AnyEvent::BeforeTool(event)) = heard.views.first().map(|view| &view.event) else { continue };
+        assert_eq!(heard.tool.as_ref().unwrap().standing, Standing::Known, "{}", path.display());
+        let field = |key: &str| event.tool_input.get(key).and_then(|value| value.as_str()).unwrap_or_default();
+        seen += 1;
+        match name.split('.').nth(1).unwrap() {
+            "shell" => assert_eq!((&*event.tool_name, field("command")), ("run_shell_command", "touch RAN"), "{host}"),
+            "write" => {
+                assert_eq!((&*event.tool_name, field("file_path")), ("write_file", "/project/new.txt"), "{host}")
+            }
+            "edit" => assert_eq!((&*event.tool_name, field("new_string")), ("replace", "three"), "{host}"),
+            "read" => assert_eq!((&*event.tool_name, field("file_path")), ("read_file", "/project/new.txt"), "{host}"),
+            "patch-add" | "patch-update" => {
+                let Some(AnyEvent::BeforeTool(file)) = heard.views.get(1).map(|view| &view.event) else {
+                    panic!("{}: the patch in the command is not seen", path.display())
+                };
+                assert_eq!(file.tool_input.get("file_path").unwrap(), "/project/new.txt");
+            }
+            _ => {}
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn a_result_is_in_our_words_and_a_failure_says_so() {
+    for (host, path) in recorded() {
+        let heard = hear(host, &path);
+        for view in &heard.views {
+            let AnyEvent::AfterTool(event) = &view.event else { continue };
+            assert!(event.tool_response.get("llmContent").is_some(), "{}", path.display());
+            let failed = heard.event.ends_with("Failure");
+            assert_eq!(event.tool_response.get("error").is_some(), failed, "{host} {}", path.display());
+        }
+    }
+}
+
+/// The environment that an agent gives its hooks leads back to it, whoever else it imitates.
+#[test]
+fn every_recorded_agent_is_recognised() {
+    for (host, path) in recorded() {
+        let payload = payload::read(&std::fs::read(&path).unwrap()).unwrap();
+        let environment = std::fs::read(path.with_file_name("environment.json")).unwrap();
+        let environment = payload::read(&environment).unwrap();
+        let environment = environment["hook_environment"].as_object().unwrap();
+        let recognised = Host::recognise(&payload, |name| environment.contains_key(name));
+        let silent = host == Host::Codex && heard_kind(host, &path) != Some(EventKind::BeforeTool);
+        assert!(recognised == Some(host) || silent && recognised.is_none(), "{} {recognised:?}", path.display());
+    }
+}
+
+fn heard_kind(host: Host, path: &Path) -> Option<EventKind> {
+    hear(host, path).kind()
+}
