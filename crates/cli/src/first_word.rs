@@ -84,8 +84,10 @@ pub(crate) fn check(args: &AgentArgs) -> Option<NoPrompt> {
         return Some(NoPrompt { what, hint: format!("did you mean `hookwright {near}`? {as_prompt}") });
     }
     let alone = if rest.is_empty() { EXPECTED } else { &[] };
-    let (expected, instead) = SINGULARS.iter().chain(alone).find(|(expected, _)| *expected == word)?;
-    Some(NoPrompt { what: format!("there is no command `{expected}`"), hint: format!("{instead}; {as_prompt}") })
+    let known = || SINGULARS.iter().chain(alone);
+    let found = known().find(|(expected, _)| *expected == word);
+    let (_, instead) = found.or_else(|| known().find(|(expected, _)| is_slip(&word, expected)))?;
+    Some(NoPrompt { what: format!("there is no command `{first}`"), hint: format!("{instead}; {as_prompt}") })
 }
 
 /// THE names of commands are clap's.
@@ -103,10 +105,27 @@ pub(crate) fn is_command(word: Option<OsString>) -> bool {
     word.is_some_and(|word| commands().any(|known| word == *known))
 }
 
-/// A slip of the finger, or one for many.
+/// A slip of the finger, or one for many. Short words that are near to a command are too often meant; of those only two
+/// letters that have changed places count.
 fn is_near(word: &str, known: &str) -> bool {
     let same_start = word.chars().next() == known.chars().next();
-    same_start && word.len() >= 4 && word != known && strsim::damerau_levenshtein(word, known) <= 1
+    let is_slip = strsim::damerau_levenshtein(word, known) == 1;
+    is_slip && (is_swapped(word, known) || same_start && word.len() >= 4)
+}
+
+/// A letter too many or too few, or two that have changed places, in a word that is long enough to be told from others.
+fn is_slip(word: &str, known: &str) -> bool {
+    known.len() >= 5 && is_near(word, known) && (word.len() != known.len() || is_swapped(word, known))
+}
+
+/// Whether both are made of the same letters.
+fn is_swapped(word: &str, known: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    sorted(word) == sorted(known)
 }
 
 #[cfg(test)]
@@ -134,6 +153,15 @@ mod tests {
             &["demos"],
             &["helpp"],
             &["hooks", "list"],
+            &["hokos", "list"],
+            &["ohoks"],
+            &["mpc"],
+            &["mpc", "list"],
+            &["instal"],
+            &["isntall"],
+            &["uninstal"],
+            &["udpate"],
+            &["plugni", "list"],
         ] {
             assert!(checked(words).is_some(), "{words:?}");
         }
@@ -153,6 +181,11 @@ mod tests {
             &["poem"],
             &["/hooks", "list"],
             &["explain"],
+            &["map"],
+            &["text"],
+            &["chart"],
+            &["lint"],
+            &["instal", "the", "hooks"],
             &[""],
             &["日本語"],
         ] {

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::{Diagnostic, Hook};
+use hookwright_hooks::{Diagnostic, Hook, Severity};
 use hookwright_settings::{Extension, Loaded};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::contents::Contents;
 use crate::error::ExtensionError;
 use crate::survey::files;
 
@@ -57,6 +58,8 @@ pub struct Brings {
     pub reviewed: BTreeMap<String, Content>,
     /// Whether a hook may run any of its files.
     pub any_may_run: bool,
+    /// What its files come to.
+    pub contents: Contents,
     /// What is wrong with it.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -90,7 +93,13 @@ impl Brings {
         servers_files(&extension).iter().for_each(|file| add(&mut reviewed, &extension.path, file));
         let policies = below(&extension.policies(), "toml");
         policies.iter().for_each(|file| add(&mut reviewed, &extension.path, file));
+        let contents = Contents::of(&extension, loaded);
+        diagnostics.extend(contents.diagnostics.iter().cloned());
         let names = |paths: Vec<PathBuf>| paths.iter().map(|path| Item::from(from(&extension.path, path))).collect();
+        let counts = |folder: PathBuf, what: Vec<Item>| with_left_out(&extension, &contents, &folder, what);
+        let commands = contents.commands.iter().map(|name| Item::from(format!("/{name}"))).collect();
+        let skills = contents.skills.iter().map(|skill| skill.folder.clone()).collect();
+        let agents = contents.agents.iter().map(|agent| agent.path.clone()).collect();
         let sections = [
             ("hooks", hooks),
             (
@@ -100,9 +109,9 @@ impl Brings {
             ("tools taken away", extension.exclude_tools.iter().cloned().map(Item::from).collect()),
             ("policies", names(policies)),
             ("context", names(extension.context_files.clone())),
-            ("commands", below(&extension.commands(), "toml").iter().map(|file| command(&extension, file)).collect()),
-            ("skills", names(skills(&extension.skills()))),
-            ("agents", names(below(&extension.agents(), "md"))),
+            ("commands", counts(extension.commands(), commands)),
+            ("skills", counts(extension.skills(), names(skills))),
+            ("agents", counts(extension.agents(), names(agents))),
             ("settings", extension.settings.iter().map(setting).collect()),
         ];
         let sections = sections.map(|(title, items): (&'static str, Vec<Item>)| Section { title, items });
@@ -113,8 +122,27 @@ impl Brings {
             description: extension.description,
             reviewed,
             any_may_run,
+            contents,
             diagnostics,
         })
+    }
+
+    /// Says where things are by the extension's name, and not by the draft that it is in.
+    pub(crate) fn by_name(&mut self, draft: &Path) {
+        let real = draft.canonicalize().unwrap_or_else(|_| draft.to_owned());
+        let name = &self.name;
+        let in_text = |text: &str| {
+            let long = text.replace(&*real.to_string_lossy(), name);
+            long.replace(&*draft.to_string_lossy(), name)
+        };
+        for wrong in &mut self.diagnostics {
+            wrong.file = Path::new(name).join(from(draft, &wrong.file));
+            wrong.message = in_text(&wrong.message);
+            wrong.help = wrong.help.as_deref().map(in_text);
+        }
+        for item in self.sections.iter_mut().flat_map(|section| &mut section.items) {
+            item.details.iter_mut().for_each(|line| *line = in_text(line));
+        }
     }
 
     /// Everything on lines, for comparing.
@@ -200,21 +228,21 @@ fn setting(setting: &hookwright_settings::OwnSetting) -> Item {
     Item::from(format!("{} ({}{secret})", setting.name, setting.variable))
 }
 
-fn command(extension: &Extension, file: &Path) -> Item {
-    let name = from(&extension.commands(), file);
-    Item::from(format!("/{}", name.trim_end_matches(".toml").replace('/', ":")))
+/// What counts of a kind, and what is left out of it, with the reason.
+fn with_left_out(extension: &Extension, contents: &Contents, folder: &Path, what: Vec<Item>) -> Vec<Item> {
+    let wrong = contents.diagnostics.iter().filter(|wrong| wrong.severity == Severity::Error);
+    let here = wrong.filter(|wrong| wrong.file.starts_with(folder));
+    let left_out = here.map(|wrong| Item {
+        text: format!("{} does not count", from(&extension.path, &wrong.file)),
+        details: vec![wrong.message.clone()],
+    });
+    what.into_iter().chain(left_out).collect()
 }
 
 /// The files of a kind below a folder.
 fn below(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let all = files(folder).into_iter();
     all.filter(|file| file.extension().is_some_and(|end| end == ending)).map(|file| folder.join(file)).collect()
-}
-
-fn skills(folder: &Path) -> Vec<PathBuf> {
-    let all = files(folder).into_iter();
-    let named = all.filter(|file| file.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md")));
-    named.map(|file| folder.join(file.parent().unwrap_or(&file))).collect()
 }
 
 fn add(reviewed: &mut BTreeMap<String, Content>, root: &Path, file: &Path) {

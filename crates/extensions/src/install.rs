@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::Source as HookSource;
+use hookwright_hooks::{Diagnostic, Severity, Source as HookSource};
 use hookwright_settings::trust::{trust_hooks, trust_hooks_too};
 use hookwright_settings::{
     Extension, ExtensionChoice, ExtensionOwner, LoadOptions, Loaded, Origin, OriginKind, World, forget_extension, load,
@@ -65,19 +65,25 @@ pub(crate) async fn fetch(
 ) -> Result<Prepared, ExtensionError> {
     let draft = Draft::new(&loaded.paths)?;
     let fetched = fetcher.fetch(source, draft.path()).await?;
-    survey(draft.path(), BOUNDS, Rights::Trimmed)?;
+    let left_out = survey(draft.path(), BOUNDS, Rights::Trimmed)?;
     let root = fetched.root;
     // What it says of where it came from is not its to say.
     let said = root.join(INSTALLED);
     if said.symlink_metadata().is_ok() {
         std::fs::remove_file(&said).map_err(ExtensionError::disk(&said))?;
     }
-    let brings = Brings::of(&root, loaded)?;
-    let mut diagnostics = Vec::new();
-    let extension = Extension::as_written(&root, &loaded.project.root, &mut diagnostics);
+    let mut brings = Brings::of(&root, loaded)?;
+    brings.diagnostics.extend(left_out.iter().map(|link| leads_to_nothing(&draft.path().join(link))));
+    brings.by_name(&root);
+    let extension = Extension::as_written(&root, &loaded.project.root, &mut Vec::new());
     let settings = extension.map(|extension| extension.settings).unwrap_or_default();
     let origin = source.origin(fetched.commit, auto_update);
     Ok(Prepared { brings, difference: None, settings, _draft: draft, root, origin, replaces })
+}
+
+/// Said of a link that is left out.
+pub fn leads_to_nothing(link: &Path) -> Diagnostic {
+    Diagnostic::about_file(Severity::Warning, link, "this link leads to nothing, so it is left out")
 }
 
 /// That no extension has this name, in whatever capitals, nor a folder its place.
@@ -217,15 +223,20 @@ fn again(world: &World, loaded: &Loaded, name: &str) -> Loaded {
     load(world, &options)
 }
 
+/// The extension that is meant by a name, or by where it came from.
+pub fn find<'l>(which: &str, loaded: &'l Loaded) -> Option<&'l Extension> {
+    let is_meant = |one: &&Extension| {
+        one.name.eq_ignore_ascii_case(which) || one.origin.as_ref().is_some_and(|origin| origin.source == which)
+    };
+    loaded.extensions.iter().find(is_meant)
+}
+
 /// Removes an installed extension, by its name or by where it came from. What a linked one links to stays. Its name.
 ///
 /// # Errors
 /// If there is none, or it can't be removed.
 pub fn uninstall(which: &str, loaded: &Loaded) -> Result<String, ExtensionError> {
-    let is_meant = |one: &&Extension| {
-        one.name.eq_ignore_ascii_case(which) || one.origin.as_ref().is_some_and(|origin| origin.source == which)
-    };
-    let (name, home) = match loaded.extensions.iter().find(is_meant) {
+    let (name, home) = match find(which, loaded) {
         Some(one) if one.owner == ExtensionOwner::Project => {
             return Err(ExtensionError::OfProject { name: one.name.clone(), folder: one.home.clone() });
         }

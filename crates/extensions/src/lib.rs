@@ -1,13 +1,14 @@
 //! Extensions from elsewhere onto this disk: a source is fetched into a draft, looked at, and put in place whole or not at all.
 //!
 //! `source.rs` says what a source is, `fetch/` gets it, `survey.rs` refuses what has no business in an extension, `brings.rs`
-//! says what it brings, `difference.rs` what an update changes, `draft.rs` puts it in place. `install.rs` and `update.rs` are
+//! and `contents.rs` say what it brings, `difference.rs` what an update changes, `draft.rs` puts it in place. `install.rs` and `update.rs` are
 //! the journeys. It asks nobody and prints nothing: the caller shows what there is to consent to, and says yes or drops it.
 //! What an installed extension means to a session is `hookwright-settings`.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod brings;
+mod contents;
 mod difference;
 mod draft;
 mod error;
@@ -19,11 +20,12 @@ mod survey;
 mod update;
 
 pub use brings::{Brings, Content, Item, Section};
+pub use contents::Contents;
 pub use difference::{Asks, Difference};
 pub use error::ExtensionError;
 pub use fetch::{Fetcher, Progress};
-pub use install::{Agreed, Prepared, keep_trust, link, prepare, uninstall};
+pub use install::{Agreed, Prepared, find, keep_trust, leads_to_nothing, link, prepare, uninstall};
 pub use skills::{PreparedSkills, prepare_skills};
 pub use source::Source;
 pub use survey::check_folder;
-pub use update::{Update, look_for_update};
+pub use update::{Update, is_behind, look_for_update};

@@ -9,6 +9,7 @@ use hookwright_settings::skills::{SKILL_FILE, Skills, in_folder, is_usable, one}
 use crate::draft::{self, Draft};
 use crate::error::ExtensionError;
 use crate::fetch::Fetcher;
+use crate::install::leads_to_nothing;
 use crate::source::Source;
 use crate::survey::{BOUNDS, Rights, survey};
 
@@ -39,16 +40,22 @@ pub async fn prepare_skills(
     }
     let draft = Draft::beside(target)?;
     let fetched = fetcher.fetch(source, draft.path()).await?;
-    survey(draft.path(), BOUNDS, Rights::Trimmed)?;
+    let left_out = survey(draft.path(), BOUNDS, Rights::Trimmed)?;
     let root = inside.map_or(fetched.root.clone(), |path| fetched.root.join(path));
     let found = [root.clone(), root.join("skills")].into_iter().map(|folder| {
         let is_one = folder.join(SKILL_FILE).symlink_metadata().is_ok();
         if is_one { one(&folder, &Owner::User) } else { in_folder(&folder, Some(draft.path()), &Owner::User) }
     });
     let found: Vec<Skills> = found.collect();
-    let Some(skills) = found.iter().find(|skills| !skills.list.is_empty()).or(found.first()).cloned() else {
+    let Some(mut skills) = found.iter().find(|skills| !skills.list.is_empty()).or(found.first()).cloned() else {
         return Err(wrong("it holds no skill"));
     };
+    skills.diagnostics.extend(left_out.iter().map(|link| leads_to_nothing(link)));
+    let real = draft.path().canonicalize().unwrap_or_else(|_| draft.path().to_owned());
+    for wrong in &mut skills.diagnostics {
+        let inner = wrong.file.strip_prefix(&real).or_else(|_| wrong.file.strip_prefix(draft.path()));
+        wrong.file = inner.unwrap_or(&wrong.file).to_owned();
+    }
     if skills.list.is_empty() {
         let why = skills.diagnostics.first().map(ToString::to_string);
         return Err(wrong(&why.unwrap_or_else(|| "it holds no skill".to_owned())));

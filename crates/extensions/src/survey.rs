@@ -1,8 +1,8 @@
 //! Looks through a fetched extension before anything of it counts: what leads out of it, what is no file, and what could not be
-//! shown on a line is refused.
+//! shown on a line is refused. Links that lead to nothing, and that nothing of the extension needs, are left out.
 
 use std::fs::{self, Metadata};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::ExtensionError;
 
@@ -28,18 +28,19 @@ pub(crate) enum Rights {
     Left,
 }
 
-/// Whether a folder is fit to be an extension.
+/// Whether a folder is fit to be an extension; the links in it that lead to nothing, from it.
 ///
 /// # Errors
 /// If something in it is not.
-pub fn check_folder(root: &Path) -> Result<(), ExtensionError> {
+pub fn check_folder(root: &Path) -> Result<Vec<PathBuf>, ExtensionError> {
     survey(root, BOUNDS, Rights::Left)
 }
 
-/// Looks at everything below a folder.
-pub(crate) fn survey(root: &Path, bounds: Bounds, rights: Rights) -> Result<(), ExtensionError> {
+/// Looks at everything below a folder; which links lead to nothing, from it. In a draft they are gone then.
+pub(crate) fn survey(root: &Path, bounds: Bounds, rights: Rights) -> Result<Vec<PathBuf>, ExtensionError> {
     let real = root.canonicalize().map_err(ExtensionError::disk(root))?;
     let (mut size, mut entries) = (0, 0);
+    let mut to_nothing = Vec::new();
     let mut waiting = vec![(real.clone(), 0)];
     while let Some((folder, depth)) = waiting.pop() {
         for entry in fs::read_dir(&folder).map_err(ExtensionError::disk(&folder))? {
@@ -49,7 +50,13 @@ pub(crate) fn survey(root: &Path, bounds: Bounds, rights: Rights) -> Result<(), 
             entries += 1;
             size += if found.is_file() { found.len() } else { 0 };
             check_name(&path, &shown)?;
-            check_kind(&path, &found, &real, &shown)?;
+            if found.is_symlink() {
+                if check_link(&path, &real, &shown)? == Leads::Nowhere {
+                    to_nothing.extend(path.strip_prefix(&real).map(Path::to_owned));
+                }
+            } else if !found.is_file() && !found.is_dir() {
+                return Err(ExtensionError::unfit(shown, "it is neither a file nor a folder"));
+            }
             if rights == Rights::Trimmed && !found.is_symlink() {
                 no_more_rights(&path, &found)?;
             }
@@ -61,7 +68,12 @@ pub(crate) fn survey(root: &Path, bounds: Bounds, rights: Rights) -> Result<(), 
             }
         }
     }
-    Ok(())
+    for link in to_nothing.iter().filter(|_| rights == Rights::Trimmed) {
+        let path = real.join(link);
+        fs::remove_file(&path).map_err(ExtensionError::disk(&path))?;
+    }
+    to_nothing.sort();
+    Ok(to_nothing)
 }
 
 pub(crate) fn too_much(bounds: Bounds) -> String {
@@ -81,20 +93,76 @@ fn check_name(path: &Path, shown: &str) -> Result<(), ExtensionError> {
     }
 }
 
-fn check_kind(path: &Path, found: &Metadata, root: &Path, shown: &str) -> Result<(), ExtensionError> {
-    if found.is_symlink() {
-        let target = fs::read_link(path).map_err(ExtensionError::disk(path))?;
-        // A link that leads to nothing may lead anywhere tomorrow.
-        let inside = !target.is_absolute() && path.canonicalize().is_ok_and(|real| real.starts_with(root));
-        return match inside {
-            true => Ok(()),
-            false => Err(ExtensionError::unfit(shown, format!("it links to {}, outside of it", target.display()))),
+/// Where a link inside leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leads {
+    /// To something in the extension.
+    Inside,
+    /// To a place in the extension where nothing is.
+    Nowhere,
+}
+
+fn check_link(path: &Path, root: &Path, shown: &str) -> Result<Leads, ExtensionError> {
+    let target = fs::read_link(path).map_err(ExtensionError::disk(path))?;
+    let refused = || Err(ExtensionError::unfit(shown, format!("it links to {}, outside of it", target.display())));
+    if target.is_absolute() {
+        return refused();
+    }
+    match path.canonicalize() {
+        Ok(real) if real.starts_with(root) => Ok(Leads::Inside),
+        Err(_) if ends_inside(path, &target, root) && !is_needed(shown, root) => Ok(Leads::Nowhere),
+        Err(_) if ends_inside(path, &target, root) => {
+            let why = format!("it links to {}, where nothing is, and the extension needs it", target.display());
+            Err(ExtensionError::unfit(shown, why))
+        }
+        _ => refused(),
+    }
+}
+
+/// Whether a link that leads to nothing would lead to a place inside: step by step as the system goes, other links
+/// included. What stands behind the first thing that is missing must not go up again: nobody knows from where.
+fn ends_inside(link: &Path, target: &Path, root: &Path) -> bool {
+    let Some(mut here) = link.parent().and_then(|folder| folder.canonicalize().ok()) else { return false };
+    let mut parts = target.components();
+    for part in parts.by_ref() {
+        let next = match part {
+            Component::CurDir => continue,
+            Component::ParentDir => here.parent().map(Path::to_owned),
+            Component::Normal(name) => Some(here.join(name)),
+            Component::RootDir | Component::Prefix(_) => None,
         };
+        let Some(next) = next else { return false };
+        let is_link = next.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        match next.canonicalize() {
+            Ok(real) if real.starts_with(root) => here = real,
+            // Another link that leads to nothing is judged by itself.
+            Err(_) if next.starts_with(root) && (!is_link || next != link) => break,
+            _ => return false,
+        }
     }
-    if !found.is_file() && !found.is_dir() {
-        return Err(ExtensionError::unfit(shown, "it is neither a file nor a folder"));
-    }
-    Ok(())
+    parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+/// Whether the extension says that it needs a file: by where it stands, or by its name in the manifest or beside its hooks.
+fn is_needed(shown: &str, root: &Path) -> bool {
+    const FOLDERS: [&str; 5] = ["hooks", "commands", "skills", "agents", "policies"];
+    const SPEAK: [&str; 3] = ["gemini-extension.json", "hooks/hooks.json", "hooks.json"];
+    let shown = shown.replace(std::path::MAIN_SEPARATOR, "/");
+    // Archives may hold everything in one folder.
+    let (first, rest) = shown.split_once('/').unwrap_or((&shown, ""));
+    let second = rest.split('/').next().unwrap_or_default();
+    let name = shown.rsplit('/').next().unwrap_or(&shown);
+    let stands_there = |part: &str| FOLDERS.contains(&part) || part == "GEMINI.md" || SPEAK.contains(&part);
+    let speaks_of_it = |folder: &Path| {
+        let texts = SPEAK
+            .iter()
+            .filter_map(|file| hookwright_disk::read(&folder.join(file), 1 << 20, hookwright_disk::Links::Follow).ok());
+        texts.into_iter().any(|text| String::from_utf8_lossy(&text).contains(name))
+    };
+    let is_one_folder = !root.join("gemini-extension.json").is_file();
+    stands_there(first)
+        || speaks_of_it(root)
+        || is_one_folder && (stands_there(second) || speaks_of_it(&root.join(first)))
 }
 
 /// Nothing in an extension runs as somebody else, and its owner can always replace it.

@@ -57,6 +57,20 @@ pub async fn look_for_update(
     Ok(Update::Ready(Box::new(prepared)))
 }
 
+/// Whether the repository that an extension came from has moved on, as far as that is known without fetching anything.
+///
+/// # Errors
+/// If git can't tell.
+pub async fn is_behind(extension: &Extension, fetcher: &Fetcher<'_>, loaded: &Loaded) -> Result<bool, ExtensionError> {
+    match &extension.origin {
+        Some(origin) if origin.kind == OriginKind::Git && origin.commit.is_some() => {
+            let source = Source::of(origin, &loaded.paths.home)?;
+            Ok(!is_current(origin, &source, fetcher, loaded).await?)
+        }
+        _ => Ok(false),
+    }
+}
+
 /// Whether a repository is still at the commit that is here: then nothing need be fetched.
 async fn is_current(
     origin: &Origin,

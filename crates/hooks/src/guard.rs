@@ -114,7 +114,8 @@ impl WhyUnarmed {
                 format!("let -e name {extension} too, or list it in `extensions.disabled` of your settings")
             }
             WhyUnarmed::ExtensionInactive(extension) => {
-                format!("enable {extension} again, or list it in `extensions.disabled` of your own settings")
+                let disable = format!("hookwright extensions disable {extension} --consent");
+                format!("enable {extension} again, or go on without its guards: {disable}")
             }
             WhyUnarmed::FolderUntrusted => {
                 "trust the folder (hookwright hooks trust --folder), or for once give --skip-trust".to_owned()

@@ -144,7 +144,7 @@ impl Registry {
     }
 
     /// The hooks that must be there, whoever says so.
-    pub(crate) fn required(&self) -> impl Iterator<Item = &Required> {
+    pub fn required(&self) -> impl Iterator<Item = &Required> {
         self.layers.iter().flat_map(|layer| &layer.required)
     }
 

@@ -14,6 +14,7 @@ use crate::extensions::{self, Extension};
 use crate::file::read_text;
 use crate::load::{FileState, Loaded, SettingsFile};
 use crate::notice::Notice;
+use crate::paths::Paths;
 
 /// The record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -308,4 +309,24 @@ pub fn remember_guards(loaded: &Loaded, gone: Gone) -> Result<(), EditError> {
         Ok(Record::parse(text).unwrap_or_default().updated(loaded, gone).text())
     })
     .map(|_| ())
+}
+
+/// Forgets that an extension's guards were awake in a folder and below it: a person has switched it off there, and knows of
+/// them. Where settings require one by name, it is missed all the same.
+///
+/// # Errors
+/// If the record can't be read or written; it is as it was then.
+pub fn dismiss_guards(paths: &Paths, extension: &Extension, folder: &Path) -> Result<(), EditError> {
+    if !paths.known_guards.exists() {
+        return Ok(());
+    }
+    let files: BTreeSet<String> = extension.hooks_files().iter().map(|file| key(file)).collect();
+    let changed = edit::rewrite_private(&paths.known_guards, |text| {
+        let mut record = Record::parse(text).unwrap_or_default();
+        let here = record.extensions.iter_mut().filter(|(project, _)| Path::new(project).starts_with(folder));
+        here.for_each(|(_, held)| held.retain(|file| !files.contains(file)));
+        record.extensions.retain(|_, held| !held.is_empty());
+        Ok(record.text())
+    });
+    changed.map(drop)
 }

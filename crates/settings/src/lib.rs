@@ -37,7 +37,7 @@ pub use extensions::{
     read_values, switch_extension, write_values, wrong_with_extension_name,
 };
 pub use file::{FileError, WriteError, read_text as read_settings_file};
-pub use guards::{Gone, GuardMemory, remember_guards};
+pub use guards::{Gone, GuardMemory, dismiss_guards, remember_guards};
 pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverride, check_untrusted, load};
 pub use mcp::{LeftOutServer, McpOAuth, McpServer, McpServers, Transport, WhyLeftOut, is_server_name, switch_server};
 pub use notice::{Notice, SwitchedOff};

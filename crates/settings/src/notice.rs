@@ -74,7 +74,8 @@ impl std::fmt::Display for Notice {
                 let names: Vec<_> =
                     ignored.iter().map(|path| path.strip_prefix(root).unwrap_or(path).display().to_string()).collect();
                 let verb = if names.len() == 1 { "is" } else { "are" };
-                write!(f, "this folder is not trusted, so {} {verb} not loaded", join(&names))
+                write!(f, "this folder is not trusted, so {} {verb} not loaded", join(&names))?;
+                f.write_str("; look at it, then run `hookwright hooks trust --folder`, or for once give --skip-trust")
             }
             Notice::Hook { hook, command, source, finding, held, certain } => {
                 match finding {

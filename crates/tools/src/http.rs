@@ -196,6 +196,9 @@ impl HttpAccess {
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default()
             .to_ascii_lowercase();
+        if response.content_length().is_some_and(|length| length > limit as u64) {
+            return Err(HttpError::TooLarge { limit });
+        }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(HttpError::Request)? {
             if body.len() + chunk.len() > limit {

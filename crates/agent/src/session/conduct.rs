@@ -125,12 +125,16 @@ impl Conductor {
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         look.reset();
         let looks = self.options.interaction == Interaction::Interactive;
+        if looks {
+            self.look_for_newer();
+        }
         while !self.is_over() {
             tokio::select! {
                 biased;
                 asked = hear(&mut self.asked) => self.take(asked),
                 agent = self.work.done() => self.done(agent),
                 Some(found) = self.updates.looking.join_next() => self.update_found(found),
+                Some(found) = self.updates.behind.join_next() => self.newer_found(found),
                 _ = look.tick(), if looks => self.look(),
             }
         }

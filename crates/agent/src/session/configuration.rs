@@ -9,7 +9,9 @@ use hookwright_hooks::{Change, Difference, Hook, Registry, SwitchError, WhyUnarm
 use hookwright_settings::commands::discover;
 use hookwright_settings::edit::{Disabled, Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
-use hookwright_settings::{ApprovalMode, FileState, Gone, Loaded, Notice, Review, remember_guards, remember_offers};
+use hookwright_settings::{
+    ApprovalMode, Extension, FileState, Gone, Loaded, Notice, Review, remember_guards, remember_offers,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::conduct::Conductor;
@@ -214,7 +216,11 @@ impl Conductor {
             .collect();
         // What the user switched in this session is known, whatever the settings were when it was loaded.
         let registry = open::registry(&self.options, &loaded);
-        let news = differences(&now, &registry);
+        let mut news = differences(&now, &registry);
+        news.extend(extension_news(&before.loaded.extensions, &loaded.extensions));
+        // Where extensions are, much changes that is nobody's business: drafts, values, notes of other programs.
+        let among_extensions = |path: &PathBuf| path.starts_with(&loaded.paths.extensions);
+        let is_noise = news.is_empty() && changed.iter().all(among_extensions);
         tracing::debug!(files = ?names, ?news, "the configuration has changed");
         self.watch = Watch::new(&loaded, &self.options.policies);
         before.services.guards.reload(&loaded, &self.options.policies, &registry);
@@ -227,9 +233,9 @@ impl Conductor {
         self.reload_policies(&loaded);
         before.services.approvals.set_protected(Protected::new(&loaded, &self.options.policies));
         self.shared.change(|view| view.loaded = Arc::new(loaded));
-        if !names.is_empty() {
-            let what = if news.is_empty() { "no hook was added or removed".to_owned() } else { news.join("; ") };
-            self.reply(Reply::Text(Tone::News, format!("{} changed: {what}", names.join(", "))));
+        if !names.is_empty() && !is_noise {
+            let what = if news.is_empty() { String::new() } else { format!(": {}", news.join("; ")) };
+            self.reply(Reply::Text(Tone::News, format!("{} changed{what}", names.join(", "))));
         }
         self.connect_servers();
         self.find_commands();
@@ -323,6 +329,19 @@ impl Conductor {
         self.watch.changed();
         self.tell(AgentEvent::Configured);
     }
+}
+
+/// Which extensions came, went, or count or do not any more.
+fn extension_news(before: &[Extension], after: &[Extension]) -> Vec<String> {
+    let find = |all: &'_ [Extension], name: &str| all.iter().find(|one| one.name == name).map(|one| one.active);
+    let here = after.iter().filter_map(|one| match (find(before, &one.name), one.active) {
+        (None, _) => Some(format!("extension {} is there", one.name)),
+        (Some(false), true) => Some(format!("extension {} is switched on", one.name)),
+        (Some(true), false) => Some(format!("extension {} is switched off", one.name)),
+        _ => None,
+    });
+    let gone = before.iter().filter(|one| find(after, &one.name).is_none());
+    here.chain(gone.map(|one| format!("extension {} is gone", one.name))).collect()
 }
 
 /// What is different between two configurations, in words.

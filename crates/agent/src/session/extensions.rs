@@ -3,13 +3,16 @@
 
 use std::path::Path;
 
-use hookwright_extensions::{Agreed, Asks, Difference, ExtensionError, Fetcher, Prepared, Update, look_for_update};
+use hookwright_extensions::{
+    Agreed, Asks, Difference, ExtensionError, Fetcher, Prepared, Update, is_behind, look_for_update,
+};
+use hookwright_hooks::Hook;
 use hookwright_settings::edit::Switch;
-use hookwright_settings::{Extension, ExtensionOwner, OriginKind, switch_extension};
+use hookwright_settings::{Extension, ExtensionOwner, OriginKind, dismiss_guards, switch_extension};
 use tokio::task::{JoinError, JoinSet};
 
 use super::conduct::Conductor;
-use super::order::{ExtensionsOrder, Extent};
+use super::order::{Consent, ExtensionsOrder, Extent};
 use super::proxy;
 use super::reply::Reply;
 
@@ -21,6 +24,8 @@ type Found = (String, Result<Update, ExtensionError>);
 pub(super) struct Updates {
     /// Those that are looked for.
     pub(super) looking: JoinSet<Found>,
+    /// Those that the user wants to hear of, looked for as the session begins; the name, if there is a newer version.
+    pub(super) behind: JoinSet<Option<String>>,
     /// Those that were shown, and wait for a yes.
     shown: Vec<Prepared>,
 }
@@ -30,7 +35,11 @@ impl Conductor {
         match order {
             ExtensionsOrder::List => self.list_extensions(),
             ExtensionsOrder::Enable(name, extent) => self.switch_extension(&name, extent, Switch::Enable),
-            ExtensionsOrder::Disable(name, extent) => self.switch_extension(&name, extent, Switch::Disable),
+            ExtensionsOrder::Disable(name, extent, consent) => {
+                if self.may_go(&name, consent) {
+                    self.switch_extension(&name, extent, Switch::Disable);
+                }
+            }
             ExtensionsOrder::Update(name) => self.look_for_updates(name.as_deref()),
             ExtensionsOrder::Agree(name) => self.agree_to_update(&name),
         }
@@ -57,15 +66,41 @@ impl Conductor {
         found
     }
 
+    /// Whether an extension may be switched off: it has no guard, or the user has agreed. If not, that has been said.
+    fn may_go(&self, name: &str, consent: Consent) -> bool {
+        let Some(extension) = self.extension_named(name) else { return false };
+        let view = self.shared.view();
+        let registry = &view.loaded.registry;
+        let is_required = |hook: &Hook| registry.required().any(|one| one.name == hook.id());
+        let declared = extension.declared();
+        let guards = declared.hooks.iter().filter(|hook| hook.is_guard() || is_required(hook));
+        let guards: Vec<String> = guards.map(|hook| format!("`{}`", hook.id())).collect();
+        if guards.is_empty() || consent == Consent::Given {
+            return true;
+        }
+        let (name, guards) = (&extension.name, guards.join(", "));
+        self.reply(Reply::warning(format!("`{name}` brings guards, which would be off: {guards}")));
+        self.reply(Reply::aside(format!("/extensions disable {name} --consent does it nevertheless")));
+        false
+    }
+
     fn switch_extension(&mut self, name: &str, extent: Extent, switch: Switch) {
-        let Some(Extension { name, .. }) = self.extension_named(name) else { return };
+        let Some(extension) = self.extension_named(name) else { return };
+        let name = extension.name.clone();
         let view = self.shared.view();
         let (paths, root) = (&view.loaded.paths, &view.loaded.project.root);
         let (folder, place) = match extent {
             Extent::Everywhere => (Path::new("/"), "everywhere".to_owned()),
             Extent::Here => (root.as_path(), format!("in {}", root.display())),
         };
-        let switched = || switch_extension(paths, &name, folder, switch);
+        let switched = || {
+            let changed = switch_extension(paths, &name, folder, switch)?;
+            match switch {
+                Switch::Enable => Ok(changed),
+                // The user knows that its guards are off.
+                Switch::Disable => dismiss_guards(paths, &extension, folder).map(|()| changed),
+            }
+        };
         let verb = if switch == Switch::Enable { "enabled" } else { "disabled" };
         match view.services.guards.own_change(&paths.extension_rules(), switched) {
             Ok(true) => self.reply(Reply::plain(format!("`{name}` is {verb} {place}"))),
@@ -78,6 +113,37 @@ impl Conductor {
         let disabled = self.shared.view().loaded.disabled_extensions();
         if switch == Switch::Enable && disabled.iter().any(|disabled| disabled.eq_ignore_ascii_case(&name)) {
             self.reply(Reply::warning(format!("`{name}` is still switched off by `extensions.disabled` in settings")));
+        }
+    }
+
+    /// Looks beside everything else whether there are newer versions of extensions of which the user wants to know. It is
+    /// only said: new code is put in place by a person.
+    pub(super) fn look_for_newer(&mut self) {
+        let view = self.shared.view();
+        let wanted = |one: &&Extension| {
+            let wants = one.origin.as_ref().is_some_and(|origin| origin.auto_update);
+            one.active && one.owner == ExtensionOwner::User && wants
+        };
+        for extension in view.loaded.extensions.iter().filter(wanted).cloned() {
+            let (world, loaded) = (self.world.clone(), view.loaded.clone());
+            self.updates.behind.spawn(async move {
+                let fetcher = Fetcher { world: &world, proxy: proxy(&world), progress: &|_| {} };
+                match is_behind(&extension, &fetcher, &loaded).await {
+                    Ok(behind) => behind.then_some(extension.name),
+                    Err(error) => {
+                        tracing::info!(%error, extension = extension.name, "no newer version could be looked for");
+                        None
+                    }
+                }
+            });
+        }
+    }
+
+    /// A newer version was found, or not.
+    pub(super) fn newer_found(&self, found: Result<Option<String>, JoinError>) {
+        if let Ok(Some(name)) = found {
+            let text = format!("there is a newer version of `{name}`; /extensions update {name} shows it");
+            self.reply(Reply::aside(text));
         }
     }
 

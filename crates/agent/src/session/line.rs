@@ -6,8 +6,8 @@ use hookwright_settings::commands::Commands;
 use hookwright_tools::mcp::RemotePrompt;
 
 use super::order::{
-    AgentsOrder, BackgroundOrder, ChatOrder, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder, MemoryOrder, Order,
-    SkillsOrder,
+    AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder,
+    MemoryOrder, Order, SkillsOrder,
 };
 use crate::commands::parse_invocation;
 
@@ -158,9 +158,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         row("extensions enable", &[], EXTENSION, "switch an extension on", |words| {
             switch_extension(words, ExtensionsOrder::Enable)
         }),
-        row("extensions disable", &[], EXTENSION, "switch an extension off", |words| {
-            switch_extension(words, ExtensionsOrder::Disable)
-        }),
+        row("extensions disable", &[], EXTENSION, "switch an extension off", disable_extension),
         row(
             "extensions update",
             &[],
@@ -234,7 +232,15 @@ fn extensions(order: ExtensionsOrder) -> Typed {
     Typed::Order(Order::Extensions(order))
 }
 
-fn switch_extension(words: &str, order: fn(String, Extent) -> ExtensionsOrder) -> Typed {
+fn disable_extension(words: &str) -> Typed {
+    let (words, consent) = match words.trim().strip_suffix(" --consent") {
+        Some(words) => (words, Consent::Given),
+        None => (words, Consent::Missing),
+    };
+    switch_extension(words, |name, extent| ExtensionsOrder::Disable(name, extent, consent))
+}
+
+fn switch_extension(words: &str, order: impl FnOnce(String, Extent) -> ExtensionsOrder) -> Typed {
     let words: Vec<&str> = words.split([' ', '\t', '=']).filter(|word| !word.is_empty()).collect();
     let (name, extent) = match words.as_slice() {
         [name] | [name, "--scope", "user"] => (name, Extent::Everywhere),

@@ -49,8 +49,8 @@ pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, prompt_command, slash_
 pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
 pub use order::{
-    AgentsOrder, BackgroundOrder, ChatOrder, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder, MemoryOrder, Order,
-    SkillsOrder,
+    AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder,
+    MemoryOrder, Order, SkillsOrder,
 };
 pub use reply::{Reply, Tone};
 pub use skills::state_words as skill_state;

@@ -196,6 +196,15 @@ pub enum SkillsOrder {
     Disable(String),
 }
 
+/// Whether the user has agreed to what was shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    /// They have.
+    Given,
+    /// Not yet.
+    Missing,
+}
+
 /// About extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExtensionsOrder {
@@ -203,8 +212,8 @@ pub enum ExtensionsOrder {
     List,
     /// Switch one on.
     Enable(String, Extent),
-    /// Switch one off.
-    Disable(String, Extent),
+    /// Switch one off; with its guards, if the user has agreed to that.
+    Disable(String, Extent, Consent),
     /// Look for updates, of one or of all, and show them.
     Update(Option<String>),
     /// Put an update in place that was shown.

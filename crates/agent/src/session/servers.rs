@@ -48,6 +48,9 @@ pub(super) fn make(loaded: &Loaded, context: &ToolContext, tools: &Arc<Toolbox>,
     })
 }
 
+/// What to do where a folder is not trusted.
+const TRUST_IT: &str = "`hookwright hooks trust --folder` trusts it, --skip-trust does for once";
+
 impl Conductor {
     /// Starts the servers of the configuration as it is now, and ends all others.
     pub(super) fn connect_servers(&self) {
@@ -57,6 +60,13 @@ impl Conductor {
             if let WhyLeftOut::Broken(_) | WhyLeftOut::Shadowed(_) | WhyLeftOut::NobodyKnows = why {
                 self.tell(AgentEvent::Warning(format!("MCP server {name} is not started: {why}")));
             }
+        }
+        let untrusted = all.left_out.iter().filter(|one| one.why == WhyLeftOut::Untrusted);
+        let untrusted: Vec<&str> = untrusted.map(|one| one.name.as_str()).collect();
+        if !untrusted.is_empty() {
+            let names = untrusted.join(", ");
+            let text = format!("this folder is not trusted, so no MCP server is started: {names}; {TRUST_IT}");
+            self.tell(AgentEvent::Warning(text));
         }
         // What changes of the guards while servers start was changed by them, whoever wrote their names into the settings.
         let watched = (!all.servers.is_empty()).then(|| view.services.guards.servers());

@@ -29,6 +29,9 @@ pub(crate) enum ExtensionsCommand {
         /// Remove all of them.
         #[arg(long, conflicts_with = "names")]
         all: bool,
+        /// Agree that guards go with them.
+        #[arg(long)]
+        consent: bool,
     },
     /// Get the newest version: shows what has changed, and asks where that runs or decides something.
     #[command(
@@ -78,6 +81,9 @@ pub(crate) enum ExtensionsCommand {
         /// Where.
         #[arg(long, value_enum, default_value_t = Scope::User, ignore_case = true)]
         scope: Scope,
+        /// Agree that guards go with it.
+        #[arg(long)]
+        consent: bool,
     },
     /// Write a new extension, which works and passes its own tests.
     #[command(
@@ -123,7 +129,7 @@ pub(crate) struct Install {
     /// The branch, tag or commit.
     #[arg(long = "ref", value_name = "REF")]
     pub(crate) reference: Option<String>,
-    /// Note that it may be updated unasked, for Gemini CLI.
+    /// Let sessions look for newer versions, and say so; none is put in place unasked.
     #[arg(long)]
     pub(crate) auto_update: bool,
     /// Agree to what it brings.

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use hookwright_extensions::{Agreed, Prepared, Source, link as prepare_link, prepare, uninstall as take_out};
+use hookwright_extensions::{Agreed, Prepared, Source, find, link as prepare_link, prepare, uninstall as take_out};
 use hookwright_hooks::Severity;
 use hookwright_settings::{ExtensionOwner, OwnSetting, World};
 
-use super::{ask, show, with_fetcher};
+use super::{ask, guards, show, with_fetcher};
 use crate::args::Install;
 use crate::hooks::Toolbox;
 use crate::{exit, out, report};
@@ -33,7 +33,7 @@ pub(super) fn run(toolbox: &Toolbox, world: &World, args: &Install) -> anyhow::R
     let prepared =
         with_fetcher(world, async |fetcher| prepare(&source, args.auto_update, fetcher, &toolbox.loaded).await)??;
     if args.auto_update {
-        out::note("noted for Gemini CLI; here nothing is updated unasked: `hookwright extensions update --all`")?;
+        out::note("sessions will say when there is a newer version; nothing is put in place unasked")?;
     }
     put_in_place(toolbox, world, prepared, args.consent.into(), args.skip_settings.into(), "install")
 }
@@ -143,7 +143,13 @@ fn say_missing(name: &str, missing: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(super) fn uninstall(toolbox: &Toolbox, names: &[String], all: bool) -> anyhow::Result<u8> {
+pub(super) fn uninstall(
+    toolbox: &Toolbox,
+    world: &World,
+    names: &[String],
+    all: bool,
+    consent: Consent,
+) -> anyhow::Result<u8> {
     let own = toolbox.loaded.extensions.iter().filter(|one| one.owner == ExtensionOwner::User);
     let names: Vec<String> = if all { own.map(|one| one.name.clone()).collect() } else { names.to_vec() };
     if names.is_empty() {
@@ -154,7 +160,14 @@ pub(super) fn uninstall(toolbox: &Toolbox, names: &[String], all: bool) -> anyho
     }
     let mut code = exit::OK;
     for name in &names {
-        let linked = toolbox.loaded.extensions.iter().find(|one| one.name == *name && one.path != one.home);
+        let known = find(name, &toolbox.loaded);
+        if let Some(extension) = known.filter(|one| one.owner == ExtensionOwner::User)
+            && !guards::may_go(toolbox, world, extension, consent, "uninstall")?
+        {
+            code = exit::ERROR;
+            continue;
+        }
+        let linked = known.filter(|one| one.path != one.home);
         match take_out(name, &toolbox.loaded) {
             Ok(name) => match linked {
                 Some(linked) => out::note(format!("`{name}` is unlinked; {} stays", linked.path.display()))?,

@@ -3,6 +3,7 @@
 
 mod ask;
 mod config;
+mod guards;
 pub(crate) mod install;
 mod list;
 mod new;
@@ -26,12 +27,16 @@ pub(crate) fn run(args: Extensions, world: &World) -> anyhow::Result<u8> {
     match command {
         ExtensionsCommand::Install(install) => install::run(&open()?, world, &install),
         ExtensionsCommand::Link { path, consent } => install::link(&open()?, world, &path, consent),
-        ExtensionsCommand::Uninstall { names, all } => install::uninstall(&open()?, &names, all),
+        ExtensionsCommand::Uninstall { names, all, consent } => {
+            install::uninstall(&open()?, world, &names, all, consent.into())
+        }
         ExtensionsCommand::Update { name, all, consent } => update::run(&open()?, world, name.as_deref(), all, consent),
         ExtensionsCommand::List { json } => list::run(&open()?, json),
         ExtensionsCommand::Enable { name, scope } => switch::enable(&open()?, &name, scope),
-        ExtensionsCommand::Disable { name, scope } => switch::disable(&open()?, &name, scope),
-        ExtensionsCommand::New { path, template } => new::run(world, &path, template),
+        ExtensionsCommand::Disable { name, scope, consent } => {
+            switch::disable(&open()?, world, &name, scope, consent.into())
+        }
+        ExtensionsCommand::New { path, template } => new::run(&open()?, world, &path, template),
         ExtensionsCommand::Validate { path, json } => validate::run(&open()?, world, &path, json),
         ExtensionsCommand::Config { name, setting, scope } => {
             config::run(&open()?, world, name.as_deref(), setting.as_deref(), scope)

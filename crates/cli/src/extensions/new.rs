@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use hookwright_settings::{World, wrong_with_extension_name};
+use hookwright_settings::{FolderTrust, World, wrong_with_extension_name};
 
 use crate::args::Template;
+use crate::hooks::Toolbox;
 use crate::{exit, out};
 
 /// A file of a template.
@@ -90,15 +91,17 @@ fn files(template: Template) -> &'static [File] {
 }
 
 /// How to try what a template has made.
-fn next_step(template: Template, shown: &str) -> String {
+fn next_step(template: Template, shown: &str, trust: &FolderTrust) -> String {
+    // What was written just now needs nobody's trust, but the folder around it may.
+    let skip = if trust.is_trusted() { "" } else { " --skip-trust" };
     match template {
-        Template::Hooks => format!("run its tests: hookwright hooks test {shown}/tests"),
-        Template::McpServer => format!("run its tests: node --test {shown}"),
+        Template::Hooks => format!("run its tests: hookwright hooks test {shown}/tests{skip}"),
+        Template::McpServer => format!("run its tests: node --test {shown}/server.test.js"),
         _ => format!("check it: hookwright extensions validate {shown}"),
     }
 }
 
-pub(super) fn run(world: &World, path: &Path, template: Option<Template>) -> anyhow::Result<u8> {
+pub(super) fn run(toolbox: &Toolbox, world: &World, path: &Path, template: Option<Template>) -> anyhow::Result<u8> {
     let template = template.unwrap_or(Template::Context);
     let folder = world.cwd.join(path);
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -119,7 +122,7 @@ pub(super) fn run(world: &World, path: &Path, template: Option<Template>) -> any
     }
     let shown = path.display().to_string();
     out::note(format!("`{name}` is in {shown}"))?;
-    out::hint(next_step(template, &shown))?;
+    out::hint(next_step(template, &shown, &toolbox.loaded.project.trust))?;
     out::hint(format!("use it while you write it: hookwright extensions link {shown}"))?;
     Ok(exit::OK)
 }

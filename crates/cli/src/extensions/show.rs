@@ -44,6 +44,7 @@ fn lines(stdout: &mut impl Write, text: &str) -> io::Result<()> {
     }
     match text.lines().count().saturating_sub(MOST_LINES) {
         0 => Ok(()),
+        1 => writeln!(stdout, "  {}", paint(WARN, "… and another line")),
         more => writeln!(stdout, "  {}", paint(WARN, format!("… and {more} more lines"))),
     }
 }
@@ -68,8 +69,10 @@ pub(super) fn difference(name: &str, difference: &Difference) -> io::Result<()> 
     for line in difference.others.iter().take(MOST_LINES) {
         writeln!(stdout, "{}", out::one_line(line))?;
     }
-    if difference.others.len() > MOST_LINES {
-        writeln!(stdout, "… and {} more files", difference.others.len() - MOST_LINES)?;
+    match difference.others.len().saturating_sub(MOST_LINES) {
+        0 => {}
+        1 => writeln!(stdout, "… and another file")?,
+        more => writeln!(stdout, "… and {more} more files")?,
     }
     drop(stdout);
     if difference.goes_back {

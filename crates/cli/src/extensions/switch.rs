@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use hookwright_settings::edit::Switch;
-use hookwright_settings::switch_extension;
+use hookwright_settings::{World, dismiss_guards, switch_extension};
 
-use super::named;
+use super::install::Consent;
+use super::{guards, named};
 use crate::args::Scope;
 use crate::hooks::Toolbox;
 use crate::{exit, out};
@@ -19,26 +20,39 @@ pub(super) fn enable(toolbox: &Toolbox, name: &str, scope: Scope) -> anyhow::Res
     Ok(exit::OK)
 }
 
-pub(super) fn disable(toolbox: &Toolbox, name: &str, scope: Scope) -> anyhow::Result<u8> {
+pub(super) fn disable(
+    toolbox: &Toolbox,
+    world: &World,
+    name: &str,
+    scope: Scope,
+    consent: Consent,
+) -> anyhow::Result<u8> {
     let extension = named(toolbox, name)?;
-    let guards: Vec<String> =
-        extension.declared().hooks.iter().filter(|hook| hook.is_guard()).map(|hook| hook.id().to_owned()).collect();
-    switch(toolbox, &extension.name, scope, Switch::Disable)?;
-    for guard in guards {
-        out::warn(format!("guard `{guard}` is off; unattended sessions do not start where it was awake"))?;
+    if !guards::may_go(toolbox, world, extension, consent, "disable")? {
+        return Ok(exit::ERROR);
     }
+    switch(toolbox, &extension.name, scope, Switch::Disable)?;
+    dismiss_guards(&toolbox.loaded.paths, extension, place(toolbox, scope))?;
     Ok(exit::OK)
 }
 
+/// Where a switch counts.
+fn place(toolbox: &Toolbox, scope: Scope) -> &Path {
+    match scope {
+        Scope::User => Path::new("/"),
+        Scope::Workspace => &toolbox.loaded.project.root,
+    }
+}
+
 fn switch(toolbox: &Toolbox, name: &str, scope: Scope, switch: Switch) -> anyhow::Result<()> {
-    let root = &toolbox.loaded.project.root;
-    let (folder, place): (&Path, _) = match scope {
-        Scope::User => (Path::new("/"), "everywhere".to_owned()),
-        Scope::Workspace => (root, format!("in {}", root.display())),
+    let folder = place(toolbox, scope);
+    let shown = match scope {
+        Scope::User => "everywhere".to_owned(),
+        Scope::Workspace => format!("in {}", folder.display()),
     };
     let changed = switch_extension(&toolbox.loaded.paths, name, folder, switch)?;
     let verb = if switch == Switch::Enable { "enabled" } else { "disabled" };
     let already = if changed { "is" } else { "was already" };
-    out::note(format!("`{name}` {already} {verb} {place}"))?;
+    out::note(format!("`{name}` {already} {verb} {shown}"))?;
     Ok(())
 }

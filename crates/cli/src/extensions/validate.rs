@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::bail;
 use hookwright_agent::check_policy;
 use hookwright_agent::session::{Armed, hook_entries};
-use hookwright_extensions::{Brings, ExtensionError, check_folder};
-use hookwright_hooks::{Diagnostic, HookEngine, Registry, Severity, Source};
-use hookwright_settings::{Extension, FolderTrust, Paths, Project, World, commands, skills, subagents};
+use hookwright_extensions::{Brings, ExtensionError, check_folder, leads_to_nothing};
+use hookwright_hooks::{Diagnostic, HookEngine, Registry, Severity};
+use hookwright_settings::{Extension, World};
 use serde_json::{Value, json};
 
 use super::list::brought;
@@ -16,9 +16,16 @@ use crate::hooks::Toolbox;
 use crate::out::{self, GOOD, paint};
 use crate::{exit, report};
 
+/// What makes a folder an extension.
+const MANIFEST: &str = "gemini-extension.json";
+
 pub(super) fn run(toolbox: &Toolbox, world: &World, path: &Path, as_json: bool) -> anyhow::Result<u8> {
-    let folder = world.cwd.join(path);
-    let Ok(folder) = folder.canonicalize() else { bail!("there is no folder {}", path.display()) };
+    let Ok(asked) = world.cwd.join(path).canonicalize() else { bail!("there is no folder {}", path.display()) };
+    let folder = match asked.parent() {
+        Some(parent) if asked.is_file() && asked.ends_with(MANIFEST) => parent.to_owned(),
+        _ if asked.is_file() => bail!("{} is a file; give the extension's folder", path.display()),
+        _ => asked,
+    };
     let mut checked = Checked::default();
     checked.look(&folder, toolbox);
     let errors = checked.diagnostics.iter().any(|wrong| wrong.severity == Severity::Error);
@@ -62,18 +69,20 @@ struct Checked {
 
 impl Checked {
     fn look(&mut self, folder: &Path, toolbox: &Toolbox) {
-        if let Err(error) = check_folder(folder) {
-            self.diagnostics.push(Diagnostic::about_file(Severity::Error, folder, error.to_string()));
+        match check_folder(folder) {
+            Ok(links) => self.diagnostics.extend(links.iter().map(|link| leads_to_nothing(&folder.join(link)))),
+            Err(error) => self.diagnostics.push(Diagnostic::about_file(Severity::Error, folder, error.to_string())),
         }
         let brings = match Brings::of(folder, &toolbox.loaded) {
             Ok(brings) => brings,
             Err(ExtensionError::NoManifest(wrong)) if !wrong.is_empty() => return self.diagnostics.extend(wrong),
             Err(error) => {
-                let file = folder.join("gemini-extension.json");
+                let file = folder.join(MANIFEST);
                 return self.diagnostics.push(Diagnostic::about_file(Severity::Error, &file, error.to_string()));
             }
         };
         self.diagnostics.extend(brings.diagnostics.iter().cloned());
+        let contents = brings.contents.clone();
         self.brings = Some(brings);
         let root = &toolbox.loaded.project.root;
         let Some(extension) = Extension::as_written(folder, root, &mut Vec::new()) else { return };
@@ -84,10 +93,10 @@ impl Checked {
             "contextFiles": extension.context_files,
             "excludeTools": extension.exclude_tools,
             "settings": extension.settings.iter().map(|setting| &setting.variable).collect::<Vec<_>>(),
-            "commands": self.commands(&extension, toolbox),
+            "commands": contents.commands,
             "policies": self.policies(&extension),
-            "agents": self.agents(&extension),
-            "skills": self.skills(&extension),
+            "agents": contents.agents.iter().map(|agent| &agent.name).collect::<Vec<_>>(),
+            "skills": contents.skills.iter().map(|skill| &skill.name).collect::<Vec<_>>(),
         });
     }
 
@@ -115,18 +124,6 @@ impl Checked {
         hooks
     }
 
-    fn commands(&mut self, extension: &Extension, toolbox: &Toolbox) -> Vec<String> {
-        // By itself: nobody else's command takes a name away.
-        let project = Project { trust: FolderTrust::Unknown, ..toolbox.loaded.project.clone() };
-        let nowhere = extension.path.join("gemini-extension.json").join("commands");
-        let paths = Paths { user_commands: nowhere, ..toolbox.loaded.paths.clone() };
-        let found = commands::discover(&paths, &project, std::slice::from_ref(extension));
-        let own = |wrong: &&Diagnostic| wrong.file.starts_with(&extension.path);
-        self.diagnostics.extend(found.diagnostics.iter().filter(own).cloned());
-        let is_own = |source: &Source| *source == extension.source();
-        found.list.into_iter().filter(|command| is_own(&command.source)).map(|command| command.name).collect()
-    }
-
     fn policies(&mut self, extension: &Extension) -> Vec<Value> {
         let mut policies = Vec::new();
         for file in files(&extension.policies(), "toml") {
@@ -135,26 +132,6 @@ impl Checked {
             self.diagnostics.extend(found.diagnostics);
         }
         policies
-    }
-
-    fn agents(&mut self, extension: &Extension) -> Vec<String> {
-        let mut agents = Vec::new();
-        for file in files(&extension.agents(), "md") {
-            match subagents::check(&file) {
-                Ok((agent, wrong)) => {
-                    agents.extend(agent.map(|agent| agent.name));
-                    self.diagnostics.extend(wrong);
-                }
-                Err(error) => self.diagnostics.push(error.diagnostic()),
-            }
-        }
-        agents
-    }
-
-    fn skills(&mut self, extension: &Extension) -> Vec<String> {
-        let found = skills::in_folder(&extension.skills(), Some(&extension.path), &extension.source());
-        self.diagnostics.extend(found.diagnostics);
-        found.list.into_iter().map(|skill| skill.name).collect()
     }
 }
 

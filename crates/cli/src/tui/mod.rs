@@ -113,6 +113,11 @@ async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
             trust::Asked::Left => return Ok(crate::exit::UNGUARDED),
         }
     }
+    match trust::ask_about_notes(&loaded, hands.as_mut()).await? {
+        trust::Asked::NotNeeded => {}
+        trust::Asked::Answered => loaded = options.load(world)?,
+        trust::Asked::Left => return Ok(crate::exit::OK),
+    }
     let unarmed = unarmed_guards(&options, &loaded);
     if !unarmed.is_empty() {
         remember_refused(&loaded);

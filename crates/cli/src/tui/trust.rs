@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use hookwright_hooks::{Unarmed, WhyUnarmed};
+use hookwright_settings::edit::set_value;
 use hookwright_settings::trust::{FolderRule, PendingChange, set_folder_trust, trust_changes};
-use hookwright_settings::{FolderTrust, Loaded, Notice, Offer, remember_offers};
+use hookwright_settings::{FolderTrust, Loaded, Notice, Offer, WhyLeftOut, remember_offers};
 
 use super::Hands;
 use super::guards::diff_line;
@@ -49,8 +50,18 @@ fn question(loaded: &Loaded) -> Vec<Line> {
     let mut lines = vec![
         Line::of(BOLD, "Do you trust this folder?"),
         Line::of(NOTE, format!("  {}", root.display())).hanging(2),
-        Line::of(DIM, "  Only then its settings, hooks, commands and .env are loaded. Hooks run programs.").hanging(2),
+        Line::of(
+            DIM,
+            "  Only then its settings, hooks, commands, skills, agents and .env are loaded. Hooks run programs.",
+        )
+        .hanging(2),
     ];
+    let off = loaded.mcp_servers().left_out.into_iter().filter(|one| one.why == WhyLeftOut::Untrusted);
+    let off: Vec<String> = off.map(|one| spelled(&one.name).replace('\n', " ")).collect();
+    if !off.is_empty() {
+        let text = format!("  Until then no MCP server is started, yours included: {}.", off.join(", "));
+        lines.push(Line::of(DIM, text).hanging(2));
+    }
     for notice in &loaded.notices {
         if let Notice::ProjectNotTrusted { ignored, .. } = notice {
             let names: Vec<String> =
@@ -78,6 +89,42 @@ fn answers(loaded: &Loaded) -> [String; 3] {
     let root = &loaded.project.root;
     let parent = root.parent().unwrap_or(root);
     ["Trust this folder".to_owned(), format!("Trust its parent ({})", parent.display()), "Don't trust it".to_owned()]
+}
+
+/// Asks once whether a project's notes for other agents are read here too.
+pub(crate) async fn ask_about_notes(loaded: &Loaded, hands: Option<&mut Hands>) -> anyhow::Result<Asked> {
+    const NOTES: &str = "AGENTS.md";
+    if !loaded.notices.contains(&Notice::NotesForOthers) {
+        return Ok(Asked::NotNeeded);
+    }
+    let lines = vec![
+        Line::of(BOLD, format!("Read this project's {NOTES}?")),
+        Line::of(
+            DIM,
+            "  It holds notes for agents, and the project has no GEMINI.md. What it says becomes instructions.",
+        )
+        .hanging(2),
+    ];
+    let answers = ["Yes, in this project", "Yes, in all projects", "No"].map(str::to_owned).into();
+    let Some(chosen) = (Question { lines, answers, no: 2 }).ask(&loaded.world, hands).await? else {
+        return Ok(Asked::Left);
+    };
+    let file = match chosen {
+        0 => Some(loaded.paths.project_settings(&loaded.project.root)),
+        1 => Some(loaded.paths.user_settings.clone()),
+        _ => None,
+    };
+    let names: Vec<&str> = loaded.settings.context.file_names.iter().map(String::as_str).chain([NOTES]).collect();
+    if let Some(file) = file
+        && let Err(error) = set_value(&file, &["context", "fileName"], serde_json::json!(names))
+    {
+        crate::out::warn(format!("your answer could not be kept: {error}"))?;
+    }
+    // Whatever the answer is, this is asked once.
+    if let Err(error) = remember_offers(loaded) {
+        crate::out::warn(format!("can't remember what this project brings: {error}"))?;
+    }
+    Ok(Asked::Answered)
 }
 
 /// Asks whether to go on without a settings file that can't be read; whether the user wants to.

@@ -1,5 +1,7 @@
 //! `hookwright extensions …`: installing from folders, repositories and archives, and everything that must not happen on the way.
 
+mod downloads;
+mod guards;
 mod hostile;
 mod templates;
 mod updates;
@@ -208,7 +210,11 @@ fn git_fetches_a_branch_a_tag_or_a_commit() {
     assert!(run.stderr.contains("is the newest"), "{}", run.stderr);
     extensions(&sandbox, &["uninstall", &url]).exits(0);
     let run = extensions(&sandbox, &["install", &url, "--auto-update", "--consent"]).exits(0);
-    assert!(run.stderr.contains("fetching") && run.stderr.contains("nothing is updated unasked"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("fetching") && run.stderr.contains("nothing is put in place unasked"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(list()[0]["version"], "2.0.0");
     assert_eq!(list()[0]["commit"].as_str().unwrap().len(), 40);
     let run = extensions(&sandbox, &["install", "file:///nowhere/at/all", "--consent"]).exits(1);

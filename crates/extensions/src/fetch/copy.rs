@@ -10,6 +10,11 @@ use crate::survey::{Bounds, too_much};
 const LEFT_OUT: [&str; 2] = [".git", ".gemini-extension-install.json"];
 
 pub(super) fn copy(from: &Path, into: &Path, bounds: Bounds) -> Result<(), ExtensionError> {
+    let real = |path: &Path| path.canonicalize().map_err(ExtensionError::disk(path));
+    if real(into)?.starts_with(real(from)?) {
+        let why = "it holds the folder that it would be put into".to_owned();
+        return Err(ExtensionError::Source { source_text: from.display().to_string(), why });
+    }
     let (mut size, mut entries) = (0, 0);
     let mut waiting = vec![(from.to_owned(), into.to_owned(), 0)];
     while let Some((from_folder, into_folder, depth)) = waiting.pop() {

@@ -154,6 +154,7 @@ pub(crate) fn installed(around: &Surroundings<'_>, diagnostics: &mut Vec<Diagnos
     let is_own = around.trusted && own != around.paths.extensions;
     let project = if is_own { directories(&own, diagnostics) } else { Vec::new() };
     if user.is_empty() && project.is_empty() {
+        around.say_unknown(&[], diagnostics);
         return Vec::new();
     }
     let rules = Rules::read(around.paths, diagnostics);
@@ -180,6 +181,7 @@ pub(crate) fn installed(around: &Surroundings<'_>, diagnostics: &mut Vec<Diagnos
         }
     }
     extensions.sort_by(|one, other| one.name.cmp(&other.name));
+    around.say_unknown(&extensions, diagnostics);
     extensions
 }
 
@@ -252,7 +254,13 @@ fn read(
     let text = text.trim_start_matches('\u{feff}');
     let source = SourceText::new(&file, text);
     let root = match parse_object(text, &source) {
-        Ok(root) => root?,
+        Ok(Some(root)) => root,
+        Ok(None) => {
+            let text = "this manifest is empty, so the extension is left out";
+            let wrong = Diagnostic::about_file(Severity::Error, &file, text);
+            diagnostics.push(wrong.help("it needs at least `{\"name\": \"NAME\", \"version\": \"1.0.0\"}`"));
+            return None;
+        }
         Err(wrong) => {
             diagnostics.push(*wrong);
             return None;
@@ -331,6 +339,20 @@ pub(crate) fn named(directory: &Path) -> Option<String> {
 }
 
 impl Surroundings<'_> {
+    /// Whoever names an extension expects it to be there.
+    fn say_unknown(&self, extensions: &[Extension], diagnostics: &mut Vec<Diagnostic>) {
+        let ExtensionChoice::Only(names) = self.choice else { return };
+        for name in names.iter().filter(|name| !extensions.iter().any(|one| one.name.eq_ignore_ascii_case(name))) {
+            let near = extensions.iter().find(|one| strsim::damerau_levenshtein(&one.name, name) <= 2);
+            let help = match near {
+                Some(near) => format!("did you mean `{}`?", near.name),
+                None => "`hookwright extensions list` shows them all".to_owned(),
+            };
+            let text = format!("no extension is called `{name}`, which the command line names");
+            diagnostics.push(Diagnostic::about_file(Severity::Warning, &self.paths.extensions, text).help(help));
+        }
+    }
+
     fn activity(&self, name: &str, rules: &Rules) -> Activity {
         let active = self.is_active(name, self.choice, rules);
         Activity { active, left_out: !active && self.is_active(name, &ExtensionChoice::Enabled, rules) }

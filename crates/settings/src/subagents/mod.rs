@@ -199,13 +199,19 @@ pub fn check(path: &Path) -> Result<(Option<Definition>, Vec<Diagnostic>), crate
     Ok((agent, diagnostics))
 }
 
+/// The sub-agents of one folder.
+pub fn in_folder(directory: &Path, source: &Source) -> SubAgents {
+    let mut agents = SubAgents::default();
+    agents.add(source, directory);
+    agents
+}
+
 /// Reads the definitions of a folder, or the one that a file is, for who wants to know whether they would do.
 pub fn in_place(path: &Path) -> SubAgents {
-    let mut agents = SubAgents::default();
     if path.is_dir() {
-        agents.add(&Source::Project, path);
-        return agents;
+        return in_folder(path, &Source::Project);
     }
+    let mut agents = SubAgents::default();
     match check(path) {
         Ok((agent, diagnostics)) => agents = SubAgents { list: agent.into_iter().collect(), diagnostics },
         Err(error) => agents.diagnostics.push(error.diagnostic()),

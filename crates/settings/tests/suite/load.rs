@@ -46,7 +46,10 @@ fn an_untrusted_projects_files_are_left_out_and_that_is_said() {
     assert_eq!(loaded.files[0].state, FileState::Untrusted);
     assert_eq!(
         notices(&loaded),
-        ["this folder is not trusted, so .gemini/settings.json, .gemini/commands and .env are not loaded"]
+        [
+            "this folder is not trusted, so .gemini/settings.json, .gemini/commands and .env are not loaded; look at it, then run \
+          `hookwright hooks trust --folder`, or for once give --skip-trust"
+        ]
     );
     assert!(
         hookwright_settings::commands::discover(&loaded.paths, &loaded.project, &loaded.extensions).list.is_empty()

@@ -66,10 +66,16 @@ fn no_link_leads_out_of_an_extension() {
     type Spoil<'a> = &'a dyn Fn(&Path);
     let sandbox = sandbox();
     let secret = lay(&sandbox, "secret", "s");
-    let cases: [(&str, Spoil<'_>); 5] = [
+    let cases: [(&str, Spoil<'_>); 8] = [
         ("absolute", &|folder| symlink(&secret, folder.join("l")).unwrap()),
         ("up", &|folder| symlink("../secret", folder.join("l")).unwrap()),
-        ("nowhere", &|folder| symlink("missing", folder.join("l")).unwrap()),
+        ("nowhere", &|folder| symlink("/nowhere", folder.join("l")).unwrap()),
+        ("up to nothing", &|folder| symlink("../missing", folder.join("l")).unwrap()),
+        ("down, up and out", &|folder| symlink("none/../../missing", folder.join("l")).unwrap()),
+        ("needed", &|folder| {
+            std::fs::remove_file(folder.join("check.sh")).unwrap();
+            symlink("missing", folder.join("check.sh")).unwrap();
+        }),
         ("round about", &|folder| {
             std::fs::create_dir(folder.join("s")).unwrap();
             symlink("..", folder.join("s/d")).unwrap();
@@ -96,6 +102,54 @@ fn no_link_leads_out_of_an_extension() {
     let folder = guard(&sandbox, "fine", "1.0.0");
     symlink("check.sh", folder.join("also.sh")).unwrap();
     extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_that_nobody_needs_is_left_out_aloud() {
+    use std::os::unix::fs::symlink;
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "g", "1.0.0");
+    std::fs::create_dir(folder.join(".agent")).unwrap();
+    symlink("../skills-that-were", folder.join(".agent/skills")).unwrap();
+    symlink(".agent/skills", folder.join("second")).unwrap();
+    let run = extensions(&sandbox, &["validate", text(&folder)]).exits(0);
+    assert!(run.stderr.contains("leads to nothing, so it is left out"), "{}", run.stderr);
+    let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
+    assert!(run.stderr.contains("--> guard/.agent/skills"), "{}", run.stderr);
+    assert_eq!(below(&installed(&sandbox, "guard").join(".agent")), [""; 0]);
+    assert!(installed(&sandbox, "guard").join("second").symlink_metadata().is_err());
+    assert!(folder.join("second").symlink_metadata().is_ok(), "the source stays as it is");
+}
+
+#[test]
+fn what_does_not_count_is_shown_before_anybody_agrees() {
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "g", "1.0.0");
+    lay(&sandbox, "g/skills/bad/SKILL.md", "no front matter");
+    lay(&sandbox, "g/skills/s/nested/SKILL.md", "---\nname: nested\ndescription: d\n---\nbody");
+    lay(&sandbox, "g/agents/worse.md", "---\nname: Worse!\ndescription: d\n---\nbody");
+    lay(&sandbox, "g/commands/broken.toml", "prompt = ");
+    let run = extensions(&sandbox, &["install", text(&folder)]).exits(1);
+    for words in ["skills/bad/SKILL.md does not count", "agents/worse.md does not count", "commands/broken.toml does"] {
+        assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
+    }
+    assert!(run.stderr.contains("--> guard/skills/bad/SKILL.md:1:1"), "{}", run.stderr);
+    assert!(!run.stderr.contains(".draft-") && !run.stdout.contains(".draft-"), "{run:?}");
+    extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
+    let run = extensions(&sandbox, &["list"]).exits(0);
+    assert!(!run.stdout.contains("nested"), "what is inside of a skill is no skill: {}", run.stdout);
+}
+
+#[test]
+fn nothing_is_copied_into_itself() {
+    let sandbox = sandbox();
+    lay(&sandbox, "home/gemini-extension.json", json!({"name": "x", "version": "1"}).to_string());
+    let run = extensions(&sandbox, &["install", "--consent", text(&sandbox.home())]).exits(1);
+    assert!(run.stderr.contains("it holds the folder that it would be put into"), "{}", run.stderr);
+    lay(&sandbox, "home/SKILL.md", "---\nname: s\ndescription: d\n---\nbody");
+    let run = sandbox.run(&["skills", "install", "--consent", text(&sandbox.home())]).exits(1);
+    assert!(run.stderr.contains("it holds the folder that it would be put into"), "{}", run.stderr);
 }
 
 #[test]

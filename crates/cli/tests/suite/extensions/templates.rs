@@ -7,7 +7,8 @@ fn every_template_is_valid_and_passes_its_own_tests() {
     let sandbox = sandbox();
     for template in ["context", "hooks", "commands", "mcp-server", "skill", "agent"] {
         let name = format!("my-{template}");
-        extensions(&sandbox, &["new", &name, template]).exits(0);
+        let made = extensions(&sandbox, &["new", &name, template]).exits(0);
+        follow_the_hints(&sandbox, &made, template);
         let run = extensions(&sandbox, &["validate", &name]).exits(0);
         assert!(run.stdout.contains("no problems"), "{template}: {} {}", run.stdout, run.stderr);
         extensions(&sandbox, &["install", "--consent", &name]).exits(0);
@@ -31,6 +32,54 @@ fn every_template_is_valid_and_passes_its_own_tests() {
     assert!(run.stderr.contains("is there already"), "{}", run.stderr);
     extensions(&sandbox, &["new", "bad name"]).exits(1);
     extensions(&sandbox, &["new", "x", "nonsense"]).exits(1);
+}
+
+/// What is printed for a newcomer works as it is printed; only the name of the program is ours.
+fn follow_the_hints(sandbox: &Sandbox, made: &Run, template: &str) {
+    let hints = made.stderr.lines().filter_map(|line| line.strip_prefix("hint: ")?.split_once(": "));
+    let commands: Vec<&str> = hints.map(|(_, command)| command).collect();
+    assert_eq!(commands.len(), 2, "{template}: {}", made.stderr);
+    for command in commands {
+        let words: Vec<&str> = command.split(' ').collect();
+        match words.split_first().unwrap() {
+            (&"hookwright", ["extensions", "link", ..]) => {
+                sandbox.run(&[&words[1..], &["--consent"]].concat()).exits(0);
+                extensions(sandbox, &["uninstall", &format!("my-{template}"), "--consent"]).exits(0);
+            }
+            (&"hookwright", words) => drop(sandbox.run(words).exits(0)),
+            (&"node", words) if hookwright_testkit::has_program("node") => {
+                let done = Command::new("node").args(words).current_dir(sandbox.project()).output().unwrap();
+                assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+            }
+            (&"node", _) => hookwright_testkit::skipped("the tests of the template mcp-server", "there is no node"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_hints_of_a_new_extension_work_in_a_folder_that_nobody_trusts() {
+    let sandbox = sandbox().untrusted();
+    for template in ["hooks", "skill"] {
+        let made = extensions(&sandbox, &["new", &format!("my-{template}"), template]).exits(0);
+        follow_the_hints(&sandbox, &made, template);
+    }
+}
+
+#[test]
+fn a_manifest_may_be_named_and_an_empty_one_is_there() {
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "g", "1.0.0");
+    let manifest = folder.join("gemini-extension.json");
+    let run = extensions(&sandbox, &["validate", text(&manifest)]).exits(0);
+    assert!(run.stdout.contains("no problems"), "{}", run.stdout);
+    let run = extensions(&sandbox, &["validate", text(&folder.join("NOTES.md"))]).exits(1);
+    assert!(run.stderr.contains("give the extension's folder"), "{}", run.stderr);
+    for empty in ["", "  \n", "// nothing\n"] {
+        std::fs::write(&manifest, empty).unwrap();
+        let run = extensions(&sandbox, &["validate", text(&folder)]).exits(1);
+        assert!(run.stderr.contains("this manifest is empty"), "{empty:?}: {}", run.stderr);
+    }
 }
 
 #[test]

@@ -54,3 +54,68 @@ fn an_update_in_a_session_is_shown_before_anybody_agrees() {
     terminal.ready().keys("/extensions update wall --consent\r").sees("`wall` is at 1.1.0 now");
     terminal.ready().keys("say two\r").sees("blocked: never");
 }
+
+#[test]
+fn a_newer_version_is_said_and_not_put_in_place() {
+    let sandbox = sandbox();
+    let folder = lay(&sandbox, "1.0.0", "not today");
+    let git = |words: &[&str]| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
+        let mut git = std::process::Command::new("git");
+        let done = git.args(identity).args(words).current_dir(&folder).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "one"]);
+    let url = format!("file://{}", folder.display());
+    sandbox.run(&["extensions", "install", "--auto-update", "--consent", &url]).exits(0);
+    lay(&sandbox, "1.1.0", "never");
+    git(&["commit", "--quiet", "-a", "-m", "two"]);
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.sees("there is a newer version of `wall`; /extensions update wall shows it");
+    terminal.ready().keys("say one\r").sees("blocked: not today");
+}
+
+#[test]
+fn a_guard_is_not_switched_off_in_passing() {
+    let sandbox = sandbox();
+    let folder = lay(&sandbox, "1.0.0", "not today");
+    let hooks = folder.join("hooks/hooks.json");
+    let text = std::fs::read_to_string(&hooks).unwrap().replace("\"name\":\"no\"", "\"name\":\"no\",\"guard\":true");
+    std::fs::write(&hooks, text).unwrap();
+    sandbox.run(&["extensions", "install", "--consent", folder.to_str().unwrap()]).exits(0);
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/extensions disable wall\r").sees("`wall` brings guards, which would be off: `no`");
+    terminal.ready().keys("say one\r").sees("blocked: not today");
+    terminal.ready().keys("/extensions disable wall --consent\r").sees("`wall` is disabled everywhere");
+    terminal.ready().keys("say two\r").sees("\ntwo");
+    terminal.ready();
+    assert!(!terminal.everything().contains("is not armed"), "{}", terminal.everything());
+    drop(terminal);
+    sandbox.run(&["-p", "say three"]).exits(0);
+}
+
+#[test]
+fn notes_for_other_agents_are_offered_once() {
+    let sandbox = sandbox();
+    sandbox.write("AGENTS.md", "Use tabs.");
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.sees("Read this project's AGENTS.md?");
+    terminal.keys("1");
+    terminal.ready().keys("/memory list\r").sees("AGENTS.md");
+    drop(terminal);
+    assert!(sandbox.read(".gemini/settings.json").contains("\"AGENTS.md\""));
+
+    let other = super::sandbox();
+    other.write("AGENTS.md", "Use tabs.");
+    let mut terminal = Terminal::start(&other, &[]);
+    terminal.sees("Read this project's AGENTS.md?");
+    terminal.keys("3");
+    terminal.ready();
+    drop(terminal);
+    assert!(!other.has(".gemini/settings.json"));
+    let mut terminal = Terminal::start(&other, &[]);
+    terminal.ready();
+    assert!(!terminal.everything().contains("Read this project's"), "{}", terminal.everything());
+}

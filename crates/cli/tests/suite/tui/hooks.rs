@@ -158,7 +158,7 @@ fn changed_policies_are_picked_up_and_broken_ones_are_not() {
     let mut terminal = Terminal::start(&sandbox, &["-y"]);
     terminal.ready();
     write("deny");
-    terminal.sees("no hook was added or removed");
+    terminal.sees("policies/p.toml");
     terminal.ready().keys("call run_shell_command {\"command\": \"touch ran\"}\r");
     terminal.sees("first word");
     write("nonsense");

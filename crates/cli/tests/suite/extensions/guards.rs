@@ -1,0 +1,76 @@
+//! Extensions that bring guards, switched off and removed: a person says so, and is not held up by it afterwards.
+
+use super::*;
+
+/// Installs an extension whose hook is a guard, and lets a session see it.
+fn with_guard(sandbox: &Sandbox) {
+    let folder = guard(sandbox, "g", "1.0.0");
+    let hook = json!({"type": "command", "name": "deny", "command": "\"$CLAUDE_PLUGIN_ROOT\"/check.sh", "guard": true});
+    let hooks = json!({"hooks": {"BeforeTool": [{"matcher": "glob", "hooks": [hook]}]}});
+    std::fs::write(folder.join("hooks/hooks.json"), hooks.to_string()).unwrap();
+    extensions(sandbox, &["install", "--consent", text(&folder)]).exits(0);
+    sandbox.run(&["-p", "hi"]).exits(0);
+}
+
+#[test]
+fn a_guard_is_switched_off_by_a_person_who_knows() {
+    let sandbox = sandbox();
+    with_guard(&sandbox);
+    let run = extensions(&sandbox, &["disable", "guard"]).exits(1);
+    assert!(run.stderr.contains("guard `deny` on BeforeTool is `guard`'s, and goes with it"), "{}", run.stderr);
+    assert!(run.stderr.contains("say --consent"), "{}", run.stderr);
+    sandbox.run(&["-p", "hi"]).exits(0);
+    assert_eq!(fire(&sandbox).code, Some(2), "it is still awake");
+
+    extensions(&sandbox, &["disable", "guard", "--consent", "--scope", "workspace"]).exits(0);
+    sandbox.run(&["-p", "hi"]).exits(0);
+    assert_eq!(fire(&sandbox).code, Some(0));
+    // Switched on again it is a guard again, which nobody else switches off.
+    extensions(&sandbox, &["enable", "guard", "--scope", "workspace"]).exits(0);
+    sandbox.run(&["-p", "hi"]).exits(0);
+    let rules = json!({"guard": {"overrides": ["!/*"]}}).to_string();
+    std::fs::write(sandbox.home().join(".gemini/extensions/extension-enablement.json"), rules).unwrap();
+    let run = sandbox.run(&["-p", "hi"]).exits(52);
+    assert!(run.stderr.contains("was active here and is not any more"), "{}", run.stderr);
+    assert!(run.stderr.contains("hookwright extensions disable guard --consent"), "{}", run.stderr);
+    extensions(&sandbox, &["disable", "guard", "--consent"]).exits(0);
+    sandbox.run(&["-p", "hi"]).exits(0);
+}
+
+#[test]
+fn no_agent_agrees_to_be_without_a_guard() {
+    let sandbox = sandbox();
+    with_guard(&sandbox);
+    let sandbox = sandbox.env("GEMINI_CLI", "1");
+    for words in [&["disable", "guard", "--consent"][..], &["uninstall", "guard", "--consent"]] {
+        let run = extensions(&sandbox, words).exits(1);
+        assert!(run.stderr.contains("an agent can't agree to that"), "{}", run.stderr);
+    }
+    assert_eq!(fire(&sandbox).code, Some(2));
+}
+
+#[test]
+fn a_guard_that_is_required_is_missed_all_the_same() {
+    let sandbox = sandbox();
+    with_guard(&sandbox);
+    sandbox.user_settings(&json!({"hooksConfig": {"required": ["deny"]}}));
+    let run = extensions(&sandbox, &["uninstall", "guard"]).exits(1);
+    assert!(run.stderr.contains("`deny` is required by") && run.stderr.contains("settings.json:4:"), "{}", run.stderr);
+    extensions(&sandbox, &["uninstall", "guard", "--consent"]).exits(0);
+    assert!(!installed(&sandbox, "guard").exists());
+    let run = sandbox.run(&["-p", "hi"]).exits(52);
+    assert!(run.stderr.contains("hooksConfig.required"), "{}", run.stderr);
+    sandbox.user_settings(&json!({}));
+    sandbox.run(&["-p", "hi"]).exits(0);
+}
+
+#[test]
+fn what_is_not_installed_and_named_is_said() {
+    let sandbox = sandbox();
+    let run = sandbox.run(&["-e", "nosuch", "-p", "hi"]).exits(0);
+    assert!(run.stderr.contains("no extension is called `nosuch`"), "{}", run.stderr);
+    with_guard(&sandbox);
+    let run = sandbox.run(&["-e", "guard", "-e", "gaurd", "-p", "hi"]).exits(0);
+    assert!(run.stderr.contains("did you mean `guard`?"), "{}", run.stderr);
+    assert!(!sandbox.run(&["-e", "GUARD", "-p", "hi"]).exits(0).stderr.contains("no extension"));
+}
