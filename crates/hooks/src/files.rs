@@ -8,6 +8,7 @@ mod follow;
 mod found;
 mod names;
 mod node;
+mod programs;
 mod python;
 mod runners;
 mod walk;

@@ -136,27 +136,28 @@ impl<'a> Walk<'a> {
         inner.parameters = known.then(|| args.to_vec());
         let key = format!("sh {} {}", path.display(), inner.key());
         let text = text.clone();
-        self.behind(&key, |walk| walk.text(&text, &mut inner, When::INSIDE));
+        self.behind(&key, move |walk| walk.text(&text, &mut inner, When::INSIDE));
     }
 
     /// A script in any other language: its own kind beside it, and every file that it names.
     fn other(&mut self, path: &Path, text: &Rc<str>, state: &State<'a>) {
         let Some(follower) = self.follower else { return };
-        let text = text.clone();
-        let directory = path.parent().unwrap_or(path).to_owned();
-        self.behind(&format!("other {} {:?}", path.display(), state.cwd), |walk| {
+        let key = format!("other {} {:?}", path.display(), state.cwd);
+        let (path, text, state) = (path.to_owned(), text.clone(), state.clone());
+        self.behind(&key, move |walk| {
             walk.certain = false;
-            let kin = |other: &Path| match extension(path) {
+            let directory = path.parent().unwrap_or(&path);
+            let kin = |other: &Path| match extension(&path) {
                 "pl" | "pm" => matches!(extension(other), "pl" | "pm"),
                 "" => false,
                 end => extension(other) == end,
             };
-            if !extension(path).is_empty() && directory != follower.root() {
-                let kind = AroundKind::Kin(extension(path).to_owned());
-                walk.around(follower.around(&directory, kind, || follower.tree(&directory, &kin)));
+            if !extension(&path).is_empty() && directory != follower.root() {
+                let kind = AroundKind::Kin(extension(&path).to_owned());
+                walk.around(follower.around(directory, kind, || follower.tree(directory, &kin)));
             }
-            walk.strings(&text, &directory, state);
-            walk.loose(&text, Passing::InAText, state);
+            walk.strings(&text, directory, &state);
+            walk.loose(&text, Passing::InAText, &state);
         });
     }
 

@@ -30,8 +30,8 @@ pub struct Follower<'a> {
     listings: RefCell<HashMap<PathBuf, Rc<Listing>>>,
     programs: RefCell<HashMap<ProgramKey, Result<PathBuf, NotReady>>>,
     around: RefCell<HashMap<(PathBuf, AroundKind), Surroundings>>,
+    /// What was found behind scripts, by what was looked at; what that leads to is in it too.
     pub(super) found: RefCell<HashMap<String, Rc<Found>>>,
-    pub(super) open: RefCell<HashSet<String>>,
 }
 
 /// What a file holds, as far as somebody who follows scripts needs it.
@@ -62,12 +62,16 @@ pub(super) enum Kind {
     Directory,
 }
 
-/// What was found behind a script.
+/// What a script itself says. What it leads to is found under its own name, since scripts may lead to each other.
 pub(super) struct Found {
     pub(super) files: Vec<NamedFile>,
     pub(super) around: Vec<Arc<Around>>,
     pub(super) likely: Vec<PathBuf>,
     pub(super) certain: bool,
+    /// What it leads to.
+    pub(super) behind: Vec<String>,
+    /// What it leads to if not everything can be told.
+    pub(super) perhaps: Vec<String>,
 }
 
 impl<'a> Follower<'a> {
@@ -87,7 +91,6 @@ impl<'a> Follower<'a> {
             programs: RefCell::default(),
             around: RefCell::default(),
             found: RefCell::default(),
-            open: RefCell::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a walk has found: kept once, shared between hooks, and completed where not everything can be told.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,8 +9,35 @@ use super::code::is_code;
 use super::follow::{Found, Surroundings};
 use super::names::Passing;
 use super::walk::{Walk, When};
-use super::{AroundKind, CommandFiles, NamedFile, Naming};
+use super::{AroundKind, CommandFiles, Follower, NamedFile, Naming};
 use crate::shell;
+
+/// Something that a script leads to, and how to look at it.
+pub(super) struct Behind<'a> {
+    key: String,
+    /// Where the script went before.
+    went: Vec<PathBuf>,
+    look: Box<dyn FnOnce(&mut Walk<'a>) + 'a>,
+}
+
+/// Paths, each once, in the order in which they are met.
+#[derive(Default)]
+pub(super) struct Once {
+    list: Vec<PathBuf>,
+    seen: HashSet<PathBuf>,
+}
+
+/// How far a command has been followed.
+#[derive(Default)]
+struct Journey {
+    /// What counts and has not been taken over.
+    next: VecDeque<String>,
+    /// What counts if not everything can be told.
+    perhaps: Vec<String>,
+    seen: HashSet<String>,
+    /// What nobody had looked at before.
+    new: Vec<String>,
+}
 
 impl<'a> Walk<'a> {
     pub(super) fn files(&mut self, path: Option<PathBuf>, how: Naming) {
@@ -33,8 +60,8 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn likely(&mut self, path: PathBuf) {
-        if !self.likely.contains(&path) {
-            self.likely.push(path);
+        if self.likely.seen.insert(path.clone()) {
+            self.likely.list.push(path);
         }
     }
 
@@ -43,89 +70,110 @@ impl<'a> Walk<'a> {
         CommandFiles { files: self.files, around: self.around, certain: self.certain }
     }
 
-    /// A walk through something that is found behind a script, once for everybody who asks.
-    pub(super) fn behind(&mut self, key: &str, go: impl FnOnce(&mut Self)) {
-        let Some(follower) = self.follower else { return };
+    /// Something that this leads to: looked at later, and once for everybody who asks. Scripts may lead to each other in
+    /// circles, so nothing waits for what is found behind it.
+    pub(super) fn behind(&mut self, key: &str, look: impl FnOnce(&mut Walk<'a>) + 'a) {
         let key = format!("{key} {}", self.variables);
-        let known = follower.found.borrow().get(&key).cloned();
-        let found = if let Some(found) = known {
-            found
-        } else {
-            if self.left == 0 || self.deeper == 0 {
-                self.certain = false;
-                return;
-            }
-            if !follower.open.borrow_mut().insert(key.clone()) {
-                self.cut = true;
-                return;
-            }
-            let mut inner = self.inner();
-            go(&mut inner);
-            inner.settle();
-            follower.open.borrow_mut().remove(&key);
-            self.left = inner.left;
-            let Walk { files, around, likely, certain, cut, .. } = inner;
-            let found = Rc::new(Found { files, around, likely, certain });
-            if !cut || follower.open.borrow().is_empty() {
-                follower.found.borrow_mut().insert(key, found.clone());
-            }
-            self.cut |= cut;
-            found
-        };
-        self.certain &= found.certain;
-        found.files.iter().for_each(|file| self.files(Some(file.path.clone()), file.how));
-        found.around.iter().for_each(|around| self.around((around.clone(), true)));
-        found.likely.iter().for_each(|path| self.likely(path.clone()));
-    }
-
-    pub(super) fn inner(&self) -> Walk<'a> {
-        Walk {
-            steps: Vec::new(),
-            certain: true,
-            follower: self.follower,
-            files: Vec::new(),
-            known: HashMap::new(),
-            around: Vec::new(),
-            likely: Vec::new(),
-            texts: Vec::new(),
-            went: self.went.clone(),
-            base: self.base.clone(),
-            variables: self.variables.clone(),
-            nested: true,
-            cut: false,
-            functions: HashSet::new(),
-            units: 0,
-            left: self.left.saturating_sub(1),
-            deeper: self.deeper - 1,
+        if self.follower.is_some() && self.asked.insert(key.clone()) {
+            self.behind.push(Behind { key, went: self.went.clone(), look: Box::new(look) });
         }
     }
 
-    /// Where not everything can be told, what is named in passing counts too, and so does what stands in texts.
+    /// Looks at everything that this leads to, however far; what was looked at is known to everybody from then on.
+    fn look_behind(&mut self, follower: &'a Follower<'a>, journey: &mut Journey) {
+        journey.next.extend(self.behind.iter().map(|behind| behind.key.clone()));
+        let mut waiting: VecDeque<Behind<'a>> = std::mem::take(&mut self.behind).into();
+        while let Some(Behind { key, went, look }) = waiting.pop_front() {
+            if follower.found.borrow().contains_key(&key) {
+                continue;
+            }
+            if self.left == 0 {
+                self.certain = false;
+                return;
+            }
+            let mut inner = Walk::new(self.follower, self.base.clone(), self.variables.clone());
+            (inner.nested, inner.went, inner.left) = (true, went, self.left - 1);
+            look(&mut inner);
+            self.left = inner.left;
+            let behind: Vec<String> = inner.behind.iter().map(|behind| behind.key.clone()).collect();
+            for (text, mut state) in std::mem::take(&mut inner.texts) {
+                let key = format!("text {text} {}", state.key());
+                inner.behind(&key, move |walk| walk.text(&text, &mut state, When::INSIDE));
+            }
+            let perhaps = inner.behind.iter().skip(behind.len()).map(|behind| behind.key.clone()).collect();
+            waiting.extend(std::mem::take(&mut inner.behind));
+            let Walk { files, around, likely, certain, .. } = inner;
+            let found = Found { files, around, likely: likely.list, certain, behind, perhaps };
+            follower.found.borrow_mut().insert(key.clone(), Rc::new(found));
+            journey.new.push(key);
+        }
+    }
+
+    /// Takes over what was found on the way, as far as it counts by now.
+    fn take_over(&mut self, follower: &'a Follower<'a>, journey: &mut Journey) {
+        loop {
+            while let Some(key) = journey.next.pop_front() {
+                if !journey.seen.insert(key.clone()) {
+                    continue;
+                }
+                let Some(found) = follower.found.borrow().get(&key).cloned() else { continue };
+                self.certain &= found.certain;
+                found.files.iter().for_each(|file| self.files(Some(file.path.clone()), file.how));
+                found.around.iter().for_each(|around| self.around((around.clone(), true)));
+                found.likely.iter().for_each(|path| self.likely(path.clone()));
+                journey.next.extend(found.behind.iter().cloned());
+                journey.perhaps.extend(found.perhaps.iter().cloned());
+            }
+            if self.certain || journey.perhaps.is_empty() {
+                return;
+            }
+            journey.next.extend(journey.perhaps.drain(..));
+        }
+    }
+
+    /// Follows everything to its end. Where not everything can be told, what is named in passing counts too, and so does
+    /// what stands in texts.
     pub(super) fn settle(&mut self) {
         let Some(follower) = self.follower else { return };
+        let mut journey = Journey::default();
         let mut looked_at = 0;
-        while !self.certain && (looked_at < self.likely.len() || !self.texts.is_empty()) {
+        loop {
+            self.look_behind(follower, &mut journey);
+            self.take_over(follower, &mut journey);
+            if self.certain || (looked_at == self.likely.list.len() && self.texts.is_empty()) {
+                break;
+            }
             for (text, mut state) in std::mem::take(&mut self.texts) {
                 self.text(&text, &mut state, When::INSIDE);
             }
-            while let Some(path) = self.likely.get(looked_at).cloned() {
+            while let Some(path) = self.likely.list.get(looked_at).cloned() {
                 looked_at += 1;
-                match path.is_dir() {
-                    // All of the project, and more, would be too much.
-                    true if follower.root().starts_with(shell::normalized(&path)) => {}
-                    true if follower.holds(&path) => {
-                        self.around(follower.around(&path, AroundKind::All, || follower.tree(&path, &|_| true)));
-                    }
-                    true => {}
-                    false => {
-                        self.by_name(&path);
-                        // A list of names, perhaps.
-                        if let Some(text) = follower.text(&path).filter(|_| follower.holds(&path) && !is_code(&path)) {
-                            self.loose(&text, Passing::InAText, &self.base.clone());
-                        }
-                        self.files(Some(path), Naming::Mentions);
-                    }
+                self.passed(follower, path);
+            }
+        }
+        if self.left == 0 {
+            // What was found has ends that nobody looked at: the next one has to see for himself.
+            let mut found = follower.found.borrow_mut();
+            journey.new.iter().for_each(|key| drop(found.remove(key)));
+        }
+    }
+
+    /// What is named in passing, now that it counts.
+    fn passed(&mut self, follower: &'a Follower<'a>, path: PathBuf) {
+        match path.is_dir() {
+            // All of the project, and more, would be too much.
+            true if follower.root().starts_with(shell::normalized(&path)) => {}
+            true if follower.holds(&path) => {
+                self.around(follower.around(&path, AroundKind::All, || follower.tree(&path, &|_| true)));
+            }
+            true => {}
+            false => {
+                self.by_name(&path);
+                // A list of names, perhaps.
+                if let Some(text) = follower.text(&path).filter(|_| follower.holds(&path) && !is_code(&path)) {
+                    self.loose(&text, Passing::InAText, &self.base.clone());
                 }
+                self.files(Some(path), Naming::Mentions);
             }
         }
     }

@@ -37,7 +37,8 @@ impl<'a> Walk<'a> {
         let key = format!("node {} {:?}", path.display(), state.cwd);
         let directory = path.canonicalize().ok().and_then(|real| Some(real.parent()?.to_owned()));
         let directory = directory.unwrap_or_else(|| path.parent().unwrap_or(path).to_owned());
-        self.behind(&key, |walk| walk.node_text(&text, &directory, state));
+        let state = state.clone();
+        self.behind(&key, move |walk| walk.node_text(&text, &directory, &state));
     }
 
     pub(super) fn node_text(&mut self, text: &str, directory: &Path, state: &State<'a>) {

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::code::extension;
 use super::follow::Kind;
 use super::names::{identifiers, literals};
 use super::walk::Walk;
-use super::{AroundKind, Follower, Naming};
+use super::{Around, AroundKind, Follower, Naming};
 use crate::shell::State;
 
 /// Words of Python with which a program decides by itself what else runs.
@@ -63,55 +63,59 @@ impl<'a> Walk<'a> {
     pub(super) fn python(&mut self, key: &str, text: &str, directory: &Path, state: &State<'a>) {
         let Some(follower) = self.follower else { return };
         let key = format!("python {key} {} {:?}", directory.display(), state.cwd);
-        self.behind(&key, |walk| {
+        let (text, directory, state) = (text.to_owned(), directory.to_owned(), state.clone());
+        self.behind(&key, move |walk| {
             // Any module beside it may take the place of one that it, or what it imports, asks for.
-            walk.around(follower.around(directory, AroundKind::Modules, || beside(follower, directory)));
-            let listing = follower.listing(directory);
-            let mut seen: HashSet<String> = HashSet::new();
-            let mut texts: Vec<Rc<str>> = vec![text.into()];
-            let mut left = 200;
-            while let Some(text) = texts.pop() {
-                walk.certain &= !identifiers(&text).any(|word| PYTHON_DECIDES.contains(&word)) && left > 0;
-                let looks_elsewhere = ["sys.path", "path.insert", "path.append", "addsitedir"];
-                let looks_elsewhere = looks_elsewhere.iter().any(|word| text.contains(word));
-                walk.certain &= !looks_elsewhere;
-                walk.strings(&text, directory, state);
-                // A directory that is named may be one to import from.
-                for (_, name) in literals(&text).into_iter().filter(|_| looks_elsewhere) {
-                    let places = [Some(directory), state.cwd.as_deref(), Some(follower.root())].into_iter().flatten();
-                    for package in places.map(|from| from.join(name.trim_start_matches(['.', '/']))) {
-                        if name.len() > 1 && follower.holds(&package) && follower.kind(&package) == Kind::Directory {
-                            walk.around(
-                                follower.around(&package, AroundKind::Package, || follower.tree(&package, &is_python)),
-                            );
-                        }
-                    }
-                }
-                for word in imported(&text) {
-                    if left == 0 || seen.contains(word) {
-                        continue;
-                    }
-                    seen.insert(word.to_owned());
-                    let module = format!("{word}.py");
-                    if listing.names.get(&module) == Some(&false) {
-                        let path = directory.join(module);
-                        left -= 1;
-                        texts.extend(follower.text(&path));
-                        walk.files(Some(path), Naming::Runs);
-                    }
-                    if listing.names.get(word) == Some(&true) {
-                        let package = directory.join(word);
-                        let around =
-                            follower.around(&package, AroundKind::Package, || follower.tree(&package, &is_python));
-                        for path in around.0.files.iter().take(left) {
-                            texts.extend(follower.text(path));
-                        }
-                        left = left.saturating_sub(around.0.files.len());
-                        walk.around(around);
-                    }
-                }
+            walk.around(follower.around(&directory, AroundKind::Modules, || beside(follower, &directory)));
+            walk.certain &= !identifiers(&text).any(|word| PYTHON_DECIDES.contains(&word));
+            walk.strings(&text, &directory, &state);
+            if ["sys.path", "path.insert", "path.append", "addsitedir"].iter().any(|word| text.contains(word)) {
+                walk.certain = false;
+                walk.import_places(follower, &text, &directory, &state);
+            }
+            let mut seen = HashSet::new();
+            for word in imported(&text).filter(|word| seen.insert(*word)) {
+                walk.import(follower, word, &directory, &state);
             }
         });
+    }
+
+    /// A directory that is named may be one to import from.
+    fn import_places(&mut self, follower: &'a Follower<'a>, text: &str, directory: &Path, state: &State<'a>) {
+        for (_, name) in literals(text) {
+            let places = [Some(directory), state.cwd.as_deref(), Some(follower.root())].into_iter().flatten();
+            for package in places.map(|from| from.join(name.trim_start_matches(['.', '/']))) {
+                if name.len() > 1 && follower.holds(&package) && follower.kind(&package) == Kind::Directory {
+                    self.package_of(follower, &package);
+                }
+            }
+        }
+    }
+
+    /// A word that is imported, if there is a module or a package of that name.
+    fn import(&mut self, follower: &'a Follower<'a>, word: &str, directory: &Path, state: &State<'a>) {
+        let listing = follower.listing(directory);
+        let module = format!("{word}.py");
+        let mut modules = Vec::new();
+        if listing.names.get(&module) == Some(&false) {
+            let path = directory.join(module);
+            self.files(Some(path.clone()), Naming::Runs);
+            modules.push(path);
+        }
+        if listing.names.get(word) == Some(&true) {
+            modules.extend(self.package_of(follower, &directory.join(word)).files.iter().cloned());
+        }
+        for path in modules {
+            if let Some(text) = follower.text(&path) {
+                self.python(&path.display().to_string(), &text, directory, state);
+            }
+        }
+    }
+
+    fn package_of(&mut self, follower: &'a Follower<'a>, directory: &Path) -> Arc<Around> {
+        let around = follower.around(directory, AroundKind::Package, || follower.tree(directory, &is_python));
+        self.around(around.clone());
+        around.0
     }
 
     /// `python -m`: a module of the directory it runs in, or an installed one.

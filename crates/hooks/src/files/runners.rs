@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::Naming;
 use super::names::Passing;
-use super::walk::{Walk, When, base_name};
+use super::programs::base_name;
+use super::walk::{Walk, When};
 use crate::shell::{Field, State};
 
 /// A program whose work is written down in files of the project.
@@ -291,7 +292,7 @@ impl<'a> Walk<'a> {
         let Some(text) = self.follower.and_then(|follower| follower.text(path)) else { return };
         self.files(Some(path.to_owned()), Naming::Runs);
         let state = state.clone();
-        self.behind(&format!("make {} {:?}", path.display(), state.cwd), |walk| {
+        self.behind(&format!("make {} {:?}", path.display(), state.cwd), move |walk| {
             walk.certain = false;
             walk.loose(&text, Passing::InAText, &state);
             for line in text.replace("\\\n", " ").lines() {

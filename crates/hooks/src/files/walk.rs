@@ -1,19 +1,18 @@
 //! The walk through a command as a shell would run it: which programs, which scripts, in which directory. It runs nothing.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::follow::Content;
+use super::found::{Behind, Once};
 use super::names::Passing;
 use super::{Around, Follower, NamedFile, Naming, Whereabouts};
 use crate::hook::CommandAction;
-use crate::ready::{self, NotReady, Places};
-use crate::run::command::DEFAULT_PATH;
+use crate::ready::NotReady;
 use crate::run::words::SHELL_WORDS;
-use crate::shell::{self, Field, Language, Node, RedirectionKind, SimpleCommand, State, Word, Wrapped, commands_in};
+use crate::shell::{self, Field, Node, RedirectionKind, SimpleCommand, State, Word, commands_in};
 
 /// One thing that a command does, for those who ask whether it can.
 #[derive(Debug)]
@@ -47,9 +46,12 @@ pub(crate) struct Walk<'a> {
     pub(super) known: HashMap<PathBuf, usize>,
     pub(super) around: Vec<Arc<Around>>,
     /// What is named in passing, and counts if not everything can be told.
-    pub(super) likely: Vec<PathBuf>,
+    pub(super) likely: Once,
     /// Texts that may be run, if not everything can be told.
     pub(super) texts: Vec<(String, State<'a>)>,
+    /// What it leads to and nobody has looked at yet, each once.
+    pub(super) behind: Vec<Behind<'a>>,
+    pub(super) asked: HashSet<String>,
     /// The directories that it went to.
     pub(super) went: Vec<PathBuf>,
     /// The shell as it was before anything ran.
@@ -58,8 +60,6 @@ pub(crate) struct Walk<'a> {
     pub(super) variables: Rc<str>,
     /// Whether this is a script that another one runs.
     pub(super) nested: bool,
-    /// Whether a script was left out because it is being followed already.
-    pub(super) cut: bool,
     pub(super) functions: HashSet<String>,
     pub(super) units: usize,
     /// How many more commands are looked at, and how many more may stand in each other.
@@ -74,25 +74,7 @@ pub(crate) fn walk<'a>(
 ) -> Walk<'a> {
     let variables = if action.env.is_empty() { String::new() } else { format!("{:?}", action.env) };
     let mut state = State::new(place.cwd, place.variable);
-    let mut walk = Walk {
-        steps: Vec::new(),
-        certain: true,
-        follower,
-        files: Vec::new(),
-        known: HashMap::new(),
-        around: Vec::new(),
-        likely: Vec::new(),
-        texts: Vec::new(),
-        went: Vec::new(),
-        base: state.clone(),
-        variables: variables.into(),
-        nested: false,
-        cut: false,
-        functions: HashSet::new(),
-        units: 0,
-        left: 4096,
-        deeper: 32,
-    };
+    let mut walk = Walk::new(follower, state.clone(), variables.into());
     let always = When { always: true, counts: true, unit: None };
     for (name, value) in action.env.iter().filter(|_| follower.is_some()) {
         walk.variable(name, Some(value), &state);
@@ -107,7 +89,7 @@ pub(crate) fn walk<'a>(
 pub(super) struct When {
     always: bool,
     /// Whether it is a step of the command, rather than part of one of its words.
-    counts: bool,
+    pub(super) counts: bool,
     unit: Option<usize>,
 }
 
@@ -121,6 +103,29 @@ impl When {
 }
 
 impl<'a> Walk<'a> {
+    pub(super) fn new(follower: Option<&'a Follower<'a>>, base: State<'a>, variables: Rc<str>) -> Self {
+        Walk {
+            steps: Vec::new(),
+            certain: true,
+            follower,
+            files: Vec::new(),
+            known: HashMap::new(),
+            around: Vec::new(),
+            likely: Once::default(),
+            texts: Vec::new(),
+            behind: Vec::new(),
+            asked: HashSet::new(),
+            went: Vec::new(),
+            base,
+            variables,
+            nested: false,
+            functions: HashSet::new(),
+            units: 0,
+            left: 4096,
+            deeper: 32,
+        }
+    }
+
     pub(super) fn text(&mut self, text: &str, state: &mut State<'a>, when: When) {
         let script = shell::parse(text);
         if !script.certain {
@@ -146,7 +151,7 @@ impl<'a> Walk<'a> {
         self.step(when, What::Unsure);
     }
 
-    fn step(&mut self, when: When, what: What) {
+    pub(super) fn step(&mut self, when: When, what: What) {
         let unit = when.unit.unwrap_or_else(|| {
             self.units += 1;
             self.units
@@ -358,214 +363,11 @@ impl<'a> Walk<'a> {
         }
         true
     }
-
-    pub(super) fn program(
-        &mut self,
-        program: &str,
-        words: &[Field],
-        input: Option<PathBuf>,
-        state: &mut State<'a>,
-        when: When,
-    ) {
-        let shells_own = matches!(program, "exec" | "command" | "builtin");
-        match shell::unwrap(program, words) {
-            Wrapped::Program if shells_own => {}
-            Wrapped::Program => {
-                self.start(program, &words[1..], Ok(()), What::Runs, state, when);
-                self.runner(program, words, state);
-            }
-            Wrapped::Command { at, assignments, directory } => {
-                if shells_own {
-                    return self.run(&words[at..], input, state, when);
-                }
-                self.start(program, &[], Ok(()), What::Carries, state, when);
-                let mut inner = state.clone();
-                for (name, value) in assignments {
-                    self.variable(&name, Some(&value), state);
-                    inner.set(&name, Some(value));
-                    inner.export(&name);
-                }
-                if let Some(directory) = directory {
-                    inner.go(&[Some(directory)]);
-                }
-                let command = if base_name(program) == "xargs" { given_more(words, at) } else { words[at..].to_vec() };
-                match command.first() {
-                    // A program of that name, not what the shell has under it.
-                    Some(Some(name)) if !name.contains('/') && !is_wrapping(name, &command) => {
-                        self.start(name, &command[1..], Ok(()), What::Runs, &inner, when);
-                        self.runner(name, &command, &mut inner);
-                    }
-                    _ => self.run(&command, input, &mut inner, when),
-                }
-            }
-            Wrapped::Script { at, language } => {
-                let script = words[at].as_deref().unwrap_or_default();
-                self.options(language, &words[1..at], state);
-                let fit = self.script(script, &words[at + 1..], language, state);
-                self.start(program, &[], fit, What::Runs, state, when);
-            }
-            Wrapped::Module(module) => {
-                let base = module.replace('.', "/");
-                let candidates = [format!("{base}.py"), format!("{base}/__main__.py")];
-                for path in candidates.iter().filter_map(|candidate| state.path(candidate)) {
-                    self.files(Some(path), Naming::Runs);
-                }
-                self.certain &= state.cwd.is_some();
-                self.module(&module, state);
-                self.start(program, &[], Ok(()), What::Runs, state, when);
-            }
-            Wrapped::ShellCode { at } => {
-                self.start(program, &[], Ok(()), What::Carries, state, when);
-                self.options(Language::Shell, &words[1..at], state);
-                let code = words[at].as_deref().unwrap_or_default();
-                let mut inner = state.of_child();
-                inner.script = words.get(at + 1).cloned().unwrap_or(Some(program.to_owned()));
-                inner.parameters = words.get(at + 2..).map(<[Field]>::to_vec);
-                self.text(code, &mut inner, when);
-            }
-            Wrapped::Code(language) => {
-                self.options(language, &words[1..], state);
-                self.code(language, words, input.as_deref(), state);
-                self.files(input, Naming::Runs);
-                self.start(program, &[], Ok(()), What::Runs, state, when);
-            }
-            Wrapped::Unsure => {
-                self.start(program, &[], Ok(()), What::Carries, state, when);
-                self.unsure(when);
-            }
-        }
-    }
-
-    /// A program that starts, with what is already known to be wrong.
-    fn start(
-        &mut self,
-        program: &str,
-        args: &[Field],
-        known: Result<(), NotReady>,
-        what: fn(Result<(), NotReady>) -> What,
-        state: &State<'a>,
-        when: When,
-    ) {
-        let Some(found) = self.search(program, state) else { return self.unsure(when) };
-        let fit = match found {
-            Ok(path) => {
-                let fit =
-                    if when.counts && self.follower.is_none() { self.check(&path, program, state) } else { Ok(()) };
-                let shown = if program.contains('/') { Some(program) } else { path.to_str() };
-                self.enter(&path, shown, args, state);
-                self.files(Some(path), Naming::Runs);
-                fit.and(known)
-            }
-            Err(NotReady::NotFound(_)) if state.foreign => return self.unsure(when),
-            Err(reason) => {
-                self.files(state.path(program).filter(|_| program.contains('/')), Naming::Runs);
-                Err(reason)
-            }
-        };
-        self.step(when, what(fit));
-    }
-
-    fn check(&self, path: &Path, program: &str, state: &State<'a>) -> Result<(), NotReady> {
-        let places = search_path(state).unwrap_or_default();
-        let cwd = state.cwd.as_deref().unwrap_or(Path::new("/"));
-        ready::check_script(path, OsStr::new(program), &Places { path: &places, cwd })
-    }
-
-    /// Where a program is; nothing if that cannot be told.
-    fn search(&self, program: &str, state: &State<'a>) -> Option<Result<PathBuf, NotReady>> {
-        let path = search_path(state)?;
-        let relative = !Path::new(program).is_absolute() && program.contains('/');
-        let cwd = match &state.cwd {
-            Some(cwd) => cwd.as_path(),
-            None if relative => return None,
-            None => Path::new("/"),
-        };
-        let look = || ready::find_program(OsStr::new(program), &Places { path: &path, cwd });
-        Some(match self.follower {
-            None => look(),
-            Some(follower) => {
-                follower.program((program.to_owned(), path.to_string_lossy().into_owned(), cwd.to_owned()), look)
-            }
-        })
-    }
-
-    /// The file that an interpreter reads.
-    fn script(&mut self, script: &str, args: &[Field], language: Language, state: &State<'a>) -> Result<(), NotReady> {
-        let Some(path) = state.path(script) else {
-            self.certain = false;
-            return Ok(());
-        };
-        let missing = || Err(NotReady::Missing(script.to_owned()));
-        let candidates: Vec<PathBuf> = match language {
-            Language::Node => {
-                let with = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
-                vec![path.clone(), with(".js"), with(".json"), with(".node"), path.join("index.js")]
-            }
-            Language::Python => vec![path.clone(), path.join("__main__.py")],
-            Language::Shell | Language::Other => vec![path.clone()],
-        };
-        let found = candidates.into_iter().find(|candidate| candidate.exists() && !candidate.is_dir());
-        if let Some(found) = found {
-            self.interpret(&found, script, args, language, state);
-            self.files(Some(found), Naming::Runs);
-            return Ok(());
-        }
-        self.files(Some(path.clone()), Naming::Runs);
-        match (language, path.is_dir()) {
-            (Language::Shell, true) => Err(NotReady::Directory(script.to_owned())),
-            // A package says for itself which of its files it begins with.
-            (Language::Node, true) if self.follower.is_some() => {
-                self.required(&path, state);
-                Ok(())
-            }
-            (Language::Node, true) => {
-                self.files(Some(path.join("package.json")), Naming::Runs);
-                self.certain = false;
-                Ok(())
-            }
-            (_, true) => Ok(()),
-            (Language::Shell, false) if !script.contains('/') => match self.search(script, state) {
-                Some(Err(_)) => missing(),
-                _ => Ok(()),
-            },
-            _ => missing(),
-        }
-    }
 }
 
 /// Programs whose arguments are what they write; a log is no part of the hook that writes it.
 fn only_writes(program: &str) -> bool {
     matches!(program.rsplit('/').next(), Some("tee" | "touch" | "mkdir" | "rm" | "rmdir" | "truncate" | "mktemp"))
-}
-
-pub(super) fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
-}
-
-/// What `xargs` runs: it adds words of its own, or puts them where its sign stands.
-fn given_more(words: &[Field], at: usize) -> Vec<Field> {
-    let signs: Vec<&str> = words[..at]
-        .iter()
-        .flatten()
-        .zip(words[1..].iter().flatten())
-        .filter_map(|(option, next)| match option.as_str() {
-            "-I" | "-J" | "--replace" => Some(next.as_str()),
-            option => option.strip_prefix("-I").filter(|sign| !sign.is_empty()),
-        })
-        .chain(["{}"])
-        .collect();
-    let has_sign = |word: &Field| word.as_ref().is_some_and(|word| signs.iter().any(|sign| word.contains(sign)));
-    let inner = words[at..].iter().map(|word| if has_sign(word) { None } else { word.clone() });
-    inner.chain([None]).collect()
-}
-
-fn is_wrapping(name: &str, command: &[Field]) -> bool {
-    shell::unwrap(name, command) != Wrapped::Program
-}
-
-fn search_path(state: &State<'_>) -> Option<OsString> {
-    let path = state.value("PATH")?;
-    Some(if path.is_empty() { DEFAULT_PATH.into() } else { path.into() })
 }
 
 /// What a part of a script does to the shell that runs it.

@@ -1,9 +1,12 @@
 //! Which files a command names: spellings that people really use, and whether the answer is sure of itself.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::Path;
 
-use hookwright_hooks::{Action, EventKind, Layer, Naming, NotReady, Source, Whereabouts, declare};
+use hookwright_hooks::{
+    Action, EventKind, Fingerprinted, Follower, Layer, Naming, NotReady, Source, Whereabouts, declare,
+};
 use serde_json::json;
 
 use super::world::{World, command};
@@ -207,4 +210,81 @@ async fn a_hook_is_inert_only_where_that_is_sure() {
         let found = engine.check(&engine.registry().hooks()[0]).err();
         assert_eq!(found, expected, "{text}");
     }
+}
+
+/// How many variables are looked up, and how many files found, where `count` scripts each name all the others.
+fn followed(count: usize, end: &str, script: impl Fn(&[String]) -> String, command: &str) -> (usize, usize) {
+    let world = World::new();
+    let names: Vec<String> = (0..count).map(|at| format!("s{at}.{end}")).collect();
+    names.iter().for_each(|name| drop(world.executable(name, &script(&names))));
+    let settings = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}}).to_string();
+    let declared = declare(&Layer::new(Source::User, Path::new("s.json"), &settings));
+    let asked = Cell::new(0);
+    let variable = |name: &str| {
+        asked.set(asked.get() + 1);
+        (name == "PATH").then(|| OsString::from("/usr/bin:/bin"))
+    };
+    let read = |path: &Path| std::fs::read(path).ok();
+    let follower = Follower::new(vec![world.dir().to_owned()], &read);
+    let place = Whereabouts { cwd: world.dir(), variable: &variable };
+    let Fingerprinted::Declared { files, .. } = declared.hooks[0].action.fingerprinted(&place, &follower) else {
+        panic!("a command")
+    };
+    let ours = names.iter().filter(|name| files.paths().any(|path| path.ends_with(name))).count();
+    (asked.get(), ours)
+}
+
+#[test]
+fn scripts_that_lead_to_each_other_are_each_looked_at_once() {
+    let lines = |names: &[String], line: &dyn Fn(&String) -> String| names.iter().map(line).collect::<String>();
+    let shell =
+        |names: &[String]| format!("#!/bin/sh\neval \"$LATER\"\n{}", lines(names, &|name| format!("./{name}\n")));
+    let python = |names: &[String]| {
+        let runs = lines(names, &|name| format!("subprocess.run(['./{name}'])\n"));
+        format!("#!/usr/bin/env python3\nimport subprocess\n{runs}")
+    };
+    let node = |names: &[String]| {
+        let runs = lines(names, &|name| format!("run('./{name}');\n"));
+        format!("#!/usr/bin/env node\nconst {{ execSync: run }} = require('child_process');\n{runs}")
+    };
+    for count in [4, 12, 24] {
+        // Every script names every other: that many words, and a few look-ups for each.
+        let most = 20 * count * count;
+        for (what, (asked, found)) in [
+            ("shell", followed(count, "sh", shell, "./s0.sh")),
+            ("python", followed(count, "py", python, "python3 s0.py")),
+            ("node", followed(count, "js", node, "node s0.js")),
+        ] {
+            assert!(asked <= most, "{what}, {count} scripts: {asked} look-ups");
+            assert_eq!(found, count, "{what}, {count} scripts");
+        }
+    }
+}
+
+#[test]
+fn a_long_chain_is_followed_to_its_end_and_a_longer_one_is_not_said_to_be_known() {
+    let chain = |count: usize, lines: usize| {
+        let world = World::new();
+        for at in 0..count {
+            let text = format!("#!/bin/sh\n{}./s{}.sh\n", "echo\n".repeat(lines), at + 1);
+            world.executable(&format!("s{at}.sh"), &text);
+        }
+        world.executable(&format!("s{count}.sh"), "#!/bin/sh\nexit 0\n");
+        let settings = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "./s0.sh"}]}]}});
+        let declared = declare(&Layer::new(Source::User, Path::new("s.json"), &settings.to_string()));
+        let variable = |name: &str| (name == "PATH").then(|| OsString::from("/usr/bin:/bin"));
+        let read = |path: &Path| std::fs::read(path).ok();
+        let follower = Follower::new(vec![world.dir().to_owned()], &read);
+        let place = Whereabouts { cwd: world.dir(), variable: &variable };
+        let twice = [(); 2].map(|()| match declared.hooks[0].action.fingerprinted(&place, &follower) {
+            Fingerprinted::Declared { files, .. } => (files.files.len(), files.certain),
+            Fingerprinted::InCode => panic!("a command"),
+        });
+        assert_eq!(twice[0], twice[1], "whoever asks again hears the same");
+        twice[0]
+    };
+    let (files, certain) = chain(300, 0);
+    assert!(files > 300 && certain, "{files} {certain}");
+    let (_, certain) = chain(60, 100);
+    assert!(!certain);
 }

@@ -1,0 +1,215 @@
+//! A program that a command starts: where it is, what it reads, what it starts in its turn.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::Naming;
+use super::walk::{Walk, What, When};
+use crate::ready::{self, NotReady, Places};
+use crate::run::command::DEFAULT_PATH;
+use crate::shell::{self, Field, Language, State, Wrapped};
+
+impl<'a> Walk<'a> {
+    pub(super) fn program(
+        &mut self,
+        program: &str,
+        words: &[Field],
+        input: Option<PathBuf>,
+        state: &mut State<'a>,
+        when: When,
+    ) {
+        let shells_own = matches!(program, "exec" | "command" | "builtin");
+        match shell::unwrap(program, words) {
+            Wrapped::Program if shells_own => {}
+            Wrapped::Program => {
+                self.start(program, &words[1..], Ok(()), What::Runs, state, when);
+                self.runner(program, words, state);
+            }
+            Wrapped::Command { at, assignments, directory } => {
+                if shells_own {
+                    return self.run(&words[at..], input, state, when);
+                }
+                self.start(program, &[], Ok(()), What::Carries, state, when);
+                let mut inner = state.clone();
+                for (name, value) in assignments {
+                    self.variable(&name, Some(&value), state);
+                    inner.set(&name, Some(value));
+                    inner.export(&name);
+                }
+                if let Some(directory) = directory {
+                    inner.go(&[Some(directory)]);
+                }
+                let command = if base_name(program) == "xargs" { given_more(words, at) } else { words[at..].to_vec() };
+                match command.first() {
+                    // A program of that name, not what the shell has under it.
+                    Some(Some(name)) if !name.contains('/') && !is_wrapping(name, &command) => {
+                        self.start(name, &command[1..], Ok(()), What::Runs, &inner, when);
+                        self.runner(name, &command, &mut inner);
+                    }
+                    _ => self.run(&command, input, &mut inner, when),
+                }
+            }
+            Wrapped::Script { at, language } => {
+                let script = words[at].as_deref().unwrap_or_default();
+                self.options(language, &words[1..at], state);
+                let fit = self.script(script, &words[at + 1..], language, state);
+                self.start(program, &[], fit, What::Runs, state, when);
+            }
+            Wrapped::Module(module) => {
+                let base = module.replace('.', "/");
+                let candidates = [format!("{base}.py"), format!("{base}/__main__.py")];
+                for path in candidates.iter().filter_map(|candidate| state.path(candidate)) {
+                    self.files(Some(path), Naming::Runs);
+                }
+                self.certain &= state.cwd.is_some();
+                self.module(&module, state);
+                self.start(program, &[], Ok(()), What::Runs, state, when);
+            }
+            Wrapped::ShellCode { at } => {
+                self.start(program, &[], Ok(()), What::Carries, state, when);
+                self.options(Language::Shell, &words[1..at], state);
+                let code = words[at].as_deref().unwrap_or_default();
+                let mut inner = state.of_child();
+                inner.script = words.get(at + 1).cloned().unwrap_or(Some(program.to_owned()));
+                inner.parameters = words.get(at + 2..).map(<[Field]>::to_vec);
+                self.text(code, &mut inner, when);
+            }
+            Wrapped::Code(language) => {
+                self.options(language, &words[1..], state);
+                self.code(language, words, input.as_deref(), state);
+                self.files(input, Naming::Runs);
+                self.start(program, &[], Ok(()), What::Runs, state, when);
+            }
+            Wrapped::Unsure => {
+                self.start(program, &[], Ok(()), What::Carries, state, when);
+                self.unsure(when);
+            }
+        }
+    }
+
+    /// A program that starts, with what is already known to be wrong.
+    fn start(
+        &mut self,
+        program: &str,
+        args: &[Field],
+        known: Result<(), NotReady>,
+        what: fn(Result<(), NotReady>) -> What,
+        state: &State<'a>,
+        when: When,
+    ) {
+        let Some(found) = self.search(program, state) else { return self.unsure(when) };
+        let fit = match found {
+            Ok(path) => {
+                let fit =
+                    if when.counts && self.follower.is_none() { self.check(&path, program, state) } else { Ok(()) };
+                let shown = if program.contains('/') { Some(program) } else { path.to_str() };
+                self.enter(&path, shown, args, state);
+                self.files(Some(path), Naming::Runs);
+                fit.and(known)
+            }
+            Err(NotReady::NotFound(_)) if state.foreign => return self.unsure(when),
+            Err(reason) => {
+                self.files(state.path(program).filter(|_| program.contains('/')), Naming::Runs);
+                Err(reason)
+            }
+        };
+        self.step(when, what(fit));
+    }
+
+    fn check(&self, path: &Path, program: &str, state: &State<'a>) -> Result<(), NotReady> {
+        let places = search_path(state).unwrap_or_default();
+        let cwd = state.cwd.as_deref().unwrap_or(Path::new("/"));
+        ready::check_script(path, OsStr::new(program), &Places { path: &places, cwd })
+    }
+
+    /// Where a program is; nothing if that cannot be told.
+    pub(super) fn search(&self, program: &str, state: &State<'a>) -> Option<Result<PathBuf, NotReady>> {
+        let path = search_path(state)?;
+        let relative = !Path::new(program).is_absolute() && program.contains('/');
+        let cwd = match &state.cwd {
+            Some(cwd) => cwd.as_path(),
+            None if relative => return None,
+            None => Path::new("/"),
+        };
+        let look = || ready::find_program(OsStr::new(program), &Places { path: &path, cwd });
+        Some(match self.follower {
+            None => look(),
+            Some(follower) => {
+                follower.program((program.to_owned(), path.to_string_lossy().into_owned(), cwd.to_owned()), look)
+            }
+        })
+    }
+
+    /// The file that an interpreter reads.
+    fn script(&mut self, script: &str, args: &[Field], language: Language, state: &State<'a>) -> Result<(), NotReady> {
+        let Some(path) = state.path(script) else {
+            self.certain = false;
+            return Ok(());
+        };
+        let missing = || Err(NotReady::Missing(script.to_owned()));
+        let candidates: Vec<PathBuf> = match language {
+            Language::Node => {
+                let with = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
+                vec![path.clone(), with(".js"), with(".json"), with(".node"), path.join("index.js")]
+            }
+            Language::Python => vec![path.clone(), path.join("__main__.py")],
+            Language::Shell | Language::Other => vec![path.clone()],
+        };
+        let found = candidates.into_iter().find(|candidate| candidate.exists() && !candidate.is_dir());
+        if let Some(found) = found {
+            self.interpret(&found, script, args, language, state);
+            self.files(Some(found), Naming::Runs);
+            return Ok(());
+        }
+        self.files(Some(path.clone()), Naming::Runs);
+        match (language, path.is_dir()) {
+            (Language::Shell, true) => Err(NotReady::Directory(script.to_owned())),
+            // A package says for itself which of its files it begins with.
+            (Language::Node, true) if self.follower.is_some() => {
+                self.required(&path, state);
+                Ok(())
+            }
+            (Language::Node, true) => {
+                self.files(Some(path.join("package.json")), Naming::Runs);
+                self.certain = false;
+                Ok(())
+            }
+            (_, true) => Ok(()),
+            (Language::Shell, false) if !script.contains('/') => match self.search(script, state) {
+                Some(Err(_)) => missing(),
+                _ => Ok(()),
+            },
+            _ => missing(),
+        }
+    }
+}
+
+pub(super) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// What `xargs` runs: it adds words of its own, or puts them where its sign stands.
+fn given_more(words: &[Field], at: usize) -> Vec<Field> {
+    let signs: Vec<&str> = words[..at]
+        .iter()
+        .flatten()
+        .zip(words[1..].iter().flatten())
+        .filter_map(|(option, next)| match option.as_str() {
+            "-I" | "-J" | "--replace" => Some(next.as_str()),
+            option => option.strip_prefix("-I").filter(|sign| !sign.is_empty()),
+        })
+        .chain(["{}"])
+        .collect();
+    let has_sign = |word: &Field| word.as_ref().is_some_and(|word| signs.iter().any(|sign| word.contains(sign)));
+    let inner = words[at..].iter().map(|word| if has_sign(word) { None } else { word.clone() });
+    inner.chain([None]).collect()
+}
+
+fn is_wrapping(name: &str, command: &[Field]) -> bool {
+    shell::unwrap(name, command) != Wrapped::Program
+}
+
+fn search_path(state: &State<'_>) -> Option<OsString> {
+    let path = state.value("PATH")?;
+    Some(if path.is_empty() { DEFAULT_PATH.into() } else { path.into() })
+}
