@@ -13,6 +13,7 @@ use std::path::Path;
 use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
+use crate::bridge_call::BridgeCall;
 use crate::diagnostic::{Diagnostic, SourceText};
 use crate::event::{EVENTS, EventKind, Subject};
 use crate::guard::{self, Lost, Required};
@@ -108,6 +109,11 @@ pub fn declare_document(layer: &Layer<'_>, document: &Document<'_>) -> Declared 
         Err(diagnostic) => declared.diagnostics.push((**diagnostic).clone()),
     }
     declared
+}
+
+fn calls_the_bridge(hook: &Object<'_>) -> bool {
+    let command = last(hook, "command").and_then(|command| command.value.as_string_lit());
+    command.is_some_and(|command| BridgeCall::read(&command.value).is_some())
 }
 
 struct Declarer<'a, 'l> {
@@ -322,6 +328,8 @@ impl<'a, 'l> Declarer<'a, 'l> {
     fn hooks(&mut self, kind: EventKind, list: &Array<'_>, common: &Common) {
         for element in &list.elements {
             let hook = match element {
+                // Another agent's way to ask us is none of our own hooks: it would ask itself.
+                Value::Object(object) if calls_the_bridge(object) => None,
                 Value::Object(object) => hook::read(&mut self.read, self.layer, kind, object, common),
                 other => {
                     let wrong = self.read.error(other, "a hook should be an object");

@@ -46,6 +46,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod answer;
+mod bridge_call;
 mod declaration;
 pub mod declare;
 mod diagnostic;
@@ -84,6 +85,7 @@ mod spot;
 mod tool_names;
 
 pub use answer::{Answer, Captured, Cause, Decision, End, Reading, Trouble, read};
+pub use bridge_call::{BridgeCall, WithoutAnswer};
 pub use declaration::DeclaredField;
 pub use declare::{Declared, HooksConfig, Layer, declare, declare_document};
 pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};

@@ -6,6 +6,7 @@
 mod change;
 mod insert;
 mod remove;
+pub mod seam;
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,240 @@
+//! Commands that call this program as another agent's hook: `hookwright bridge AGENT …`. They stand in other agents'
+//! settings, and some of those files are read here too: there they are nobody's hooks, or each would ask itself.
+//!
+//! How such a command is written is here as well, beside how it is recognised; what it does is `hookwright bridge`.
+
+use crate::shell::sole_command;
+
+/// What the commands that `agents install` writes start with, so that they are known again.
+const MARK: &str = ": written by hookwright agents install; ";
+/// The shell that reads them, whichever the agent or its user prefers. By its whole path: the search path may lead into
+/// the project.
+const SHELL: &str = "/bin/sh";
+/// The program's name.
+const PROGRAM: &str = "hookwright";
+
+/// A command that calls the bridge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BridgeCall {
+    /// The program as it is written: a path, or a name to be searched for.
+    pub program: String,
+    /// The agent, as typed.
+    pub host: String,
+    /// The event that it is for, if it says.
+    pub event: Option<String>,
+    /// How long it may take, in milliseconds, if it says.
+    pub deadline: Option<u64>,
+    /// Whether `agents install` wrote it; if not, somebody did by hand.
+    pub installed: bool,
+}
+
+/// What becomes of the call that is judged if the program gives no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WithoutAnswer {
+    /// It is refused.
+    Refused,
+    /// It has happened, or can't be refused: only a word is said.
+    Said,
+}
+
+impl BridgeCall {
+    /// Reads a command: it is one if it calls the bridge and does nothing else.
+    pub fn read(command: &str) -> Option<BridgeCall> {
+        // Most commands are no such thing, and are not worth a parse.
+        if !command.contains(PROGRAM) || !command.contains("bridge") {
+            return None;
+        }
+        let words: Option<Vec<String>> = sole_command(command)?.words.iter().map(|word| word.literal()).collect();
+        let words = words?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            [shell, "-c", script, call @ ..] if *shell == SHELL && script.starts_with(MARK) => {
+                let call = Self::of_words(call)?;
+                (call.event.is_some() && call.deadline.is_some()).then_some(BridgeCall { installed: true, ..call })
+            }
+            call => Self::of_words(call),
+        }
+    }
+
+    fn of_words(words: &[&str]) -> Option<BridgeCall> {
+        let [program, "bridge", host, options @ ..] = words else { return None };
+        let name = program.rsplit(['/', '\\']).next()?;
+        if !matches!(name, PROGRAM | "hookwright.exe") || host.starts_with('-') {
+            return None;
+        }
+        let option = |name: &str| options.iter().position(|word| *word == name).and_then(|at| options.get(at + 1));
+        Some(BridgeCall {
+            program: (*program).to_owned(),
+            host: (*host).to_owned(),
+            event: option("--event").map(|event| (*event).to_owned()),
+            deadline: option("--deadline").and_then(|deadline| deadline.parse().ok()),
+            installed: false,
+        })
+    }
+
+    /// The command that `agents install` writes: it is refused without an answer, whatever is wrong with the program, and
+    /// one that is searched for is not taken from inside of the project.
+    ///
+    /// No agent fills in `$0`, `$?` and `$@`, as some do with names of variables.
+    pub fn command(program: &str, host: &str, event: &str, deadline: u64, without: WithoutAnswer) -> String {
+        let refused = match without {
+            WithoutAnswer::Refused => ", so this is refused",
+            WithoutAnswer::Said => "",
+        };
+        let code = if without == WithoutAnswer::Refused { 2 } else { 1 };
+        let found = match program.contains('/') {
+            true => String::new(),
+            false => format!(
+                "case $(command -v \"$0\") in \"$(pwd)\"/*|[!/]*|\"\") echo \"hookwright is not installed on this machine, \
+                 or only inside of this project{refused}\" >&2; exit {code};; esac; "
+            ),
+        };
+        let called = match without {
+            WithoutAnswer::Refused => format!(
+                "\"$0\" \"$@\" || {{ [ $? = 2 ] || echo \"hookwright gave no answer{refused}: see hookwright agents \
+                 doctor {host}\" >&2; exit 2; }}"
+            ),
+            WithoutAnswer::Said => "exec \"$0\" \"$@\"".to_owned(),
+        };
+        let program = quoted(program);
+        format!("{SHELL} -c '{MARK}{found}{called}' {program} bridge {host} --event {event} --deadline {deadline}")
+    }
+}
+
+/// A word as every shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+:@%".contains(char);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENT: &str = "PreToolUse";
+
+    fn written(program: &str, without: WithoutAnswer) -> String {
+        BridgeCall::command(program, "codex", EVENT, 55_000, without)
+    }
+
+    #[test]
+    fn what_is_written_is_known_again() {
+        for program in ["hookwright", "/usr/local/bin/hookwright", "/home/o'neil/my bin/$x/hookwright"] {
+            for without in [WithoutAnswer::Refused, WithoutAnswer::Said] {
+                let call = BridgeCall::read(&written(program, without)).unwrap();
+                let (event, host) = (Some(EVENT.to_owned()), "codex".to_owned());
+                let program = program.to_owned();
+                assert_eq!(call, BridgeCall { program, host, event, deadline: Some(55_000), installed: true });
+            }
+        }
+    }
+
+    #[test]
+    fn what_people_write_is_a_call_and_not_ours() {
+        for command in
+            ["hookwright bridge codex", "/opt/hookwright bridge codex --event Stop", "'hookwright' bridge codex"]
+        {
+            assert!(BridgeCall::read(command).is_some_and(|call| !call.installed), "{command}");
+        }
+        // Without the mark it is somebody's own.
+        assert_eq!(
+            BridgeCall::read("/bin/sh -c '\"$0\" \"$@\"' hookwright bridge codex --event Stop --deadline 1"),
+            None
+        );
+    }
+
+    #[test]
+    fn what_does_anything_else_is_a_hook_like_any_other() {
+        let ours = written("hookwright", WithoutAnswer::Refused);
+        for command in [
+            "my-hookwright bridge codex",
+            "hookwright bridge",
+            "hookwright bridge --help",
+            "hookwright hooks fire bridge",
+            "echo hookwright bridge codex",
+            "hookwright bridge codex | tee log",
+            "hookwright bridge codex; ./guard.sh",
+            "X=1 hookwright bridge codex",
+            "hookwright bridge codex > log",
+            "hookwright bridge $HOST",
+            "./guard.sh && hookwright bridge codex",
+            &format!("{ours}; ./guard.sh"),
+            &format!("{ours} > log"),
+            &format!("./guard.sh && {ours}"),
+            &ours.replace("/bin/sh", "./sh"),
+        ] {
+            assert_eq!(BridgeCall::read(command), None, "{command}");
+        }
+    }
+
+    /// Runs a command with `sh` in a project, where `hookwright` is what a script says.
+    fn run(command: &str, script: Option<&str>, inside: bool) -> std::process::Output {
+        use std::os::unix::fs::PermissionsExt;
+        let box_ = tempfile::tempdir().unwrap();
+        let project = box_.path().canonicalize().unwrap().join("pro ject");
+        let bin = if inside { project.join("bin") } else { box_.path().join("bin") };
+        std::fs::create_dir_all(&project).unwrap();
+        std::fs::create_dir_all(&bin).unwrap();
+        if let Some(script) = script {
+            let file = bin.join("hookwright");
+            std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let command = command.replace("BIN", bin.to_str().unwrap());
+        let path = if inside { "bin:/usr/bin:/bin".to_owned() } else { format!("{}:/usr/bin:/bin", bin.display()) };
+        std::process::Command::new("sh").args(["-c", &command]).current_dir(project).env("PATH", path).output().unwrap()
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn without_an_answer_it_is_a_no_with_words() {
+        for program in ["hookwright", "BIN/hookwright"] {
+            let gate = written(program, WithoutAnswer::Refused);
+            for script in [None, Some("exit 1"), Some("kill -9 $$"), Some("echo '{}'; exit 70")] {
+                let run = run(&gate, script, false);
+                assert_eq!(run.status.code(), Some(2), "{program} {script:?} {run:?}");
+                assert!(String::from_utf8_lossy(&run.stderr).contains("so this is refused"), "{run:?}");
+            }
+            // What it says itself stays as it is.
+            let run_said = run(&gate, Some("cat; echo \"$@\"; echo no >&2; exit 2"), false);
+            assert_eq!(run_said.status.code(), Some(2));
+            assert_eq!(String::from_utf8_lossy(&run_said.stdout), "bridge codex --event PreToolUse --deadline 55000\n");
+            assert_eq!(String::from_utf8_lossy(&run_said.stderr), "no\n");
+            assert_eq!(run(&gate, Some("exit 0"), false).status.code(), Some(0));
+            // Nothing is refused that can't be.
+            let other = written(program, WithoutAnswer::Said);
+            assert_ne!(run(&other, None, false).status.code(), Some(2));
+            assert_eq!(run(&other, Some("exit 0"), false).status.code(), Some(0));
+        }
+    }
+
+    #[test]
+    fn it_is_nobodys_hook_here() {
+        use crate::{Layer, Source, declare};
+        let ours = written("/opt/hookwright", WithoutAnswer::Refused);
+        let hook = |command: &str| serde_json::json!({"type": "command", "command": command});
+        let definition =
+            serde_json::json!([{"hooks": [hook(&ours), hook("./guard.sh"), hook("hookwright bridge qwen")]}]);
+        let text = serde_json::json!({"hooks": {crate::EventKind::BeforeTool.name(): definition}}).to_string();
+        let declared = declare(&Layer::new(Source::User, std::path::Path::new("f"), &text));
+        assert_eq!(declared.hooks.iter().map(|hook| hook.id()).collect::<Vec<_>>(), ["./guard.sh"]);
+        assert_eq!(declared.diagnostics, []);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_program_of_the_project_is_nobody() {
+        let gate = written("hookwright", WithoutAnswer::Refused);
+        let refused = run(&gate, Some("exit 0"), true);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("only inside of this project"), "{refused:?}");
+        // By a whole path that leads into the project, too.
+        let absolute = gate.replace("/bin/sh -c", "PATH=\"$PWD/bin:$PATH\"; export PATH; /bin/sh -c");
+        assert_eq!(run(&absolute, Some("exit 0"), true).status.code(), Some(2));
+        let said = run(&written("hookwright", WithoutAnswer::Said), Some("touch RAN"), true);
+        assert_eq!(said.status.code(), Some(1), "{said:?}");
+    }
+}
