@@ -21,6 +21,8 @@ mod seclusion;
 mod skills;
 mod subagents;
 mod tighten;
+#[cfg(unix)]
+mod trial;
 mod tui;
 mod unread;
 mod validate;

@@ -10,7 +10,8 @@ fn root() -> PathBuf {
 
 #[test]
 fn crates_use_only_those_above_them() {
-    let order = ["disk", "process", "hooks", "settings", "bridge", "model", "tools", "extensions", "agent", "cli"];
+    let order =
+        ["disk", "process", "hooks", "settings", "bridge", "model", "tools", "extensions", "agent", "trial", "cli"];
     for (at, name) in order.iter().enumerate() {
         let text = std::fs::read_to_string(root().join(format!("crates/{name}/Cargo.toml"))).unwrap();
         let manifest: toml::Table = text.parse().unwrap();

@@ -1,0 +1,55 @@
+//! The rig that tries agents, tried on this program, which can be run in Gemini CLI's place: what it says of a run is what
+//! happened. Other agents are `conformance/`'s business.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use hookwright_trial::{Agent, Behaviour, Bounds, Cell, End, Host, Seen, Wiring};
+
+/// One run of a program as if it were Gemini CLI.
+fn run(program: &Path, behaviour: &str, time: u64) -> Seen {
+    let behaviour = Behaviour::named(behaviour).unwrap();
+    let cell = Cell { agent: Agent { host: Host::GeminiCli, program }, behaviour, wiring: Wiring::Direct };
+    assert!(cell.exists());
+    let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+    let bounds = Bounds { path: &path, time: Duration::from_secs(time), fence: true, keep: false };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(cell.run(bounds)).unwrap()
+}
+
+fn hookwright(behaviour: &str) -> Seen {
+    run(Path::new(env!("CARGO_BIN_EXE_hookwright")), behaviour, 60)
+}
+
+#[test]
+fn what_ran_is_told_from_what_did_not() {
+    let seen = hookwright("silence");
+    assert_eq!((seen.end, seen.started, seen.told), (End::Ran, 1, false), "{seen:?}");
+    let seen = hookwright("gemini-deny");
+    assert_eq!((seen.end, seen.started, seen.told), (End::Blocked, 1, true), "{seen:?}");
+    let seen = hookwright("rewrite-gemini");
+    assert_eq!((seen.end, seen.started), (End::Rewritten, 1), "{seen:?}");
+    // A hook that is no guard may fail, as the reference says.
+    assert_eq!(hookwright("exit-1").end, End::Ran);
+    assert_eq!(hookwright("missing").started, 0);
+}
+
+#[test]
+fn a_guard_on_edits_sees_the_tool_for_edits() {
+    let seen = hookwright("edit");
+    assert_eq!(seen.started, 1, "{seen:?}");
+    let seen = hookwright("edit-by-command");
+    assert_eq!((seen.end, seen.started), (End::Ran, 0), "{seen:?}");
+}
+
+/// Nothing is called blocked that never came to a call.
+#[test]
+fn an_agent_that_does_nothing_has_not_blocked_anything() {
+    assert_eq!(run(Path::new("/bin/true"), "gemini-deny", 60).end, End::Dead);
+    let folder = tempfile::tempdir().unwrap();
+    let sleeper = folder.path().join("sleeper");
+    std::fs::write(&sleeper, "#!/bin/sh\nsleep 60\n").unwrap();
+    std::fs::set_permissions(&sleeper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    assert_eq!(run(&sleeper, "gemini-deny", 1).end, End::Hung);
+}

@@ -1,0 +1,183 @@
+//! Where one cell happens: a home, a project, the hooks' scripts, and the settings that have them called.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hookwright_bridge::Host;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Bounds, Cell, TrialError, Wiring};
+use crate::behaviour::{Behaviour, Hook, Meaning, Place, RAN, Wanted, Words};
+use crate::driver::{Driver, Entry};
+
+/// A home and a project that nobody else uses.
+pub(crate) struct Scene {
+    _folder: TempDir,
+    root: PathBuf,
+}
+
+impl Scene {
+    pub(crate) fn new(keep: bool) -> Result<Scene, TrialError> {
+        let failed = |source| TrialError::Place { path: std::env::temp_dir().display().to_string(), source };
+        let mut folder = tempfile::Builder::new().prefix("trial").tempdir().map_err(failed)?;
+        folder.disable_cleanup(keep);
+        let root = folder.path().canonicalize().map_err(failed)?;
+        let scene = Scene { _folder: folder, root };
+        for folder in [scene.home(), scene.project(), scene.hooks()] {
+            fs::create_dir_all(&folder).map_err(place(&folder))?;
+        }
+        Ok(scene)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.root.join("project")
+    }
+
+    fn hooks(&self) -> PathBuf {
+        self.root.join("hooks")
+    }
+
+    /// Whether the project has that file.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.project().join(name).exists()
+    }
+
+    /// How many hooks were started.
+    pub(crate) fn started(&self) -> usize {
+        let entries = fs::read_dir(self.hooks()).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("started")).count()
+    }
+
+    /// Writes scripts and settings.
+    pub(crate) async fn furnish(
+        &mut self,
+        cell: &Cell<'_>,
+        driver: &Driver,
+        url: &str,
+        bounds: Bounds<'_>,
+    ) -> Result<(), TrialError> {
+        let commands = self.scripts(cell.behaviour)?;
+        match cell.wiring {
+            Wiring::Direct => self.settings(driver, url, &direct(cell.behaviour, driver, &commands, false)),
+            Wiring::DirectClosed => self.settings(driver, url, &direct(cell.behaviour, driver, &commands, true)),
+            Wiring::Bridge(hookwright) => {
+                let ours = ours(cell.behaviour, &commands);
+                self.write(&self.home().join(".hookwright/hooks.json"), &format!("{ours:#}\n"))?;
+                let _ = bounds;
+                self.settings(driver, url, &bridged(cell, driver.host, hookwright))
+            }
+        }
+    }
+
+    fn settings(&self, driver: &Driver, url: &str, entries: &[Entry<'_>]) -> Result<(), TrialError> {
+        let files = driver.files(url, entries);
+        files.iter().try_for_each(|(path, text)| self.write(&self.home().join(path), text))
+    }
+
+    fn write(&self, path: &Path, text: &str) -> Result<(), TrialError> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(place(folder))?;
+        }
+        fs::write(path, text).map_err(place(path))
+    }
+
+    /// The hooks' scripts; the commands that run them.
+    fn scripts(&self, behaviour: &Behaviour) -> Result<Vec<String>, TrialError> {
+        let script = |(nth, hook): (usize, &Hook)| {
+            let path = self.hooks().join(format!("hook{nth}"));
+            // A mark of its own for every start, so that none is lost however many run at once.
+            let mark = self.hooks().join(format!("started{nth}"));
+            let head = format!("#!/bin/sh\n: > '{}'.$$\n", mark.display());
+            match hook {
+                Hook::Script(text) => self.write(&path, &format!("{head}cat > /dev/null\n{text}\n"))?,
+                Hook::NotExecutable(text) => self.write(&path, &format!("{head}{text}\n"))?,
+                Hook::Missing => {}
+            }
+            if matches!(hook, Hook::Script(_)) {
+                make_executable(&path).map_err(place(&path))?;
+            }
+            Ok(path.display().to_string())
+        };
+        behaviour.hooks.iter().enumerate().map(script).collect()
+    }
+}
+
+fn place(path: &Path) -> impl Fn(io::Error) -> TrialError {
+    let path = path.display().to_string();
+    move |source| TrialError::Place { path: path.clone(), source }
+}
+
+#[cfg(unix)]
+fn make_executable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn make_executable(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// The hooks in the agent's own settings.
+fn direct<'a>(behaviour: &Behaviour, driver: &'a Driver, commands: &[String], closed: bool) -> Vec<Entry<'a>> {
+    let Some(event) = driver.event(behaviour.event) else { return Vec::new() };
+    let matcher = (behaviour.wants != Wanted::Command).then(|| driver.editors());
+    let entry =
+        |command: &String| Entry { event, matcher, command: command.clone(), patience: behaviour.patience, closed };
+    commands.iter().map(entry).collect()
+}
+
+/// The hooks in our settings: what says no is a guard.
+fn ours(behaviour: &Behaviour, commands: &[String]) -> Value {
+    let guard = matches!(behaviour.means, Meaning::No | Meaning::Otherwise);
+    let hook = |(nth, command): (usize, &String)| {
+        let mut hook = json!({"type": "command", "name": format!("trial-{nth}"), "command": command});
+        if guard {
+            hook["guard"] = json!(true);
+        }
+        if behaviour.words == Words::Claude {
+            hook["dialect"] = json!("claude");
+        }
+        if let Some(patience) = behaviour.patience {
+            // In Claude's dialect time is counted in seconds, as there.
+            let time = if behaviour.words == Words::Claude { patience.as_secs() } else { patience.as_millis() as u64 };
+            hook["timeout"] = json!(time);
+        }
+        hook
+    };
+    let hooks: Vec<Value> = commands.iter().enumerate().map(hook).collect();
+    let mut definition = json!({"hooks": hooks});
+    match behaviour.wants {
+        Wanted::Command => {}
+        Wanted::Edit => definition["matcher"] = json!("write_file|replace"),
+        Wanted::EditByCommand => definition["when"] = json!({"writes": [format!("**/{RAN}")]}),
+    }
+    let mut settings = json!({"hooks": {}});
+    settings["hooks"][behaviour.event.name()] = json!([definition]);
+    settings
+}
+
+/// Hookwright in the agent's own settings.
+fn bridged<'a>(cell: &Cell<'_>, host: Host, hookwright: &Path) -> Vec<Entry<'a>> {
+    let gone = PathBuf::from("/nowhere/hookwright");
+    let program = if cell.behaviour.place == Place::ProgramGone { &gone } else { hookwright };
+    let command = format!("'{}' bridge {}", program.display(), host.name());
+    let entry = |event: &'static hookwright_bridge::HostEvent| Entry {
+        event: event.name,
+        matcher: None,
+        command: command.clone(),
+        patience: None,
+        closed: true,
+    };
+    host.info().events.iter().filter(|event| event.wired).map(entry).collect()
+}

@@ -1,0 +1,254 @@
+//! THE table of agents that can be tried: how each is started against the stand-in with everything approved beforehand,
+//! where its settings are, and how a hook is written there.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hookwright_bridge::{FailClosed, Host, Unit};
+use hookwright_hooks::EventKind;
+use serde_json::{Value, json};
+
+/// A file's text, which says where the stand-in listens.
+type Text = fn(url: &str) -> String;
+
+/// How one agent is driven.
+pub(crate) struct Driver {
+    pub(crate) host: Host,
+    /// The file with its hooks, below the home.
+    hooks_file: &'static str,
+    /// What that file holds beside hooks.
+    settings: fn(url: &str) -> Value,
+    /// Another file that it needs, below the home.
+    config: Option<(&'static str, Text)>,
+    /// How it is started.
+    args: &'static [&'static str],
+    /// What makes it trust hooks that nobody has looked at.
+    trusting: &'static [&'static str],
+    env: fn(url: &str) -> Vec<(&'static str, String)>,
+    /// Its tools that change files, as a matcher.
+    editors: &'static str,
+}
+
+/// What the model is asked to do.
+const PROMPT: &str = "Please do what is to be done here.";
+
+/// What the key of a service must look like that nobody asks for one.
+const KEY: &str = "trial";
+
+const DRIVERS: &[Driver] = &[
+    Driver {
+        host: Host::ClaudeCode,
+        hooks_file: ".claude/settings.json",
+        settings: |_| json!({}),
+        config: None,
+        args: &["-p", PROMPT, "--model", "claude-sonnet-4-5", "--allowedTools", "Bash", "Write", "Edit", "Read"],
+        trusting: &[],
+        env: |url| {
+            let plain = [("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"), ("DISABLE_AUTOUPDATER", "1")];
+            with(plain, [("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_API_KEY", KEY)])
+        },
+        editors: "Edit|Write",
+    },
+    Driver {
+        host: Host::Codex,
+        hooks_file: ".codex/hooks.json",
+        settings: |_| json!({}),
+        config: Some((".codex/config.toml", codex_config)),
+        args: &["exec", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check", PROMPT],
+        trusting: &["--dangerously-bypass-hook-trust"],
+        env: |_| with([], [("TRIAL_KEY", KEY)]),
+        editors: "Edit|Write|apply_patch",
+    },
+    Driver {
+        host: Host::Copilot,
+        hooks_file: ".copilot/hooks/trial.json",
+        settings: |_| json!({"version": 1}),
+        config: None,
+        args: &["-p", PROMPT, "--allow-all", "--no-auto-update"],
+        trusting: &[],
+        env: |url| {
+            let plain =
+                [("COPILOT_PROVIDER_TYPE", "openai"), ("COPILOT_MODEL", "stand-in"), ("COPILOT_OFFLINE", "true")];
+            let url = format!("{url}/v1");
+            with(plain, [("COPILOT_PROVIDER_BASE_URL", url.as_str()), ("COPILOT_PROVIDER_API_KEY", KEY)])
+        },
+        editors: "Edit|Write",
+    },
+    Driver {
+        host: Host::Qwen,
+        hooks_file: ".qwen/settings.json",
+        settings: |_| json!({"security": {"auth": {"selectedType": "openai"}}}),
+        config: None,
+        args: &["-p", PROMPT, "--approval-mode=yolo"],
+        trusting: &[],
+        env: |url| {
+            let url = format!("{url}/v1");
+            with([("OPENAI_MODEL", "stand-in")], [("OPENAI_BASE_URL", url.as_str()), ("OPENAI_API_KEY", KEY)])
+        },
+        editors: "write_file|edit",
+    },
+    Driver {
+        host: Host::Droid,
+        hooks_file: ".factory/settings.json",
+        settings: |url| {
+            json!({"customModels": [{"model": "stand-in", "displayName": "stand-in", "baseUrl": format!("{url}/v1"), "apiKey": KEY,
+                "provider": "generic-chat-completion-api", "maxOutputTokens": 1000}]})
+        },
+        config: None,
+        args: &["exec", "--skip-permissions-unsafe", "-m", "custom:stand-in-0", PROMPT],
+        trusting: &[],
+        env: |_| with([], [("FACTORY_API_KEY", "fk-trial")]),
+        editors: "Edit|Create|ApplyPatch",
+    },
+    Driver {
+        host: Host::GeminiCli,
+        hooks_file: ".gemini/settings.json",
+        settings: |_| json!({"security": {"auth": {"selectedType": "gemini-api-key"}}}),
+        config: None,
+        args: &["-p", PROMPT, "--approval-mode=yolo", "-m", "gemini-2.5-flash"],
+        trusting: &[],
+        env: |url| {
+            let trust = [("GEMINI_CLI_TRUST_WORKSPACE", "true")];
+            with(trust, [("GOOGLE_GEMINI_BASE_URL", url), ("GEMINI_API_KEY", KEY)])
+        },
+        editors: "write_file|replace",
+    },
+    Driver {
+        host: Host::Opencode,
+        hooks_file: ".config/opencode/opencode.json",
+        settings: |url| {
+            let options = json!({"baseURL": format!("{url}/v1"), "apiKey": KEY});
+            let models = json!({"stand-in": {"name": "stand-in"}});
+            let provider =
+                json!({"npm": "@ai-sdk/openai-compatible", "name": "trial", "options": options, "models": models});
+            json!({"provider": {"trial": provider}, "model": "trial/stand-in", "small_model": "trial/stand-in",
+                "autoupdate": false, "permission": "allow"})
+        },
+        config: None,
+        args: &["run", PROMPT],
+        trusting: &[],
+        env: |_| with([("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_DISABLE_MODELS_FETCH", "1")], []),
+        editors: "",
+    },
+];
+
+fn with<const P: usize, const Q: usize>(
+    plain: [(&'static str, &str); P],
+    here: [(&'static str, &str); Q],
+) -> Vec<(&'static str, String)> {
+    plain.into_iter().chain(here).map(|(name, value)| (name, value.to_owned())).collect()
+}
+
+/// A model that is known to have a tool for patches, on the stand-in's wire.
+fn codex_config(url: &str) -> String {
+    let provider = [
+        "name = \"trial\"".to_owned(),
+        format!("base_url = \"{url}/v1\""),
+        "wire_api = \"responses\"".to_owned(),
+        "env_key = \"TRIAL_KEY\"".to_owned(),
+        "supports_websockets = false".to_owned(),
+        "request_max_retries = 0".to_owned(),
+        "stream_max_retries = 0".to_owned(),
+    ];
+    format!("model = \"gpt-5.5\"\nmodel_provider = \"trial\"\n\n[model_providers.trial]\n{}\n", provider.join("\n"))
+}
+
+/// One hook to be written into an agent's own settings.
+pub(crate) struct Entry<'a> {
+    /// Its event, in the agent's words.
+    pub(crate) event: &'a str,
+    /// For which tools; all if nothing.
+    pub(crate) matcher: Option<&'a str>,
+    pub(crate) command: String,
+    pub(crate) patience: Option<Duration>,
+    /// Whether the agent's own switch for failures is set.
+    pub(crate) closed: bool,
+}
+
+impl Driver {
+    /// How that agent is driven, if it can be here.
+    pub(crate) fn of(host: Host) -> Option<&'static Driver> {
+        DRIVERS.iter().find(|driver| driver.host == host)
+    }
+
+    /// Everybody who can be driven.
+    pub(crate) fn all() -> impl Iterator<Item = Host> {
+        DRIVERS.iter().map(|driver| driver.host)
+    }
+
+    /// Whether hooks are commands there.
+    pub(crate) fn takes_commands(&self) -> bool {
+        self.host != Host::Opencode
+    }
+
+    /// Its tools that change files.
+    pub(crate) fn editors(&self) -> &'static str {
+        self.editors
+    }
+
+    /// Whether it asks for trust in each hook.
+    pub(crate) fn asks_for_trust(&self) -> bool {
+        !self.trusting.is_empty()
+    }
+
+    /// The event of its own at which hooks of that kind run.
+    pub(crate) fn event(&self, kind: EventKind) -> Option<&'static str> {
+        let first = self.host.events_for(kind).find(|event| event.wired);
+        first.map(|event| event.name)
+    }
+
+    /// Its settings, with these hooks in them: files below the home.
+    pub(crate) fn files(&self, url: &str, entries: &[Entry<'_>]) -> Vec<(PathBuf, String)> {
+        let mut settings = (self.settings)(url);
+        for entry in entries {
+            let group = self.group(entry);
+            match settings["hooks"][entry.event].as_array_mut() {
+                Some(groups) => groups.push(group),
+                None => settings["hooks"][entry.event] = json!([group]),
+            }
+        }
+        let mut files = Vec::new();
+        // Nobody needs a file of hooks without any.
+        if !entries.is_empty() || settings.get("version").is_none() {
+            files.push((PathBuf::from(self.hooks_file), format!("{settings:#}\n")));
+        }
+        files.extend(self.config.map(|(path, text)| (PathBuf::from(path), text(url))));
+        files
+    }
+
+    fn group(&self, entry: &Entry<'_>) -> Value {
+        let mut hook = json!({"type": "command", "command": entry.command});
+        if let Some(patience) = entry.patience {
+            let time = match self.host.info().unit {
+                Unit::Milliseconds => patience.as_millis(),
+                Unit::Seconds | Unit::None => patience.as_millis().div_ceil(1000),
+            };
+            let key = if self.host == Host::Copilot { "timeoutSec" } else { "timeout" };
+            hook[key] = json!(u64::try_from(time).unwrap_or(u64::MAX));
+        }
+        if let (true, FailClosed::Key(key, value)) = (entry.closed, self.host.info().fail_closed) {
+            hook[key] = value.to_json();
+        }
+        let mut group = json!({"hooks": [hook]});
+        if let Some(matcher) = entry.matcher {
+            group["matcher"] = json!(matcher);
+        }
+        group
+    }
+
+    /// How it is started.
+    pub(crate) fn args(&self, trusts: bool) -> Vec<&'static str> {
+        let mut args = self.args.to_vec();
+        if trusts {
+            // Behind the word that says what to do, where there is one.
+            let at = usize::from(!self.args[0].starts_with('-'));
+            args.splice(at..at, self.trusting.iter().copied());
+        }
+        args
+    }
+
+    /// What its environment needs.
+    pub(crate) fn env(&self, url: &str) -> Vec<(&'static str, String)> {
+        (self.env)(url)
+    }
+}

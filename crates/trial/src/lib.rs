@@ -1,0 +1,23 @@
+//! Does a deny hold? A real agent, run once against a model stand-in with a hook that behaves in a certain way, and a look
+//! at what happened on disk.
+//!
+//! It asks no model, needs no key, and touches nothing of the user's: each run has its own home and project. It prints nothing.
+
+#![warn(missing_docs)]
+
+pub mod behaviour;
+pub mod cell;
+mod driver;
+pub mod live;
+pub mod standin;
+
+pub use behaviour::{BEHAVIOURS, Behaviour, Meaning};
+pub use cell::{Agent, Bounds, Cell, End, Seen, TrialError, Wiring};
+pub use live::{Live, Report, Row, live};
+
+pub use hookwright_bridge::Host;
+
+/// The agents that can be tried.
+pub fn agents() -> impl Iterator<Item = Host> {
+    driver::Driver::all()
+}
