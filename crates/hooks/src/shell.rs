@@ -4,6 +4,9 @@
 //! nothing; what the words come to is `files.rs`. What it does not understand it says: a [`Script`] that is not certain
 //! may hold more than it tells.
 
+use std::sync::{Arc, OnceLock};
+
+mod changes;
 mod expand;
 mod free;
 mod hidden;
@@ -13,11 +16,16 @@ mod parts;
 mod sed;
 mod wrap;
 
+pub(crate) use changes::changes;
 pub use expand::normalized;
 pub(crate) use expand::{Field, State, fields, join};
 pub use free::free_variables;
+pub(crate) use hidden::{expanded, sets, steers, subscript};
+pub(crate) use inside::{GIT_VALUES, Inside, inside};
+pub(crate) use parts::shown;
 pub use parts::{Fit, Naming, Part, Parts, parts};
-pub(crate) use wrap::{Language, Wrapped, unwrap};
+pub(crate) use sed::acts as sed_acts;
+pub(crate) use wrap::{Language, Wrapped, given_more, has_odd_option, unwrap};
 
 /// A text as a shell reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,8 +47,12 @@ pub enum Node {
     Apart(Vec<Node>),
     /// `a | b`.
     Pipeline(Vec<Node>),
-    /// What follows `&&`, `||`, `then`, `else` or a pattern of `case`: it runs or it does not.
+    /// What follows `then`, `else` or a pattern of `case`: it runs or it does not.
     Maybe(Vec<Node>),
+    /// What follows `&&`: each runs if all before it succeeded.
+    And(Vec<Node>),
+    /// What follows `||`: it runs if what stands before it failed; the rest of it, joined by `&&`, if all before it succeeded.
+    Or(Vec<Node>),
     /// `for`, `select`, `while` and `until`: runs any number of times, the condition included.
     Loop {
         /// The variable that `for` sets, and the words it goes through.
@@ -66,6 +78,8 @@ pub struct SimpleCommand {
     pub words: Vec<Word>,
     /// What it reads from and writes to.
     pub redirections: Vec<Redirection>,
+    /// The text of the here-document that it reads, which stands below it: the last one's, once that has been read.
+    pub document: Option<Arc<OnceLock<Word>>>,
 }
 
 /// `NAME=value`.
@@ -183,6 +197,8 @@ impl Node {
             | Node::Apart(body)
             | Node::Pipeline(body)
             | Node::Maybe(body)
+            | Node::And(body)
+            | Node::Or(body)
             | Node::Function { body, .. } => body.iter().for_each(|node| node.collect(found)),
         }
     }

@@ -38,6 +38,8 @@ impl Shape<'_> {
             Node::Apart(body) => self.nodes("apart", body),
             Node::Pipeline(body) => self.nodes("pipeline", body),
             Node::Maybe(body) => self.nodes("maybe", body),
+            Node::And(body) => self.nodes("and", body),
+            Node::Or(body) => self.nodes("or", body),
             Node::Function { name, body } => self.nodes(&format!("function {:?}", self.marked(name)), body),
             Node::Loop { variable, body } => {
                 if let Some((name, words)) = variable {

@@ -39,7 +39,8 @@ impl<'a> Walk<'a> {
                 if let Some(directory) = directory {
                     inner.go(&[Some(directory)]);
                 }
-                let command = if base_name(program) == "xargs" { given_more(words, at) } else { words[at..].to_vec() };
+                let command =
+                    if base_name(program) == "xargs" { shell::given_more(words, at) } else { words[at..].to_vec() };
                 match command.first() {
                     // A program of that name, not what the shell has under it.
                     Some(Some(name)) if !name.contains('/') && !is_wrapping(name, &command) => {
@@ -186,23 +187,6 @@ impl<'a> Walk<'a> {
 
 pub(super) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
-}
-
-/// What `xargs` runs: it adds words of its own, or puts them where its sign stands.
-fn given_more(words: &[Field], at: usize) -> Vec<Field> {
-    let signs: Vec<&str> = words[..at]
-        .iter()
-        .flatten()
-        .zip(words[1..].iter().flatten())
-        .filter_map(|(option, next)| match option.as_str() {
-            "-I" | "-J" | "--replace" => Some(next.as_str()),
-            option => option.strip_prefix("-I").filter(|sign| !sign.is_empty()),
-        })
-        .chain(["{}"])
-        .collect();
-    let has_sign = |word: &Field| word.as_ref().is_some_and(|word| signs.iter().any(|sign| word.contains(sign)));
-    let inner = words[at..].iter().map(|word| if has_sign(word) { None } else { word.clone() });
-    inner.chain([None]).collect()
 }
 
 fn is_wrapping(name: &str, command: &[Field]) -> bool {

@@ -12,7 +12,7 @@ use super::{Around, Follower, NamedFile, Naming, Whereabouts};
 use crate::hook::CommandAction;
 use crate::ready::NotReady;
 use crate::run::words::SHELL_WORDS;
-use crate::shell::{self, Field, Node, RedirectionKind, SimpleCommand, State, Word, commands_in};
+use crate::shell::{self, Field, Node, RedirectionKind, SimpleCommand, State, Word};
 
 /// One thing that a command does, for those who ask whether it can.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ impl<'a> Walk<'a> {
                     let when = When { unit: when.unit.or(Some(self.units)), ..when };
                     parts.iter().for_each(|part| self.nodes(std::slice::from_ref(part), &mut state.clone(), when));
                 }
-                Node::Maybe(body) => {
+                Node::Maybe(body) | Node::And(body) | Node::Or(body) => {
                     let before = state.clone();
                     self.nodes(body, state, when.maybe());
                     state.or(&before);
@@ -192,7 +192,7 @@ impl<'a> Walk<'a> {
 
     fn repeat(&mut self, variable: Option<&(String, Vec<Word>)>, body: &[Node], state: &mut State<'a>, when: When) {
         let before = state.clone();
-        let changes = changes(body);
+        let changes = shell::changes(body);
         changes.names.iter().for_each(|name| drop(state.set(name, None)));
         if changes.moves {
             state.cwd = None;
@@ -370,30 +370,7 @@ fn only_writes(program: &str) -> bool {
     matches!(program.rsplit('/').next(), Some("tee" | "touch" | "mkdir" | "rm" | "rmdir" | "truncate" | "mktemp"))
 }
 
-/// What a part of a script does to the shell that runs it.
-struct Changes {
-    names: Vec<String>,
-    moves: bool,
-}
-
-fn changes(nodes: &[Node]) -> Changes {
-    let mut changes = Changes { names: Vec::new(), moves: false };
-    for command in commands_in(nodes) {
-        let mut words = command.words.iter().map(|word| word.literal().unwrap_or_default());
-        match words.next().as_deref() {
-            None => changes.names.extend(command.assignments.iter().map(|one| one.name.clone())),
-            Some("cd" | "pushd" | "popd") => changes.moves = true,
-            Some("export" | "readonly" | "local" | "declare" | "typeset" | "read" | "mapfile" | "readarray") => {
-                let name = |word: String| word.split('=').next().unwrap_or_default().to_owned();
-                changes.names.extend(words.map(name));
-            }
-            _ => {}
-        }
-    }
-    changes
-}
-
 fn changes_anything(nodes: &[Node]) -> bool {
-    let changes = changes(nodes);
+    let changes = shell::changes(nodes);
     changes.moves || !changes.names.is_empty()
 }

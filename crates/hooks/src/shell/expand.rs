@@ -298,9 +298,8 @@ fn expand(word: &Word, state: &State<'_>) -> Option<Vec<Field>> {
 /// `{a,b}` and `{1..3}`, which not every shell expands.
 fn has_braces(field: &[Marked]) -> bool {
     let plain: String = field.iter().map(|(char, quoted)| if *quoted { 'q' } else { *char }).collect();
-    plain.split_once('{').is_some_and(|(_, rest)| {
-        rest.split_once('}').is_some_and(|(inside, _)| inside.contains(',') || inside.contains(".."))
-    })
+    let rest = plain.split_once('{').map_or("", |(_, rest)| rest);
+    rest.contains('}') && (rest.contains(',') || rest.contains(".."))
 }
 
 /// Whether `*`, `?` or `[…]` stand in it without quotes.
@@ -415,7 +414,7 @@ fn class(pattern: &[Marked], char: char) -> Option<usize> {
 fn output(script: &Script, state: &State<'_>) -> Field {
     let mut commands: Vec<&SimpleCommand> = Vec::new();
     for node in &script.nodes {
-        let parts = if let Node::Maybe(parts) = node { parts.as_slice() } else { std::slice::from_ref(node) };
+        let parts = if let Node::And(parts) | Node::Or(parts) = node { parts } else { std::slice::from_ref(node) };
         for part in parts {
             let Node::Simple(command) = part else { return None };
             commands.push(command);

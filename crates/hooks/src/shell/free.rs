@@ -85,9 +85,12 @@ impl Found {
         for node in nodes {
             match node {
                 Node::Simple(command) => self.command(command),
-                Node::Group(nodes) | Node::Apart(nodes) | Node::Pipeline(nodes) | Node::Maybe(nodes) => {
-                    self.nodes(nodes)
-                }
+                Node::Group(nodes)
+                | Node::Apart(nodes)
+                | Node::Pipeline(nodes)
+                | Node::Maybe(nodes)
+                | Node::And(nodes)
+                | Node::Or(nodes) => self.nodes(nodes),
                 Node::Function { body, .. } => self.nodes(body),
                 Node::Loop { variable, body } => {
                     if let Some((name, words)) = variable {

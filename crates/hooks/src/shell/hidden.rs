@@ -5,7 +5,7 @@ use super::{Field, Part, Piece, Word};
 
 /// The text in a word that a shell expands once more if it takes the word for a variable: what stands behind `name[` or
 /// `name=(` and holds a substitution. `test -v`, `printf -v`, `let` and every arithmetic do so, whatever the quotes.
-pub(super) fn subscript(word: &Word) -> Option<String> {
+pub(crate) fn subscript(word: &Word) -> Option<String> {
     let text = flat(word);
     let opens = |at: usize| text[..at].ends_with(|char: char| char.is_ascii_alphanumeric() || char == '_');
     let subscript = text.match_indices('[').map(|(at, _)| at).find(|at| opens(*at));
@@ -26,14 +26,14 @@ fn flat(word: &Word) -> String {
 }
 
 /// Text for a shell in which everything is expanded as in double quotes.
-pub(super) fn expanded(text: &str) -> String {
+pub(crate) fn expanded(text: &str) -> String {
     // No line of the text can be this one: it would have to hold its own length.
     let end = format!("END_OF_TEXT_{}", text.len());
     format!(": <<{end}\n{text}\n{end}\n")
 }
 
 /// Whether a variable decides what programs are run, or what they run.
-pub(super) fn steers(name: &str) -> bool {
+pub(crate) fn steers(name: &str) -> bool {
     const NAMES: [&str; 16] = [
         "PATH",
         "IFS",
@@ -57,7 +57,7 @@ pub(super) fn steers(name: &str) -> bool {
 }
 
 /// Whether a builtin sets a variable, by arguments, in a way that decides about others.
-pub(super) fn sets(program: &str, words: &[Field]) -> bool {
+pub(crate) fn sets(program: &str, words: &[Field]) -> bool {
     let flag = |letter: char| words[1..].iter().flatten().any(|word| word.starts_with('-') && word.contains(letter));
     let unknown = words[1..].iter().any(Option::is_none);
     let named = || {

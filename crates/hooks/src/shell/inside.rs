@@ -6,7 +6,7 @@ use super::{Field, sed};
 
 /// What a program runs besides itself.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Inside {
+pub(crate) enum Inside {
     /// The command line that begins at this place of the words.
     Command(usize),
     /// Another command line.
@@ -20,7 +20,7 @@ pub(super) enum Inside {
 }
 
 /// What a program runs, by its arguments.
-pub(super) fn inside(program: &str, words: &[Field], shown: &[String]) -> Vec<Inside> {
+pub(crate) fn inside(program: &str, words: &[Field], shown: &[String]) -> Vec<Inside> {
     let has = |test: &dyn Fn(&str) -> bool| words[1..].iter().any(|word| word.as_deref().is_none_or(test));
     let code = |is_code: bool| if is_code { vec![Inside::Code] } else { Vec::new() };
     let unsure = |is_unsure: bool| if is_unsure { vec![Inside::Unsure] } else { Vec::new() };
@@ -302,7 +302,7 @@ fn of_flock(words: &[Field]) -> Vec<Inside> {
 }
 
 /// Options of git that come before its command and take the next word.
-pub(super) const GIT_VALUES: [&str; 9] = [
+pub(crate) const GIT_VALUES: [&str; 9] = [
     "-C",
     "-c",
     "--git-dir",

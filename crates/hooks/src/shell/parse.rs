@@ -3,6 +3,8 @@
 
 mod word;
 
+use std::sync::{Arc, OnceLock};
+
 use word::Until;
 
 use super::{Assignment, Node, Piece, Redirection, RedirectionKind, Script, SimpleCommand, Word};
@@ -43,6 +45,8 @@ struct HereDocument {
     end: String,
     strip_tabs: bool,
     expands: bool,
+    /// Where its text goes.
+    text: Arc<OnceLock<Word>>,
 }
 
 fn is_name_start(char: char) -> bool {
@@ -104,6 +108,7 @@ impl<'t> Parser<'t> {
                     true => self.inner_word(&text)?,
                     false => Word { pieces: vec![Piece::Quoted(text)] },
                 };
+                let _ = document.text.set(target.clone());
                 let redirections = vec![Redirection { kind: RedirectionKind::Text, target }];
                 nodes.push(Node::Simple(SimpleCommand { redirections, ..SimpleCommand::default() }));
             }
@@ -192,19 +197,23 @@ impl<'t> Parser<'t> {
     /// `a && b || c`.
     fn chain(&mut self, nodes: &mut Vec<Node>) -> Parsed<()> {
         nodes.push(self.pipeline()?);
-        let mut rest = Vec::new();
         loop {
             self.blanks();
-            if !self.eat("&&") && !self.eat("||") {
-                break;
+            let follows: fn(Vec<Node>) -> Node = match (self.eat("&&"), self.eat("||")) {
+                (true, _) => Node::And,
+                (false, true) => Node::Or,
+                (false, false) => return Ok(()),
+            };
+            let mut link = Vec::new();
+            self.lines(&mut link)?;
+            link.push(self.pipeline()?);
+            match nodes.last_mut() {
+                Some(Node::And(before) | Node::Or(before)) if follows(Vec::new()) == Node::And(Vec::new()) => {
+                    before.append(&mut link);
+                }
+                _ => nodes.push(follows(link)),
             }
-            self.lines(&mut rest)?;
-            rest.push(self.pipeline()?);
         }
-        if !rest.is_empty() {
-            nodes.push(Node::Maybe(rest));
-        }
-        Ok(())
     }
 
     fn pipeline(&mut self) -> Parsed<Node> {
@@ -490,7 +499,9 @@ impl<'t> Parser<'t> {
                 let end = self.word()?;
                 let expands = !self.text[raw..self.at].contains(['\'', '"', '\\']);
                 let end = plain_text(&end).ok_or(Unsure)?;
-                self.pending.push(HereDocument { end, strip_tabs: *found == "<<-", expands });
+                let text = Arc::default();
+                command.document = Some(Arc::clone(&text)).filter(|_| matches!(&rest[..digits], "" | "0"));
+                self.pending.push(HereDocument { end, strip_tabs: *found == "<<-", expands, text });
                 let target = Word { pieces: vec![Piece::Other(Word::default())] };
                 command.redirections.push(Redirection { kind: RedirectionKind::Text, target });
                 return Ok(true);

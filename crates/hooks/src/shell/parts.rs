@@ -295,7 +295,8 @@ fn input(command: &SimpleCommand) -> Option<String> {
     }
 }
 
-fn shown(word: &Word) -> String {
+/// A word as it stands there, with names for what is expanded.
+pub(crate) fn shown(word: &Word) -> String {
     let piece = |piece: &Piece| match piece {
         Piece::Plain(text) | Piece::Quoted(text) => text.clone(),
         Piece::Variable { name, .. } | Piece::PathPart { name, .. } => format!("${name}"),

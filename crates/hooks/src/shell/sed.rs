@@ -4,7 +4,7 @@
 use super::Field;
 
 /// Whether the script among a sed's words runs commands or writes files, or may.
-pub(super) fn acts(words: &[Field]) -> bool {
+pub(crate) fn acts(words: &[Field]) -> bool {
     let Some(words) = words.iter().skip(1).cloned().collect::<Option<Vec<String>>>() else { return true };
     script(&words).is_none_or(|script| Scanner { rest: &script }.acts())
 }

@@ -1,0 +1,121 @@
+//! Paths as effects tell them: whole, without `.` and `..`, as they are written and as what their links lead to; from the
+//! project on where they are in it.
+//!
+//! The disk is looked at now; what changes before the call runs is not seen. A path that is deleted is not followed at its
+//! end: the link goes, not what it leads to.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Serialize, Serializer};
+
+use super::{Aspect, Depth, Place};
+use crate::shell::normalized;
+
+/// Links that lead on are followed so often, as systems do.
+const MOST_LINKS: usize = 40;
+
+/// A path that something happens to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// How it is told: from the project on, or whole; with a slash behind it if it means everything in it too.
+    pub shown: String,
+    /// The whole path.
+    pub path: PathBuf,
+    /// Whether it means everything in it too.
+    pub deep: bool,
+}
+
+impl Serialize for Touched {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.shown)
+    }
+}
+
+/// Tells paths.
+pub(super) struct Paths<'p> {
+    project: &'p Path,
+    real_project: PathBuf,
+}
+
+impl<'p> Paths<'p> {
+    pub(super) fn new(place: &Place<'p>) -> Self {
+        Paths { project: place.project, real_project: real(place.project) }
+    }
+
+    /// A path as it is written and, if that is another, as what it leads to.
+    pub(super) fn touched(&self, path: &Path, depth: Depth, aspect: Aspect) -> Vec<Touched> {
+        let leads_to = match (aspect, path.parent(), path.file_name()) {
+            (Aspect::Deletes, Some(parent), Some(name)) => real(parent).join(name),
+            _ => real(path),
+        };
+        let written = self.told(&normalized(path), depth);
+        let real = self.told(&leads_to, depth);
+        if written.shown == real.shown { vec![written] } else { vec![written, real] }
+    }
+
+    fn told(&self, path: &Path, depth: Depth) -> Touched {
+        let inside = path.strip_prefix(self.project).or_else(|_| path.strip_prefix(&self.real_project));
+        let whole = inside.as_ref().map_or_else(|_| path.to_owned(), |rest| self.project.join(rest));
+        let mut shown = match inside {
+            Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+            Ok(rest) => rest.to_string_lossy().into_owned(),
+            Err(_) => path.to_string_lossy().into_owned(),
+        };
+        if depth == Depth::All && !shown.ends_with('/') {
+            shown.push('/');
+        }
+        Touched { shown, path: normalized(&whole), deep: depth == Depth::All }
+    }
+}
+
+/// Where a path leads to, link by link; what is not there yet is where it would be.
+fn real(path: &Path) -> PathBuf {
+    let mut left: VecDeque<OsString> = path.components().map(|part| part.as_os_str().to_owned()).collect();
+    let mut done = PathBuf::new();
+    let mut links = 0;
+    while let Some(part) = left.pop_front() {
+        match Path::new(&part).components().next() {
+            Some(Component::CurDir) | None => {}
+            Some(Component::ParentDir) => {
+                done.pop();
+            }
+            Some(Component::Normal(name)) => {
+                let next = done.join(name);
+                match std::fs::read_link(&next) {
+                    Ok(target) if links < MOST_LINKS => {
+                        links += 1;
+                        target.components().rev().for_each(|part| left.push_front(part.as_os_str().to_owned()));
+                    }
+                    _ => done = next,
+                }
+            }
+            Some(root) => done.push(root),
+        }
+    }
+    done
+}
+
+/// Whether nothing comes of reading or writing it.
+pub(super) fn is_device(path: &Path) -> bool {
+    const NAMES: [&str; 9] = ["null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty"];
+    let Ok(rest) = normalized(path).strip_prefix("/dev").map(Path::to_owned) else { return false };
+    let rest = rest.to_string_lossy();
+    let numbered = rest.strip_prefix("fd/").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    NAMES.contains(&rest.as_ref()) || numbered
+}
+
+/// The host of `/dev/tcp/HOST/PORT`, which some shells talk to.
+pub(super) fn network_device(path: &Path) -> Option<String> {
+    let rest = ["/dev/tcp", "/dev/udp"].iter().find_map(|device| path.strip_prefix(device).ok())?;
+    Some(rest.components().next()?.as_os_str().to_string_lossy().into_owned())
+}
+
+/// Whether it is seen differently by every process: `/proc/self/cwd/x`.
+pub(super) fn is_of_a_process(path: &Path) -> bool {
+    normalized(path).strip_prefix("/proc").is_ok_and(|rest| {
+        let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
+        first.is_some_and(|name| name.ends_with("self") || name.bytes().all(|byte| byte.is_ascii_digit()))
+    })
+}
