@@ -6,27 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::dialect::{Dialect, Heard, Loss, Misheard, Ruling, Verdict, Written};
 use crate::hearing::{self, event_name};
-use crate::host::{Host, HostEvent};
+use crate::host::{COPILOT_NAMES, Host, HostEvent};
 use crate::payload::{arguments, needed, text};
 
 /// The Claude family.
 pub(crate) struct Family;
-
-/// Copilot's own names for events; its payloads under them have no other.
-const COPILOT_NAMES: &[(&str, &str)] = &[
-    ("sessionStart", "SessionStart"),
-    ("sessionEnd", "SessionEnd"),
-    ("userPromptSubmitted", "UserPromptSubmit"),
-    ("preToolUse", "PreToolUse"),
-    ("preMcpToolCall", "PreMcpToolCall"),
-    ("postToolUse", "PostToolUse"),
-    ("postToolUseFailure", "PostToolUseFailure"),
-    ("agentStop", "Stop"),
-    ("subagentStop", "SubagentStop"),
-    ("preCompact", "PreCompact"),
-    ("permissionRequest", "PermissionRequest"),
-    ("notification", "Notification"),
-];
 
 impl Dialect for Family {
     fn hear(&self, host: Host, payload: Map<String, Value>, told: Option<&str>) -> Result<Heard, Misheard> {

@@ -10,6 +10,8 @@ use std::time::Duration;
 use hookwright_hooks::{EventKind, Power};
 use serde_json::{Map, Value};
 
+pub(crate) use events::COPILOT_NAMES;
+
 /// An agent whose hooks can be Hookwright's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Host {
@@ -137,6 +139,8 @@ pub struct HostInfo {
     pub marks: &'static [&'static str],
     /// Environment variables that hold the project's directory.
     pub project_vars: &'static [&'static str],
+    /// Environment variables that hold its version.
+    pub version_vars: &'static [&'static str],
     /// What its time-outs are counted in.
     pub unit: Unit,
     /// How long an entry may take that does not say.
@@ -164,6 +168,7 @@ pub const HOSTS: [HostInfo; 10] = [
         known_version: "2.1.325",
         marks: &["CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE"],
         project_vars: &["CLAUDE_PROJECT_DIR"],
+        version_vars: &["AI_AGENT"],
         unit: Unit::Seconds,
         timeout: Duration::from_secs(600),
         on_timeout: OnTimeout::Opens,
@@ -180,6 +185,7 @@ pub const HOSTS: [HostInfo; 10] = [
         known_version: "0.166.0",
         marks: &["CODEX_SANDBOX", "CODEX_THREAD_ID"],
         project_vars: &[],
+        version_vars: &[],
         unit: Unit::Seconds,
         timeout: Duration::from_secs(600),
         on_timeout: OnTimeout::Opens,
@@ -195,7 +201,8 @@ pub const HOSTS: [HostInfo; 10] = [
         npm: Some("@github/copilot"),
         known_version: "1.0.102",
         marks: &["COPILOT_CLI"],
-        project_vars: &[],
+        project_vars: &["COPILOT_PROJECT_DIR"],
+        version_vars: &["COPILOT_CLI_BINARY_VERSION"],
         unit: Unit::Seconds,
         timeout: Duration::from_secs(30),
         on_timeout: OnTimeout::Opens,
@@ -212,6 +219,7 @@ pub const HOSTS: [HostInfo; 10] = [
         known_version: "3.9.16",
         marks: &["CURSOR_VERSION", "CURSOR_PROJECT_DIR"],
         project_vars: &["CURSOR_PROJECT_DIR"],
+        version_vars: &["CURSOR_VERSION"],
         unit: Unit::Seconds,
         timeout: Duration::from_secs(60),
         on_timeout: OnTimeout::Opens,
@@ -228,6 +236,7 @@ pub const HOSTS: [HostInfo; 10] = [
         known_version: "0.24.4",
         marks: &["QWEN_PROJECT_DIR", "QWEN_CODE"],
         project_vars: &["QWEN_PROJECT_DIR"],
+        version_vars: &["QWEN_CODE_STARTUP_VERSION"],
         unit: Unit::Milliseconds,
         timeout: Duration::from_secs(60),
         on_timeout: OnTimeout::Opens,
@@ -244,6 +253,7 @@ pub const HOSTS: [HostInfo; 10] = [
         known_version: "0.215.0",
         marks: &["FACTORY_PROJECT_DIR", "DROID_PROJECT_DIR"],
         project_vars: &["FACTORY_PROJECT_DIR", "DROID_PROJECT_DIR"],
+        version_vars: &[],
         unit: Unit::Seconds,
         timeout: Duration::from_secs(60),
         on_timeout: OnTimeout::Opens,
@@ -260,6 +270,7 @@ pub const HOSTS: [HostInfo; 10] = [
         known_version: "documentation of 2026-11",
         marks: &["GROK_WORKSPACE_ROOT", "GROK_SESSION_ID"],
         project_vars: &["GROK_WORKSPACE_ROOT"],
+        version_vars: &[],
         unit: Unit::Seconds,
         timeout: Duration::from_secs(5),
         on_timeout: OnTimeout::Opens,
@@ -276,6 +287,7 @@ pub const HOSTS: [HostInfo; 10] = [
         known_version: "0.61.0",
         marks: &["GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR"],
         project_vars: &["GEMINI_PROJECT_DIR"],
+        version_vars: &[],
         unit: Unit::Milliseconds,
         timeout: Duration::from_secs(60),
         on_timeout: OnTimeout::Opens,
@@ -292,6 +304,7 @@ pub const HOSTS: [HostInfo; 10] = [
         known_version: "documentation of 2026-11",
         marks: &[],
         project_vars: &[],
+        version_vars: &[],
         unit: Unit::Seconds,
         timeout: Duration::from_secs(30),
         on_timeout: OnTimeout::Closes,
@@ -308,6 +321,7 @@ pub const HOSTS: [HostInfo; 10] = [
         known_version: "1.18.33",
         marks: &["OPENCODE"],
         project_vars: &[],
+        version_vars: &[],
         unit: Unit::None,
         timeout: Duration::from_secs(60),
         on_timeout: OnTimeout::Waits,
@@ -372,6 +386,18 @@ impl Host {
     pub fn deadline(timeout: Duration) -> Duration {
         let spare = (timeout / 10).clamp(SECOND / 4, 5 * SECOND);
         timeout.saturating_sub(spare).max(timeout / 2)
+    }
+
+    /// The agent's version, by its environment.
+    pub fn version(self, var: impl Fn(&str) -> Option<String>) -> Option<String> {
+        let told = self.info().version_vars.iter().find_map(|name| var(name))?;
+        // `claude-code_2-1-325_harness`
+        let told = match told.split_once('_') {
+            Some(("claude-code", rest)) => rest.split('_').next().unwrap_or(rest).replace('-', "."),
+            Some(_) => return None,
+            None => told,
+        };
+        (told.len() <= 40 && told.starts_with(|char: char| char.is_ascii_digit())).then_some(told)
     }
 
     /// The agent that runs this process, as its payload and environment tell; nothing if they don't. A payload's own marks

@@ -1,5 +1,6 @@
 //! The command line as typed. What it means is decided by whoever runs the command.
 
+mod bridge;
 mod extensions;
 mod mcp;
 mod skills;
@@ -7,6 +8,7 @@ mod subagents;
 
 use std::path::PathBuf;
 
+pub(crate) use bridge::BridgeArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use extensions::{Extensions, ExtensionsCommand, Install, Template};
 use hookwright_hooks::EventKind;
@@ -42,6 +44,11 @@ pub(crate) enum Command {
     Policy(PolicyArgs),
     /// Add, remove, list, test and switch MCP servers, and sign in to them.
     Mcp(McpArgs),
+    /// Answer an event of another agent: its hook payload on stdin, its kind of answer on stdout.
+    #[command(
+        after_help = "Agents call this from the entries that `hookwright agents install AGENT` writes. The hooks are those of your\nsettings and the project's, under the same trust and the same rules as in a session.\n\nExample:\n  echo '{\"hook_event_name\": \"PreToolUse\", \"tool_name\": \"Bash\", \"tool_input\": {\"command\": \"ls\"}}' | hookwright bridge claude-code"
+    )]
+    Bridge(BridgeArgs),
     /// Check that every enabled hook could really run; the same as `hooks doctor`.
     Doctor {
         /// Print JSON.

@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod args;
+mod bridge;
 mod completions;
 mod demo;
 mod exit;
@@ -89,6 +90,7 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
     match cli.command {
         Some(args::Command::Hooks(hooks)) => hooks::run(hooks, world),
         Some(args::Command::Extensions(extensions)) => extensions::run(extensions, &world),
+        Some(args::Command::Bridge(bridge)) => Ok(bridge::run(&bridge, &world)),
         Some(args::Command::Policy(policy)) => policy::run(&policy, &world),
         Some(args::Command::Mcp(mcp)) => mcp::run(&mcp, &world),
         Some(args::Command::Doctor { json, place }) => hooks::run_doctor(&place, &world, json),
@@ -114,6 +116,8 @@ fn usage(error: &clap::Error) -> u8 {
             Err(error) if !out::is_unread(&error) => failure::print(&error.into()),
             _ => exit::OK,
         },
+        // An agent's entry that is wrong must not be a yes.
+        _ if std::env::args_os().nth(1).is_some_and(|word| word == "bridge") => exit::DENIED,
         _ if first_word::is_command(std::env::args_os().nth(1)) => exit::ERROR,
         _ => exit::BAD_INPUT,
     }

@@ -40,6 +40,11 @@ pub(crate) fn start(workers: usize) -> anyhow::Result<Runtime> {
     try_to_start(workers, DESCRIPTORS).context(NO_ROOM)
 }
 
+/// A runtime on this thread alone, for who waits for a few hooks and does nothing else.
+pub(crate) fn start_alone() -> anyhow::Result<Runtime> {
+    unless_it_panics(|| Builder::new_current_thread().enable_all().build()).and_then(|built| built).context(NO_ROOM)
+}
+
 /// The same for a session with a screen.
 pub(crate) fn start_with_screen(workers: usize) -> anyhow::Result<Runtime> {
     try_to_start(workers, DESCRIPTORS + OF_A_SCREEN).context(NO_ROOM)

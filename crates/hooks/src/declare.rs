@@ -87,13 +87,36 @@ pub struct HooksConfig {
     pub keep_context: Option<bool>,
     /// Whether running hooks are shown.
     pub notifications: Option<bool>,
+    /// What counts for guards where another agent has a tool or an event that nobody here knows.
+    pub on_unknown: Option<OnUnknown>,
+}
+
+/// What counts for guards where another agent has a tool or an event that nobody here knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename_all = "lowercase"))]
+pub enum OnUnknown {
+    /// It passes.
+    Allow,
+    /// It is a no: a guard may be blind to it.
+    #[default]
+    Deny,
 }
 
 /// The keys of `hooks` that are no events.
 const HOOKS_SWITCHES: [&str; 3] = ["enabled", "disabled", "notifications"];
 /// The keys of `hooksConfig`.
-const CONFIG_KEYS: [&str; 8] =
-    ["enabled", "disabled", "notifications", "onError", "required", "maxAgentRetries", "maxParallel", "keepContext"];
+const CONFIG_KEYS: [&str; 9] = [
+    "enabled",
+    "disabled",
+    "notifications",
+    "onError",
+    "required",
+    "maxAgentRetries",
+    "maxParallel",
+    "keepContext",
+    "onUnknown",
+];
 
 /// Reads a layer out of its text.
 pub fn declare(layer: &Layer<'_>) -> Declared {
@@ -398,7 +421,25 @@ impl<'a, 'l> Declarer<'a, 'l> {
             max_parallel: self.read.positive(object, "maxParallel"),
             keep_context: self.read.boolean(object, "keepContext"),
             notifications: self.notifications(object),
+            on_unknown: self.on_unknown(object),
         }
+    }
+
+    /// What counts for unknown tools; a project does not loosen it.
+    fn on_unknown(&mut self, object: &Object<'_>) -> Option<OnUnknown> {
+        let word = self.read.string(object, "onUnknown")?;
+        let value = &last(object, "onUnknown")?.value;
+        let (wrong, help) = match word.as_str() {
+            "deny" => return Some(OnUnknown::Deny),
+            "allow" if self.layer.source != Source::Project => return Some(OnUnknown::Allow),
+            "allow" => {
+                let wrong = self.read.warning(value, "a project can't let unknown tools pass; it is ignored");
+                (wrong, "set it in your own settings, ~/.gemini/settings.json")
+            }
+            _ => (self.read.error(value, format!("`onUnknown` can't be `{word}`")), "one of allow, deny"),
+        };
+        self.read.report(wrong.help(help));
+        None
     }
 
     /// Whether running hooks are shown; a project does not hide what runs.
@@ -433,6 +474,7 @@ fn combine(switches: Vec<HooksConfig>) -> HooksConfig {
         sum.max_parallel = sum.max_parallel.into_iter().chain(next.max_parallel).min();
         sum.keep_context = sum.keep_context.or(next.keep_context);
         sum.notifications = sum.notifications.or(next.notifications);
+        sum.on_unknown = sum.on_unknown.max(next.on_unknown);
         sum
     })
 }

@@ -200,8 +200,13 @@ impl HookEngine {
 
     /// Fires an event whose kind is only known at run time; the verdict is in the merged answer.
     pub async fn fire_any(&self, event: &AnyEvent, cancel: &CancellationToken) -> Outcome<()> {
+        self.fire_any_in(event, &Belongs::default(), cancel).await
+    }
+
+    /// The same for an event of a turn, a sub-agent or another agent.
+    pub async fn fire_any_in(&self, event: &AnyEvent, belongs: &Belongs, cancel: &CancellationToken) -> Outcome<()> {
         with_event!(event, event => {
-            let outcome = self.fire_until(event, cancel).await;
+            let outcome = self.fire_in(event, belongs, cancel).await;
             Outcome {
                 verdict: (),
                 messages: outcome.messages,

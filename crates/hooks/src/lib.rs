@@ -88,7 +88,7 @@ mod tool_names;
 pub use answer::{Answer, Captured, Cause, Decision, End, Reading, Trouble, read};
 pub use bridge_call::{BridgeCall, WithoutAnswer};
 pub use declaration::DeclaredField;
-pub use declare::{Declared, HooksConfig, Layer, declare, declare_document};
+pub use declare::{Declared, HooksConfig, Layer, OnUnknown, declare, declare_document};
 pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
 pub use difference::{Change, Difference};
 pub use effects::{Aspect, Command, Effects, Place as CallPlace, Touched};
@@ -105,7 +105,7 @@ pub use model_api::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, SharedJson, ToolConfig,
     ToolMode,
 };
-pub use observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus, SubAgent};
+pub use observe::{AgentHost, Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus, SubAgent};
 pub use on_error::{FailureAction, OnError};
 pub use outcome::*;
 pub use pattern::{Found, Pattern, Search};

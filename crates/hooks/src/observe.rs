@@ -54,6 +54,24 @@ pub struct Belongs {
     pub agent: Option<Arc<SubAgent>>,
     /// The tool call, for tool events.
     pub tool_use_id: Option<Arc<str>>,
+    /// The agent that it happens in, if that is another one.
+    pub host: Option<Arc<AgentHost>>,
+}
+
+/// Another agent, whose event it really is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentHost {
+    /// Its name, as `hookwright bridge` takes it.
+    pub name: String,
+    /// Its version, if it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The event's name there.
+    pub event: String,
+    /// The tool's name there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
 }
 
 /// An agent that another one has given an objective to.

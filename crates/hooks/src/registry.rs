@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::answer::Cause;
-use crate::declare::Declared;
+use crate::declare::{Declared, OnUnknown};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::guard::{Lost, Required};
 use crate::hook::{Duty, Hook, Source};
@@ -56,6 +56,7 @@ struct LayerSwitches {
     max_parallel: Option<NonZeroU32>,
     keep_context: Option<bool>,
     notifications: Option<bool>,
+    on_unknown: Option<OnUnknown>,
 }
 
 /// A hook that cannot be switched off.
@@ -118,6 +119,7 @@ impl Registry {
                 max_parallel: layer.config.max_parallel,
                 keep_context: layer.config.keep_context,
                 notifications: layer.config.notifications,
+                on_unknown: layer.config.on_unknown,
             });
         }
         registry.require();
@@ -205,6 +207,18 @@ impl Registry {
         // A project does not hide what runs.
         let counts = |layer: &&LayerSwitches| layer.source != Source::Project || layer.notifications == Some(true);
         self.layers.iter().filter(counts).find_map(|layer| layer.notifications).unwrap_or(true)
+    }
+
+    /// What counts for guards where another agent has a tool or an event that nobody here knows: the strictest word.
+    pub fn on_unknown(&self) -> OnUnknown {
+        self.layers.iter().filter_map(|layer| layer.on_unknown).max().unwrap_or_default()
+    }
+
+    /// Lets no hook take longer than that, whatever it asks for: whoever waits for all of them does not wait longer.
+    pub fn limit_timeouts(&mut self, most: std::time::Duration) {
+        for hook in self.hooks.iter_mut().filter(|hook| hook.timeout > most) {
+            Arc::make_mut(hook).timeout = most;
+        }
     }
 
     /// What counts when this hook fails. A guard's failure blocks. Else its own word counts, or its layer's, or the

@@ -109,6 +109,9 @@ struct HooksConfigSchema {
     max_parallel: Option<std::num::NonZeroU32>,
     /// Whether what BeforeAgent hooks tell the model stays in later turns; false if not set.
     keep_context: Option<bool>,
+    /// What counts for guards where another agent has a tool or an event that nobody here knows; deny if not set. A project
+    /// can't say allow.
+    on_unknown: Option<crate::declare::OnUnknown>,
 }
 
 /// What every hook may answer.

@@ -41,6 +41,8 @@ pub struct Paths {
     pub user_commands: PathBuf,
     /// What the program did, if the user wants that on record.
     pub log: PathBuf,
+    /// What the bridge was asked by other agents, and what it answered.
+    pub bridge_trace: PathBuf,
     /// Which files are just being written, for whoever clears up after a program that was killed.
     pub drafts: PathBuf,
     /// An empty directory, for hooks to run in that have no business in the folder.
@@ -68,6 +70,7 @@ impl Paths {
             extensions: user_dir.join("extensions"),
             user_commands: user_dir.join("commands"),
             log: user_dir.join("hookwright").join("logs").join("hookwright.log"),
+            bridge_trace: user_dir.join("hookwright").join("bridge").join("trace.jsonl"),
             drafts: user_dir.join("hookwright").join("drafts"),
             neutral: user_dir.join("hookwright").join("neutral"),
             user_dir,

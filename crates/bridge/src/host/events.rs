@@ -101,6 +101,22 @@ pub(super) const COPILOT: &[HostEvent] = &[
     other("ErrorOccurred"),
 ];
 
+/// Copilot's own names for events; its payloads under them have no other.
+pub(crate) const COPILOT_NAMES: &[(&str, &str)] = &[
+    ("sessionStart", "SessionStart"),
+    ("sessionEnd", "SessionEnd"),
+    ("userPromptSubmitted", "UserPromptSubmit"),
+    ("preToolUse", "PreToolUse"),
+    ("preMcpToolCall", "PreMcpToolCall"),
+    ("postToolUse", "PostToolUse"),
+    ("postToolUseFailure", "PostToolUseFailure"),
+    ("agentStop", "Stop"),
+    ("subagentStop", "SubagentStop"),
+    ("preCompact", "PreCompact"),
+    ("permissionRequest", "PermissionRequest"),
+    ("notification", "Notification"),
+];
+
 pub(super) const CURSOR: &[HostEvent] = &[
     event("preToolUse", BeforeTool, &[Deny, RewriteInput]),
     event("beforeShellExecution", BeforeTool, &[Deny]),

@@ -14,7 +14,7 @@ const FULL: u64 = 5 << 20;
 const FILES: usize = 3;
 
 /// A log that can be written to.
-pub(super) struct LogFile {
+pub(crate) struct LogFile {
     path: PathBuf,
     full: u64,
     file: Mutex<File>,
@@ -22,7 +22,7 @@ pub(super) struct LogFile {
 
 impl LogFile {
     /// Opens the log, or makes it.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Self::open_bounded(path, FULL)
     }
 
@@ -33,12 +33,12 @@ impl LogFile {
         Ok(LogFile { path: path.to_owned(), full, file: Mutex::new(open(path)?) })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Adds a line. One that cannot be written is lost: a log ends nothing.
-    pub(super) fn write(&self, line: &str) {
+    pub(crate) fn write(&self, line: &str) {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if file.metadata().is_ok_and(|meta| meta.len() >= self.full)
             && let Ok(next) = self.next()

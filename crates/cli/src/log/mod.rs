@@ -4,7 +4,7 @@
 //! Every crate says what it does through `tracing`, which costs next to nothing while nobody listens; this is who listens.
 //! `filter.rs` chooses, `line.rs` writes a line without what must not be in it, `file.rs` keeps it.
 
-mod file;
+pub(crate) mod file;
 mod filter;
 mod line;
 mod listener;

@@ -82,7 +82,7 @@ fn a_good_file_loads_without_a_word() {
         r#"{
   "$schema": "x", "theme": "dark",
   "tools": { "enableHooks": true, "sandbox": 1 },
-  "hooksConfig": { "enabled": true, "disabled": ["x"], "notifications": true, "onError": "ask", "maxAgentRetries": 2, "maxParallel": 8, "keepContext": true },
+  "hooksConfig": { "enabled": true, "disabled": ["x"], "notifications": true, "onError": "ask", "maxAgentRetries": 2, "maxParallel": 8, "keepContext": true, "onUnknown": "deny" },
   "hooks": {
     "enabled": true, "disabled": ["y"], "notifications": true,
     "BeforeTool": [
@@ -107,6 +107,7 @@ fn a_good_file_loads_without_a_word() {
         max_parallel: std::num::NonZeroU32::new(8),
         keep_context: Some(true),
         notifications: Some(true),
+        on_unknown: Some(OnUnknown::Deny),
     };
     assert_eq!(declared.config, config);
     let hook = &declared.hooks[0];
@@ -360,7 +361,7 @@ fn misspelt_keys() {
     ");
     assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "enable": false, "verbose": 1 } }"#)), @"
     settings.json:1:20: warning: hooksConfig has no `enable`; it is ignored (did you mean `enabled`?)
-    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, required, maxAgentRetries, maxParallel, keepContext)
+    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, required, maxAgentRetries, maxParallel, keepContext, onUnknown)
     ");
 }
 

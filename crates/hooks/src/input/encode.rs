@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Event, Session};
 use crate::event::EventKind;
-use crate::observe::Belongs;
+use crate::observe::{AgentHost, Belongs};
 
 /// The fields every hook receives ahead of its event's own.
 #[derive(Serialize)]
@@ -30,6 +30,9 @@ pub(crate) struct Base<'a> {
     /// Inside a sub-agent: its own conversation. `transcript_path` is the session's, where the user's words are.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_transcript_path: Option<Cow<'a, str>>,
+    /// Inside another agent: which one, and what it calls this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a AgentHost>,
 }
 
 /// The JSON for a hook's stdin, in pieces so that a shared field is never copied.
@@ -57,6 +60,7 @@ impl HookInput {
             agent_name: agent.map(|agent| agent.name.as_str()),
             agent_id: agent.map(|agent| agent.id.as_str()),
             agent_transcript_path: agent.map(|agent| agent.transcript_path.to_string_lossy()),
+            host: belongs.host.as_deref(),
         };
         let mut head = serde_json::to_vec(&base)?;
         head.pop();

@@ -1,0 +1,278 @@
+//! An event that was heard → what hooks say about it, under the same settings, trust and guards as in a session; and whether
+//! anything keeps them from being asked.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hookwright_agent::LeftChanges;
+use hookwright_agent::session::unarmed_in;
+use hookwright_bridge::{Heard, HostEvent, Ruling, Standing, Verdict};
+use hookwright_hooks::{
+    AgentHost, AnyEvent, Belongs, EventKind, Hook, HookEngine, HookState, Limits, Merged, OnUnknown, Outcome, Power,
+    Registry, RunReport, Session, SubAgent, Unarmed,
+};
+use hookwright_settings::{FileState, Gone, LoadOptions, Loaded, load, remember_guards};
+use tokio_util::sync::CancellationToken;
+
+use super::trace::Line;
+use super::{Call, Reply, place, refusal};
+
+/// How long a hook may take to obey when its time is up: the agent does not wait for more.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// Judges an event.
+pub(super) fn judge(call: &Call<'_>, heard: &Heard) -> Reply {
+    let project = place::project(call.host, &heard.session, call.world);
+    let loaded = load(call.world, &LoadOptions { project, ..LoadOptions::default() });
+    let mut reply = judged(call, heard, &loaded);
+    reply.line.about(heard);
+    reply
+}
+
+fn judged(call: &Call<'_>, heard: &Heard, loaded: &Loaded) -> Reply {
+    let deadline = call.deadline(heard.row);
+    let engine = engine(heard, loaded, deadline);
+    if can_refuse(heard)
+        && let Some(words) = asleep(&engine, loaded, heard)
+    {
+        return refusal(call, heard.row, words);
+    }
+    let Some(row) = heard.row else { return unknown_event(call, heard, &loaded.registry) };
+    let mut verdict = Verdict::default();
+    if row.is_gate()
+        && let Some(words) = blind_guards(heard, &engine)
+    {
+        verdict.rule(Ruling::Deny, &words);
+    }
+    let outcomes = match verdict.ruling {
+        Ruling::Pass => fire(call, heard, loaded, &engine, deadline),
+        _ => Ok(Vec::new()),
+    };
+    let outcomes = match outcomes {
+        Ok(outcomes) => outcomes,
+        Err(words) => return refusal(call, heard.row, words),
+    };
+    let merged: Vec<Merged> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
+    let said = Verdict::of(heard, &merged);
+    let verdict = if verdict.ruling == Ruling::Pass { said } else { verdict };
+    let mut line = Line::new(verdict.ruling, verdict.reason.clone());
+    let runs: Vec<&RunReport> = outcomes.iter().flat_map(|outcome| &outcome.runs).collect();
+    line.ran(&runs);
+    let mut written = call.host.dialect().write(heard, &verdict);
+    let warnings: Vec<String> = outcomes
+        .iter()
+        .flat_map(|outcome| &outcome.warnings)
+        .map(|said| format!("hookwright: {} {}", said.hook, said.text))
+        .collect();
+    if written.stderr.is_empty() {
+        written.stderr = warnings.join("\n");
+    }
+    Reply { written, line }
+}
+
+/// An engine as a session would have it, whose hooks end before the agent's patience does.
+fn engine(heard: &Heard, loaded: &Loaded, deadline: Instant) -> HookEngine {
+    let mut registry = loaded.registry.clone();
+    registry.limit_timeouts(deadline.saturating_duration_since(Instant::now()).saturating_sub(2 * GRACE).max(GRACE));
+    let root = loaded.project.root.clone();
+    let session = Session {
+        id: heard.session.id.clone(),
+        transcript_path: heard.session.transcript_path.clone().unwrap_or_default(),
+        plans_dir: loaded.plans_dir(&heard.session.id),
+        cwd: place::directory(&heard.session, &root),
+        project_dir: root,
+    };
+    let limits = Limits { grace: GRACE, ..Limits::default() };
+    let builder = HookEngine::builder(registry).session(session).places(loaded.hook_places()).limits(limits);
+    match LeftChanges::of(loaded) {
+        Some(sentry) => builder.sentry(sentry).build(),
+        None => builder.build(),
+    }
+}
+
+/// Whether a no to the event means anything: another try of a finished answer would mend nothing.
+fn can_refuse(heard: &Heard) -> bool {
+    match heard.row {
+        Some(row) => row.can(Power::Deny) && row.ours != Some(EventKind::AfterAgent),
+        None => heard.tool.is_some(),
+    }
+}
+
+/// Why nobody's objection would be no yes: settings that can't be read, guards that are not armed.
+fn asleep(engine: &HookEngine, loaded: &Loaded, heard: &Heard) -> Option<String> {
+    let broken = loaded.files.iter().find(|file| file.state == FileState::Broken);
+    if let Some(file) = broken {
+        let path = file.path.display();
+        return Some(format!(
+            "{path} can't be read and may hold guards, so nothing runs; `hookwright hooks validate` says what is wrong"
+        ));
+    }
+    // One whose own event can't be refused there is missed at every gate.
+    let can_be_heard = |kind| heard.host.events_for(kind).any(|row| row.can(Power::Deny));
+    let kind = heard.kind();
+    let concerned = |guard: &&Unarmed| {
+        let mut named = loaded.registry.hooks().iter().filter(|hook| hook.id() == guard.name).peekable();
+        let is_missed = |hook: &Arc<Hook>| Some(hook.event) == kind || !can_be_heard(hook.event);
+        named.peek().is_none() || kind.is_none() || named.any(is_missed)
+    };
+    if !loaded.registry.has_guards() && loaded.asleep.is_empty() {
+        return None;
+    }
+    let unarmed = unarmed_in(engine, loaded);
+    let guard = unarmed.iter().find(concerned)?;
+    Some(format!("{guard}; {}", guard.advice()))
+}
+
+/// Whether a guard is there, or could be, that an event which nobody understands may concern.
+pub(super) fn could_guard(call: &Call<'_>, row: Option<&HostEvent>) -> bool {
+    if row.is_some_and(|row| !row.is_gate()) {
+        return false;
+    }
+    let project = place::project(call.host, &Default::default(), call.world);
+    let loaded = load(call.world, &LoadOptions { project, ..LoadOptions::default() });
+    let is_broken = loaded.files.iter().any(|file| file.state == FileState::Broken);
+    is_broken || !loaded.asleep.is_empty() || loaded.registry.has_guards() || has_blocking(&loaded.registry)
+}
+
+/// Whether a hook's failure would be a no.
+fn has_blocking(registry: &Registry) -> bool {
+    registry.hooks().iter().any(|hook| hook.on_error != Default::default())
+}
+
+/// An event that is in no table: no moment of ours, unless it is about a call that somebody guards.
+fn unknown_event(call: &Call<'_>, heard: &Heard, registry: &Registry) -> Reply {
+    let guards = || registry.guards().any(|guard| guard.event == EventKind::BeforeTool);
+    if heard.tool.is_some() && registry.on_unknown() == OnUnknown::Deny && guards() {
+        let words = format!(
+            "{} has an event `{}` that hookwright does not know, and guards watch over calls here; `hooksConfig.onUnknown` in your own settings can let it pass",
+            call.host.title(),
+            heard.event
+        );
+        return refusal(call, None, words);
+    }
+    let written = call.host.dialect().write(heard, &Verdict::default());
+    Reply { written, line: Line::new(Ruling::Pass, "no event of ours".to_owned()) }
+}
+
+/// What guards say of a tool that nobody knows: those that do not match it may be blind to it.
+fn blind_guards(heard: &Heard, engine: &HookEngine) -> Option<String> {
+    let tool = heard.tool.as_ref()?;
+    let registry = engine.registry();
+    let about_servers = match tool.standing {
+        Standing::Known | Standing::Harmless => return None,
+        Standing::SomeServers => true,
+        Standing::Unknown => false,
+    };
+    if registry.on_unknown() == OnUnknown::Allow {
+        return None;
+    }
+    let asked: Vec<Arc<Hook>> = heard
+        .views
+        .iter()
+        .filter_map(|view| engine.plan(view.event.kind(), subject(&view.event)))
+        .flat_map(|plan| plan.hooks.clone())
+        .collect();
+    let is_blind = |hook: &Hook, state: &HookState| {
+        hook.is_guard()
+            && hook.event == EventKind::BeforeTool
+            && *state == HookState::Enabled
+            && (!about_servers || hook.matcher_text.as_ref().is_some_and(|text| text.to_lowercase().contains("mcp")))
+            && !asked.iter().any(|one| one.id() == hook.id())
+    };
+    let blind = registry.entries().find(|(hook, state)| is_blind(hook, state)).map(|(hook, _)| hook.id().to_owned())?;
+    Some(format!(
+        "guard {blind} does not know the tool `{}` of {}, so this is a no; give it a matcher for that tool, or set `hooksConfig.onUnknown` in your own settings",
+        tool.name,
+        heard.host.title()
+    ))
+}
+
+fn subject(event: &AnyEvent) -> Option<&str> {
+    match event {
+        AnyEvent::BeforeTool(event) => Some(&event.tool_name),
+        AnyEvent::AfterTool(event) => Some(&event.tool_name),
+        AnyEvent::SessionStart(event) => Some(&event.source),
+        AnyEvent::SessionEnd(event) => Some(&event.reason),
+        AnyEvent::PreCompress(event) => Some(&event.trigger),
+        AnyEvent::Notification(event) => Some(&event.notification_type),
+        _ => None,
+    }
+}
+
+/// Fires every view in turn; a no to one is a no to all, so the rest is not asked any more.
+fn fire(
+    call: &Call<'_>,
+    heard: &Heard,
+    loaded: &Loaded,
+    engine: &HookEngine,
+    deadline: Instant,
+) -> Result<Vec<Outcome<()>>, String> {
+    let planned = |event: &AnyEvent| engine.plan(event.kind(), subject(event));
+    let plans: Vec<_> = heard.views.iter().map(|view| planned(&view.event)).collect();
+    if plans.iter().all(Option::is_none) {
+        return Ok(Vec::new());
+    }
+    announce(loaded);
+    let runtime = crate::runtime::start_alone().map_err(|error| format!("hookwright can't run hooks: {error:#}"))?;
+    let belongs = belongs(heard);
+    let cancel = CancellationToken::new();
+    let outcomes = runtime.block_on(async {
+        let late = cancel.clone();
+        let timer = tokio::spawn(async move {
+            tokio::time::sleep_until(deadline.into()).await;
+            late.cancel();
+        });
+        let mut outcomes: Vec<Outcome<()>> = Vec::new();
+        for view in &heard.views {
+            let outcome = engine.fire_any_in(&view.event, &belongs, &cancel).await;
+            let is_over = outcome.merged.answer.ends_plan() || cancel.is_cancelled();
+            outcomes.push(outcome);
+            if is_over {
+                break;
+            }
+        }
+        timer.abort();
+        engine.shutdown().await;
+        outcomes
+    });
+    let guarded = plans.iter().flatten().flat_map(|plan| &plan.hooks).any(|hook| hook.is_guard());
+    let is_no = outcomes.iter().any(|outcome| outcome.merged.answer.ends_plan());
+    if cancel.is_cancelled() && guarded && !is_no {
+        let title = call.host.title();
+        return Err(format!("hooks did not finish before {title} stops waiting for them, and a guard is among them"));
+    }
+    Ok(outcomes)
+}
+
+/// What a run belongs to, in the agent's own words.
+fn belongs(heard: &Heard) -> Belongs {
+    let key = |name: &str| heard.keys.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
+    let agent = heard.session.agent_id.as_ref().map(|id| SubAgent {
+        name: heard.session.agent_name.clone().unwrap_or_default(),
+        id: id.clone(),
+        transcript_path: heard.session.transcript_path.clone().unwrap_or_default(),
+    });
+    let host = AgentHost {
+        name: heard.host.name().to_owned(),
+        version: heard.version.clone(),
+        event: heard.event.clone(),
+        tool_name: heard.tool.as_ref().map(|tool| tool.name.clone()),
+    };
+    Belongs {
+        turn_id: key("turn_id").or(key("prompt_id")).or(key("generation_id")).map(Into::into),
+        agent: agent.map(Arc::new),
+        tool_use_id: None,
+        host: Some(Arc::new(host)),
+    }
+}
+
+/// New and changed hooks are told of before they first run, and which guards there are is remembered.
+fn announce(loaded: &Loaded) {
+    // Whoever closed stderr wants no notes.
+    let _ = crate::session::announce(loaded);
+    if loaded.registry.has_guards()
+        && let Err(error) = remember_guards(loaded, Gone::Kept)
+    {
+        tracing::warn!(%error, "can't remember which guards there are");
+    }
+}
