@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hookwright_bridge::{FailClosed, Host};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::behaviour::{self, Behaviour, Meaning, Place, Wanted};
 use crate::driver::Driver;
@@ -61,7 +61,7 @@ pub struct Cell<'a> {
 }
 
 /// What became of the call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
     /// It did not run.
@@ -77,7 +77,7 @@ pub enum End {
 }
 
 /// What was seen of one run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Seen {
     /// What became of the call.
     pub end: End,
@@ -88,7 +88,7 @@ pub struct Seen {
     /// How many hooks were started.
     pub started: usize,
     /// How long it took.
-    #[serde(rename = "milliseconds", serialize_with = "milliseconds")]
+    #[serde(rename = "milliseconds", with = "milliseconds")]
     pub took: Duration,
     /// The end of what the agent printed.
     #[serde(skip)]
@@ -98,8 +98,18 @@ pub struct Seen {
     pub kept: Option<std::path::PathBuf>,
 }
 
-fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+mod milliseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_millis)
+    }
 }
 
 /// Why a cell could not be tried.

@@ -8,14 +8,16 @@
 pub mod behaviour;
 pub mod cell;
 mod driver;
+mod limit;
 pub mod live;
 pub mod standin;
 
 pub use behaviour::{BEHAVIOURS, Behaviour, Meaning};
 pub use cell::{Agent, Bounds, Cell, End, Seen, TrialError, Wiring};
+pub use limit::limit;
 pub use live::{Live, Report, Row, live};
 
-pub use hookwright_bridge::Host;
+pub use hookwright_bridge::{FailClosed, Host};
 
 /// The agents that can be tried.
 pub fn agents() -> impl Iterator<Item = Host> {

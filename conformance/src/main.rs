@@ -1,0 +1,58 @@
+//! Does a deny hold? Installs agents, runs every behaviour of a hook under each of them, with and without the bridge, prints
+//! the table and writes it down. For developers: the rig itself is `crates/trial`.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for developers, whose words are its own")]
+#![expect(clippy::disallowed_methods, reason = "it asks only whether it speaks to a terminal")]
+
+mod args;
+mod install;
+mod net;
+mod page;
+mod progress;
+mod table;
+mod trial;
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Parser;
+
+use args::Args;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("conformance: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Exit 1 says that with the bridge something did not hold that could have.
+fn run() -> anyhow::Result<ExitCode> {
+    let args = Args::parse();
+    let agents = install::agents(&args)?;
+    if agents.is_empty() {
+        eprintln!("conformance: none of the agents could be installed; nothing is tried");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let hookwright = install::hookwright(&args)?;
+    let fence = match net::enter(&args)? {
+        net::Where::Inside => false,
+        net::Where::Outside => true,
+        net::Where::Done(code) => return Ok(code),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
+    let results = runtime.block_on(trial::all(&args, &agents, &hookwright, fence))?;
+    print!("{}", table::plain(&results));
+    let code = table::verdict(&results);
+    if let Some(path) = &args.page {
+        std::fs::write(path, page::markdown(&results)).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let Some(path) = &args.json {
+        let text = table::json(results).context("the results as JSON")?;
+        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(code)
+}
