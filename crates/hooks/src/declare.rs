@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::path::Path;
 
-use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
+use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
 use crate::bridge_call::BridgeCall;
@@ -248,15 +248,31 @@ impl<'a, 'l> Declarer<'a, 'l> {
 
     fn definition(&mut self, kind: EventKind, object: &Object<'_>) {
         const KEYS: [&str; 3] = ["matcher", "sequential", "hooks"];
-        // A hook written straight into the event's array is the commonest mistake of all.
-        if last(object, "hooks").is_none() && last(object, "command").is_some() {
-            let wrong = self.read.error_at(object.range, "this hook stands where a definition should; it never runs");
+        // A hook written straight into the event's array is the commonest mistake of all, and what it means is clear.
+        let bare = last(object, "hooks").is_none() && last(object, "command").is_some();
+        if bare {
+            let text = "this hook stands where a definition should; it is read here, and ignored by Gemini CLI";
+            let wrong = self.read.warning_at(object.range, text);
             self.read.report(wrong.help(r#"wrap it: { "hooks": [ { "type": "command", … } ] }"#));
-            return;
+        } else {
+            self.read.unknown_keys(object, &KEYS, "a hook definition");
         }
-        self.read.unknown_keys(object, &KEYS, "a hook definition");
         let matcher_text = self.read.string(object, "matcher");
         let sequential = self.read.boolean(object, "sequential").unwrap_or(false);
+        let first = self.declared.hooks.len();
+        if bare {
+            let matcher = self.matcher(kind, object, matcher_text.as_deref());
+            let also: &[&str] = &["matcher", "sequential"];
+            self.hook(kind, object, &Common { matcher, matcher_text, sequential, also });
+        } else {
+            self.hooks(kind, object, matcher_text, sequential);
+        }
+        if let Some(property) = last(object, "matcher") {
+            self.check_guards(first, property);
+        }
+    }
+
+    fn hooks(&mut self, kind: EventKind, object: &Object<'_>, matcher_text: Option<String>, sequential: bool) {
         let Some(property) = last(object, "hooks") else {
             let wrong = self.read.error_at(object.range, "a hook definition needs `hooks`; without it nothing runs");
             self.read.report(wrong.expected("expected \"hooks\": [ … ]"));
@@ -266,10 +282,26 @@ impl<'a, 'l> Declarer<'a, 'l> {
         let Some(list) = self.read.array(&property.value, "`hooks` should be an array", "an array of hooks") else {
             return;
         };
-        let first = self.declared.hooks.len();
-        self.hooks(kind, list, &Common { matcher, matcher_text, sequential });
-        if let Some(property) = last(object, "matcher") {
-            self.check_guards(first, property);
+        let common = Common { matcher, matcher_text, sequential, also: &[] };
+        for element in &list.elements {
+            match element {
+                Value::Object(object) => self.hook(kind, object, &common),
+                other => {
+                    let wrong = self.read.error(other, "a hook should be an object");
+                    self.read.report(wrong.expected(r#"expected { "type": "command", "command": … }"#));
+                }
+            }
+        }
+    }
+
+    fn hook(&mut self, kind: EventKind, object: &Object<'_>, common: &Common) {
+        // Another agent's way to ask us is none of our own hooks: it would ask itself.
+        if calls_the_bridge(object) {
+            return;
+        }
+        if let Some(hook) = hook::read(&mut self.read, self.layer, kind, object, common) {
+            self.check_name(&hook, object);
+            self.declared.hooks.push(hook);
         }
     }
 
@@ -348,36 +380,14 @@ impl<'a, 'l> Declarer<'a, 'l> {
         self.read.report(wrong.help(tool_help(first)));
     }
 
-    fn hooks(&mut self, kind: EventKind, list: &Array<'_>, common: &Common) {
-        for element in &list.elements {
-            let hook = match element {
-                // Another agent's way to ask us is none of our own hooks: it would ask itself.
-                Value::Object(object) if calls_the_bridge(object) => None,
-                Value::Object(object) => hook::read(&mut self.read, self.layer, kind, object, common),
-                other => {
-                    let wrong = self.read.error(other, "a hook should be an object");
-                    self.read.report(wrong.expected(r#"expected { "type": "command", "command": … }"#));
-                    None
-                }
-            };
-            if let Some(hook) = hook {
-                self.check_name(&hook, element);
-                self.declared.hooks.push(hook);
-            }
-        }
-    }
-
     /// Two hooks of one name cannot be told apart by `disable`, unless they are the same hook.
-    fn check_name(&mut self, hook: &Hook, element: &Value<'_>) {
+    fn check_name(&mut self, hook: &Hook, object: &Object<'_>) {
         let (Some(name), Some(command)) = (&hook.name, hook.command()) else { return };
         match self.named.get(name) {
             Some((other, at)) if other != command => {
                 let first = self.read.source.place(*at);
                 let text = format!("two hooks called `{name}` run different commands");
-                let target = element
-                    .as_object()
-                    .and_then(|object| last(object, "name"))
-                    .map_or(element.range(), |name| name.value.range());
+                let target = last(object, "name").map_or(object.range, |name| name.value.range());
                 let wrong = self.read.warning_at(target, text);
                 let help =
                     format!("the other one is on line {}; enabling or disabling `{name}` acts on both", first.line);
@@ -385,7 +395,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
             }
             Some(_) => {}
             None => {
-                self.named.insert(name.clone(), (command.to_owned(), element.range().start));
+                self.named.insert(name.clone(), (command.to_owned(), object.range.start));
             }
         }
     }
@@ -458,6 +468,8 @@ struct Common {
     matcher: Matcher,
     matcher_text: Option<String>,
     sequential: bool,
+    /// Keys of the definition that stand among the hook's own.
+    also: &'static [&'static str],
 }
 
 /// One layer says `false` as soon as any of its switches does.

@@ -82,6 +82,7 @@ pub(super) fn make(
             hook.event
         )
     }));
+    warnings.extend(missing_directories(loaded));
     warnings.extend(hooks_that_stay(options, &hooks));
     warnings.extend(unarmed.iter().map(ToString::to_string));
     warnings.extend(inert(&hooks));
@@ -300,7 +301,8 @@ pub(super) fn allowed_tools(options: &SessionOptions, loaded: &Loaded) -> Vec<St
 fn tool_context(options: &SessionOptions, loaded: &Loaded) -> Result<ToolContext, SessionError> {
     let root = &loaded.project.root;
     let settings = &loaded.settings.context;
-    let from_settings = settings.include_directories.iter().map(PathBuf::from);
+    // Settings are shared between checkouts; a directory that one of them lacks is said, and holds up nobody.
+    let from_settings = settings.include_directories.iter().map(PathBuf::from).filter(|path| root.join(path).is_dir());
     let more = options.include_directories.iter().cloned().chain(from_settings).map(|path| root.join(path));
     let mut context = ToolContext::new(Workspace::new(root, more.collect::<Vec<_>>())?);
     context.filter = filter(loaded);
@@ -309,6 +311,14 @@ fn tool_context(options: &SessionOptions, loaded: &Loaded) -> Result<ToolContext
     let proxy = choose::proxy(&loaded.world);
     context.http = Arc::new(HttpAccess::new(HttpPolicy { proxy, ..HttpPolicy::default() }));
     Ok(context)
+}
+
+/// Directories of the settings that are not there.
+fn missing_directories(loaded: &Loaded) -> impl Iterator<Item = String> {
+    let root = &loaded.project.root;
+    let named = loaded.settings.context.include_directories.iter();
+    let missing = named.filter(|path| !root.join(path).is_dir());
+    missing.map(|path| format!("context.includeDirectories: there is no directory {path}; it is left out"))
 }
 
 /// Which ignore files count.

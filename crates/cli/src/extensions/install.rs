@@ -124,13 +124,15 @@ pub(super) fn ask_one(setting: &OwnSetting) -> anyhow::Result<Option<String>> {
     if !setting.description.is_empty() {
         out::stderr_line(&out::one_line(&setting.description))?;
     }
-    let question = format!("{} ({}): ", out::one_line(&setting.name), setting.variable);
+    let default = setting.default.as_deref().map(|value| format!(" [{}]", out::one_line(value))).unwrap_or_default();
+    let question = format!("{} ({}){default}: ", out::one_line(&setting.name), setting.variable);
     let typed = if setting.sensitive { ask::hidden(&question) } else { ask::line(&question) };
     typed.context("can't ask for a value")
 }
 
 fn without_value(settings: &[OwnSetting], known: &[(String, String)], values: &[(String, String)]) -> Vec<String> {
-    let has = |setting: &OwnSetting| known.iter().chain(values).any(|(name, _)| *name == setting.variable);
+    let given = |setting: &OwnSetting| known.iter().chain(values).any(|(name, _)| *name == setting.variable);
+    let has = |setting: &OwnSetting| setting.default.is_some() || given(setting);
     settings.iter().filter(|setting| !has(setting)).map(|setting| out::one_line(&setting.name)).collect()
 }
 

@@ -38,7 +38,7 @@ pub(super) fn read(
     object: &Object<'_>,
     common: &Common,
 ) -> Option<Hook> {
-    read.unknown_keys(object, &HOOK_KEYS, "a hook");
+    read.unknown_keys(object, &[&HOOK_KEYS, common.also].concat(), "a hook");
     check_type(read, object)?;
     check_shell(read, object);
     let command = command(read, object)?;

@@ -212,7 +212,18 @@ fn a_definition_without_hooks() {
 
 #[test]
 fn a_hook_straight_in_the_events_array() {
-    assert_snapshot!(bad_definition(r#"{ "type": "command", "command": "x" }"#), @r#"settings.json:5:7: error: this hook stands where a definition should; it never runs (wrap it: { "hooks": [ { "type": "command", … } ] })"#);
+    let declared = declare_text(
+        r#"{"hooks": {"BeforeTool": [
+            {"type": "command", "command": "x", "matcher": "write_file", "sequential": true, "name": "n", "timeout": 7000},
+            {"hooks": [{"type": "command", "command": "y"}]}
+        ]}}"#,
+    );
+    assert_snapshot!(lines(&declared), @r#"settings.json:2:13: warning: this hook stands where a definition should; it is read here, and ignored by Gemini CLI (wrap it: { "hooks": [ { "type": "command", … } ] })"#);
+    let [flat, other] = declared.hooks.as_slice() else { panic!("{:?}", declared.hooks) };
+    assert!(flat.sequential && flat.matcher_text.as_deref() == Some("write_file") && flat.timeout.as_secs() == 7);
+    assert!(
+        flat.matcher.matches("write_file") && !flat.matcher.matches("read_file") && other.matcher.matches("read_file")
+    );
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::file::leads_inside;
 use crate::json::{fill_variables, kind_of, last, plain};
 use crate::mcp;
 use crate::settings::WithoutEffect;
+use crate::steering::steers;
 use crate::world::World;
 
 /// What an extension says of itself.
@@ -46,6 +47,8 @@ pub struct OwnSetting {
     pub variable: String,
     /// Whether nobody should see its value.
     pub sensitive: bool,
+    /// What it is unless somebody says otherwise.
+    pub default: Option<String>,
 }
 
 /// Where the hooks of a manifest are.
@@ -125,9 +128,28 @@ impl Reader<'_, '_> {
         Some(OwnSetting {
             name: self.text_in(object, "name").unwrap_or_else(|| variable.clone()),
             description: self.text_in(object, "description").unwrap_or_default(),
+            default: self.default_value(object, &variable),
             variable,
             sensitive,
         })
+    }
+
+    /// `defaultValue`, or `default`. What steers programs is for people to say.
+    fn default_value(&mut self, object: &Object<'_>, variable: &str) -> Option<String> {
+        let property = ["defaultValue", "default"].iter().find_map(|name| last(object, name))?;
+        let value = match &property.value {
+            Node::StringLit(text) => text.value.clone().into_owned(),
+            Node::NumberLit(number) => number.value.to_owned(),
+            Node::BooleanLit(flag) => flag.value.to_string(),
+            _ => return None,
+        };
+        if steers(variable) && !value.is_empty() {
+            let text = format!("`{variable}` steers programs; an extension can't set it by itself");
+            let wrong = self.error(property.range, text);
+            self.diagnostics.push(wrong.help("give it a value when the extension is installed"));
+            return None;
+        }
+        Some(value).filter(|value| !value.is_empty())
     }
 
     /// Everything else, with variables filled in from this world.
@@ -258,7 +280,7 @@ impl Reader<'_, '_> {
             let range = last(self.root, key)?.name.range();
             let text = format!("`{key}` has no effect here: {because}");
             let diagnostic = self.source.diagnose(Severity::Warning, range.start, range.end, text);
-            Some(WithoutEffect { key, because, diagnostic })
+            Some(WithoutEffect { key: key.to_owned(), because, diagnostic })
         });
         found.collect()
     }

@@ -21,13 +21,14 @@ pub enum ValueScope {
     Workspace,
 }
 
-/// The values that count: the project's where it is given, else the user's.
+/// The values that count: the project's where it is given, else the user's, else what the extension has itself.
 pub(super) fn values(settings: &[OwnSetting], home: &Path, project: Option<&Path>) -> Vec<(String, String)> {
     let user = variables(&home.join(VALUES));
     let mut own = project.map(|project| variables(&project.join(VALUES))).unwrap_or_default();
     own.retain(|(name, _)| !steers(name));
     let value = |name: &str| own.iter().chain(&user).find(|(known, _)| known == name).map(|(_, value)| value.clone());
-    settings.iter().filter_map(|setting| Some((setting.variable.clone(), value(&setting.variable)?))).collect()
+    let of = |setting: &OwnSetting| value(&setting.variable).or_else(|| setting.default.clone());
+    settings.iter().filter_map(|setting| Some((setting.variable.clone(), of(setting)?))).collect()
 }
 
 fn variables(file: &Path) -> Vec<(String, String)> {

@@ -107,9 +107,17 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("envs", "env"),
     ("arguments", "args"),
     ("workingDirectory", "cwd"),
-    ("include_tools", "includeTools"),
-    ("exclude_tools", "excludeTools"),
     ("cmd", "command"),
+];
+
+/// What other programs call a field that takes tools away. It counts under any name: nothing that was shut is open here.
+const NARROWING: &[(&str, &str)] = &[
+    ("include_tools", "includeTools"),
+    ("enabledTools", "includeTools"),
+    ("enabled_tools", "includeTools"),
+    ("exclude_tools", "excludeTools"),
+    ("disabledTools", "excludeTools"),
+    ("disabled_tools", "excludeTools"),
 ];
 
 /// Something that is wrong with an entry.
@@ -264,6 +272,7 @@ fn read(name: &str, entry: &Value, origin: &Source, root: &Path, problems: &mut 
         problems.push(Problem::error(&[], text).expected("expected { \"command\": … } or { \"url\": … }"));
         return None;
     };
+    let entry = &narrowed(entry, problems);
     check(entry, &[], FIELDS, problems);
     let get = Entry(entry);
     let transport = transport(&get, root, problems)?;
@@ -279,6 +288,26 @@ fn read(name: &str, entry: &Value, origin: &Source, root: &Path, problems: &mut 
         exclude_tools: get.texts("excludeTools").unwrap_or_default(),
         oauth: entry.get("oauth").and_then(Value::as_object).map(|oauth| oauth_of(&Entry(oauth))),
     })
+}
+
+/// The entry with what takes tools away under the names that it has here.
+fn narrowed<'e>(entry: &'e Map<String, Value>, problems: &mut Vec<Problem>) -> Cow<'e, Map<String, Value>> {
+    let mut all = Cow::Borrowed(entry);
+    for (theirs, ours) in NARROWING.iter().filter(|(theirs, _)| entry.contains_key(*theirs)) {
+        let text = format!("`{theirs}` is read as `{ours}`, which is its name");
+        problems.push(Problem { on_name: true, ..Problem::warning(&[theirs], text) }.help(format!("write `{ours}`")));
+        let all = all.to_mut();
+        let Some(value) = all.remove(*theirs) else { continue };
+        match (all.get_mut(*ours), value) {
+            // Tools that are left out are left out by each of two lists; those that are there must be in both.
+            (Some(Value::Array(known)), Value::Array(more)) if *ours == "includeTools" => {
+                known.retain(|tool| more.contains(tool));
+            }
+            (Some(Value::Array(known)), Value::Array(more)) => known.extend(more),
+            (_, value) => drop(all.insert((*ours).to_owned(), value)),
+        }
+    }
+    all
 }
 
 /// Which servers' tools run unasked is the user's to say.
@@ -343,6 +372,12 @@ fn transport(get: &Entry<'_>, root: &Path, problems: &mut Vec<Problem>) -> Optio
             }
             let (key, is_http) = if http_url.is_some() { ("httpUrl", true) } else { ("url", false) };
             let url = http_url.or(url)?;
+            if let Some(name) = unfilled(&url).first().filter(|_| !is_address(&url)) {
+                let text = format!("`{key}` is \"{}\", and nothing sets {name}", url.escape_debug());
+                let help = format!("set {name}: in the environment, or among its extension's settings");
+                problems.push(Problem { severity: Severity::Warning, ..Problem::error(&[key], text) }.help(help));
+                return None;
+            }
             if !is_address(&url) {
                 let text = format!("`{key}` should be an http or https address, not \"{}\"", url.escape_debug());
                 problems.push(Problem::error(&[key], text).expected("expected \"https://…\""));

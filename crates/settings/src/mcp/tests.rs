@@ -59,6 +59,10 @@ fn what_would_be_another_server_is_none() {
         (json!({"command": "x", "env": ["A=1"]}), "`env` should be an object of strings, not an array"),
         (json!({"command": "x", "args": ["a\0b"]}), "`args.0` has a zero byte"),
         (json!({"command": "x", "excludeTools": "rm"}), "`excludeTools` should be a list of strings, not a string"),
+        (
+            json!({"httpUrl": "${NOT_SET_ANYWHERE}/mcp"}),
+            "`httpUrl` is \"${NOT_SET_ANYWHERE}/mcp\", and nothing sets NOT_SET_ANYWHERE",
+        ),
         (json!({"url": "h:80"}), "`url` should be an http or https address, not \"h:80\""),
         (json!({"url": "file:///etc/passwd"}), "`url` should be an http or https address, not \"file:///etc/passwd\""),
         (json!({"url": "https://h", "type": "ws"}), "`type` should be \"stdio\", \"http\" or \"sse\", not \"ws\""),
@@ -108,4 +112,17 @@ fn variables_that_nothing_sets_are_known() {
     assert_eq!(server(&entry).unwrap().unset, ["5", "HOST", "TOKEN"]);
     let entry = json!({"command": "${ROOT}/run", "args": ["-c", "echo $1 $X", "${ROOT}/x", "${DIR}"]});
     assert_eq!(server(&entry).unwrap().unset, ["DIR", "ROOT"]);
+}
+
+#[test]
+fn what_takes_tools_away_counts_under_any_name() {
+    let entry = json!({"command": "x", "disabledTools": ["a"], "excludeTools": ["b"], "enabled_tools": ["c"]});
+    let both = server(&entry).unwrap();
+    assert_eq!(both.exclude_tools, ["b", "a"]);
+    assert_eq!(both.include_tools, Some(vec!["c".to_owned()]));
+    let entry = json!({"command": "x", "includeTools": ["a", "b"], "enabledTools": ["b", "c"]});
+    let narrow = server(&entry).unwrap();
+    assert_eq!(narrow.include_tools, Some(vec!["b".to_owned()]));
+    let wrong = server(&json!({"command": "x", "disabledTools": "a"}));
+    assert!(wrong.is_err(), "a list that can't be read leaves the server out");
 }

@@ -1,24 +1,28 @@
 //! The settings that the program reads, merged from all layers, typed and with their defaults.
 //!
 //! Hooks are not among them: those go to the engine's registry. What a file may say is `known.rs`; what a project may of it,
-//! `by_project.rs`; how layers are laid over each other, `merge.rs`.
+//! `by_project.rs`; `read.rs` reads one layer by these, `merge.rs` lays it over another, `typed.rs` types what comes of it.
 
 mod by_project;
 mod known;
 mod merge;
+mod misplaced;
+mod read;
+mod typed;
 
 use std::path::PathBuf;
 
-use hookwright_hooks::{Diagnostic, Redaction, Severity};
+use hookwright_hooks::Redaction;
 use serde_json::{Map, Value};
 
 pub(crate) use by_project::Outer;
-pub use known::WithoutEffect;
-pub(crate) use known::{Findings, listed, listed_names, read_layer};
+pub(crate) use known::{listed, listed_names};
 pub(crate) use merge::lay_over;
+pub use read::WithoutEffect;
+pub(crate) use read::{Findings, read_layer};
+pub(crate) use typed::{Layered, redaction};
 
 use crate::subagents::AgentSettings;
-use crate::world::World;
 
 /// All settings but the hooks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -309,201 +313,6 @@ pub enum OtlpProtocol {
     Grpc,
     /// HTTP.
     Http,
-}
-
-impl Settings {
-    /// Types a merged map. Its known keys have been checked, so what is missing here was not set.
-    pub(crate) fn new(raw: Map<String, Value>, world: &World, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let get = Layered(&raw);
-        Settings {
-            general: General {
-                approval_mode: match get.text("general.defaultApprovalMode") {
-                    Some("auto_edit") => ApprovalMode::AutoEdit,
-                    Some("plan") => ApprovalMode::Plan,
-                    _ => ApprovalMode::Default,
-                },
-                preferred_editor: get.string("general.preferredEditor"),
-                vim_mode: get.flag("general.vimMode", false),
-                checkpointing: get.flag("general.checkpointing.enabled", false),
-                plan_directory: get.string("general.plan.directory"),
-                max_attempts: get.count("general.maxAttempts").map(|count| count.max(1)),
-            },
-            model: model(&get, world),
-            tools: Tools {
-                core: get.at("tools.core").map(strings),
-                allowed: get.strings("tools.allowed"),
-                exclude: get.strings("tools.exclude"),
-                discovery_command: get.string("tools.discoveryCommand"),
-                call_command: get.string("tools.callCommand"),
-            },
-            context: context(&get),
-            ui: Ui {
-                theme: get.string("ui.theme"),
-                hide_banner: get.flag("ui.hideBanner", false),
-                hide_tips: get.flag("ui.hideTips", false),
-                hide_footer: get.flag("ui.hideFooter", false),
-                screen_reader: get.flag("ui.accessibility.screenReader", false),
-            },
-            security: security(&get),
-            telemetry: telemetry(&get, world, diagnostics),
-            agents: AgentSettings {
-                enabled: get.flag("experimental.enableAgents", true),
-                overrides: get.at("agents.overrides").and_then(Value::as_object).cloned().unwrap_or_default(),
-            },
-            skills: SkillSettings {
-                enabled: get.flag("skills.enabled", true) && get.flag("admin.skills.enabled", true),
-                disabled: get.strings("skills.disabled"),
-            },
-            mcp_servers: get.at("mcpServers").and_then(Value::as_object).cloned().unwrap_or_default(),
-            mcp: Mcp { allowed: get.at("mcp.allowed").map(strings), excluded: get.strings("mcp.excluded") },
-            without_effect: Vec::new(),
-            raw,
-        }
-    }
-}
-
-fn model(get: &Layered<'_>, world: &World) -> Model {
-    let default = Model::default();
-    Model {
-        name: world.filled("GEMINI_MODEL").map(str::to_owned).or_else(|| get.string("model.name")),
-        // Anything below zero means no limit.
-        max_session_turns: get.count("model.maxSessionTurns"),
-        max_prompt_turns: match get.at("model.maxPromptTurns") {
-            None => default.max_prompt_turns,
-            Some(_) => get.count("model.maxPromptTurns"),
-        },
-        compression_threshold: get.number("model.compressionThreshold").unwrap_or(default.compression_threshold),
-        loop_detection: !get.flag("model.disableLoopDetection", false),
-    }
-}
-
-impl Context {
-    /// Keeps names that only the project chose from finding anything but notes outside of it, and from counting as notes
-    /// beside guards.
-    pub(crate) fn confine(&mut self, outer: &Layered<'_>) {
-        let own = context(outer);
-        self.outside_file_names.retain(|name| own.file_names.contains(name) || is_note(name));
-        self.note_names = own.note_names;
-    }
-}
-
-fn is_note(name: &str) -> bool {
-    std::path::Path::new(name).extension().is_some_and(|end| end.eq_ignore_ascii_case("md"))
-}
-
-fn context(get: &Layered<'_>) -> Context {
-    let mut file_names = get.at("context.fileName").map(strings).unwrap_or_default();
-    file_names.retain(|name| !name.trim().is_empty());
-    // Other names come on top of the usual one.
-    if !file_names.iter().any(|name| name == DEFAULT_CONTEXT_FILE) {
-        file_names.push(DEFAULT_CONTEXT_FILE.to_owned());
-    }
-    Context {
-        outside_file_names: file_names.clone(),
-        note_names: file_names.iter().filter(|name| is_note(name)).cloned().collect(),
-        file_names,
-        include_directories: get.strings("context.includeDirectories"),
-        respect_git_ignore: get.flag("context.fileFiltering.respectGitIgnore", true),
-        respect_gemini_ignore: get.flag("context.fileFiltering.respectGeminiIgnore", true),
-    }
-}
-
-fn security(get: &Layered<'_>) -> Security {
-    Security {
-        folder_trust: get.flag("security.folderTrust.enabled", true),
-        hook_review: match get.text("security.hooks.review") {
-            Some("block") => HookReview::Block,
-            Some("ask") => HookReview::Ask,
-            _ => HookReview::Announce,
-        },
-        redaction: redaction(get),
-        passed_on: get.strings("security.environmentVariableRedaction.allowed"),
-        disable_yolo_mode: get.flag("security.disableYoloMode", false),
-        protected_paths: get.strings("security.protectedPaths"),
-    }
-}
-
-/// What is kept from hooks.
-pub(crate) fn redaction(get: &Layered<'_>) -> Option<Redaction> {
-    get.flag("security.environmentVariableRedaction.enabled", false).then(|| Redaction {
-        allowed: get.strings("security.environmentVariableRedaction.allowed"),
-        blocked: get.strings("security.environmentVariableRedaction.blocked"),
-    })
-}
-
-/// The environment's word goes over the files'.
-fn telemetry(get: &Layered<'_>, world: &World, diagnostics: &mut Vec<Diagnostic>) -> Telemetry {
-    let flag = |variable: &str, key: &str, default| match world.filled(variable) {
-        Some(value) => matches!(value, "true" | "1"),
-        None => get.flag(key, default),
-    };
-    let mut choice = |variable: &str, key: &str, known: [&'static str; 2]| {
-        let set = world.filled(variable);
-        if let Some(value) = set.filter(|value| !known.contains(value)) {
-            let text = format!("`{variable}` is `{value}`; it is ignored");
-            let wrong = Diagnostic::about_file(Severity::Warning, variable.as_ref(), text);
-            diagnostics.push(wrong.expected(format!("expected {} or {}", known[0], known[1])));
-        }
-        set.filter(|value| known.contains(value)).or(get.text(key)).map(str::to_owned)
-    };
-    let default = Telemetry::default();
-    let target = choice("GEMINI_TELEMETRY_TARGET", "telemetry.target", ["local", "gcp"]);
-    let protocol = choice("GEMINI_TELEMETRY_OTLP_PROTOCOL", "telemetry.otlpProtocol", ["grpc", "http"]);
-    let endpoint = world.filled("GEMINI_TELEMETRY_OTLP_ENDPOINT").or(world.filled("OTEL_EXPORTER_OTLP_ENDPOINT"));
-    let outfile = world.filled("GEMINI_TELEMETRY_OUTFILE").or(get.text("telemetry.outfile"));
-    Telemetry {
-        enabled: flag("GEMINI_TELEMETRY_ENABLED", "telemetry.enabled", default.enabled),
-        target: if target.as_deref() == Some("gcp") { TelemetryTarget::Gcp } else { TelemetryTarget::Local },
-        otlp_endpoint: endpoint.or(get.text("telemetry.otlpEndpoint")).map(str::to_owned),
-        otlp_protocol: if protocol.as_deref() == Some("http") { OtlpProtocol::Http } else { OtlpProtocol::Grpc },
-        outfile: outfile.filter(|path| !path.is_empty()).map(|path| world.cwd.join(path)),
-        log_prompts: flag("GEMINI_TELEMETRY_LOG_PROMPTS", "telemetry.logPrompts", default.log_prompts),
-        traces: flag("GEMINI_TELEMETRY_TRACES_ENABLED", "telemetry.traces", default.traces),
-    }
-}
-
-/// Reads values out of a merged map by their dotted keys.
-pub(crate) struct Layered<'m>(pub(crate) &'m Map<String, Value>);
-
-impl<'m> Layered<'m> {
-    pub(crate) fn at(&self, key: &str) -> Option<&'m Value> {
-        let mut steps = key.split('.');
-        let first = self.0.get(steps.next()?)?;
-        steps.try_fold(first, |value, step| value.get(step)).filter(|value| !value.is_null())
-    }
-
-    fn text(&self, key: &str) -> Option<&'m str> {
-        self.at(key)?.as_str()
-    }
-
-    fn string(&self, key: &str) -> Option<String> {
-        self.text(key).filter(|text| !text.is_empty()).map(str::to_owned)
-    }
-
-    pub(crate) fn flag(&self, key: &str, default: bool) -> bool {
-        self.at(key).and_then(Value::as_bool).unwrap_or(default)
-    }
-
-    fn number(&self, key: &str) -> Option<f64> {
-        self.at(key)?.as_f64()
-    }
-
-    fn count(&self, key: &str) -> Option<u32> {
-        u32::try_from(self.at(key)?.as_i64()?).ok()
-    }
-
-    pub(crate) fn strings(&self, key: &str) -> Vec<String> {
-        self.at(key).map(strings).unwrap_or_default()
-    }
-}
-
-/// A list of strings, or a single one.
-fn strings(value: &Value) -> Vec<String> {
-    match value {
-        Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        Value::String(text) => vec![text.clone()],
-        _ => Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 use std::path::Path;
 
-use hookwright_hooks::{Source, SourceText};
+use hookwright_hooks::{Diagnostic, Source, SourceText};
 use serde_json::json;
 
 use super::*;
 use crate::json::parse_object;
+use crate::world::World;
 
 /// Reads layers, lowest first, and merges them.
 fn merged(layers: &[(Source, &str)], world: &World) -> (Settings, Vec<Diagnostic>) {

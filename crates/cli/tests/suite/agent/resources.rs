@@ -322,6 +322,19 @@ fn where_the_directory_is_gone_nothing_runs_unguarded() {
 }
 
 #[test]
+fn a_directory_of_the_settings_that_is_not_there_is_said_and_holds_up_nobody() {
+    let sandbox = crate::sandbox();
+    sandbox.settings(&json!({"context": {"includeDirectories": ["gone", "there"]}}));
+    std::fs::create_dir(sandbox.project().join("there")).unwrap();
+    let file = sandbox.replay(&Replay::new().says("done"));
+    let run = sandbox.run(&["-p", "go", "--fake-responses", &file]).exits(0);
+    has(&run.stderr, "context.includeDirectories: there is no directory gone; it is left out");
+    assert!(!run.stderr.contains("there is no directory there"), "{}", run.stderr);
+    let run = sandbox.run(&["-p", "go", "--fake-responses", &file, "--include-directories", "gone"]);
+    assert_ne!(run.code, Some(0), "what was asked for by hand must be there: {run:#?}");
+}
+
+#[test]
 fn a_directory_that_lets_nobody_in_lets_no_call_run() {
     const TEST: &str = "a_directory_that_lets_nobody_in_lets_no_call_run";
     let sandbox = guarded(".gemini/hooks/guard.sh");

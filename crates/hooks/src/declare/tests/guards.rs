@@ -23,8 +23,8 @@ fn a_guard_that_is_written_wrong_is_not_forgotten() {
             "1 g: unknown hook event `PreToolUse`; its hooks never run",
         ),
         (
-            r#"{"hooks": {"BeforeTool": [{"type": "command", "command": "x", "guard": true}]}}"#,
-            "1 x: this hook stands where a definition should; it never runs",
+            r#"{"hooks": {"BeforeTool": [{"type": "command", "command": " ", "name": "x", "guard": true}]}}"#,
+            "1 x: `command` is empty; this hook never runs",
         ),
         (
             r#"{"hooks": {"BeforeTool": {"hooks": [{"type": "command", "command": "x", "guard": true}]}}}"#,

@@ -1,5 +1,6 @@
 use super::*;
 use crate::json::parse_object;
+use crate::settings::by_project::Than;
 use serde_json::json;
 use std::path::Path;
 
@@ -107,15 +108,67 @@ fn plan_mode_is_not_left_under_any_name() {
 }
 
 #[test]
-fn a_name_in_the_wrong_place_is_said_with_the_right_one() {
+fn a_name_in_the_wrong_place_is_read_as_the_right_one_and_said() {
     let text = json!({
-        "coreTools": ["glob"], "contextFileName": "A.md", "tools.exclude": ["glob"],
-        "general": {"approvalMode": "plan"}, "somebodyElses": 1,
+        "coreTools": ["glob"], "contextFileName": "A.md", "tools.exclude": ["glob"], "model": "m",
+        "excludeTools": ["web_fetch"], "tools": {"exclude": ["replace"]}, "fileFiltering": {"respectGitIgnore": false},
+        "general": {"approvalMode": "plan"}, "somebodyElses": 1, "maxSessionTurns": "x",
+    });
+    let (values, found) = read(&Source::User, &text, &Map::new());
+    let said: Vec<_> = found.diagnostics.iter().map(|wrong| wrong.message.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "`coreTools` is read as `tools.core`, which is its name",
+            "`contextFileName` is read as `context.fileName`, which is its name",
+            "`tools.exclude` is read as `tools.exclude`, which is its name",
+            "`model` is read as `model.name`, which is its name",
+            "`excludeTools` is read as `tools.exclude`, which is its name",
+            "`fileFiltering` is read as `context.fileFiltering`, which is its name",
+            "`approvalMode` is read as `general.defaultApprovalMode`, which is its name",
+            "`maxSessionTurns` is read as `model.maxSessionTurns`, which is its name",
+            "`model.maxSessionTurns` should be a whole number, not a string; it is ignored",
+        ]
+    );
+    assert_eq!(found.diagnostics[0].help.as_deref(), Some(r#"write it as { "tools": { "core": … } }"#));
+    assert_eq!(values["tools"], json!({"core": ["glob"], "exclude": ["glob", "web_fetch", "replace"]}));
+    assert_eq!(values["context"], json!({"fileName": "A.md", "fileFiltering": {"respectGitIgnore": false}}));
+    assert_eq!(
+        (&values["model"], &values["general"]),
+        (&json!({"name": "m"}), &json!({"defaultApprovalMode": "plan"}))
+    );
+    // The right place goes over another one, and a section is no older name.
+    let (values, found) =
+        read(&Source::User, &json!({"model": {"name": "n"}, "theme": "x", "ui": {"theme": "y"}}), &Map::new());
+    assert_eq!((&values["model"], &values["ui"]), (&json!({"name": "n"}), &json!({"theme": "y"})));
+    assert_eq!(found.diagnostics.len(), 1);
+}
+
+#[test]
+fn a_project_loosens_nothing_under_another_name() {
+    for text in [
+        json!({"approvalMode": "auto_edit"}),
+        json!({"folderTrust": false}),
+        json!({"security.disableYoloMode": false}),
+    ] {
+        let (values, found) = read(&Source::Project, &text, &Map::new());
+        assert!(values.is_empty(), "{text}: {values:?}");
+        assert!(found.diagnostics.iter().any(|wrong| wrong.message.starts_with("a project can't ")), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_said_and_louder_where_it_sounds_like_a_guard() {
+    let text = json!({
+        "terminal.denyList": ["rm"], "permissions": {"deny": ["Bash(rm *)"]}, "tools": {"sandbox": true, "x": 1},
+        "ide": {"enabled": true}, "$schema": "s", "//": "a remark", "security": {"toolSandboxing": false},
     });
     let (_, found) = read(&Source::User, &text, &Map::new());
-    let helps: Vec<_> = found.diagnostics.iter().filter_map(|wrong| wrong.help.clone()).collect();
-    let meant = ["tools.core", "context.fileName", "tools.exclude", "general.defaultApprovalMode"];
-    assert_eq!(helps, meant.map(|key| format!("did you mean `{key}`?")));
+    let said: Vec<_> = found.diagnostics.iter().map(|wrong| wrong.message.as_str()).collect();
+    let guards = ["terminal.denyList", "permissions", "tools.sandbox"];
+    assert_eq!(said, guards.map(|key| format!("`{key}` is no setting that is known here; it guards nothing")));
+    let others: Vec<_> = found.without_effect.iter().map(|one| one.key.as_str()).collect();
+    assert_eq!(others, ["tools.x", "ide", "security.toolSandboxing"]);
 }
 
 #[test]
