@@ -54,7 +54,9 @@ pub(crate) fn remarks(skills: &Skills) -> Vec<String> {
     });
     let crowded = undescribed(skills);
     let crowded = (crowded > 0).then(|| {
-        format!("the descriptions of {crowded} skills do not fit in the system prompt; the model is told their names")
+        let what =
+            if crowded == 1 { "the description of one skill does" } else { "the descriptions of some skills do" };
+        format!("{what} not fit in the system prompt, {crowded} in all; the model is told their names")
     });
     errors.map(ToString::to_string).chain(overridden).chain(crowded).collect()
 }

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 pub(crate) use bridge::BridgeArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub(crate) use extensions::{Extensions, ExtensionsCommand, Install, Template};
+pub(crate) use extensions::{ExtensionsCommand, Install, Template};
 use hookwright_hooks::EventKind;
-pub(crate) use skills::{InstallSkills, SkillsArgs, SkillsCommand};
-pub(crate) use subagents::{SubagentsArgs, SubagentsCommand};
+pub(crate) use skills::{InstallSkills, SkillsCommand};
+pub(crate) use subagents::SubagentsCommand;
 
 pub(crate) use mcp::{AddServer, McpArgs, McpCommand, McpKind, McpScope, options_first};
 
@@ -36,12 +36,12 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List, check, fire, test and manage hooks.
-    Hooks(Hooks),
+    Hooks(InProject<HooksCommand>),
     /// Install, update, list, write and manage extensions.
     #[command(alias = "extension")]
-    Extensions(Extensions),
+    Extensions(InProject<ExtensionsCommand>),
     /// List, check and explain policies: the rules on which tools run, are refused or need asking.
-    Policy(PolicyArgs),
+    Policy(InProject<PolicyCommand>),
     /// Add, remove, list, test and switch MCP servers, and sign in to them.
     Mcp(McpArgs),
     /// Answer an event of another agent: its hook payload on stdin, its kind of answer on stdout.
@@ -68,10 +68,10 @@ pub(crate) enum Command {
     },
     /// List, check, install and manage skills: instructions for kinds of tasks, loaded when they are needed.
     #[command(alias = "skill")]
-    Skills(SkillsArgs),
+    Skills(InProject<SkillsCommand>),
     /// List and check sub-agents: agents that a session's agent gives tasks to.
     #[command(alias = "subagent")]
-    Subagents(SubagentsArgs),
+    Subagents(InProject<SubagentsCommand>),
     /// Watch hooks at work in a scripted session: no key, no network, nothing left behind.
     Demo {
         /// What to watch.
@@ -209,18 +209,11 @@ impl OutputFormat {
     }
 }
 
+/// One of several commands about a project.
 #[derive(Debug, Args)]
-pub(crate) struct Hooks {
+pub(crate) struct InProject<C: Subcommand> {
     #[command(subcommand)]
-    pub(crate) command: HooksCommand,
-    #[command(flatten)]
-    pub(crate) place: Place,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PolicyArgs {
-    #[command(subcommand)]
-    pub(crate) command: PolicyCommand,
+    pub(crate) command: C,
     #[command(flatten)]
     pub(crate) place: Place,
 }

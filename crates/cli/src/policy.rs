@@ -14,14 +14,14 @@ use hookwright_settings::World;
 use hookwright_tools::{ToolKind, ToolSet, WebSearching};
 use serde_json::{Map, Value, json};
 
-use crate::args::{Explain, PolicyArgs, PolicyCommand};
+use crate::args::{Explain, InProject, PolicyCommand};
 use crate::hooks::Toolbox;
 use crate::hooks::fire::{exit_code, fire_once};
 use crate::out::{self, GOOD, Table, paint};
 use crate::{exit, report};
 
 /// Runs one of the commands.
-pub(crate) fn run(args: &PolicyArgs, world: &World) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &InProject<PolicyCommand>, world: &World) -> anyhow::Result<u8> {
     match &args.command {
         PolicyCommand::List { json } => list(&Toolbox::open(&args.place, world)?, *json),
         PolicyCommand::Check { file, json } => {

@@ -19,9 +19,9 @@ use crate::event::{EVENTS, EventKind, Subject};
 use crate::guard::{self, Lost, Required};
 use crate::hook::{Hook, Source};
 use crate::jsonc::{Document, last, lowercase_first};
-use crate::matcher::{Matcher, matches_everything, words};
+use crate::matcher::{Matcher, is_word_list, matches_everything, words};
 use crate::on_error::OnError;
-use crate::tool_names::{known_tools, tool_help};
+use crate::tool_names::{is_foreign_tool, known_tools, tool_help};
 use node::NodeReader;
 
 /// A settings file's text and where it stands.
@@ -339,8 +339,11 @@ impl<'a, 'l> Declarer<'a, 'l> {
     }
 
     fn check_field_matcher(&mut self, property: &ObjectProp<'_>, text: &str, name: &str, values: &[&str]) {
-        let Some(unknown) = words(text).find(|word| !values.contains(word)) else { return };
-        let wrong = if words(text).any(|word| values.contains(&word)) {
+        let some_are_known = words(text).any(|word| values.contains(&word));
+        // Another agent's occasion, beside ours, is no mistake.
+        let is_fine = |word: &str| values.contains(&word) || some_are_known && word == "compact";
+        let Some(unknown) = words(text).find(|word| !is_fine(word)) else { return };
+        let wrong = if some_are_known {
             format!("`{unknown}` is no {name}")
         } else {
             format!("this matcher matches no {name}; these hooks never run")
@@ -373,11 +376,28 @@ impl<'a, 'l> Declarer<'a, 'l> {
         }
         // A tool of an MCP server or an extension cannot be known here.
         if matches!(matcher, Matcher::All) || text.contains("mcp") || known_tools().any(|tool| matcher.matches(tool)) {
-            return;
+            return self.check_tool_words(property, text);
         }
         let first = text.split('|').next().unwrap_or(text);
         let wrong = self.read.warning(&property.value, "this matcher matches no known tool");
         self.read.report(wrong.help(tool_help(first)));
+    }
+
+    /// Words of a list that are no tool's, beside others that are: whoever wrote them expects the hook to run for them too.
+    fn check_tool_words(&mut self, property: &ObjectProp<'_>, text: &str) {
+        if !is_word_list(text) {
+            return;
+        }
+        // A plain word such as `bash` beside `shell` is a guess at parts of names; these are whole ones.
+        let is_name = |word: &&str| word.contains(|char: char| char == '_' || char.is_ascii_uppercase());
+        let unclear = |word: &&str| is_name(word) && !word.contains("mcp") && !is_foreign_tool(word);
+        for word in words(text).filter(unclear) {
+            let (matcher, _) = Matcher::compile(Subject::ToolName, Some(word));
+            if !known_tools().any(|tool| matcher.matches(tool)) {
+                let wrong = self.read.warning(&property.value, format!("`{word}` is no known tool"));
+                self.read.report(wrong.help(tool_help(word)));
+            }
+        }
     }
 
     /// Two hooks of one name cannot be told apart by `disable`, unless they are the same hook.

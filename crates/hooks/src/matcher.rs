@@ -87,7 +87,8 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a matcher is words and what stands between them; a space within one belongs to a pattern.
-fn is_word_list(text: &str) -> bool {
+/// Whether a matcher is a list of words, and no pattern.
+pub(crate) fn is_word_list(text: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     words(text).all(is_word)
 }

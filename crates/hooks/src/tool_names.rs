@@ -194,6 +194,26 @@ pub(crate) fn is_tool_name(word: &str) -> bool {
     TOOLS.iter().any(|tool| tool.surely(word)) || parts("mcp__", "__").or_else(|| parts("mcp_", "_")) == Some(true)
 }
 
+/// Tools that other agents have and for which there is nothing here: beside others in a list they are no mistake.
+const ELSEWHERE: [&str; 11] = [
+    "AskUserQuestion",
+    "BashOutput",
+    "ExitPlanMode",
+    "KillBash",
+    "KillShell",
+    "NotebookEdit",
+    "NotebookRead",
+    "SlashCommand",
+    "TaskOutput",
+    "TodoRead",
+    "ToolSearch",
+];
+
+/// Whether a word is a tool that only other agents have.
+pub(crate) fn is_foreign_tool(word: &str) -> bool {
+    ELSEWHERE.contains(&word)
+}
+
 /// `mcp__server__tool` is also known as `mcp_server_tool`.
 pub(crate) fn mcp_spelling(tool: &str) -> Option<String> {
     let (server, name) = tool.strip_prefix("mcp__")?.split_once("__")?;

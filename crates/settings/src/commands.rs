@@ -33,6 +33,8 @@ pub struct Commands {
     pub list: Vec<Command>,
     /// What is wrong with files that were left out.
     pub diagnostics: Vec<Diagnostic>,
+    /// The names that those files would have given.
+    pub left_out: Vec<(String, Diagnostic)>,
 }
 
 /// Finds the custom commands: the user's, the project's over them, and those of active extensions beside them.
@@ -81,9 +83,17 @@ impl Commands {
                     taken.insert(name.clone());
                     self.list.push(Command { name, description, prompt, source: source.clone(), path });
                 }
-                Err(wrong) => self.diagnostics.push(*wrong),
+                Err(wrong) => {
+                    self.left_out.push((name, (*wrong).clone()));
+                    self.diagnostics.push(*wrong);
+                }
             }
         }
+    }
+
+    /// What is wrong with the command of this name, if that is why there is none.
+    pub fn broken(&self, name: &str) -> Option<&Diagnostic> {
+        self.left_out.iter().find(|(left_out, _)| left_out == name).map(|(_, wrong)| wrong)
     }
 }
 

@@ -44,12 +44,21 @@ pub struct Skill {
 pub enum SkillState {
     /// It is.
     Offered,
+    /// Its author wants it to be called by the user alone.
+    UserOnly,
     /// Settings list it as disabled.
     Disabled,
     /// Settings switch all skills off.
     AllOff,
     /// Another one of that name, in this folder, counts.
     Overridden(PathBuf),
+}
+
+impl SkillState {
+    /// Whether it can be used, by the model or by the user.
+    pub fn counts(&self) -> bool {
+        matches!(self, SkillState::Offered | SkillState::UserOnly)
+    }
 }
 
 /// All skills that could be found, and what is wrong with those that are missing.
@@ -79,7 +88,7 @@ pub fn discover(loaded: &Loaded) -> Skills {
         }
     }
     let settings = &loaded.settings.skills;
-    for skill in skills.list.iter_mut().filter(|skill| skill.state == SkillState::Offered) {
+    for skill in skills.list.iter_mut().filter(|skill| skill.state.counts()) {
         if !settings.enabled {
             skill.state = SkillState::AllOff;
         } else if settings.disabled.iter().any(|name| is_called(&skill.name, name)) {
@@ -112,10 +121,8 @@ impl Skills {
         let found = in_folder(folder, within, source);
         self.diagnostics.extend(found.diagnostics);
         for skill in found.list {
-            if let Some(earlier) = self
-                .list
-                .iter_mut()
-                .find(|known| known.state == SkillState::Offered && is_called(&known.name, &skill.name))
+            if let Some(earlier) =
+                self.list.iter_mut().find(|known| known.state.counts() && is_called(&known.name, &skill.name))
             {
                 earlier.state = SkillState::Overridden(skill.folder.clone());
             }
@@ -273,8 +280,31 @@ impl Reader<'_> {
         if found.body.trim().is_empty() {
             self.warn("this skill has no instructions below its front matter");
         }
+        let state = self.state(found.get("disable-model-invocation"), &source);
+        if let Some(hooks) = found.get("hooks") {
+            let range = &hooks.key_range;
+            let text = "hooks in a skill do not run here";
+            let wrong = source.diagnose(Severity::Warning, range.start, range.end, text);
+            self.diagnostics
+                .push(wrong.help("put them under `hooks` in settings, or in an extension's hooks/hooks.json"));
+        }
         let (folder, file) = (folder.canonicalize().ok()?, self.file.canonicalize().ok()?);
-        Some(Skill { name, description, source: self.source.clone(), folder, file, state: SkillState::Offered })
+        Some(Skill { name, description, source: self.source.clone(), folder, file, state })
+    }
+
+    /// Whether the model is offered it, as far as its author says. Whoever says anything but no wants it kept from the model.
+    fn state(&mut self, field: Option<&Field>, source: &SourceText<'_>) -> SkillState {
+        let Some(field) = field.filter(|field| !field.value.is_nothing()) else { return SkillState::Offered };
+        match field.value.json() {
+            serde_json::Value::Bool(false) => return SkillState::Offered,
+            serde_json::Value::Bool(true) => {}
+            _ => {
+                let range = &field.value.range;
+                let text = "`disable-model-invocation` should be true or false; it counts as true";
+                self.diagnostics.push(source.diagnose(Severity::Warning, range.start, range.end, text));
+            }
+        }
+        SkillState::UserOnly
     }
 
     /// The file's text, if it is a file of this skill and of its owner.

@@ -262,6 +262,7 @@ impl Reader<'_> {
         if !decided {
             self.wrong(value, "this rule has no `decision`: allow, deny or ask_user");
         }
+        self.any_command(&mut rule, table);
         if !rule.prefixes.is_empty() && rule.command.is_some() {
             self.wrong(value, "a rule has `commandPrefix` or `commandRegex`, not both");
         }
@@ -275,6 +276,18 @@ impl Reader<'_> {
             return self.say(Severity::Warning, value.span(), message);
         }
         self.found.rules.push(rule);
+    }
+
+    /// Every command begins with nothing. That may forbid all of them; whoever allows all of them names the tool.
+    fn any_command(&mut self, rule: &mut Rule, table: &DeTable<'_>) {
+        let empty = table.iter().find(|(key, value)| key.get_ref() == "commandPrefix" && is_empty(value));
+        let Some((_, value)) = empty else { return };
+        if rule.decision == Decision::Allow {
+            return self.wrong(value, "an empty prefix would allow every command; name the tool to do that");
+        }
+        if rule.tools.is_empty() {
+            rule.tools = vec!["run_shell_command".to_owned()];
+        }
     }
 
     /// Tools that there are not; a rule about them forbids nothing. An MCP server may have any.
@@ -299,6 +312,7 @@ impl Reader<'_> {
     fn field(&mut self, rule: &mut Rule, key: &Spanned<std::borrow::Cow<'_, str>>, value: &Value<'_>) {
         match key.get_ref().as_ref() {
             "toolName" => rule.tools = self.names(value),
+            "commandPrefix" if is_empty(value) => {}
             "commandPrefix" => rule.prefixes = self.names(value),
             "mcpName" => rule.server = self.text(value),
             "denyMessage" | "deny_message" => rule.message = self.text(value),
@@ -415,6 +429,10 @@ impl Reader<'_> {
     }
 }
 
+fn is_empty(value: &Value<'_>) -> bool {
+    value.get_ref().as_str().is_some_and(|text| text.trim().is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -452,7 +470,8 @@ mod tests {
             ("[[rule]]\n", "p.toml:1:1: error: this rule has no `decision`"),
             ("[[rule]]\ndecision = \"deny\"\npriority = 1000", "p.toml:3:12: error: a priority"),
             ("[[rule]]\ndecision = \"deny\"\ntoolName = 7", "p.toml:3:12: error: expected a text or"),
-            ("[[rule]]\ndecision = \"deny\"\ncommandPrefix = \"\"", "p.toml:3:17: error: expected a text or"),
+            ("[[rule]]\ndecision = \"allow\"\ncommandPrefix = \"\"", "p.toml:3:17: error: an empty prefix would allow"),
+            ("[[rule]]\ndecision = \"deny\"\ncommandPrefix = [\"\"]", "p.toml:3:17: error: expected a text or"),
             ("[[rule]]\ndecision = \"deny\"\nargsPattern = \"(\"", "p.toml:3:15: error: this pattern"),
             ("[[rule]]\ndecision = \"deny\"\nmodes = [\"all\"]", "p.toml:3:9: error: expected an array of modes"),
             ("[[rule]]\ndecision = \"allow\"", "p.toml:1:1: warning: a project can only tighten"),

@@ -190,10 +190,16 @@ impl Conductor {
         }
     }
 
+    /// A prompt that waits its turn, and what was typed for it.
+    pub(super) fn prompt(&mut self, prompt: String, typed: String) {
+        self.enqueue(Waiting { typed, job: Job::Prompt(prompt) });
+    }
+
     fn order(&mut self, order: Order) {
         tracing::debug!(order = order.as_str(), "ordered");
         match order {
-            Order::Prompt(prompt) => self.enqueue(Waiting { typed: prompt.clone(), job: Job::Prompt(prompt) }),
+            Order::Prompt(prompt) => self.prompt(prompt.clone(), prompt),
+            Order::UseSkill { name, task, typed } => self.use_skill(&name, &task, typed),
             Order::Piped { piped, typed } => {
                 self.enqueue(Waiting { typed: typed.clone(), job: Job::Piped { piped, typed } });
             }

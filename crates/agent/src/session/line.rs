@@ -2,6 +2,7 @@
 //! kind of session, so that no front end can send a command to the model.
 
 use hookwright_settings::commands::Commands;
+use hookwright_settings::skills::Skills;
 
 use hookwright_tools::mcp::RemotePrompt;
 
@@ -320,11 +321,22 @@ fn slash(command: &str, typed: &str, custom: &Commands, prompts: &[(String, Remo
             let (command, typed, args) = (Box::new(command.clone()), typed.to_owned(), args.to_owned());
             Typed::Order(Order::Custom { command, typed, args })
         }
+        None if custom.broken(first).is_some() => {
+            Typed::Misspelt(custom.broken(first).map(ToString::to_string).unwrap_or_default())
+        }
         None => match prompts.iter().find(|(_, prompt)| prompt_command(prompt) == first) {
             Some((server, prompt)) => server_prompt(server, prompt, typed, rest),
             None => Typed::Unknown(unknown(first, custom)),
         },
     }
+}
+
+/// The skill that a line calls by its name, if there is one that counts.
+pub(super) fn skill_called(typed: &str, skills: &Skills) -> Option<Typed> {
+    let (first, task) = split_word(typed.trim().strip_prefix('/')?);
+    let skill = skills.get(first).filter(|skill| skill.state.counts())?;
+    let (name, task, typed) = (skill.name.clone(), task.to_owned(), typed.trim().to_owned());
+    Some(Typed::Order(Order::UseSkill { name, task, typed }))
 }
 
 /// The command that a server's prompt is.

@@ -124,6 +124,14 @@ impl SessionView {
         guards::of_engine(&self.services.hooks, &self.loaded)
     }
 
+    /// What a line asks for here: a skill's name is a command, behind all others.
+    pub fn read(&self, text: &str) -> Typed {
+        match Typed::read(text, &self.commands, &self.prompts()) {
+            Typed::Unknown(words) => line::skill_called(text, &self.skills).unwrap_or(Typed::Unknown(words)),
+            typed => typed,
+        }
+    }
+
     /// The prompts that MCP servers have, with their servers; each is a slash command.
     pub fn prompts(&self) -> Vec<(String, hookwright_tools::mcp::RemotePrompt)> {
         self.services.servers.prompts()

@@ -57,6 +57,15 @@ pub enum Order {
     Hooks(HooksOrder),
     /// The sub-agents.
     Agents(AgentsOrder),
+    /// Have the model use a skill.
+    UseSkill {
+        /// Its name.
+        name: String,
+        /// What for.
+        task: String,
+        /// The whole line.
+        typed: String,
+    },
     /// The skills.
     Skills(SkillsOrder),
     /// The extensions.
@@ -85,6 +94,7 @@ impl Order {
                 | Order::Shell(_)
                 | Order::Custom { .. }
                 | Order::ServerPrompt { .. }
+                | Order::UseSkill { .. }
                 | Order::Clear
                 | Order::Compress
         )
@@ -109,6 +119,7 @@ impl Order {
             Order::Memory(_) => "memory",
             Order::Hooks(_) => "hooks",
             Order::Agents(_) => "agents",
+            Order::UseSkill { .. } => "use_skill",
             Order::Skills(_) => "skills",
             Order::Extensions(_) => "extensions",
             Order::Background(_) => "background",

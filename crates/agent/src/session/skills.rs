@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookwright_settings::edit::{Disabled, Switch, set_disabled};
-use hookwright_settings::skills::{Skill, SkillState, discover};
+use hookwright_settings::skills::{Skill, SkillState, Skills, discover};
 use hookwright_tools::Origin;
 
 use super::conduct::Conductor;
@@ -24,11 +24,26 @@ impl Conductor {
                 let new = now.offered().filter(|skill| !before.offered().any(|old| old.name == skill.name)).count();
                 let gone = before.offered().filter(|old| !now.offered().any(|skill| old.name == skill.name)).count();
                 let count = now.offered().count();
-                self.reply(Reply::plain(format!("the model is offered {count} skills: {new} new, {gone} gone")));
+                let skills = if count == 1 { "skill" } else { "skills" };
+                self.reply(Reply::plain(format!("the model is offered {count} {skills}: {new} new, {gone} gone")));
             }
             SkillsOrder::Enable(name) => self.switch_skill(&name, Switch::Enable),
             SkillsOrder::Disable(name) => self.switch_skill(&name, Switch::Disable),
         }
+    }
+
+    /// Has the model use a skill because the user says so. One that is the user's alone is offered from then on.
+    pub(super) fn use_skill(&mut self, name: &str, task: &str, typed: String) {
+        let view = self.shared.view();
+        if view.skills.get(name).is_some_and(|skill| skill.state == SkillState::UserOnly) {
+            let mut skills = (*view.skills).clone();
+            let called = |skill: &&mut Skill| skill.name == name && skill.state == SkillState::UserOnly;
+            skills.list.iter_mut().filter(called).for_each(|skill| skill.state = SkillState::Offered);
+            self.offer_skills(Arc::new(skills));
+        }
+        let prompt = format!("Use the skill `{name}`: call activate_skill with this name, and follow what it returns.");
+        let prompt = if task.is_empty() { prompt } else { format!("{prompt}\n\n{task}") };
+        self.prompt(prompt, typed);
     }
 
     fn list_skills(&self, detail: Detail) {
@@ -56,8 +71,12 @@ impl Conductor {
         for remark in skills::remarks(&found) {
             self.tell(AgentEvent::Warning(remark));
         }
-        view.services.tools.bring(&Origin::Skills, skills::tools(&found));
-        self.shared.change(|view| view.skills = found);
+        self.offer_skills(found);
+    }
+
+    fn offer_skills(&mut self, skills: Arc<Skills>) {
+        self.services().tools.bring(&Origin::Skills, skills::tools(&skills));
+        self.shared.change(|view| view.skills = skills);
         self.renew_system();
     }
 
@@ -109,6 +128,7 @@ fn state(skill: &Skill) -> String {
 pub fn state_words(skill: &Skill) -> String {
     match &skill.state {
         SkillState::Offered => "enabled".to_owned(),
+        SkillState::UserOnly => format!("yours alone: /{}", skill.name),
         SkillState::Disabled => "disabled".to_owned(),
         SkillState::AllOff => "off, as settings switch all skills off".to_owned(),
         SkillState::Overridden(by) => format!("overridden by {}", by.display()),

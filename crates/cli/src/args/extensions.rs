@@ -4,15 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Place, Scope};
-
-#[derive(Debug, Args)]
-pub(crate) struct Extensions {
-    #[command(subcommand)]
-    pub(crate) command: ExtensionsCommand,
-    #[command(flatten)]
-    pub(crate) place: Place,
-}
+use super::Scope;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExtensionsCommand {

@@ -4,15 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Place, Scope};
-
-#[derive(Debug, Args)]
-pub(crate) struct SkillsArgs {
-    #[command(subcommand)]
-    pub(crate) command: SkillsCommand,
-    #[command(flatten)]
-    pub(crate) place: Place,
-}
+use super::Scope;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
@@ -42,6 +34,15 @@ pub(crate) enum SkillsCommand {
         after_help = "Examples:\n  hookwright skills install https://github.com/OWNER/REPO --path skills/pdf\n  hookwright skills install ./my-skill --scope workspace"
     )]
     Install(InstallSkills),
+    /// Use a skill's folder where it is, while you write it.
+    #[command(after_help = "Example:\n  hookwright skills link ./my-skill")]
+    Link {
+        /// The folder.
+        path: PathBuf,
+        /// Agree to what it brings.
+        #[arg(long)]
+        consent: bool,
+    },
     /// Remove an installed skill.
     #[command(after_help = "Example:\n  hookwright skills uninstall pdf --scope workspace")]
     Uninstall {

@@ -2,17 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-
-use super::Place;
-
-#[derive(Debug, Args)]
-pub(crate) struct SubagentsArgs {
-    #[command(subcommand)]
-    pub(crate) command: SubagentsCommand,
-    #[command(flatten)]
-    pub(crate) place: Place,
-}
+use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubagentsCommand {

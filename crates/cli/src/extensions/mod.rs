@@ -16,13 +16,13 @@ use hookwright_agent::session::proxy;
 use hookwright_extensions::Fetcher;
 use hookwright_settings::{Extension, World};
 
-use crate::args::{Extensions, ExtensionsCommand};
+use crate::args::{ExtensionsCommand, InProject};
 use crate::hooks::Toolbox;
 use crate::out;
 
 /// Runs one of the commands.
-pub(crate) fn run(args: Extensions, world: &World) -> anyhow::Result<u8> {
-    let Extensions { command, place } = args;
+pub(crate) fn run(args: InProject<ExtensionsCommand>, world: &World) -> anyhow::Result<u8> {
+    let InProject { command, place } = args;
     let open = || Toolbox::open(&place, world);
     match command {
         ExtensionsCommand::Install(install) => install::run(&open()?, world, &install),

@@ -100,8 +100,8 @@ fn order(prompt: &Prompt, opened: &Opened) -> Result<Order, String> {
     if let Some(piped) = &prompt.piped {
         return Ok(Order::Piped { piped: piped.clone(), typed: text.clone() });
     }
-    match Typed::read(text, &opened.view().commands, &opened.view().prompts()) {
-        Typed::Order(order @ (Order::Custom { .. } | Order::Prompt(_))) => Ok(order),
+    match opened.view().read(text) {
+        Typed::Order(order @ (Order::Custom { .. } | Order::UseSkill { .. } | Order::Prompt(_))) => Ok(order),
         Typed::Order(Order::Shell(_)) | Typed::Unknown(_) | Typed::Blank => Ok(Order::Prompt(text.clone())),
         Typed::Order(order) if order.only_shows() => Ok(order),
         Typed::Order(_) => Err(format!("{text} changes something, which only an interactive session does")),

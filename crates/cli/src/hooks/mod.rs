@@ -21,12 +21,12 @@ use hookwright_hooks::{Hook, HookEngine, Session, Source, Unarmed};
 use hookwright_settings::{LoadOptions, Loaded, Notice, TrustOverride, World, load};
 use serde_json::{Value, json};
 
-use crate::args::{Hooks, HooksCommand, Place};
+use crate::args::{HooksCommand, InProject, Place};
 use crate::out;
 
 /// Runs one of the commands.
-pub(crate) fn run(hooks: Hooks, world: World) -> anyhow::Result<u8> {
-    let Hooks { command, place } = hooks;
+pub(crate) fn run(args: InProject<HooksCommand>, world: World) -> anyhow::Result<u8> {
+    let InProject { command, place } = args;
     let open = || Toolbox::open(&place, &world);
     match command {
         HooksCommand::List(list) => list::run(&open()?, &list),

@@ -160,7 +160,7 @@ impl Front {
         if self.question.take().is_some_and(|question| question.answer(line.trim())) {
             return Ok(Then::GoOn);
         }
-        match Typed::read(line, &self.session.view().commands, &self.session.view().prompts()) {
+        match self.session.view().read(line) {
             Typed::Blank => {}
             Typed::Order(order) => self.session.order(order),
             Typed::View(View::Quit) => return Ok(Then::Leave),

@@ -5,11 +5,11 @@ mod validate;
 
 use hookwright_settings::World;
 
-use crate::args::{SubagentsArgs, SubagentsCommand};
+use crate::args::{InProject, SubagentsCommand};
 use crate::hooks::Toolbox;
 
 /// Runs one of the commands.
-pub(crate) fn run(args: &SubagentsArgs, world: &World) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &InProject<SubagentsCommand>, world: &World) -> anyhow::Result<u8> {
     match &args.command {
         SubagentsCommand::List { json } => list::run(&Toolbox::open(&args.place, world)?, *json),
         SubagentsCommand::Validate { path, json } => validate::run(world, path, *json),

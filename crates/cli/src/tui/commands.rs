@@ -84,6 +84,12 @@ impl Driver<'_> {
         for (server, prompt) in view.prompts() {
             names.push((prompt_command(&prompt), format!("{} (MCP server {server})", prompt.description)));
         }
+        for skill in view.skills.list.iter().filter(|skill| skill.state.counts()) {
+            names.push((skill.name.clone(), format!("{} (skill)", skill.description)));
+        }
+        let agents = view.services.agents.now();
+        self.app.names.agents =
+            agents.enabled().map(|agent| (agent.name.clone(), format!("{} (agent)", agent.description))).collect();
         let registry = view.services.hooks.registry();
         let mut hooks: Vec<&str> = registry.hooks().iter().map(|hook| hook.id()).collect();
         hooks.sort_unstable();

@@ -1,4 +1,4 @@
-//! Completion for `/commands` and `@paths`: what fits what has been written, and what is chosen of it.
+//! Completion for `/commands`, `@agents` and `@paths`: what fits what has been written, and what is chosen of it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ const MOST: usize = 50;
 pub(crate) struct Names {
     /// Commands without their slash, subcommands with the words before them; and what they are for.
     pub(crate) commands: Vec<(String, String)>,
+    /// Sub-agents, and what they are for.
+    pub(crate) agents: Vec<(String, String)>,
     /// Files of the project.
     pub(crate) files: Arc<Vec<String>>,
 }
@@ -37,7 +39,9 @@ impl Completion {
             _ => {
                 let start = mention(before)?;
                 let typed = &before[start..];
-                Completion { range: start..before.len(), items: files(typed, names), selected: 0 }
+                let mut items = agents(typed, names);
+                items.extend(files(typed, names));
+                Completion { range: start..before.len(), items, selected: 0 }
             }
         };
         let typed = &before[completion.range.clone()];
@@ -82,6 +86,12 @@ pub(crate) fn mention(before: &str) -> Option<usize> {
     (starts && !before[at..].contains(char::is_whitespace)).then_some(at + 1)
 }
 
+/// Agents whose name begins like that; they go before files, as they do when they are called.
+fn agents(typed: &str, names: &Names) -> Vec<(String, String)> {
+    let wanted = typed.to_lowercase();
+    names.agents.iter().filter(|(name, _)| name.to_lowercase().starts_with(&wanted)).take(MOST).cloned().collect()
+}
+
 /// Files whose path begins like that, then those whose name does, then those that hold it anywhere.
 fn files(typed: &str, names: &Names) -> Vec<(String, String)> {
     let wanted = typed.to_lowercase();
@@ -109,6 +119,7 @@ mod tests {
         let commands = ["help", "hooks", "hooks panel", "hooks enable", "hooks enable guard", "clear"];
         Names {
             commands: commands.map(|name| (name.to_owned(), String::new())).to_vec(),
+            agents: vec![("scout".to_owned(), "looks around".to_owned())],
             files: Arc::new(["src/", "src/main.rs", "docs/src.md"].map(str::to_owned).to_vec()),
         }
     }
@@ -132,6 +143,7 @@ mod tests {
     fn paths_after_an_at() {
         assert_eq!(found("look at @src"), ["src/", "src/main.rs", "docs/src.md"]);
         assert_eq!(found("@MAIN"), ["src/main.rs"]);
+        assert_eq!(found("@s"), ["scout", "src/", "src/main.rs", "docs/src.md"]);
         assert!(found("me@src").is_empty() && found("@src and").is_empty());
     }
 

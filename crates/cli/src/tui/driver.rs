@@ -228,7 +228,7 @@ impl<'a> Driver<'a> {
 
     /// Does what the user has written.
     fn submit(&mut self, text: &str) -> anyhow::Result<()> {
-        match Typed::read(text, &self.session.view().commands, &self.session.view().prompts()) {
+        match self.session.view().read(text) {
             Typed::Blank => return Ok(()),
             // What takes turns is echoed when its turn comes.
             Typed::Order(order) if order.takes_turns() => {

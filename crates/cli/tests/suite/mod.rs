@@ -19,7 +19,6 @@ mod migrate;
 mod policy;
 mod seclusion;
 mod skills;
-mod subagents;
 mod tighten;
 #[cfg(unix)]
 mod trial;

@@ -242,3 +242,18 @@ fn a_rule_about_a_tool_that_there_is_not_is_said() {
     user_policy(&sandbox, "p.toml", rule);
     has(&shell(&sandbox, "true", &[]).exits(0).stderr, "no tool is called `write_flie`");
 }
+
+#[test]
+fn every_command_begins_with_nothing() {
+    let sandbox = sandbox();
+    user_policy(
+        &sandbox,
+        "p.toml",
+        "[[rule]]\ncommandPrefix = \"\"\ndecision = \"deny\"\ndenyMessage = \"none at all\"\n",
+    );
+    let run = shell(&sandbox, "touch made", &[]);
+    has(&run.stderr, "none at all");
+    assert!(!sandbox.has("made"));
+    user_policy(&sandbox, "p.toml", "[[rule]]\ncommandPrefix = \"\"\ndecision = \"allow\"\n");
+    has(&sandbox.run(&["policy", "list"]).stderr, "an empty prefix would allow every command");
+}

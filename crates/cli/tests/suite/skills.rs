@@ -351,3 +351,48 @@ fn notes_for_other_agents_are_pointed_out_in_one_session() {
     assert!(said(&sandbox).contains("this project has an AGENTS.md, which is not read"));
     assert!(!said(&sandbox).contains("AGENTS.md"));
 }
+
+#[test]
+fn a_skill_that_is_the_users_alone_is_called_by_its_name() {
+    let sandbox = place();
+    let file = sandbox.home().join(".gemini/skills/pdf/SKILL.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let alone = text.replacen("---\n", "---\ndisable-model-invocation: true\nhooks:\n  PreToolUse: []\n", 1);
+    std::fs::write(&file, alone).unwrap();
+    let listed = sandbox.run(&["skills", "list"]).exits(0);
+    assert!(listed.stdout.contains("yours alone: /pdf"), "{}", listed.stdout);
+    assert!(listed.stderr.contains("hooks in a skill do not run here"), "{}", listed.stderr);
+    let (sandbox, said, tools) = told(sandbox);
+    assert_eq!(said, None, "{tools}");
+
+    // The model can't, whatever it tries; the user can.
+    let refused = run(&sandbox, &activate().says("no"), &["--allowed-tools", "activate_skill"]).exits(0);
+    assert!(refused.stderr.contains("not found"), "{}", refused.stderr);
+    let file = sandbox.replay(&activate().says("done"));
+    let called = |prompt: &str| {
+        sandbox.run(&["-p", prompt, "--fake-responses", &file, "--allowed-tools", "activate_skill"]).exits(0)
+    };
+    let run = called("/PDF read the first page");
+    assert!(!run.stderr.contains("not found"), "{}", run.stderr);
+    let asked = logged(&sandbox, "BeforeModel");
+    let prompt = asked.iter().map(|input| input["llm_request"]["messages"].to_string()).next_back().unwrap();
+    assert!(prompt.contains("Use the skill `pdf`") && prompt.contains("read the first page"), "{prompt}");
+    assert_eq!(logged(&sandbox, "AfterTool").len(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_skill_is_linked_where_it_is() {
+    let sandbox = sandbox();
+    let folder = sandbox.beside("mine");
+    skill(&folder, "notes", "writes notes");
+    let source = folder.join("notes");
+    let link = |more: &[&str]| sandbox.run(&[&["skills", "link", source.to_str().unwrap()], more].concat());
+    assert!(link(&[]).exits(1).stderr.contains("nobody has agreed"));
+    link(&["--consent"]).exits(0);
+    assert!(sandbox.run(&["skills", "list"]).exits(0).stdout.contains("writes notes"));
+    assert!(link(&["--consent"]).exits(1).stderr.contains("is installed already"));
+    sandbox.run(&["skills", "uninstall", "notes"]).exits(0);
+    assert!(source.join("SKILL.md").exists());
+    sandbox.run(&["skills", "link", "--consent", sandbox.project().to_str().unwrap()]).exits(1);
+}

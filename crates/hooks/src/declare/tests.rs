@@ -285,6 +285,12 @@ fn a_matcher_that_may_take_too_long_is_named() {
 fn a_matcher_that_matches_nothing() {
     assert_snapshot!(matcher("BeforeTool", r#""wrte_file""#), @"settings.json:2:15: warning: this matcher matches no known tool (did you mean `write_file`?)");
     assert_snapshot!(matcher("AfterTool", r#""zzz.*""#), @"settings.json:2:15: warning: this matcher matches no known tool (the built-in tools are read_file, read_many_files, write_file, replace, list_directory, glob, search_file_content, run_shell_command, web_fetch, google_web_search, write_todos, save_memory, list_mcp_resources, read_mcp_resource, delegate_to_agent, activate_skill)");
+    assert_snapshot!(matcher("BeforeTool", r#""write_file|replace_files""#), @"settings.json:2:15: warning: `replace_files` is no known tool (the built-in tools are read_file, read_many_files, write_file, replace, list_directory, glob, search_file_content, run_shell_command, web_fetch, google_web_search, write_todos, save_memory, list_mcp_resources, read_mcp_resource, delegate_to_agent, activate_skill)");
+    assert_snapshot!(matcher("BeforeTool", r#""write_flie|replace""#), @"settings.json:2:15: warning: `write_flie` is no known tool (did you mean `write_file`?)");
+    assert_eq!(matcher("BeforeTool", r#""Edit|MultiEdit|Write|NotebookEdit""#), "");
+    assert_eq!(matcher("BeforeTool", r#""write_file|shell|mcp_x""#), "");
+    assert_eq!(matcher("SessionStart", r#""startup|compact""#), "");
+    assert!(matcher("SessionStart", r#""compact""#).contains("never run"));
     assert_snapshot!(matcher("SessionStart", r#""start""#), @"settings.json:2:15: warning: this matcher matches no source; these hooks never run (did you mean `startup`?)");
     assert_snapshot!(matcher("PreCompress", r#""never""#), @"settings.json:2:15: warning: this matcher matches no trigger; these hooks never run (one of manual, auto)");
     assert_snapshot!(matcher("SessionStart", r#""startup|resum""#), @"settings.json:2:15: warning: `resum` is no source (did you mean `resume`?)");
@@ -294,7 +300,6 @@ fn a_matcher_that_matches_nothing() {
         r#""mcp__git__.*""#,
         r#""EditTool""#,
         r#""^(?!glob).*$""#,
-        r#""write_file|my_tool""#,
         r#"" glob ""#,
         r#""shell""#,
         r#""bash|execute|shell""#,

@@ -275,9 +275,22 @@ impl Reader<'_, '_> {
     }
 
     fn without_effect(&self) -> Vec<WithoutEffect> {
-        let unused: [(&'static str, &'static str); 1] = [("themes", "the terminal's own colours are used")];
+        let unused: [(&'static str, &'static str); 5] = [
+            ("themes", "the terminal's own colours are used"),
+            ("skillsPath", "skills are read from skills/"),
+            ("agentsPath", "agents are read from agents/"),
+            ("commandsPath", "commands are read from commands/"),
+            ("policiesPath", "policies are read from policies/"),
+        ];
         let found = unused.into_iter().filter_map(|(key, because)| {
-            let range = last(self.root, key)?.name.range();
+            let property = last(self.root, key)?;
+            // Whoever names the usual folder has it.
+            let named =
+                property.value.as_string_lit().map(|text| text.value.trim_start_matches("./").trim_end_matches('/'));
+            if named.is_some_and(|named| key.strip_suffix("Path") == Some(named)) {
+                return None;
+            }
+            let range = property.name.range();
             let text = format!("`{key}` has no effect here: {because}");
             let diagnostic = self.source.diagnose(Severity::Warning, range.start, range.end, text);
             Some(WithoutEffect { key: key.to_owned(), because, diagnostic })

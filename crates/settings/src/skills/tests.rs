@@ -51,6 +51,7 @@ impl Place {
         let list = skills.list.iter().map(|skill| {
             let state = match &skill.state {
                 SkillState::Offered => String::new(),
+                SkillState::UserOnly => " user only".to_owned(),
                 SkillState::Overridden(by) => format!(" <- {}", by.strip_prefix(&self.home).unwrap().display()),
                 other => format!(" {other:?}"),
             };

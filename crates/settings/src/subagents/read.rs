@@ -123,30 +123,45 @@ impl Reader<'_> {
         self.say(Severity::Error, &field.value, text).expected = Some(format!("expected {expected}"));
     }
 
+    /// A field that is nearly one of ours is a slip, and said by itself; what others' programs have is said in one line.
     fn say_unknown(&mut self) {
         let unknown: Vec<Field> =
             self.front.fields.iter().filter(|field| !KNOWN.contains(&field.key.as_str())).cloned().collect();
-        for field in unknown {
-            let near = KNOWN.iter().find(|known| strsim::damerau_levenshtein(known, &field.key) <= 2);
+        let near = |field: &Field| KNOWN.iter().find(|known| strsim::damerau_levenshtein(known, &field.key) <= 2);
+        for field in &unknown {
+            let Some(near) = near(field) else { continue };
             let text = format!("`{}` is no field that is known here; it is ignored", field.key);
-            let range = &field.key_range;
-            let mut wrong = self.place.diagnose(Severity::Warning, range.start, range.end, text);
-            wrong.help = near.map(|near| format!("did you mean `{near}`?"));
-            self.diagnostics.push(wrong);
+            let wrong = self.place.diagnose(Severity::Warning, field.key_range.start, field.key_range.end, text);
+            self.diagnostics.push(wrong.help(format!("did you mean `{near}`?")));
         }
+        let others: Vec<&Field> = unknown.iter().filter(|field| near(field).is_none()).collect();
+        let names: Vec<String> = others.iter().map(|field| format!("`{}`", field.key)).collect();
+        let text = match (names.as_slice(), others.first()) {
+            ([one], _) => format!("{one} is no field that is known here; it is ignored"),
+            ([rest @ .., last], Some(_)) => {
+                format!("{} and {last} are no fields that are known here; they are ignored", rest.join(", "))
+            }
+            _ => return,
+        };
+        let range = others[0].key_range.clone();
+        self.diagnostics.push(self.place.diagnose(Severity::Warning, range.start, range.end, text));
     }
 
+    /// A word that nobody knows here is another program's kind of local agent; only what lives elsewhere can't be had.
     fn is_local(&mut self) -> bool {
         let Some(field) = self.field(&["kind"]) else { return true };
-        match field.value.text() {
+        let text = match field.value.text().map(str::to_lowercase).as_deref() {
             Some("local") => return true,
-            Some("remote") => {
+            Some("remote" | "a2a") => {
                 let text = "this agent is left out: remote agents are not supported".to_owned();
                 self.say(Severity::Warning, &field.value, text);
+                return false;
             }
-            _ => self.wrong(&field, "`local`", "the agent is left out"),
-        }
-        false
+            Some(word) => format!("`{word}` is no kind of agent that is known here; it counts as `local`"),
+            None => format!("`kind` should be `local`, not {}; it counts as that", field.value.describe()),
+        };
+        self.say(Severity::Warning, &field.value, text).help = Some("write `kind: local`, or nothing".to_owned());
+        true
     }
 
     fn name(&mut self) -> Option<String> {

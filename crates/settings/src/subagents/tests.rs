@@ -151,3 +151,22 @@ fn settings_go_over_the_file() {
     assert_eq!((agent.temperature, agent.timeout), (None, TIMEOUT), "what makes no sense changes nothing");
     assert_eq!(agent.tools.names().unwrap(), ["glob"]);
 }
+
+#[test]
+fn a_kind_that_nobody_knows_is_local_and_others_fields_are_one_line() {
+    let text =
+        "---\nkind: TASK\nname: x\ndescription: d\npermissionMode: a\nskills: b\nmemory: c\nmodle: d\n---\nbody\n";
+    let mut said = Vec::new();
+    let path = std::path::Path::new("x.md");
+    let agent = super::read::definition(&hookwright_hooks::Source::User, path, text, &mut said);
+    assert!(agent.is_some());
+    let said: Vec<&str> = said.iter().map(|wrong| wrong.message.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "`modle` is no field that is known here; it is ignored",
+            "`permissionMode`, `skills` and `memory` are no fields that are known here; they are ignored",
+            "`task` is no kind of agent that is known here; it counts as `local`",
+        ]
+    );
+}

@@ -218,3 +218,13 @@ fn a_request_is_tried_as_often_as_the_settings_say() {
     assert_ne!(run.code, Some(0), "{run:#?}");
     assert_eq!(requests.try_iter().count(), 1);
 }
+
+#[test]
+fn a_command_that_is_broken_is_no_prompt() {
+    let sandbox = crate::sandbox();
+    sandbox.write(".gemini/commands/git/bad.toml", "description = 'x'\nprompt = \n");
+    let run = sandbox.run(&["-p", "/git:bad now"]).exits(42);
+    has(&run.stderr, "bad.toml:2:");
+    assert_eq!(run.stdout, "");
+    sandbox.run(&["-p", "/nothing of ours"]).exits(0);
+}

@@ -109,6 +109,13 @@ fn modes_rules_and_protected_paths_hold_inside() {
     assert!(!sandbox.has("a.txt") && !sandbox.has("b.txt"));
     lines(&sandbox, &Replay::new().parts(&[shell("touch b.txt")]).says("done"), "yolo");
     assert!(sandbox.has("b.txt"), "the rule is about the agent");
+    // An agent's name is a tool's to rules.
+    sandbox.write(
+        ".gemini/policies/q.toml",
+        "[[rule]]\ntoolName = \"scout\"\ndecision = \"deny\"\ndenyMessage = \"no scouts\"\n",
+    );
+    let file = sandbox.replay(&delegating(&[]));
+    has(&sandbox.run(&["-p", "go", "-y", "--fake-responses", &file]).exits(0).stderr, "no scouts");
 }
 
 #[test]
@@ -129,6 +136,7 @@ fn what_agents_do_and_cost_is_told_to_machines() {
     let replay = delegating(&[shell("echo hi")]);
     let answer = prompt(&sandbox, "@scout go", &replay, &["-o", "json"]).exits(0).json();
     assert_eq!(answer["response"], "done");
+    has(&prompt(&sandbox, "go", &replay, &[]).exits(0).stderr, "  scout: run_shell_command echo hi");
     let counts =
         json!({"runs": 1, "requests": 2, "toolCalls": 1, "tokens": {"prompt": 10, "candidates": 6, "total": 16}});
     assert_eq!(answer["stats"]["agents"]["scout"], counts);

@@ -107,3 +107,13 @@ fn validating_says_what_loads_and_what_does_not() {
     let run = extensions(&sandbox, &["validate", "."]).exits(1);
     assert!(run.stderr.contains("gemini-extension.json"), "{}", run.stderr);
 }
+
+#[test]
+fn folders_that_are_not_read_are_said() {
+    let sandbox = sandbox();
+    let manifest = json!({"name": "x", "version": "1", "skillsPath": "./my-skills", "agentsPath": "./agents/"});
+    lay(&sandbox, "x/gemini-extension.json", manifest.to_string());
+    let run = extensions(&sandbox, &["validate", text(&sandbox.beside("x"))]).exits(0);
+    assert!(run.stderr.contains("`skillsPath` has no effect here: skills are read from skills/"), "{}", run.stderr);
+    assert!(!run.stderr.contains("`agentsPath` has"), "{}", run.stderr);
+}
