@@ -83,11 +83,20 @@ pub(crate) fn check(args: &AgentArgs) -> Option<NoPrompt> {
         let what = format!("there is no command `{first}`");
         return Some(NoPrompt { what, hint: format!("did you mean `hookwright {near}`? {as_prompt}") });
     }
-    let alone = if rest.is_empty() { EXPECTED } else { &[] };
+    let alone = if rest.is_empty() || names_a_source(&word, rest) { EXPECTED } else { &[] };
     let known = || SINGULARS.iter().chain(alone);
     let found = known().find(|(expected, _)| *expected == word);
     let (_, instead) = found.or_else(|| known().find(|(expected, _)| is_slip(&word, expected)))?;
     Some(NoPrompt { what: format!("there is no command `{first}`"), hint: format!("{instead}; {as_prompt}") })
+}
+
+/// `install ./x`, `link ../y`, `uninstall z`: one thing, which nobody would say to a model like that.
+fn names_a_source(word: &str, rest: &[String]) -> bool {
+    let is_meant = |known: &str| word == known || is_slip(word, known);
+    match rest {
+        [only] => is_meant("uninstall") || is_meant("install") && only.contains(['/', ':']),
+        _ => false,
+    }
 }
 
 /// THE names of commands are clap's.
@@ -158,6 +167,9 @@ mod tests {
             &["mpc"],
             &["mpc", "list"],
             &["instal"],
+            &["instal", "./x"],
+            &["install", "https://example.org/x"],
+            &["uninstall", "x"],
             &["isntall"],
             &["uninstal"],
             &["udpate"],
@@ -186,6 +198,7 @@ mod tests {
             &["chart"],
             &["lint"],
             &["instal", "the", "hooks"],
+            &["install", "dependencies"],
             &[""],
             &["日本語"],
         ] {

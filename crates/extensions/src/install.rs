@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use hookwright_hooks::{Diagnostic, Severity, Source as HookSource};
 use hookwright_settings::trust::{trust_hooks, trust_hooks_too};
 use hookwright_settings::{
-    Extension, ExtensionChoice, ExtensionOwner, LoadOptions, Loaded, Origin, OriginKind, World, forget_extension, load,
-    read_values, write_values, wrong_with_extension_name,
+    Extension, ExtensionChoice, ExtensionOwner, LoadOptions, Loaded, Origin, OriginKind, World, dismiss_guards,
+    forget_extension, load, read_values, write_values, wrong_with_extension_name,
 };
 
 use crate::brings::Brings;
@@ -236,11 +236,15 @@ pub fn find<'l>(which: &str, loaded: &'l Loaded) -> Option<&'l Extension> {
 /// # Errors
 /// If there is none, or it can't be removed.
 pub fn uninstall(which: &str, loaded: &Loaded) -> Result<String, ExtensionError> {
+    let mut hooks_files = Vec::new();
     let (name, home) = match find(which, loaded) {
         Some(one) if one.owner == ExtensionOwner::Project => {
             return Err(ExtensionError::OfProject { name: one.name.clone(), folder: one.home.clone() });
         }
-        Some(one) => (one.name.clone(), one.home.clone()),
+        Some(one) => {
+            hooks_files = one.hooks_files();
+            (one.name.clone(), one.home.clone())
+        }
         // One that is too broken to be read is known by its folder.
         None => {
             let home = draft::home(&loaded.paths, which);
@@ -253,5 +257,7 @@ pub fn uninstall(which: &str, loaded: &Loaded) -> Result<String, ExtensionError>
     let _turn = Turn::wait(&loaded.paths)?;
     draft::take_away(&loaded.paths, &home)?;
     forget_extension(&loaded.paths, &name)?;
+    // What a linked one links to stays, with its guards; nobody misses them.
+    dismiss_guards(&loaded.paths, &hooks_files, Path::new("/"))?;
     Ok(name)
 }

@@ -311,16 +311,16 @@ pub fn remember_guards(loaded: &Loaded, gone: Gone) -> Result<(), EditError> {
     .map(|_| ())
 }
 
-/// Forgets that an extension's guards were awake in a folder and below it: a person has switched it off there, and knows of
-/// them. Where settings require one by name, it is missed all the same.
+/// Forgets that guards in these files of an extension were awake in a folder and below it: a person has switched it off there, or
+/// removed it, and knows of them. Where settings require one by name, it is missed all the same.
 ///
 /// # Errors
 /// If the record can't be read or written; it is as it was then.
-pub fn dismiss_guards(paths: &Paths, extension: &Extension, folder: &Path) -> Result<(), EditError> {
+pub fn dismiss_guards(paths: &Paths, files: &[PathBuf], folder: &Path) -> Result<(), EditError> {
     if !paths.known_guards.exists() {
         return Ok(());
     }
-    let files: BTreeSet<String> = extension.hooks_files().iter().map(|file| key(file)).collect();
+    let files: BTreeSet<String> = files.iter().map(|file| key(file)).collect();
     let changed = edit::rewrite_private(&paths.known_guards, |text| {
         let mut record = Record::parse(text).unwrap_or_default();
         let here = record.extensions.iter_mut().filter(|(project, _)| Path::new(project).starts_with(folder));

@@ -98,7 +98,7 @@ impl Conductor {
             match switch {
                 Switch::Enable => Ok(changed),
                 // The user knows that its guards are off.
-                Switch::Disable => dismiss_guards(paths, &extension, folder).map(|()| changed),
+                Switch::Disable => dismiss_guards(paths, &extension.hooks_files(), folder).map(|()| changed),
             }
         };
         let verb = if switch == Switch::Enable { "enabled" } else { "disabled" };

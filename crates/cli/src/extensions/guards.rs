@@ -27,13 +27,21 @@ pub(super) fn may_go(
             out::warn(format!("`{}` is required by {place}: sessions do not start without it", guard.id()))?;
         }
     }
+    if guards.is_empty() {
+        return Ok(true);
+    }
+    is_persons_word(world, consent, &extension.name, verb)
+}
+
+/// Whether a person agrees to be without an extension's guards. If not, that has been said.
+pub(super) fn is_persons_word(world: &World, consent: Consent, name: &str, verb: &str) -> anyhow::Result<bool> {
     // What an agent runs is no person's word.
     let is_agent = world.var("GEMINI_CLI").is_some_and(|value| !value.is_empty());
     let consent = if is_agent { Consent::Asked } else { consent };
-    if guards.is_empty() || is_agreed(consent, &format!("{verb} `{}` with its guards?", extension.name))? {
+    if is_agreed(consent, &format!("{verb} `{name}` and its guards?"))? {
         return Ok(true);
     }
-    out::error(format!("nobody has agreed to {verb} `{}`; nothing was changed", extension.name))?;
+    out::error(format!("nobody has agreed to {verb} `{name}`; nothing was changed"))?;
     match is_agent {
         true => out::hint("an agent can't agree to that; do it in a terminal of your own")?,
         false => out::hint("if you can do without these guards, say --consent")?,

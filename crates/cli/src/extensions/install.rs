@@ -83,7 +83,8 @@ fn put_in_place(
     };
     let missing = without_value(&prepared.settings, &prepared.known_values(), &values);
     prepared.commit(&values, Agreed::Yes, world, &toolbox.loaded)?;
-    out::note(format!("`{name}` is installed; a running session notices, and new ones have it"))?;
+    let done = if verb == "link" { "linked" } else { "installed" };
+    out::note(format!("`{name}` is {done}; a running session notices, and new ones have it"))?;
     say_missing(&name, &missing)?;
     Ok(exit::OK)
 }

@@ -1,7 +1,9 @@
 //! `extensions enable` and `disable`: here, or everywhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use hookwright_extensions::ExtensionError;
+use hookwright_hooks::{Unarmed, WhyUnarmed};
 use hookwright_settings::edit::Switch;
 use hookwright_settings::{World, dismiss_guards, switch_extension};
 
@@ -27,12 +29,31 @@ pub(super) fn disable(
     scope: Scope,
     consent: Consent,
 ) -> anyhow::Result<u8> {
-    let extension = named(toolbox, name)?;
+    let Ok(extension) = named(toolbox, name) else {
+        return without(toolbox, world, name, consent);
+    };
     if !guards::may_go(toolbox, world, extension, consent, "disable")? {
         return Ok(exit::ERROR);
     }
     switch(toolbox, &extension.name, scope, Switch::Disable)?;
-    dismiss_guards(&toolbox.loaded.paths, extension, place(toolbox, scope))?;
+    dismiss_guards(&toolbox.loaded.paths, &extension.hooks_files(), place(toolbox, scope))?;
+    Ok(exit::OK)
+}
+
+/// One that is not installed any more may still be missed for its guards.
+fn without(toolbox: &Toolbox, world: &World, name: &str, consent: Consent) -> anyhow::Result<u8> {
+    let is_missed = |guard: &&Unarmed| matches!(&guard.why, WhyUnarmed::ExtensionInactive(one) if one == name);
+    let missed: Vec<&Unarmed> = toolbox.loaded.asleep.iter().filter(is_missed).collect();
+    if missed.is_empty() {
+        return Err(ExtensionError::Unknown(name.to_owned()).into());
+    }
+    missed.iter().try_for_each(out::warn)?;
+    if !guards::is_persons_word(world, consent, name, "go on without")? {
+        return Ok(exit::ERROR);
+    }
+    let files: Vec<PathBuf> = missed.iter().filter_map(|guard| guard.file.clone()).collect();
+    dismiss_guards(&toolbox.loaded.paths, &files, Path::new("/"))?;
+    out::note(format!("the guards of `{name}` are missed no more"))?;
     Ok(exit::OK)
 }
 

@@ -74,3 +74,26 @@ fn what_is_not_installed_and_named_is_said() {
     assert!(run.stderr.contains("did you mean `guard`?"), "{}", run.stderr);
     assert!(!sandbox.run(&["-e", "GUARD", "-p", "hi"]).exits(0).stderr.contains("no extension"));
 }
+
+/// What a linked extension links to stays, with its guards in it.
+#[test]
+fn a_linked_guard_is_missed_until_a_person_says_otherwise() {
+    let sandbox = sandbox();
+    extensions(&sandbox, &["new", "mine", "hooks"]).exits(0);
+    extensions(&sandbox, &["link", "mine", "--consent"]).exits(0);
+    sandbox.run(&["-p", "hi"]).exits(0);
+    extensions(&sandbox, &["uninstall", "mine", "--consent"]).exits(0);
+    sandbox.run(&["-p", "hi"]).exits(0);
+
+    extensions(&sandbox, &["link", "mine", "--consent"]).exits(0);
+    sandbox.run(&["-p", "hi"]).exits(0);
+    std::fs::remove_dir_all(installed(&sandbox, "mine")).unwrap();
+    let run = sandbox.run(&["-p", "hi"]).exits(52);
+    assert!(run.stderr.contains("hookwright extensions disable mine --consent"), "{}", run.stderr);
+    extensions(&sandbox, &["disable", "mine"]).exits(1);
+    sandbox.run(&["-p", "hi"]).exits(52);
+    extensions(&sandbox, &["disable", "mine", "--consent"]).exits(0);
+    sandbox.run(&["-p", "hi"]).exits(0);
+    let run = extensions(&sandbox, &["disable", "mine", "--consent"]).exits(1);
+    assert!(run.stderr.contains("no extension is called `mine`"), "{}", run.stderr);
+}
