@@ -174,7 +174,7 @@ fn hooks(
     let each = hooks.iter().zip(run).map(|(hook, run)| {
         let matcher = hook.matcher_text.as_deref().map(|text| format!(" ({text})")).unwrap_or_default();
         let name = hook.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-        let mut details = vec![format!("runs {}", hook.command().unwrap_or_default())];
+        let mut details = vec![format!("runs {}", hook.deed().unwrap_or_default())];
         let is_its_own = |path: &&Path| {
             let is_ours = OURS.contains(&from(&extension.path, path).as_str());
             path.is_file() && is_inside(&extension.path, path) && !is_ours

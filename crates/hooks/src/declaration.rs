@@ -20,6 +20,7 @@ impl Hook {
             // What `matcher_text` means.
             matcher: _,
             matcher_text,
+            when: _,
             sequential,
             action,
             timeout,
@@ -32,15 +33,19 @@ impl Hook {
             // Moves whenever something above it is edited.
             place: _,
         } = self;
-        let command = match action {
-            Action::Command(command) => command.command.clone(),
-            Action::Function(_) => String::new(),
+        let (command, rule) = match action {
+            Action::Command(command) => (command.command.clone(), None),
+            Action::Rule(rule) => (String::new(), Some(rule)),
+            Action::Function(_) => (String::new(), None),
         };
         vec![
             ("name", name.clone().unwrap_or_default()),
             ("command", command),
             ("event", event.to_string()),
             ("matcher", matcher_text.clone().unwrap_or_default()),
+            ("when", self.when_text().unwrap_or_default()),
+            ("decision", rule.map(|rule| rule.decision_word().to_owned()).unwrap_or_default()),
+            ("reason", rule.map(|rule| rule.reason.clone()).unwrap_or_default()),
             ("description", description.clone().unwrap_or_default()),
             ("sequential", flag(*sequential)),
             ("timeout", format!("{} ms", timeout.as_millis())),

@@ -5,6 +5,7 @@
 
 mod hook;
 mod node;
+mod when;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -22,6 +23,7 @@ use crate::jsonc::{Document, last, lowercase_first};
 use crate::matcher::{Matcher, is_word_list, matches_everything, words};
 use crate::on_error::OnError;
 use crate::tool_names::{is_foreign_tool, known_tools, tool_help};
+use crate::when::When;
 use node::NodeReader;
 
 /// A settings file's text and where it stands.
@@ -247,9 +249,10 @@ impl<'a, 'l> Declarer<'a, 'l> {
     }
 
     fn definition(&mut self, kind: EventKind, object: &Object<'_>) {
-        const KEYS: [&str; 3] = ["matcher", "sequential", "hooks"];
+        const KEYS: [&str; 4] = ["matcher", "sequential", "when", "hooks"];
         // A hook written straight into the event's array is the commonest mistake of all, and what it means is clear.
-        let bare = last(object, "hooks").is_none() && last(object, "command").is_some();
+        let is_hook = last(object, "command").is_some() || last(object, "decision").is_some();
+        let bare = last(object, "hooks").is_none() && is_hook;
         if bare {
             let text = "this hook stands where a definition should; it is read here, and ignored by Gemini CLI";
             let wrong = self.read.warning_at(object.range, text);
@@ -263,7 +266,8 @@ impl<'a, 'l> Declarer<'a, 'l> {
         if bare {
             let matcher = self.matcher(kind, object, matcher_text.as_deref());
             let also: &[&str] = &["matcher", "sequential"];
-            self.hook(kind, object, &Common { matcher, matcher_text, sequential, also });
+            // Its `when` is its own.
+            self.hook(kind, object, &Common { matcher, matcher_text, when: None, sequential, also });
         } else {
             self.hooks(kind, object, matcher_text, sequential);
         }
@@ -279,10 +283,11 @@ impl<'a, 'l> Declarer<'a, 'l> {
             return;
         };
         let matcher = self.matcher(kind, object, matcher_text.as_deref());
+        let when = when::read(&mut self.read, kind, object);
         let Some(list) = self.read.array(&property.value, "`hooks` should be an array", "an array of hooks") else {
             return;
         };
-        let common = Common { matcher, matcher_text, sequential, also: &[] };
+        let common = Common { matcher, matcher_text, when, sequential, also: &[] };
         for element in &list.elements {
             match element {
                 Value::Object(object) => self.hook(kind, object, &common),
@@ -487,6 +492,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
 struct Common {
     matcher: Matcher,
     matcher_text: Option<String>,
+    when: Option<When>,
     sequential: bool,
     /// Keys of the definition that stand among the hook's own.
     also: &'static [&'static str],

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::event::EventKind;
+use crate::event::{EventKind, Subject};
 use crate::firing::{Beside, Firing, Ran};
 use crate::guard::Unarmed;
 use crate::hook::Hook;
@@ -182,6 +182,7 @@ impl HookEngine {
             tracing::trace!(event = %E::KIND, subject = event.subject(), "no hook runs");
             return None;
         };
+        let runners = self.runners();
         Some(Firing {
             id: EventId(self.shared.fired.fetch_add(1, Ordering::Relaxed) + 1),
             belongs: Belongs { tool_use_id: event.tool_use_id().map(Arc::from), ..belongs.clone() },
@@ -190,7 +191,8 @@ impl HookEngine {
             plan,
             planner,
             session: Arc::new(self.spot()),
-            runners: self.runners(),
+            home: if E::KIND.info().subject == Subject::ToolName { runners.home() } else { None },
+            runners,
             observers: self.shared.observers.clone(),
             sentry: self.shared.sentry.clone(),
             cancel: cancel.clone(),

@@ -137,6 +137,10 @@ impl Action {
             Action::Command(command) => {
                 Fingerprinted::Declared { env: &command.env, files: walk(command, place, Some(follower)).found() }
             }
+            // All of it is declared.
+            Action::Rule(_) => {
+                Fingerprinted::Declared { env: &[], files: CommandFiles { certain: true, ..CommandFiles::default() } }
+            }
             Action::Function(_) => Fingerprinted::InCode,
         }
     }

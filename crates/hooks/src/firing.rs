@@ -1,6 +1,7 @@
 //! The hooks of one event: run in turn or at once, each answer read and put under the failure policy.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::JoinSet;
@@ -8,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::answer::{self, Decision, End, Reading, Trouble};
+use crate::effects::{self, Effects};
 use crate::event::{EventKind, Power};
 use crate::hook::Hook;
 use crate::input::{Event, HookInput};
@@ -19,6 +21,7 @@ use crate::registry::Registry;
 use crate::run::{RunEnd, Runners};
 use crate::sentry::Sentry;
 use crate::spot::Spot;
+use crate::when::Because;
 
 /// Everything that the runs of one event share. Cheap to clone: every run takes one along.
 #[derive(Clone)]
@@ -32,10 +35,23 @@ pub(crate) struct Firing {
     pub(crate) planner: Arc<Planner>,
     pub(crate) session: Arc<Spot>,
     pub(crate) runners: Arc<Runners>,
+    /// What `~` stands for in calls.
+    pub(crate) home: Option<PathBuf>,
     pub(crate) observers: Arc<[Arc<dyn Observer>]>,
     pub(crate) sentry: Option<Arc<dyn Sentry>>,
     pub(crate) cancel: CancellationToken,
     pub(crate) beside: Beside,
+}
+
+/// When a hook of the plan runs, and why.
+struct Turn {
+    /// Its place in the plan.
+    at: usize,
+    /// Which run of the event this is.
+    position: usize,
+    /// How many of the answers before it its input takes in.
+    saw: usize,
+    because: Because,
 }
 
 /// One hook's run: the report for everybody, and its troubles for the user.
@@ -96,17 +112,22 @@ impl Firing {
     /// One after another: each sees the input as changed by those before it, and a no ends the row.
     async fn run_in_turn<E: Event>(&self, event: &E) -> Vec<Ran> {
         let mut event = event.clone();
+        let mut effects = self.effects(&event);
         let mut ran: Vec<Ran> = Vec::with_capacity(self.plan.hooks.len());
         for at in 0..self.plan.hooks.len() {
-            let input = HookInput::encode(&event, &self.session, &self.belongs);
+            let Some(because) = self.because(at, effects.as_ref()) else { continue };
+            let input = HookInput::encode(&event, effects.as_ref(), &self.session, &self.belongs);
             if self.plan.hooks[at].runs_beside() {
-                self.start_beside(at, input);
+                self.start_beside(at, because, input);
                 continue;
             }
             let mut task = JoinSet::new();
-            self.start(&mut task, (at, at + 1), ran.len(), input);
+            self.start(&mut task, Turn { at, position: at + 1, saw: ran.len(), because }, input);
             for one in task.join_all().await {
                 event.advance(&one.report.answer);
+                if one.report.answer.rewrites() {
+                    effects = self.effects(&event);
+                }
                 ran.push(one);
             }
             if self.is_over(&ran) {
@@ -118,17 +139,43 @@ impl Firing {
 
     /// All at once, on the same input.
     async fn run_at_once<E: Event>(&self, event: &E) -> Vec<Ran> {
-        let input = HookInput::encode(event, &self.session, &self.belongs);
+        let effects = self.effects(event);
+        let asked = |at: usize| Some((at, self.because(at, effects.as_ref())?));
+        let asked: Vec<(usize, Because)> = (0..self.plan.hooks.len()).filter_map(asked).collect();
+        if asked.is_empty() {
+            return Vec::new();
+        }
+        let input = HookInput::encode(event, effects.as_ref(), &self.session, &self.belongs);
         let mut tasks = JoinSet::new();
-        for at in 0..self.plan.hooks.len() {
+        for (at, because) in asked {
             match self.plan.hooks[at].runs_beside() {
-                true => self.start_beside(at, input.clone()),
-                false => self.start(&mut tasks, (at, at + 1), 0, input.clone()),
+                true => self.start_beside(at, because, input.clone()),
+                false => self.start(&mut tasks, Turn { at, position: at + 1, saw: 0, because }, input.clone()),
             }
         }
         let mut ran = tasks.join_all().await;
         ran.sort_by_key(|one| one.report.id);
         ran
+    }
+
+    /// What the call does that the event is about.
+    fn effects<E: Event>(&self, event: &E) -> Option<Effects> {
+        let (tool, args) = event.call()?;
+        Some(Effects::of(tool, args, &self.place()))
+    }
+
+    fn place(&self) -> effects::Place<'_> {
+        let project = &self.session.project_dir;
+        let project = if project.as_os_str().is_empty() { &self.session.cwd } else { project };
+        effects::Place { cwd: &self.session.cwd, project, home: self.home.as_deref() }
+    }
+
+    /// Why a hook of the plan is asked, if it is. One that may not run is, whatever it says of itself.
+    fn because(&self, at: usize, effects: Option<&Effects>) -> Option<Because> {
+        match effects {
+            Some(effects) if !self.plan.closed.contains_key(&at) => self.plan.hooks[at].applies(effects, &self.place()),
+            _ => Some(Because::Always),
+        }
     }
 
     fn is_over(&self, ran: &[Ran]) -> bool {
@@ -144,10 +191,13 @@ impl Firing {
             if again.is_empty() || self.is_over(ran) {
                 return;
             }
-            let input = HookInput::encode(&advanced(event, ran.iter()), &self.session, &self.belongs);
+            let now = advanced(event, ran.iter());
+            let effects = self.effects(&now);
+            let input = HookInput::encode(&now, effects.as_ref(), &self.session, &self.belongs);
             let mut tasks = JoinSet::new();
-            for (nth, at) in again.into_iter().enumerate() {
-                self.start(&mut tasks, (at, self.plan.hooks.len().max(ran.len()) + nth + 1), ran.len(), input.clone());
+            for (nth, (at, because)) in again.into_iter().enumerate() {
+                let position = self.plan.hooks.len().max(ran.len()) + nth + 1;
+                self.start(&mut tasks, Turn { at, position, saw: ran.len(), because }, input.clone());
             }
             let mut round = tasks.join_all().await;
             round.sort_by_key(|one| one.report.id);
@@ -157,49 +207,50 @@ impl Firing {
         if self.is_over(ran) {
             return;
         }
-        for at in self.guards_to_ask(event, ran) {
-            let Some(last) = ran.iter_mut().rfind(|one| one.at == at) else { continue };
+        for (at, _) in self.guards_to_ask(event, ran) {
+            // One that has not been asked at all says no by the mouth of the last one that was.
+            let nth = ran.iter().rposition(|one| one.at == at).unwrap_or(ran.len().saturating_sub(1));
+            let Some(last) = ran.get_mut(nth) else { continue };
             let text = "could not judge what other hooks keep changing";
             last.report.answer.decision = Some(Decision::Deny);
-            last.report.answer.reason = Some(format!("hook {} {text}", last.report.hook));
+            last.report.answer.reason = Some(format!("hook {} {text}", self.plan.hooks[at].id()));
             last.troubles.push(Trouble { cause: None, text: text.to_owned() });
         }
     }
 
-    /// The guards that have not seen the event as it would go on.
-    fn guards_to_ask<E: Event>(&self, event: &E, ran: &[Ran]) -> Vec<usize> {
+    /// The guards that have not seen the event as it would go on, and why they are asked about it as it is now: one that
+    /// was not asked before may be now, and the other way round.
+    fn guards_to_ask<E: Event>(&self, event: &E, ran: &[Ran]) -> Vec<(usize, Because)> {
         let guards = (0..self.plan.hooks.len()).filter(|at| self.plan.hooks[*at].is_guard());
+        let now = advanced(event, ran.iter());
         let unseen = |at: &usize| {
-            let Some(nth) = ran.iter().rposition(|one| one.at == *at) else { return false };
+            let Some(nth) = ran.iter().rposition(|one| one.at == *at) else { return true };
             // Its own change is what it wants.
             let known = ran.iter().enumerate().filter(|(other, _)| *other < ran[nth].saw || *other == nth);
-            !advanced(event, known.map(|(_, one)| one)).is_same(&advanced(event, ran.iter()))
+            !advanced(event, known.map(|(_, one)| one)).is_same(&now)
         };
-        guards.filter(unseen).collect()
+        let unseen: Vec<usize> = guards.filter(unseen).collect();
+        let effects = if unseen.is_empty() { None } else { self.effects(&now) };
+        unseen.into_iter().filter_map(|at| Some((at, self.because(at, effects.as_ref())?))).collect()
     }
 
     /// Starts one run as a task of its own: the worker that hears of a hook's pipes then goes on with them itself,
     /// which is much quicker than waking whoever waits for the outcome every time.
-    fn start(
-        &self,
-        tasks: &mut JoinSet<Ran>,
-        (at, position): (usize, usize),
-        saw: usize,
-        input: Result<HookInput, String>,
-    ) {
+    fn start(&self, tasks: &mut JoinSet<Ran>, turn: Turn, input: Result<HookInput, String>) {
         let firing = self.clone();
-        let id = RunId { event: self.id, position };
-        let span = tracing::info_span!("run", %id, hook = self.plan.hooks[at].id());
-        tasks.spawn(async move { firing.run_one(id, (at, saw), input).await }.instrument(span));
+        let id = RunId { event: self.id, position: turn.position };
+        let span = tracing::info_span!("run", %id, hook = self.plan.hooks[turn.at].id());
+        tasks.spawn(async move { firing.run_one(id, turn, input).await }.instrument(span));
     }
 
     /// Starts a run that nobody waits for; what comes of it is told to the observers.
-    fn start_beside(&self, at: usize, input: Result<HookInput, String>) {
+    fn start_beside(&self, at: usize, because: Because, input: Result<HookInput, String>) {
         let firing = Firing { cancel: self.beside.end.child_token(), ..self.clone() };
         let id = RunId { event: self.id, position: at + 1 };
         let span = tracing::info_span!("run", %id, hook = self.plan.hooks[at].id(), beside = true);
         let run = async move {
-            let ran = firing.run_one(id, (at, 0), input).await;
+            let turn = Turn { at, position: at + 1, saw: 0, because };
+            let ran = firing.run_one(id, turn, input).await;
             // That the session is over is why it was ended, and no news.
             if !firing.cancel.is_cancelled() {
                 let words = ran.words();
@@ -209,7 +260,8 @@ impl Firing {
         self.beside.spawn(run.instrument(span));
     }
 
-    async fn run_one(&self, id: RunId, (at, saw): (usize, usize), input: Result<HookInput, String>) -> Ran {
+    async fn run_one(&self, id: RunId, turn: Turn, input: Result<HookInput, String>) -> Ran {
+        let Turn { at, saw, because, .. } = turn;
         let hook = &self.plan.hooks[at];
         tracing::debug!(source = %hook.source, timeout = ?hook.timeout, "the hook starts");
         let (belongs, total) = (&self.belongs, self.plan.hooks.len().max(id.position));
@@ -230,7 +282,10 @@ impl Firing {
             Ok(input) => {
                 let max_parallel = self.planner.registry().max_parallel();
                 (
-                    self.runners.of(&hook.source).run(hook, &input, &self.session, max_parallel, &self.cancel).await,
+                    self.runners
+                        .of(&hook.source)
+                        .run((hook, &because), &input, &self.session, max_parallel, &self.cancel)
+                        .await,
                     input,
                 )
             }

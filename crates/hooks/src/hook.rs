@@ -1,18 +1,21 @@
 //! One hook as a value: where it was declared, when it runs, what runs. Whether it runs at all is `registry.rs`.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Decision};
 use crate::diagnostic::Place;
+use crate::effects::{self, Effects};
 use crate::event::{EventKind, Subject};
 use crate::input::HookInput;
 use crate::matcher::Matcher;
 use crate::on_error::OnError;
 use crate::run::words::Invocation;
 use crate::tool_names::known_tools;
+use crate::when::{Because, When};
 
 /// Where a hook was declared, highest precedence first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,6 +71,8 @@ pub struct Hook {
     pub matcher: Matcher,
     /// The matcher as written.
     pub matcher_text: Option<String>,
+    /// What a call must do for it to run: all of these filters match, its definition's and its own.
+    pub when: Vec<When>,
     /// Whether its definition asks for a sequential plan.
     pub sequential: bool,
     /// What runs.
@@ -105,6 +110,7 @@ impl Hook {
             description: None,
             matcher: Matcher::All,
             matcher_text: None,
+            when: Vec::new(),
             sequential: false,
             action: Action::Function(HookFunction::new(function)),
             timeout: Hook::DEFAULT_TIMEOUT,
@@ -132,6 +138,25 @@ impl Hook {
         self.locked || self.is_guard()
     }
 
+    /// Why it runs on a call with these effects, if it does.
+    pub(crate) fn applies(&self, effects: &Effects, place: &effects::Place<'_>) -> Option<Because> {
+        let mut because = Because::Always;
+        for when in &self.when {
+            match (when.judge(effects, place, self.is_guard())?, &because) {
+                // What is known says more than what is not.
+                (Because::Always, _) | (Because::Unsure, Because::Does { .. }) => {}
+                (found, _) => because = found,
+            }
+        }
+        Some(because)
+    }
+
+    /// What it asks of a call, as it is written.
+    pub fn when_text(&self) -> Option<String> {
+        let texts: Vec<&str> = self.when.iter().map(When::text).collect();
+        (!texts.is_empty()).then(|| texts.join(" "))
+    }
+
     /// Whether its matcher can match anything that is known: the built-in tools, tools of MCP servers, the values that
     /// the event's field can have.
     pub fn can_match(&self) -> bool {
@@ -149,6 +174,7 @@ impl Hook {
         match (&self.name, &self.action) {
             (Some(name), _) => name,
             (None, Action::Command(command)) => &command.command,
+            (None, Action::Rule(rule)) => &rule.reason,
             (None, Action::Function(_)) => "unnamed",
         }
     }
@@ -157,6 +183,18 @@ impl Hook {
     pub fn command(&self) -> Option<&str> {
         match &self.action {
             Action::Command(command) => Some(&command.command),
+            Action::Rule(_) | Action::Function(_) => None,
+        }
+    }
+
+    /// What it does, for people: its command, or what a rule says. Nothing for hooks in code.
+    pub fn deed(&self) -> Option<Cow<'_, str>> {
+        match &self.action {
+            Action::Command(command) => Some(Cow::Borrowed(&command.command)),
+            Action::Rule(rule) => {
+                let when = self.when_text().map(|when| format!(" when {when}")).unwrap_or_default();
+                Some(Cow::Owned(format!("rule: {}{when}", rule.decision_word())))
+            }
             Action::Function(_) => None,
         }
     }
@@ -165,13 +203,13 @@ impl Hook {
     pub fn env(&self) -> &[(String, String)] {
         match &self.action {
             Action::Command(command) => &command.env,
-            Action::Function(_) => &[],
+            Action::Rule(_) | Action::Function(_) => &[],
         }
     }
 
-    /// Hooks with equal keys are one hook. A hook in code equals no other.
-    pub(crate) fn key(&self) -> Option<(Option<&str>, &str)> {
-        self.command().map(|command| (self.name.as_deref(), command))
+    /// Hooks with equal keys are one hook; one that runs on other calls is another. A hook in code equals no other.
+    pub(crate) fn key(&self) -> Option<(Option<&str>, &str, Option<String>)> {
+        self.command().map(|command| (self.name.as_deref(), command, self.when_text()))
     }
 }
 
@@ -180,8 +218,28 @@ impl Hook {
 pub enum Action {
     /// A command.
     Command(CommandAction),
+    /// Nothing: the answer is written down.
+    Rule(RuleAction),
     /// A function of the embedding program.
     Function(HookFunction),
+}
+
+/// An answer that needs no process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleAction {
+    /// What it says: deny or ask.
+    pub decision: Decision,
+    /// Why.
+    pub reason: String,
+    /// Whether it is about what can't be told: `"certain": false`.
+    pub(crate) wants_unsure: bool,
+}
+
+impl RuleAction {
+    /// `deny` or `ask`.
+    pub fn decision_word(&self) -> &'static str {
+        if self.decision == Decision::Ask { "ask" } else { "deny" }
+    }
 }
 
 /// A command and what it needs.

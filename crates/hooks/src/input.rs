@@ -36,6 +36,11 @@ pub trait Event: Serialize + Clone + Send + Sync {
         None
     }
 
+    /// The tool that is called, and its arguments.
+    fn call(&self) -> Option<(&str, &Map<String, Value>)> {
+        None
+    }
+
     /// A field too large to copy for every hook; it is written ahead of the others, and `Serialize` leaves it out.
     fn shared_field(&self) -> Option<(&'static str, &SharedJson)> {
         None
@@ -448,6 +453,9 @@ impl Event for BeforeTool<'_> {
     fn subject(&self) -> Option<&str> {
         Some(&self.tool_name)
     }
+    fn call(&self) -> Option<(&str, &Map<String, Value>)> {
+        Some((&self.tool_name, &self.tool_input))
+    }
     fn tool_use_id(&self) -> Option<&str> {
         self.tool_use_id.as_deref()
     }
@@ -466,6 +474,9 @@ impl Event for AfterTool<'_> {
     type Verdict = outcome::AfterToolVerdict;
     fn subject(&self) -> Option<&str> {
         Some(&self.tool_name)
+    }
+    fn call(&self) -> Option<(&str, &Map<String, Value>)> {
+        Some((&self.tool_name, &self.tool_input))
     }
     fn tool_use_id(&self) -> Option<&str> {
         self.tool_use_id.as_deref()

@@ -18,6 +18,8 @@ use crate::on_error::FailureAction;
 struct DefinitionSchema {
     /// Which tools, or which values of the event's field, these hooks are for. Missing, "" and "*" mean all.
     matcher: Option<String>,
+    /// What a call must do for these hooks to run: any of the lists that matches. BeforeTool and AfterTool only.
+    when: Option<WhenSchema>,
     /// Whether all matching hooks run one after another, each seeing the changes of those before it.
     sequential: Option<bool>,
     /// The hooks.
@@ -31,8 +33,14 @@ struct DefinitionSchema {
 struct HookSchema {
     /// How it runs.
     r#type: HookTypeSchema,
-    /// The command; a plain list of words is started directly, anything else in a shell.
-    command: String,
+    /// The command; a plain list of words is started directly, anything else in a shell. Rules have none.
+    command: Option<String>,
+    /// What a call must do for this hook to run, besides what its definition asks.
+    when: Option<WhenSchema>,
+    /// A rule's answer.
+    decision: Option<RuleDecisionSchema>,
+    /// Why a rule says so.
+    reason: Option<String>,
     /// Its name, for enable and disable; the command stands in where it is missing.
     name: Option<String>,
     /// What it is for.
@@ -63,7 +71,60 @@ struct HookSchema {
 #[schemars(rename = "HookType", rename_all = "lowercase")]
 #[allow(dead_code, reason = "only its schema is used")]
 enum HookTypeSchema {
+    /// A program is run.
     Command,
+    /// The answer is written down; no program is run.
+    Rule,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "RuleDecision", rename_all = "lowercase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum RuleDecisionSchema {
+    Deny,
+    Ask,
+}
+
+/// What a call must do: any of the lists that matches will do. For a guard, what can't be told counts as matching.
+#[derive(JsonSchema)]
+#[schemars(rename = "When")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct WhenSchema {
+    /// Globs of paths that it makes or changes, from the project on (`src/**`), from `~/` on, or whole; `!glob` is an
+    /// exception.
+    writes: Option<Vec<String>>,
+    /// Globs of paths that it reads.
+    reads: Option<Vec<String>>,
+    /// Globs of paths that it removes.
+    deletes: Option<Vec<String>>,
+    /// Beginnings of commands that it runs, with `*` in their words: `git push*`, `git push --force`, `rm -rf`.
+    commands: Option<Vec<String>>,
+    /// Hosts that it talks to, with `*`.
+    network: Option<Vec<String>>,
+    /// false: calls of which not everything can be told.
+    #[schemars(extend("const" = false))]
+    certain: Option<bool>,
+}
+
+/// What a call does, as far as it can be told.
+#[derive(JsonSchema)]
+#[schemars(rename = "Effects")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct EffectsSchema {
+    /// The commands that it runs, word by word; those that others run for it are here too.
+    commands: Vec<Vec<String>>,
+    /// What it is told to read: from the project on, or a whole path; with a slash behind it, everything in it.
+    reads: Vec<String>,
+    /// What it makes or changes.
+    writes: Vec<String>,
+    /// What it removes.
+    deletes: Vec<String>,
+    /// Whom it talks to: hosts, or the name of a remote or a program.
+    network: Vec<String>,
+    /// Whether all of these lists are complete.
+    certain: bool,
+    /// The lists that may not be.
+    unsure: Option<Vec<crate::effects::Aspect>>,
 }
 
 /// What counts when a hook fails: one word, or a word by cause.
@@ -176,6 +237,14 @@ pub fn hook_input(kind: EventKind) -> Value {
     let mut properties = take_object(&base, "properties");
     properties.insert("hook_event_name".to_owned(), json!({"const": kind.name()}));
     properties.extend(take_object(&schema, "properties"));
+    if kind.info().subject == Subject::ToolName {
+        let mut effects = Value::from(schema_for!(EffectsSchema));
+        let defs = take_object(&effects, "$defs");
+        effects.as_object_mut().into_iter().for_each(|effects| effects.retain(|key, _| !key.starts_with('$')));
+        properties.insert("effects".to_owned(), effects);
+        let all = schema["$defs"].as_object().cloned().unwrap_or_default();
+        schema["$defs"] = Value::Object(all.into_iter().chain(defs).collect());
+    }
     if let Subject::Field { name, values } = kind.info().subject {
         properties.insert(name.to_owned(), json!({"type": "string", "enum": values}));
     }

@@ -22,8 +22,8 @@ pub(crate) use expand::{Field, State, fields, join};
 pub use free::free_variables;
 pub(crate) use hidden::{expanded, sets, steers, subscript};
 pub(crate) use inside::{GIT_VALUES, Inside, inside};
-pub(crate) use parts::shown;
 pub use parts::{Fit, Naming, Part, Parts, parts};
+pub(crate) use parts::{begins, shown};
 pub(crate) use sed::acts as sed_acts;
 pub(crate) use wrap::{Language, Wrapped, given_more, has_odd_option, unwrap};
 

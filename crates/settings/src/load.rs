@@ -515,7 +515,7 @@ fn notices(project: &Project, paths: &Paths, registry: &Registry, reviews: &[Rev
     }
     notices.extend(reviews.iter().map(|review| Notice::Hook {
         hook: review.hook.id().to_owned(),
-        command: review.hook.command().unwrap_or_default().to_owned(),
+        command: review.hook.deed().unwrap_or_default().into_owned(),
         source: review.hook.source.clone(),
         finding: review.finding.clone(),
         held: review.held,

@@ -100,7 +100,7 @@ fn extensions(folder: &Path) -> BTreeMap<String, String> {
 }
 
 fn hook(hook: &Hook) -> (String, String) {
-    let command = hook.command().unwrap_or_default();
+    let command = hook.deed().unwrap_or_default();
     let text = match &hook.name {
         Some(name) => format!("{name} on {}, which runs `{command}`", hook.event),
         None => format!("`{command}` on {}", hook.event),

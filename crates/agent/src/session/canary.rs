@@ -22,7 +22,7 @@ impl Conductor {
         };
         let view = self.shared.view();
         let mut alone = Registry::default();
-        alone.add(Hook { matcher: Matcher::All, ..Hook::clone(hook) });
+        alone.add(Hook { matcher: Matcher::All, when: Vec::new(), ..Hook::clone(hook) });
         let engine = HookEngine::builder(alone)
             .session((*view.services.hooks.session()).clone())
             .places(view.loaded.hook_places())

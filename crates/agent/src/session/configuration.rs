@@ -93,7 +93,7 @@ impl Conductor {
         for Review { hook, finding, held, .. } in &self.shared.view().loaded.reviews {
             let held = if *held { ", waits for trust" } else { "" };
             lines.push(format!("{} on {} ({finding}{held})", hook.id(), hook.event));
-            lines.extend(hook.command().map(|command| format!("    runs {command}")));
+            lines.extend(hook.deed().map(|deed| format!("    runs {deed}")));
         }
         if lines.is_empty() {
             return self.reply(Reply::aside(NOTHING_TO_TRUST));

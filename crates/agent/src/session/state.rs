@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::{Hook, HookEngine, HookState, Layer, NotReady, Source, declare};
+use hookwright_hooks::{Action, Hook, HookEngine, HookState, Layer, NotReady, RuleAction, Source, declare};
 use hookwright_settings::{FileState, Loaded, read_settings_file};
 use serde_json::{Value, json};
 
@@ -98,14 +98,31 @@ fn untrusted(loaded: &Loaded) -> Vec<HookEntry> {
     declared.flatten().map(|hook| HookEntry { hook: Arc::new(hook), state: why() }).collect()
 }
 
+/// The word for how a hook runs.
+fn kind_of(hook: &Hook) -> &'static str {
+    match hook.action {
+        Action::Command(_) => "command",
+        Action::Rule(_) => "rule",
+        Action::Function(_) => "function",
+    }
+}
+
+fn rule_of(hook: &Hook) -> Option<&RuleAction> {
+    if let Action::Rule(rule) = &hook.action { Some(rule) } else { None }
+}
+
 /// Everything about a hook, for machines.
 pub fn json(entry: &HookEntry) -> Value {
     let HookEntry { hook, state } = entry;
     json!({
         "name": hook.id(),
         "event": hook.event,
+        "type": kind_of(hook),
         "matcher": hook.matcher_text,
+        "when": hook.when_text().map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text))),
         "command": hook.command(),
+        "decision": rule_of(hook).map(RuleAction::decision_word),
+        "rule_reason": rule_of(hook).map(|rule| rule.reason.as_str()),
         "description": hook.description,
         "source": hook.source.to_string(),
         "state": state.word(),

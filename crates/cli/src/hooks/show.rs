@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::bail;
 use hookwright_agent::session::{Armed, HookEntry, hook_json};
+use hookwright_hooks::Action;
 use serde_json::Value;
 
 use super::{Covered, Toolbox};
@@ -57,6 +58,10 @@ fn lines(entry: &HookEntry) -> Vec<(&'static str, String)> {
     let mut add = |label, value: Option<String>| lines.extend(value.map(|value| (label, out::one_line(&value))));
     add("description", hook.description.clone());
     add("matcher", hook.matcher_text.clone().filter(|text| !text.is_empty()));
+    add("when", hook.when_text());
+    if let Action::Rule(rule) = &hook.action {
+        add("rule", Some(format!("{}: {}", rule.decision_word(), rule.reason)));
+    }
     add("command", hook.command().filter(|command| *command != hook.id()).map(str::to_owned));
     add("source", Some(hook.source.to_string()));
     add("declared at", hook.place.as_ref().map(ToString::to_string));

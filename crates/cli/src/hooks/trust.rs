@@ -132,8 +132,8 @@ fn show(root: &Path, changes: &[PendingChange], reviews: &[Review]) -> anyhow::R
         };
         let held = if review.held { ", waits for trust" } else { "" };
         writeln!(stdout, "{} on {} ({what}{held})", paint(BOLD, out::one_line(review.hook.id())), review.hook.event)?;
-        if let Some(command) = review.hook.command() {
-            writeln!(stdout, "    runs {}", out::one_line(command))?;
+        if let Some(deed) = review.hook.deed() {
+            writeln!(stdout, "    runs {}", out::one_line(&deed))?;
         }
     }
     out::hint("`hookwright hooks trust NAME` trusts one of them, `--all` all")?;

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_agent::session::{Armed, HookEntry, HooksOrder, Order};
-use hookwright_hooks::EventKind;
+use hookwright_hooks::{Action, EventKind};
 
 use super::app::App;
 use super::driver::Driver;
@@ -45,7 +45,7 @@ impl Panel {
                 hook.event,
                 hook.source,
                 entry.describe(),
-                hook.command().unwrap_or_default()
+                hook.deed().unwrap_or_default()
             );
             self.event.is_none_or(|event| hook.event == event) && text.to_lowercase().contains(&wanted)
         };
@@ -124,7 +124,11 @@ impl Panel {
         let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
         lines.push(fact("runs on", format!("{} {matcher}, from {} settings", hook.event, hook.source)));
         lines.extend(hook.description.as_ref().map(|text| fact("what", text.clone())));
+        lines.extend(hook.when_text().map(|when| fact("when", when)));
         lines.extend(hook.command().map(|command| fact("command", command.to_owned())));
+        if let Action::Rule(rule) = &hook.action {
+            lines.push(fact("rule", format!("{}: {}", rule.decision_word(), rule.reason)));
+        }
         lines.extend(
             hook.place
                 .as_ref()

@@ -6,15 +6,17 @@ use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
 use super::node::NodeReader;
-use super::{Common, Layer, nearest};
+use super::{Common, Layer, nearest, when};
+use crate::answer::Decision;
 use crate::event::{EventKind, Power};
-use crate::hook::{Action, CommandAction, Duty, Hook, Source};
+use crate::hook::{Action, CommandAction, Duty, Hook, RuleAction, Source};
 use crate::jsonc::{kind_of, last};
 use crate::on_error::{FailureAction, OnError};
 use crate::run::words::Invocation;
+use crate::when::When;
 
 /// The keys of a hook.
-pub(super) const HOOK_KEYS: [&str; 13] = [
+pub(super) const HOOK_KEYS: [&str; 16] = [
     "type",
     "command",
     "name",
@@ -28,6 +30,9 @@ pub(super) const HOOK_KEYS: [&str; 13] = [
     "async",
     "shell",
     "statusMessage",
+    "when",
+    "decision",
+    "reason",
 ];
 
 /// Reads a hook, or says why there is none.
@@ -39,12 +44,21 @@ pub(super) fn read(
     common: &Common,
 ) -> Option<Hook> {
     read.unknown_keys(object, &[&HOOK_KEYS, common.also].concat(), "a hook");
-    check_type(read, object)?;
+    let kind_of_hook = kind_of_hook(read, object)?;
     check_shell(read, object);
-    let command = command(read, object)?;
+    let when: Vec<When> = common.when.iter().cloned().chain(when::read(read, kind, object)).collect();
+    let action = match kind_of_hook {
+        KindOfHook::Command => {
+            let command = command(read, object)?;
+            let mut env = layer.env.clone();
+            env.extend(environment(read, object));
+            unused(read, object, &["decision", "reason"], "only a rule has it");
+            let invocation = Invocation::analyse(&command, &layer.placeholders);
+            Action::Command(CommandAction { command, env, invocation })
+        }
+        KindOfHook::Rule => Action::Rule(rule(read, kind, object, &when)?),
+    };
     let name = read.string(object, "name").filter(|name| !name.is_empty());
-    let mut env = layer.env.clone();
-    env.extend(environment(read, object));
     let on_error = last(object, "onError").map(|property| on_error(read, property)).unwrap_or_default();
     if on_error != OnError::default() && !kind.can(Power::Deny) {
         let wrong = last(object, "onError").map(|property| {
@@ -52,7 +66,6 @@ pub(super) fn read(
         });
         wrong.into_iter().for_each(|wrong| read.report(wrong.help("remove `onError`")));
     }
-    let invocation = Invocation::analyse(&command, &layer.placeholders);
     Some(Hook {
         event: kind,
         source: layer.source.clone(),
@@ -60,8 +73,9 @@ pub(super) fn read(
         description: read.string(object, "description"),
         matcher: common.matcher.clone(),
         matcher_text: common.matcher_text.clone(),
+        when,
         sequential: common.sequential,
-        action: Action::Command(CommandAction { command, env, invocation }),
+        action,
         timeout: timeout(read, object),
         on_error,
         locked: locked(read, layer, object),
@@ -72,17 +86,25 @@ pub(super) fn read(
     })
 }
 
-fn check_type(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<()> {
+/// The types of hooks that can be written.
+enum KindOfHook {
+    Command,
+    Rule,
+}
+
+fn kind_of_hook(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<KindOfHook> {
     let Some(property) = last(object, "type") else {
         let wrong = read.error_at(object.range, "a hook needs `type`; this one never runs");
         read.report(wrong.expected("expected \"type\": \"command\""));
         return None;
     };
     match property.value.as_string_lit().map(|text| text.value.as_ref()) {
-        Some("command") => Some(()),
+        Some("command") => Some(KindOfHook::Command),
+        Some("rule") => Some(KindOfHook::Rule),
         Some(other) => {
             let wrong = read.error(&property.value, format!("unknown hook type `{other}`; this hook never runs"));
-            read.report(wrong.expected("expected \"command\"").help("\"command\" is the only type there is"));
+            let help = "the types are \"command\", which runs a program, and \"rule\", which needs none";
+            read.report(wrong.expected("expected \"command\"").help(help));
             None
         }
         None => {
@@ -90,6 +112,42 @@ fn check_type(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<()> {
             None
         }
     }
+}
+
+/// Keys that say nothing in this kind of hook.
+fn unused(read: &mut NodeReader<'_>, object: &Object<'_>, keys: &[&str], why: &str) {
+    for property in keys.iter().filter_map(|key| last(object, key)) {
+        let text = format!("`{}` has no effect here; {why}", property.name.as_str());
+        let wrong = read.warning_at(property.name.range(), text);
+        read.report(wrong.help("remove it"));
+    }
+}
+
+/// A rule's answer. Whoever writes one wants something stopped: a decision that is none is a deny.
+fn rule(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>, when: &[When]) -> Option<RuleAction> {
+    if !kind.can(Power::Deny) {
+        let wrong = read.error_at(object.range, format!("{kind} can't be denied, so a rule has no effect here"));
+        read.report(wrong.help("rules work on events that can be denied, such as BeforeTool"));
+        return None;
+    }
+    unused(read, object, &["command", "env", "timeout", "async"], "a rule runs no program");
+    let decision = match last(object, "decision").map(|property| &property.value) {
+        Some(Value::StringLit(word)) if matches!(word.value.as_ref(), "deny" | "block") => Decision::Deny,
+        Some(Value::StringLit(word)) if word.value == "ask" => Decision::Ask,
+        other => {
+            let text = "a rule's `decision` should be \"deny\" or \"ask\"; it counts as \"deny\"";
+            let wrong = read.error_at(other.map_or(object.range, Ranged::range), text);
+            read.report(wrong.expected("expected \"decision\": \"deny\" or \"ask\""));
+            Decision::Deny
+        }
+    };
+    let reason = read.string(object, "reason").filter(|reason| !reason.trim().is_empty());
+    let reason = reason.unwrap_or_else(|| match read.string(object, "name").filter(|name| !name.is_empty()) {
+        Some(name) => format!("the rule `{name}` says so"),
+        None => "a rule of this configuration says so".to_owned(),
+    });
+    let wants_unsure = when.iter().any(When::wants_unsure);
+    Some(RuleAction { decision, reason, wants_unsure })
 }
 
 fn command(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {

@@ -1,6 +1,7 @@
 //! Every kind of mistake, what is said about it, and what still loads beside it.
 
 mod guards;
+mod when;
 mod whole_file;
 
 use super::*;
@@ -246,7 +247,7 @@ fn a_command_that_is_missing_empty_or_no_string() {
 #[test]
 fn a_type_that_is_missing_unknown_or_no_string() {
     assert_snapshot!(bad_hook(r#"{ "command": "x" }"#), @r#"settings.json:5:19: error: a hook needs `type`; this one never runs; expected "type": "command""#);
-    assert_snapshot!(bad_hook(r#"{ "type": "prompt", "command": "x" }"#), @r#"settings.json:5:29: error: unknown hook type `prompt`; this hook never runs; expected "command" ("command" is the only type there is)"#);
+    assert_snapshot!(bad_hook(r#"{ "type": "prompt", "command": "x" }"#), @r#"settings.json:5:29: error: unknown hook type `prompt`; this hook never runs; expected "command" (the types are "command", which runs a program, and "rule", which needs none)"#);
     assert_snapshot!(bad_hook(r#"{ "type": 1, "command": "x" }"#), @r#"settings.json:5:29: error: `type` should be "command", not a number; expected "command""#);
 }
 
@@ -368,7 +369,7 @@ fn misspelt_keys() {
     assert_snapshot!(said, @"
     settings.json:5:71: warning: a hook has no `timout`; it is ignored (did you mean `timeout`?)
     settings.json:5:84: warning: a hook has no `onerror`; it is ignored (did you mean `onError`?)
-    settings.json:5:104: warning: a hook has no `if`; it is ignored (it knows type, command, name, description, timeout, env, onError, locked, guard, enabled, async, shell, statusMessage)
+    settings.json:5:104: warning: a hook has no `if`; it is ignored (it knows type, command, name, description, timeout, env, onError, locked, guard, enabled, async, shell, statusMessage, when, decision, reason)
     ");
     let declared = among_good(r#"{ "matchers": "glob", "sequental": true, "hooks": [] }"#);
     assert_snapshot!(lines(&declared), @"

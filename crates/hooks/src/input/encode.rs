@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::{Event, Session};
+use crate::effects::Effects;
 use crate::event::EventKind;
 use crate::observe::{AgentHost, Belongs};
 
@@ -43,12 +44,22 @@ pub struct HookInput {
 
 impl HookInput {
     /// Encodes an event of a session.
-    pub(crate) fn encode<E: Event>(event: &E, session: &Session, belongs: &Belongs) -> Result<Self, String> {
-        Self::try_encode(event, session, belongs)
+    pub(crate) fn encode<E: Event>(
+        event: &E,
+        effects: Option<&Effects>,
+        session: &Session,
+        belongs: &Belongs,
+    ) -> Result<Self, String> {
+        Self::try_encode(event, effects, session, belongs)
             .map_err(|error| format!("its input could not be written as JSON: {error}"))
     }
 
-    fn try_encode<E: Event>(event: &E, session: &Session, belongs: &Belongs) -> Result<Self, serde_json::Error> {
+    fn try_encode<E: Event>(
+        event: &E,
+        effects: Option<&Effects>,
+        session: &Session,
+        belongs: &Belongs,
+    ) -> Result<Self, serde_json::Error> {
         let agent = belongs.agent.as_deref();
         let base = Base {
             session_id: &session.id,
@@ -77,6 +88,12 @@ impl HookInput {
             head.remove(seam);
         } else {
             head[seam] = b',';
+        }
+        if let Some(effects) = effects {
+            head.pop();
+            head.extend_from_slice(b",\"effects\":");
+            serde_json::to_writer(&mut head, effects)?;
+            head.push(b'}');
         }
         if let Some((name, text)) = event.growing_field() {
             head.pop();
@@ -133,7 +150,7 @@ mod tests {
     #[test]
     fn base_fields_come_first_and_own_fields_follow() {
         let event = BeforeAgent { prompt: "hi \"you\"".into(), attachments: Vec::new() };
-        let json = HookInput::encode(&event, &session(), &Belongs::default()).unwrap().to_json();
+        let json = HookInput::encode(&event, None, &session(), &Belongs::default()).unwrap().to_json();
         let value: Map<String, Value> = serde_json::from_str(&json).unwrap();
         let keys: Vec<_> = value.keys().map(String::as_str).collect();
         assert_eq!(keys, ["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "prompt"]);
@@ -146,7 +163,7 @@ mod tests {
         let agent = SubAgent { name: "scout".into(), id: "scout-1".into(), transcript_path: "/t/scout".into() };
         let belongs = Belongs { turn_id: Some("t1".into()), agent: Some(agent.into()), ..Belongs::default() };
         let event = BeforeAgent { prompt: "look".into(), attachments: Vec::new() };
-        let json = HookInput::encode(&event, &session(), &belongs).unwrap().to_json();
+        let json = HookInput::encode(&event, None, &session(), &belongs).unwrap().to_json();
         let value: Map<String, Value> = serde_json::from_str(&json).unwrap();
         let keys: Vec<_> = value.keys().map(String::as_str).collect();
         assert_eq!(keys[4..], ["timestamp", "turn_id", "agent_name", "agent_id", "agent_transcript_path", "prompt"]);
@@ -158,7 +175,7 @@ mod tests {
     fn a_shared_field_is_not_copied() {
         let shared = SharedJson::of(&LlmRequest { model: "m".into(), ..LlmRequest::default() });
         let event = BeforeModel { llm_request: shared.clone(), purpose: Purpose::Answer };
-        let input = HookInput::encode(&event, &session(), &Belongs::default()).unwrap();
+        let input = HookInput::encode(&event, None, &session(), &Belongs::default()).unwrap();
         assert_eq!(input.pieces()[1].as_ptr(), shared.bytes().as_ptr());
         let value: Value = serde_json::from_str(&input.to_json()).unwrap();
         assert_eq!(value["llm_request"]["model"], "m");
@@ -179,7 +196,7 @@ mod tests {
             full_content,
         };
         let belongs = Belongs { turn_id: Some("t1".into()), ..Belongs::default() };
-        let input = HookInput::encode(&event, &session(), &belongs).unwrap();
+        let input = HookInput::encode(&event, None, &session(), &belongs).unwrap();
         let value: Map<String, Value> = serde_json::from_str(&input.to_json()).unwrap();
         assert_eq!(value["full_content"], "one \"\u{1F600}\n");
         let keys: Vec<_> = value.keys().map(String::as_str).collect();
@@ -189,7 +206,7 @@ mod tests {
     #[test]
     fn the_beginning_is_cut_between_characters() {
         let event = BeforeAgent { prompt: "ééééé".into(), attachments: Vec::new() };
-        let input = HookInput::encode(&event, &session(), &Belongs::default()).unwrap();
+        let input = HookInput::encode(&event, None, &session(), &Belongs::default()).unwrap();
         let whole = input.to_json();
         for most in 0..whole.len() + 2 {
             let beginning = input.beginning(most);

@@ -2,6 +2,7 @@
 
 pub(crate) mod command;
 mod queue;
+mod rule;
 pub(crate) mod words;
 
 use std::ffi::{OsStr, OsString};
@@ -18,6 +19,7 @@ use crate::hook::{Action, Hook, HookFunction, Source};
 use crate::input::HookInput;
 use crate::ready::{self, NotReady};
 use crate::spot::Spot;
+use crate::when::Because;
 use queue::Queue;
 
 /// Bounds on every run.
@@ -94,6 +96,11 @@ impl Runners {
         }
     }
 
+    /// The user's home directory, as commands know it.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        lookup(&self.own.env, "HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
+    }
+
     /// Ends everything that hooks left running.
     pub(crate) async fn end_all(&self) {
         self.project.end_all().await;
@@ -163,7 +170,7 @@ impl Runner {
     /// itself fire events, never waits.
     pub(crate) async fn run(
         &self,
-        hook: &Hook,
+        (hook, because): (&Hook, &Because),
         input: &HookInput,
         session: &Spot,
         max_parallel: Option<NonZeroU32>,
@@ -174,11 +181,12 @@ impl Runner {
                 Ok(turn) => Some(turn),
                 Err(end) => return RunEnd::not_run(end),
             },
-            Action::Function(_) => None,
+            Action::Rule(_) | Action::Function(_) => None,
         };
         let started = Instant::now();
         let mut finished = match &hook.action {
             Action::Command(action) => self.run_command(action, hook.timeout, input, session, cancel).await,
+            Action::Rule(action) => rule::run(action, hook.event, because),
             Action::Function(function) => run_function(function, hook.timeout, input, cancel).await,
         };
         finished.duration = started.elapsed();
@@ -188,7 +196,7 @@ impl Runner {
     /// Whether a hook's command could start.
     pub(crate) fn check(&self, hook: &Hook, session: &Spot) -> Result<(), NotReady> {
         match &hook.action {
-            Action::Function(_) => Ok(()),
+            Action::Rule(_) | Action::Function(_) => Ok(()),
             Action::Command(action) => self.check_command(action, session),
         }
     }

@@ -190,32 +190,44 @@ impl Part {
     /// words do not count either: `git -C x push` is `git push`.
     pub fn begins_with(&self, prefix: &str, naming: Naming) -> Fit {
         let expected: Vec<&str> = prefix.split_whitespace().collect();
-        let as_written = self.begins_exactly(&expected, naming);
-        let [program, rest @ ..] = expected.as_slice() else { return as_written };
-        if naming == Naming::Exact || as_written == Fit::Yes || rest.is_empty() {
-            return as_written;
-        }
-        match self.words.split_first() {
-            Some((Some(word), words)) if word == program || lies_at(word, program) => {
-                either(as_written, past_options(program, words, rest, 0))
-            }
-            _ => as_written,
+        let same = |expected: &str, word: &str| expected == word;
+        match naming {
+            Naming::Exact => begins_exactly(&self.words, &expected, Naming::Exact, &same),
+            Naming::AnyDirectory => begins(&self.words, &expected, &same),
         }
     }
+}
 
-    fn begins_exactly(&self, expected: &[&str], naming: Naming) -> Fit {
-        let mut fit = Fit::Yes;
-        for (at, expected) in expected.iter().enumerate() {
-            match self.words.get(at) {
-                None => return Fit::No,
-                Some(None) => fit = Fit::Maybe,
-                Some(Some(word)) if word == expected => {}
-                Some(Some(word)) if at == 0 && naming == Naming::AnyDirectory && lies_at(word, expected) => {}
-                Some(Some(_)) => return Fit::No,
-            }
-        }
-        fit
+/// Whether an expected word is met by another.
+pub(crate) type Same<'s> = &'s dyn Fn(&str, &str) -> bool;
+
+/// Whether a command begins with these words, wherever its program lies and whatever options stand between them.
+pub(crate) fn begins(words: &[Field], expected: &[&str], same: Same<'_>) -> Fit {
+    let as_written = begins_exactly(words, expected, Naming::AnyDirectory, same);
+    let [program, rest @ ..] = expected else { return as_written };
+    if as_written == Fit::Yes || rest.is_empty() {
+        return as_written;
     }
+    match words.split_first() {
+        Some((Some(word), words)) if same(program, word) || same(program, name_of(word)) => {
+            either(as_written, past_options(name_of(word), words, rest, same, 0))
+        }
+        _ => as_written,
+    }
+}
+
+fn begins_exactly(words: &[Field], expected: &[&str], naming: Naming, same: Same<'_>) -> Fit {
+    let mut fit = Fit::Yes;
+    for (at, expected) in expected.iter().enumerate() {
+        match words.get(at) {
+            None => return Fit::No,
+            Some(None) => fit = Fit::Maybe,
+            Some(Some(word)) if same(expected, word) => {}
+            Some(Some(word)) if at == 0 && naming == Naming::AnyDirectory && same(expected, name_of(word)) => {}
+            Some(Some(_)) => return Fit::No,
+        }
+    }
+    fit
 }
 
 fn either(one: Fit, other: Fit) -> Fit {
@@ -228,25 +240,25 @@ fn either(one: Fit, other: Fit) -> Fit {
 
 /// Whether words follow each other, options between them aside. Whether an option takes the next word is known of few
 /// programs; where it would decide, nobody can tell.
-fn past_options(program: &str, words: &[Field], expected: &[&str], depth: usize) -> Fit {
+fn past_options(program: &str, words: &[Field], expected: &[&str], same: Same<'_>, depth: usize) -> Fit {
     const MOST_OPTIONS: usize = 10;
     let [next, later @ ..] = expected else { return Fit::Yes };
     let Some((word, rest)) = words.split_first() else { return Fit::No };
     let Some(word) = word.as_deref() else {
-        return if past_options(program, rest, later, depth + 1) == Fit::No { Fit::No } else { Fit::Maybe };
+        return if past_options(program, rest, later, same, depth + 1) == Fit::No { Fit::No } else { Fit::Maybe };
     };
     if depth > MOST_OPTIONS {
         return Fit::Maybe;
     }
-    if word == *next {
-        return past_options(program, rest, later, depth + 1);
+    if same(next, word) {
+        return past_options(program, rest, later, same, depth + 1);
     }
     let skipped = is_option(word) || (program == "cargo" && word.starts_with('+'));
     if !skipped {
         return Fit::No;
     }
-    let flag = past_options(program, rest, expected, depth + 1);
-    let with_value = || past_options(program, rest.get(1..).unwrap_or_default(), expected, depth + 1);
+    let flag = past_options(program, rest, expected, same, depth + 1);
+    let with_value = || past_options(program, rest.get(1..).unwrap_or_default(), expected, same, depth + 1);
     match takes_value(program, word) {
         Some(true) => with_value(),
         Some(false) => flag,
@@ -278,8 +290,9 @@ fn takes_value(program: &str, option: &str) -> Option<bool> {
     values.contains(&option).then_some(true)
 }
 
-fn lies_at(word: &str, name: &str) -> bool {
-    word.strip_suffix(name).is_some_and(|directory| directory.ends_with('/'))
+/// The name of a program, without its directory.
+fn name_of(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// A word as a program is given it. A pattern comes to names of files, which only the shell knows.

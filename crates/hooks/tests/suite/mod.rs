@@ -8,6 +8,7 @@ mod files;
 mod functions;
 mod guards;
 mod order;
+mod rules;
 mod states;
 mod telling;
 mod verdicts;

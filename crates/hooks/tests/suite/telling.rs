@@ -88,7 +88,10 @@ async fn model_events_tell_request_and_response() {
 
 #[tokio::test]
 async fn tool_events_tell_name_arguments_and_result() {
-    let expected = json!({"tool_name": "run_shell_command", "tool_input": {"command": "ls"}, "requested_by": "model"});
+    let effects =
+        json!({"commands": [["ls"]], "reads": ["."], "writes": [], "deletes": [], "network": [], "certain": true});
+    let expected = json!({"tool_name": "run_shell_command", "tool_input": {"command": "ls"}, "requested_by": "model",
+        "effects": effects});
     assert_eq!(told(&tool_call()).await, object(expected));
     let after = AfterTool {
         tool_name: "mcp__git__log".into(),
@@ -101,7 +104,9 @@ async fn tool_events_tell_name_arguments_and_result() {
     };
     let expected = json!({"tool_name": "mcp__git__log", "tool_input": {"n": 1},
         "tool_response": {"llmContent": "ok", "returnDisplay": "ok"}, "mcp_context": {"server_name": "git"},
-        "original_request_name": "first", "tool_use_id": "call-1", "requested_by": "hook"});
+        "original_request_name": "first", "tool_use_id": "call-1", "requested_by": "hook",
+        "effects": {"commands": [], "reads": [], "writes": [], "deletes": [], "network": [], "certain": false,
+            "unsure": ["commands", "reads", "writes", "deletes", "network"]}});
     assert_eq!(told(&after).await, object(expected));
 }
 

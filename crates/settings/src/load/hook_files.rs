@@ -19,7 +19,7 @@ impl Loaded {
         let variable = |name: &str| trust::variable(hook, self.world_of(hook), root, name);
         match &hook.action {
             Action::Command(command) => command.files(&Whereabouts { cwd: root, variable: &variable }),
-            Action::Function(_) => CommandFiles { certain: true, ..CommandFiles::default() },
+            Action::Rule(_) | Action::Function(_) => CommandFiles { certain: true, ..CommandFiles::default() },
         }
     }
 

@@ -1,0 +1,319 @@
+//! `when`: a filter on what a call does, compiled as the settings are read. No process is started to answer it.
+//!
+//! **Any** of its lists that matches makes the hook run, not all of them together: whoever adds a line to a guard wants it to
+//! run more often, and a hook that runs once too often costs less than one that does not run. For a guard, a list that may
+//! not be complete counts as matching, and so does a `when` that is not understood, for everybody.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::effects::{Aspect, Command, Effects, Place, Touched};
+use crate::shell::{self, Field, Fit};
+
+/// A compiled `when`. Cheap to clone.
+#[derive(Clone)]
+pub struct When(Arc<Inner>);
+
+/// What it is made of.
+#[derive(Default)]
+pub(crate) struct Inner {
+    /// As it is written, for people and for trust.
+    pub(crate) text: String,
+    pub(crate) reads: Option<Vec<Glob>>,
+    pub(crate) writes: Option<Vec<Glob>>,
+    pub(crate) deletes: Option<Vec<Glob>>,
+    pub(crate) network: Option<Vec<Name>>,
+    pub(crate) commands: Option<Vec<CommandPattern>>,
+    /// `"certain": false`.
+    pub(crate) uncertain: bool,
+    /// Whether it counts as matching everything, because it is not understood.
+    pub(crate) always: bool,
+}
+
+/// Why a hook with a `when` runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// Of what the call does.
+    Does {
+        /// Which kind of thing.
+        aspect: Aspect,
+        /// What it is.
+        what: String,
+    },
+    /// Of what the call may do, for all that anybody knows.
+    Unsure,
+    /// It would run in any case.
+    Always,
+}
+
+impl fmt::Debug for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+impl When {
+    pub(crate) fn new(inner: Inner) -> Self {
+        When(Arc::new(inner))
+    }
+
+    /// As it is written.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Whether it asks for calls of which not everything can be told.
+    pub(crate) fn wants_unsure(&self) -> bool {
+        self.0.uncertain
+    }
+
+    /// Why the hook runs on a call with these effects, if it does; a guard's reading is the stricter one.
+    pub(crate) fn judge(&self, effects: &Effects, place: &Place<'_>, is_guard: bool) -> Option<Because> {
+        let Inner { reads, writes, deletes, network, commands, uncertain, always, text: _ } = &*self.0;
+        if *always {
+            return Some(Because::Always);
+        }
+        let files = [
+            (Aspect::Writes, writes, &effects.writes),
+            (Aspect::Deletes, deletes, &effects.deletes),
+            (Aspect::Reads, reads, &effects.reads),
+        ];
+        for (aspect, globs, touched) in files {
+            let found = globs.as_ref().and_then(|globs| touched.iter().find(|one| among(globs, one, place)));
+            if let Some(found) = found {
+                return Some(Because::Does { aspect, what: found.shown.clone() });
+            }
+        }
+        let mut may = false;
+        for command in commands.iter().flat_map(|patterns| effects.commands.iter().map(move |one| (patterns, one))) {
+            match fit(command.0, command.1) {
+                Fit::Yes => return Some(Because::Does { aspect: Aspect::Commands, what: command.1.shown.join(" ") }),
+                Fit::Maybe => may = true,
+                Fit::No => {}
+            }
+        }
+        let peer = network.as_ref().and_then(|names| effects.network.iter().find(|peer| listed(names, peer)));
+        if let Some(peer) = peer {
+            return Some(Because::Does { aspect: Aspect::Network, what: peer.clone() });
+        }
+        if *uncertain && !effects.is_certain() {
+            return Some(Because::Unsure);
+        }
+        let asked = [
+            (Aspect::Reads, reads.is_some()),
+            (Aspect::Writes, writes.is_some()),
+            (Aspect::Deletes, deletes.is_some()),
+            (Aspect::Network, network.is_some()),
+            (Aspect::Commands, commands.is_some()),
+        ];
+        may |= asked.iter().any(|(aspect, is_asked)| *is_asked && effects.may_hold_more(*aspect));
+        (is_guard && may).then_some(Because::Unsure)
+    }
+}
+
+/// One glob on paths, or, spelt `!glob`, an exception.
+pub(crate) struct Glob {
+    is_exception: bool,
+    from: From,
+    whole: GlobMatcher,
+    /// Of `folder/**`: the folder.
+    folder: Option<GlobMatcher>,
+    /// Name by name; nothing for `**`, and for whatever can't be taken apart.
+    parts: Vec<Option<GlobMatcher>>,
+}
+
+/// Where a glob's paths begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    Project,
+    Home,
+    Root,
+}
+
+impl Glob {
+    /// Compiles one: from the project on, from `~/` on, or a whole path.
+    ///
+    /// # Errors
+    /// If it is none, with the reason.
+    pub(crate) fn new(text: &str) -> Result<Glob, String> {
+        let (is_exception, text) = text.strip_prefix('!').map_or((false, text), |text| (true, text));
+        let (from, text) = match text.strip_prefix("~/") {
+            Some(rest) => (From::Home, rest),
+            None if text.starts_with('/') => (From::Root, text.trim_start_matches('/')),
+            None => (From::Project, text.strip_prefix("./").unwrap_or(text)),
+        };
+        let text = text.strip_suffix('/').unwrap_or(text);
+        if text.is_empty() || text.split('/').any(|part| part == "..") {
+            return Err(if text.is_empty() { "it is empty" } else { "`..` leads out of where it begins" }.to_owned());
+        }
+        let whole = compile(text)?;
+        let folder = text.strip_suffix("/**").and_then(|folder| compile(folder).ok());
+        // Braces may hold slashes; what they hold is not taken apart.
+        let parts = match text.contains('{') {
+            true => vec![None],
+            false => text.split('/').map(|part| compile(part).ok().filter(|_| part != "**")).collect(),
+        };
+        Ok(Glob { is_exception, from, whole, folder, parts })
+    }
+
+    /// The path as this glob counts it; nothing if it is elsewhere.
+    fn relative<'t>(&self, touched: &'t Touched, place: &Place<'_>) -> Option<&'t Path> {
+        touched.path.strip_prefix(self.beginning(place)?).ok()
+    }
+
+    fn beginning<'p>(&self, place: &Place<'p>) -> Option<&'p Path> {
+        match self.from {
+            From::Project => Some(place.project),
+            From::Home => place.home,
+            From::Root => Some(Path::new("/")),
+        }
+    }
+
+    /// Whether it means the path, or a folder that it is in.
+    fn covers(&self, touched: &Touched, place: &Place<'_>) -> bool {
+        let Some(path) = self.relative(touched, place) else { return false };
+        path.ancestors().any(|path| self.whole.is_match(path))
+    }
+
+    /// Whether it may mean something in the path.
+    fn reaches_into(&self, touched: &Touched, place: &Place<'_>) -> bool {
+        if let Some(path) = self.relative(touched, place) {
+            let mut parts = self.parts.iter();
+            return path.components().all(|name| match parts.clone().next() {
+                Some(None) => true,
+                Some(Some(glob)) => {
+                    parts.next();
+                    glob.is_match(Path::new(name.as_os_str()))
+                }
+                None => false,
+            }) && parts.next().is_some();
+        }
+        self.beginning(place).is_some_and(|beginning| beginning.starts_with(&touched.path))
+    }
+}
+
+fn compile(text: &str) -> Result<GlobMatcher, String> {
+    let folded = cfg!(any(target_os = "macos", windows));
+    let glob = GlobBuilder::new(text).literal_separator(true).case_insensitive(folded).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+}
+
+/// Whether some globs mean what is touched. A list of exceptions alone means everything else.
+fn among(globs: &[Glob], touched: &Touched, place: &Place<'_>) -> bool {
+    let mut wanted = globs.iter().filter(|glob| !glob.is_exception).peekable();
+    let is_wanted = wanted.peek().is_none()
+        || wanted.any(|glob| glob.covers(touched, place) || (touched.deep && glob.reaches_into(touched, place)));
+    let is_excepted = |glob: &Glob| {
+        let folder = || Some(glob.folder.as_ref()?.is_match(glob.relative(touched, place)?));
+        glob.is_exception && (glob.covers(touched, place) || folder() == Some(true))
+    };
+    !globs.is_empty() && is_wanted && !globs.iter().any(is_excepted)
+}
+
+/// A name with `*` in it, or, spelt `!name`, an exception.
+pub(crate) struct Name {
+    is_exception: bool,
+    text: String,
+}
+
+impl Name {
+    pub(crate) fn new(text: &str) -> Name {
+        let (is_exception, text) = text.strip_prefix('!').map_or((false, text), |text| (true, text));
+        Name { is_exception, text: text.trim().to_ascii_lowercase() }
+    }
+}
+
+fn listed(names: &[Name], peer: &str) -> bool {
+    let means = |name: &&Name| fits(&name.text, &peer.to_ascii_lowercase());
+    let mut wanted = names.iter().filter(|name| !name.is_exception).peekable();
+    let is_wanted = wanted.peek().is_none() || wanted.any(|name| means(&name));
+    !names.is_empty() && is_wanted && !names.iter().filter(|name| name.is_exception).any(|name| means(&name))
+}
+
+/// The beginning of a command, with `*` in its words, or, behind a `!`, an exception. Words that begin with a sign
+/// (`-f`, `--force`, `+*`) may stand anywhere behind the others.
+pub(crate) struct CommandPattern {
+    is_exception: bool,
+    leading: Vec<String>,
+    anywhere: Vec<String>,
+}
+
+impl CommandPattern {
+    pub(crate) fn new(text: &str) -> CommandPattern {
+        let (is_exception, text) = text.strip_prefix('!').map_or((false, text), |text| (true, text));
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        let is_sign = |word: &String| word.len() > 1 && word.starts_with(['-', '+', ':']);
+        let (anywhere, mut leading): (Vec<_>, Vec<_>) = words.into_iter().partition(is_sign);
+        // More words may always follow.
+        leading.pop_if(|word| word == "*");
+        CommandPattern { is_exception, leading, anywhere }
+    }
+
+    fn fit(&self, words: &[Field]) -> Fit {
+        let leading: Vec<&str> = self.leading.iter().map(String::as_str).collect();
+        let begins = shell::begins(words, &leading, &fits);
+        let rest = words.get(1..).unwrap_or_default();
+        self.anywhere.iter().map(|sign| is_given(sign, rest)).fold(begins, |sum, next| match (sum, next) {
+            (Fit::No, _) | (_, Fit::No) => Fit::No,
+            (Fit::Yes, Fit::Yes) => Fit::Yes,
+            _ => Fit::Maybe,
+        })
+    }
+}
+
+fn fit(patterns: &[CommandPattern], command: &Command) -> Fit {
+    let best = |is_exception: bool| {
+        let fits = patterns.iter().filter(|one| one.is_exception == is_exception).map(|one| one.fit(&command.words));
+        fits.fold(None, |best, next| match (best, next) {
+            (Some(Fit::Yes), _) | (_, Fit::Yes) => Some(Fit::Yes),
+            (Some(Fit::Maybe), _) | (_, Fit::Maybe) => Some(Fit::Maybe),
+            _ => Some(Fit::No),
+        })
+    };
+    match (best(false), best(true)) {
+        // What is surely an exception is none of this; what may be one may be none.
+        (_, Some(Fit::Yes)) | (None, None) => Fit::No,
+        (None, _) => Fit::Yes,
+        (Some(fit), _) => fit,
+    }
+}
+
+/// Whether an option, or another word with a sign, is among the words: `-rf` in `-f -r`, `--force` in `--forc`.
+fn is_given(sign: &str, words: &[Field]) -> Fit {
+    let letters = sign.strip_prefix('-').filter(|letters| !letters.starts_with('-') && !letters.contains('*'));
+    let cluster = |word: &str| word.starts_with('-') && !word.starts_with("--");
+    let found = match letters {
+        Some(letters) => letters.chars().all(|letter| {
+            words.iter().flatten().any(|word| word == sign || (cluster(word) && word[1..].contains(letter)))
+        }),
+        None => words.iter().flatten().any(|word| {
+            let name = word.split('=').next().unwrap_or(word);
+            let shortened = name.len() > 3 && name.starts_with("--") && sign.trim_end_matches('*').starts_with(name);
+            shortened || fits(sign, word) || fits(sign, name)
+        }),
+    };
+    match found {
+        true => Fit::Yes,
+        false if words.contains(&None) => Fit::Maybe,
+        false => Fit::No,
+    }
+}
+
+/// Whether a text is what a pattern with `*` says.
+fn fits(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut left) = text.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    left.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests;
