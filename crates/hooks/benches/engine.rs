@@ -31,13 +31,14 @@ fn main() {
     if !options.iter().any(|option| option == "--bench") {
         return;
     }
-    let parts: [Part; 6] = [
+    let parts: [Part; 7] = [
         ("trivial", trivial_hooks),
         ("parent", large_parent),
         ("parallel", parallel_hooks),
         ("input", large_input),
         ("pieces", many_pieces),
         ("plan", planning),
+        ("rules", rules),
     ];
     let mut report = Report::new();
     for (name, measure) in parts {
@@ -230,6 +231,36 @@ fn planning(report: &mut Report) {
     report.limit("disabling 10,000 hooks", cost, Duration::from_millis(100));
     let cost = time(|| assert_eq!(planner.registry().differences(&off).len(), 10_000));
     report.limit("telling the difference of 10,000 hooks", cost, Duration::from_millis(100));
+}
+
+/// Rules, and what they are asked: no process is started for either.
+fn rules(report: &mut Report) {
+    const CALLS: u32 = 2000;
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.dir.path().join("src")).unwrap();
+    let when = json!({"writes": ["src/**", "!src/gen/**"], "commands": ["git push --force*", "git push -f"]});
+    let rule = json!({"type": "rule", "name": "r", "when": when, "decision": "deny", "reason": "no"});
+    let definition = json!({"matcher": "run_shell_command|write_file", "hooks": [rule]});
+    let text = json!({"hooks": {BeforeTool::KIND.name(): [definition]}}).to_string();
+    let declared = declare(&Layer::new(Source::Project, Path::new("settings.json"), &text));
+    let session = Session { cwd: bench.dir.path().to_owned(), ..Session::default() };
+    let engine = HookEngine::builder(Registry::new(vec![declared])).session(session).build();
+    let shell = |command: &str| {
+        let args = json!({"command": command}).as_object().unwrap().clone();
+        BeforeTool { tool_input: Cow::Owned(args), ..call("run_shell_command") }
+    };
+    let limit = Duration::from_micros(50);
+    let mut each = |name: &str, event: &BeforeTool<'_>, ran: usize| {
+        let fire = || assert_eq!(bench.runtime.block_on(engine.fire(event)).runs.len(), ran);
+        fire();
+        let cost = time(|| (0..CALLS).for_each(|_| fire())) / CALLS;
+        report.limit(name, cost, limit);
+    };
+    each("a rule that denies a command line", &shell("cd src && git push -f origin main"), 1);
+    each("a rule that lets a command line pass", &shell("grep -rn x src | head -5 && ls"), 0);
+    let write = json!({"file_path": "src/a", "content": "x"}).as_object().unwrap().clone();
+    each("a rule on a written file", &BeforeTool { tool_input: Cow::Owned(write), ..call("write_file") }, 1);
+    each("a call that no hook matches", &call("glob"), 0);
 }
 
 const SMALL_INPUT: &[u8] = &[b'x'; 256];

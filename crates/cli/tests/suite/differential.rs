@@ -32,7 +32,7 @@ enum What {
     Preamble,
 }
 
-const DIFFERENCES: [Difference; 18] = [
+const DIFFERENCES: [Difference; 20] = [
     everywhere("PreCompress without compression", What::NotFired("PreCompress")),
     only_in("AfterAgent after a refused request", What::NotFired("AfterAgent"), &["denied request"]),
     everywhere("AfterModel's `content` and `full_content`", What::Added("AfterModel", "content")),
@@ -53,6 +53,8 @@ const DIFFERENCES: [Difference; 18] = [
     everywhere("words of tool results", What::Differs("AfterTool", "/tool_response/llmContent")),
     everywhere("words of tool results", What::Differs("AfterTool", "/tool_response/returnDisplay")),
     everywhere("session preamble", What::Preamble),
+    everywhere("what a call does", What::Added("BeforeTool", "effects")),
+    everywhere("what a call does", What::Added("AfterTool", "effects")),
     everywhere(IDS, What::Differs("*", "/turn_id")),
     everywhere(IDS, What::Differs("*", "/tool_use_id")),
 ];
