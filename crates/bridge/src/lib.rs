@@ -1,7 +1,8 @@
 //! Other agents' hook dialects, both ways: a native event in, one or several of ours out; our verdict in, the host's own
 //! answer out, with the list of what it could not say.
 //!
-//! Pure: it runs no hook, reads no settings and prints nothing. `hookwright bridge AGENT` does that.
+//! Pure but for `install`, which edits other agents' settings: it runs no hook and prints nothing. `hookwright bridge AGENT`
+//! does that.
 
 #![warn(missing_docs)]
 
@@ -12,6 +13,7 @@ mod family;
 mod gemini;
 mod hearing;
 pub mod host;
+pub mod install;
 mod opencode;
 pub mod payload;
 pub mod tools;

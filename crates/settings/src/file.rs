@@ -17,7 +17,7 @@ const LARGEST: u64 = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whether a path that starts in a directory ends in it too, with every link followed; it need not exist.
-pub(crate) fn leads_inside(directory: &Path, path: &Path) -> bool {
+pub fn leads_inside(directory: &Path, path: &Path) -> bool {
     let Ok(root) = directory.canonicalize() else { return false };
     let asked = root.join(path);
     let missing = |path: &&Path| path.symlink_metadata().is_err();

@@ -36,7 +36,7 @@ pub use extensions::{
     Extension, ExtensionChoice, ExtensionOwner, Origin, OriginKind, OwnSetting, ValueScope, forget_extension,
     read_values, switch_extension, write_values, wrong_with_extension_name,
 };
-pub use file::{FileError, WriteError, read_text as read_settings_file};
+pub use file::{FileError, WriteError, leads_inside, read_text as read_settings_file};
 pub use guards::{Gone, GuardMemory, dismiss_guards, remember_guards};
 pub use load::{FileState, LoadOptions, Loaded, Project, SettingsFile, TrustOverride, check_untrusted, load};
 pub use mcp::{LeftOutServer, McpOAuth, McpServer, McpServers, Transport, WhyLeftOut, is_server_name, switch_server};

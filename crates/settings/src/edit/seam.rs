@@ -175,11 +175,6 @@ pub fn cut(text: &str, at: &[usize]) -> Option<String> {
     Some(spliced(text, &cuts))
 }
 
-/// Whether a text's object was there before what it holds now: its only item stands right before the bracket.
-pub fn is_glued(text: &str) -> bool {
-    Container::find(text, &[]).is_some_and(|root| root.items.last().is_some_and(|last| last.end == root.close))
-}
-
 /// A new text that holds an object.
 pub fn whole(value: &Value) -> String {
     Style { newline: "\n", unit: "  ".to_owned() }.render(value, "") + "\n"

@@ -1,0 +1,164 @@
+// Asks Hookwright's hooks before and after what opencode does. Whatever goes wrong on the way is a no.
+import { spawn } from "node:child_process"
+import { accessSync, constants, realpathSync, statSync } from "node:fs"
+import { delimiter, isAbsolute, join, sep } from "node:path"
+
+const PROGRAM = "@PROGRAM@"
+const DEADLINES = @DEADLINES@
+// How long the program may be late before it is ended, and how much of what it says is read.
+const GRACE = 3000
+const MOST = 16 * 1024 * 1024
+
+// Where the program is. One that is searched for is never taken from inside of the project, nor by a relative path.
+function program(directory) {
+  if (isAbsolute(PROGRAM)) return PROGRAM
+  const inside = realpathSync(directory) + sep
+  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
+    if (!isAbsolute(folder)) continue
+    try {
+      const path = realpathSync(join(folder, PROGRAM))
+      accessSync(path, constants.X_OK)
+      if (statSync(path).isFile() && !path.startsWith(inside)) return path
+    } catch {}
+  }
+  throw new Error("hookwright is not installed on this machine, or only inside of this project")
+}
+
+function run(event, directory, payload) {
+  return new Promise((resolve, reject) => {
+    const deadline = DEADLINES[event]
+    const args = ["bridge", "opencode", "--event", event, "--deadline", String(deadline)]
+    const child = spawn(program(directory), args, { cwd: directory, stdio: ["pipe", "pipe", "pipe"] })
+    let stdout = ""
+    let stderr = ""
+    const fail = (words) => {
+      clearTimeout(timer)
+      child.kill("SIGKILL")
+      reject(new Error(words))
+    }
+    const timer = setTimeout(() => fail("hookwright did not answer in time"), deadline + GRACE)
+    child.stdout.setEncoding("utf8")
+    child.stderr.setEncoding("utf8")
+    child.stdout.on("data", (piece) => {
+      stdout += piece
+      if (stdout.length > MOST) fail("hookwright's answer does not end")
+    })
+    child.stderr.on("data", (piece) => {
+      stderr = (stderr + piece).slice(-4096)
+    })
+    // A program that does not read is no error: what it answers counts.
+    child.stdin.on("error", () => {})
+    child.on("error", (error) => fail("hookwright can't be started: " + error.message))
+    child.on("close", (code, signal) => {
+      clearTimeout(timer)
+      if (code !== 0) return reject(new Error(stderr.trim() || "hookwright ended with " + (signal ?? code)))
+      resolve(stdout)
+    })
+    child.stdin.end(JSON.stringify(payload))
+  })
+}
+
+// What Hookwright says. There is always a decision, and it is a no unless it says otherwise.
+async function ask(event, directory, fields) {
+  try {
+    const payload = { hook_event_name: event, cwd: directory, ...fields }
+    const answer = JSON.parse(await run(event, directory, payload))
+    if (answer?.decision === "allow") return answer
+    const reason = answer?.decision === "deny" ? answer.reason : "hookwright's answer is not understood"
+    return { ...answer, decision: "deny", reason: reason || "a hook said no" }
+  } catch (error) {
+    return { decision: "deny", reason: "refused, because hooks can't be asked: " + error.message }
+  }
+}
+
+function wrapped(context) {
+  const escaped = String(context).replaceAll("<", "&lt;").replaceAll(">", "&gt;")
+  return "\n\n<hook_context>" + escaped + "</hook_context>"
+}
+
+export const Hookwright = async ({ directory, client }) => {
+  // The arguments of calls that run, and the last answer of each session: what later events do not carry themselves.
+  const calls = new Map()
+  const answers = new Map()
+
+  const say = async (answer) => {
+    if (!answer.message) return
+    try {
+      await client.tui.showToast({ body: { message: String(answer.message), variant: "info" } })
+    } catch {}
+  }
+
+  return {
+    "tool.execute.before": async (input, output) => {
+      const args = output.args ?? {}
+      const answer = await ask("tool.execute.before", directory, {
+        session_id: input.sessionID,
+        tool_use_id: input.callID,
+        tool_name: input.tool,
+        tool_input: args,
+      })
+      await say(answer)
+      if (answer.decision !== "allow") throw new Error(answer.reason)
+      if (answer.args) {
+        // In place: others hold on to the same object.
+        for (const key of Object.keys(args)) delete args[key]
+        Object.assign(args, answer.args)
+        output.args = args
+      }
+      calls.set(input.callID, { ...args })
+    },
+
+    "tool.execute.after": async (input, output) => {
+      const args = input.args ?? calls.get(input.callID) ?? {}
+      calls.delete(input.callID)
+      const answer = await ask("tool.execute.after", directory, {
+        session_id: input.sessionID,
+        tool_use_id: input.callID,
+        tool_name: input.tool,
+        tool_input: args,
+        tool_response: { output: output.output ?? "" },
+      })
+      await say(answer)
+      if (answer.decision !== "allow") {
+        output.output = answer.reason
+        output.metadata = {}
+      }
+      if (answer.context) output.output = (output.output ?? "") + wrapped(answer.context)
+    },
+
+    "chat.message": async (input, output) => {
+      const texts = (output.parts ?? []).filter((part) => part.type === "text" && !part.synthetic)
+      const answer = await ask("chat.message", directory, {
+        session_id: input.sessionID,
+        prompt: texts.map((part) => part.text).join("\n"),
+      })
+      await say(answer)
+      if (answer.decision !== "allow") throw new Error(answer.reason)
+      const last = texts.at(-1)
+      if (answer.context && last) last.text += wrapped(answer.context)
+    },
+
+    "experimental.session.compacting": async (input) => {
+      await say(await ask("session.compacting", directory, { session_id: input.sessionID }))
+    },
+
+    event: async ({ event }) => {
+      const about = event.properties ?? {}
+      if (event.type === "message.updated" && about.info?.role === "assistant") {
+        if (answers.get(about.info.sessionID)?.id !== about.info.id) {
+          answers.set(about.info.sessionID, { id: about.info.id, text: "" })
+        }
+      } else if (event.type === "message.part.updated" && about.part?.type === "text") {
+        const answer = answers.get(about.part.sessionID)
+        if (answer?.id === about.part.messageID) answer.text = about.part.text
+      } else if (event.type === "session.created") {
+        await say(await ask("session.created", directory, { session_id: about.info?.id ?? "" }))
+      } else if (event.type === "session.idle") {
+        const session = about.sessionID ?? ""
+        const text = answers.get(session)?.text ?? ""
+        answers.delete(session)
+        await say(await ask("session.idle", directory, { session_id: session, prompt_response: text }))
+      }
+    },
+  }
+}

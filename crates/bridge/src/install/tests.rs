@@ -1,0 +1,336 @@
+use std::path::{Path, PathBuf};
+
+use hookwright_settings::World;
+use hookwright_settings::edit::EditError;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::host::{Host, HostEvent};
+
+const BIN: &str = "/usr/local/bin/hookwright";
+
+fn world(home: &Path) -> World {
+    World::new(vec![("HOME".into(), home.into())], "/work".into())
+}
+
+fn target(host: Host, scope: Scope) -> Target {
+    Target::candidates(host, scope, &world(Path::new("/home/u")), Path::new("/project")).remove(0)
+}
+
+fn by_path() -> Caller {
+    Caller::At(BIN.to_owned())
+}
+
+fn first_event(host: Host) -> &'static HostEvent {
+    host.events_for(hookwright_hooks::EventKind::BeforeTool).next().unwrap()
+}
+
+fn json_hosts() -> impl Iterator<Item = Host> {
+    Host::all().filter(|host| *host != Host::Opencode)
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn words(error: &EditError) -> String {
+    error.diagnostic().map(|diagnostic| diagnostic.message).unwrap_or_default()
+}
+
+#[test]
+fn every_host_has_its_place() {
+    let places: Vec<String> = Host::all()
+        .flat_map(|host| [Scope::Project, Scope::User].map(|scope| target(host, scope).file.display().to_string()))
+        .collect();
+    insta::assert_snapshot!(places.join("\n"), @r"
+    /project/.claude/settings.json
+    /home/u/.claude/settings.json
+    /project/.codex/hooks.json
+    /home/u/.codex/hooks.json
+    /project/.github/hooks/hookwright.json
+    /home/u/.copilot/hooks/hookwright.json
+    /project/.cursor/hooks.json
+    /home/u/.cursor/hooks.json
+    /project/.qwen/settings.json
+    /home/u/.qwen/settings.json
+    /project/.factory/hooks.json
+    /home/u/.factory/hooks.json
+    /project/.grok/hooks/hookwright.json
+    /home/u/.grok/hooks/hookwright.json
+    /project/.gemini/settings.json
+    /home/u/.gemini/settings.json
+    /project/.agents/hooks.json
+    /home/u/.gemini/config/hooks.json
+    /project/.opencode/plugin/hookwright.js
+    /home/u/.config/opencode/plugin/hookwright.js
+    ");
+}
+
+#[test]
+fn every_host_gets_its_own_form() {
+    let mut shown = String::new();
+    for host in json_hosts() {
+        let text = installed(&target(host, Scope::User), "", &by_path()).unwrap();
+        let mut value = parsed(&text);
+        let section = match target(host, Scope::User).shape {
+            Shape::Bare => &mut value,
+            Shape::Named => &mut value["hookwright"],
+            _ => &mut value["hooks"],
+        };
+        let event = first_event(host).name;
+        let entries = section.as_object_mut().unwrap();
+        entries.retain(|name, _| name == event);
+        let line = value.to_string();
+        let (start, end) = (line.find("/bin/sh").unwrap(), line.find("bridge").unwrap());
+        shown += &format!("{host}: {}…{}\n", &line[..start], &line[end..]);
+    }
+    insta::assert_snapshot!(shown, @r#"
+    claude-code: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge claude-code --event PreToolUse --deadline 595000","timeout":600,"onFailure":"block"}]}]}}
+    codex: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge codex --event PreToolUse --deadline 595000","timeout":600}]}]}}
+    copilot: {"hooks":{"PreToolUse":[{"type":"command","bash":"…bridge copilot --event PreToolUse --deadline 55000","timeoutSec":60}]},"version":1}
+    cursor: {"hooks":{"preToolUse":[{"type":"command","command":"…bridge cursor --event preToolUse --deadline 55000","timeout":60,"failClosed":true}]},"version":1}
+    qwen: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","name":"hookwright","command":"…bridge qwen --event PreToolUse --deadline 55000","timeout":60000}]}]}}
+    droid: {"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge droid --event PreToolUse --deadline 55000","timeout":60}]}]}
+    grok: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge grok --event PreToolUse --deadline 55000","timeout":60}]}]}}
+    gemini-cli: {"hooks":{"BeforeTool":[{"hooks":[{"type":"command","name":"hookwright","command":"…bridge gemini-cli --event BeforeTool --deadline 55000","timeout":60000}]}]}}
+    antigravity: {"hookwright":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"…bridge antigravity --event PreToolUse --deadline 55000","timeout":60}]}]}}
+    "#);
+}
+
+#[test]
+fn every_wired_event_has_one_entry_that_ends_before_its_host_does() {
+    for host in json_hosts() {
+        let target = target(host, Scope::User);
+        let text = installed(&target, "", &by_path()).unwrap();
+        let wiring = survey(&target, &text).unwrap();
+        assert!(wiring.is_whole(), "{host} {wiring:?}");
+        let names: Vec<&str> = wiring.found.iter().map(|found| found.event.as_str()).collect();
+        let wired: Vec<&str> = host.info().events.iter().filter(|event| event.wired).map(|event| event.name).collect();
+        assert_eq!(names, wired);
+        for (found, event) in wiring.found.iter().zip(host.info().events.iter().filter(|event| event.wired)) {
+            let deadline = std::time::Duration::from_millis(found.call.deadline.unwrap());
+            assert!(deadline < patience(host, event), "{host} {}", event.name);
+            // What a failure of this entry does is said only where it can be a no.
+            let closes = found.entry_value().as_object().unwrap().contains_key("onFailure")
+                || found.entry_value().get("failClosed").is_some();
+            let can_close = matches!(host.info().fail_closed, crate::FailClosed::Key(..));
+            assert_eq!(closes, can_close && event.is_gate(), "{host} {}", event.name);
+        }
+        assert_eq!(uninstalled(&target, &text).unwrap(), None, "{host}");
+        assert_eq!(installed(&target, &text, &by_path()).unwrap(), text, "{host}");
+    }
+    // Codex refuses a file that has anything else at its root.
+    let codex = parsed(&installed(&target(Host::Codex, Scope::Project), "", &Caller::OnPath).unwrap());
+    assert_eq!(codex.as_object().unwrap().keys().collect::<Vec<_>>(), ["hooks"]);
+}
+
+#[test]
+fn an_older_entry_is_brought_up_to_date_in_its_place() {
+    let target = target(Host::Codex, Scope::User);
+    let old = installed(&target, "{\n  // mine\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"./mine.sh\"}]}]\n  }\n}\n", &Caller::At("/old/hookwright".into())).unwrap();
+    let old = old.replace("595000", "1000").replace("\"timeout\": 600", "\"timeout\": 7");
+    let wiring = survey(&target, &old).unwrap();
+    assert!(!wiring.outdated.is_empty() && wiring.missing.is_empty());
+    let new = installed(&target, &old, &by_path()).unwrap();
+    assert!(!new.contains("/old/") && !new.contains(": 7") && new.contains("// mine") && new.contains("./mine.sh"));
+    assert_eq!(new.matches("\n").count(), old.matches("\n").count());
+    assert!(survey(&target, &new).unwrap().is_whole());
+}
+
+#[test]
+fn entries_that_were_narrowed_or_doubled_are_set_right() {
+    let target = target(Host::ClaudeCode, Scope::User);
+    let text = installed(&target, "", &by_path()).unwrap();
+    let mut value = parsed(&text);
+    let event = first_event(Host::ClaudeCode).name;
+    value["hooks"][event][0]["matcher"] = json!("Bash");
+    let narrowed = format!("{value:#}");
+    assert_eq!(survey(&target, &narrowed).unwrap().outdated, [event]);
+    let right = installed(&target, &narrowed, &by_path()).unwrap();
+    assert!(!right.contains("\"matcher\"") && survey(&target, &right).unwrap().is_whole(), "{right}");
+    let mut value = parsed(&text);
+    let double = value["hooks"][event][0].clone();
+    value["hooks"][event].as_array_mut().unwrap().push(double);
+    let right = installed(&target, &format!("{value:#}"), &by_path()).unwrap();
+    assert_eq!(right.matches("--event PreToolUse").count(), 1);
+    // A user's own hook that was put into our group stays.
+    let mut value = parsed(&text);
+    value["hooks"][event][0]["hooks"].as_array_mut().unwrap().push(json!({"type": "command", "command": "./mine.sh"}));
+    let without = uninstalled(&target, &format!("{value:#}")).unwrap().unwrap();
+    let mine = json!({"hooks": {event: [{"hooks": [{"type": "command", "command": "./mine.sh"}]}]}});
+    assert_eq!(parsed(&without), mine);
+}
+
+#[test]
+fn nobody_elses_hook_is_taken_out() {
+    let target = target(Host::ClaudeCode, Scope::Project);
+    let hook = |command: &str| json!({"hooks": [{"type": "command", "command": command}]});
+    let others = [
+        "hookwright bridge claude-code",
+        "/opt/hookwright bridge claude-code --event Stop",
+        "./hookwright.sh bridge claude-code",
+        "echo ': written by hookwright agents install; ' hookwright bridge claude-code --event Stop --deadline 1",
+        "/bin/sh -c ': written by hookwright agents install; true' ./guard.sh bridge claude-code --event Stop --deadline 1",
+        "/bin/sh -c 'true' hookwright bridge claude-code --event Stop --deadline 1",
+        "/bin/sh -c ': written by hookwright agents install; true' hookwright bridge codex --event Stop --deadline 1",
+    ];
+    let text = format!("{:#}\n", json!({"hooks": {"Stop": others.map(hook)}}));
+    assert_eq!(uninstalled(&target, &text).unwrap().as_deref(), Some(text.as_str()));
+    let with = installed(&target, &text, &Caller::OnPath).unwrap();
+    assert_eq!(uninstalled(&target, &with).unwrap().as_deref(), Some(text.as_str()));
+    let wiring = survey(&target, &with).unwrap();
+    assert_eq!(wiring.by_hand().count(), 2);
+}
+
+#[test]
+fn what_two_programs_could_read_differently_is_refused() {
+    let target = target(Host::ClaudeCode, Scope::User);
+    for (text, wrong) in [
+        ("{\"hooks\": {}, \"hooks\": {}}", "stands 2 times"),
+        ("{\"hooks\": {\"PreToolUse\": [], \"PreToolUse\": []}}", "stands 2 times"),
+        ("{\"hooks\": []}", "is not an object"),
+        ("{\"hooks\": null}", "is not an object"),
+        ("{\"hooks\": {\"PreToolUse\": {}}}", "is not a list"),
+        ("{\"hooks\": ", "not valid JSON"),
+        ("[]", "does not hold a JSON object"),
+        ("// only words", "holds no JSON object"),
+    ] {
+        let error = installed(&target, text, &by_path()).unwrap_err();
+        assert!(words(&error).contains(wrong), "{text}: {}", words(&error));
+    }
+    // What is ours comes out of both.
+    let twice = "{\"hooks\": {\"Stop\": [X]}, \"hooks\": {\"Stop\": [X]}}";
+    let entry = parsed(&installed(&target, "", &by_path()).unwrap())["hooks"]["Stop"][0].to_string();
+    let without = uninstalled(&target, &twice.replace('X', &entry)).unwrap().unwrap();
+    assert!(!without.contains("bridge"), "{without}");
+}
+
+#[test]
+fn a_file_is_changed_only_as_it_was_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().canonicalize().unwrap();
+    let world = world(&home);
+    let target = Target::locate(Host::Codex, Scope::User, &world, &home);
+    let plan = plan_install(&target, &by_path()).unwrap();
+    assert!(plan.old.is_none());
+    assert!(apply(&plan).unwrap());
+    // Another one that did the same is no harm.
+    assert!(!apply(&plan).unwrap());
+    let uninstall = plan_uninstall(&target).unwrap();
+    let text = std::fs::read_to_string(&target.file).unwrap();
+    std::fs::write(&target.file, text.replace("{\n  \"hooks\"", "{\n  \"description\": \"mine\",\n  \"hooks\""))
+        .unwrap();
+    assert!(words(&apply(&uninstall).unwrap_err()).contains("has changed since"));
+    assert!(words(&apply(&plan).unwrap_err()).contains("has changed since"));
+    let uninstall = plan_uninstall(&target).unwrap();
+    assert!(apply(&uninstall).unwrap());
+    assert_eq!(std::fs::read_to_string(&target.file).unwrap(), "{\n  \"description\": \"mine\"\n}\n");
+}
+
+#[test]
+fn droids_file_is_the_one_that_it_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().canonicalize().unwrap();
+    let world = world(&home);
+    let name = || {
+        let target = Target::locate(Host::Droid, Scope::User, &world, &home);
+        (target.file.strip_prefix(&home).unwrap().to_owned(), target.shape)
+    };
+    std::fs::create_dir_all(home.join(".factory/hooks")).unwrap();
+    std::fs::write(home.join(".factory/settings.json"), "{\"model\": \"x\"}").unwrap();
+    assert_eq!(name(), (PathBuf::from(".factory/hooks.json"), Shape::Bare));
+    // A new hooks.json would put these out of force.
+    std::fs::write(home.join(".factory/settings.json"), "{\"hooks\": {}}").unwrap();
+    assert_eq!(name(), (PathBuf::from(".factory/settings.json"), Shape::Groups));
+    std::fs::write(home.join(".factory/hooks/hooks.json"), "{}").unwrap();
+    assert_eq!(name(), (PathBuf::from(".factory/hooks/hooks.json"), Shape::Bare));
+    std::fs::write(home.join(".factory/hooks.json"), "{}").unwrap();
+    assert_eq!(name(), (PathBuf::from(".factory/hooks.json"), Shape::Bare));
+}
+
+#[test]
+fn codex_is_asked_what_it_trusts() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().canonicalize().unwrap();
+    let world = world(&home);
+    let target = Target::locate(Host::Codex, Scope::User, &world, &home);
+    apply(&plan_install(&target, &by_path()).unwrap()).unwrap();
+    let found = wiring(&target).unwrap();
+    assert_eq!(trust(&target, &found, &world), Trust::No);
+    let hashes = |only: usize| -> String {
+        found.found.iter().take(only).map(|found| trust::record_for_tests(&target, found)).collect()
+    };
+    std::fs::write(home.join(".codex/config.toml"), hashes(1)).unwrap();
+    assert_eq!(trust(&target, &found, &world), Trust::Partly(1, found.found.len()));
+    std::fs::write(home.join(".codex/config.toml"), hashes(usize::MAX)).unwrap();
+    assert_eq!(trust(&target, &found, &world), Trust::Yes);
+    // Another command is another definition.
+    apply(&plan_install(&target, &Caller::At("/elsewhere/hookwright".into())).unwrap()).unwrap();
+    assert_eq!(trust(&target, &wiring(&target).unwrap(), &world), Trust::No);
+}
+
+fn layout() -> impl Strategy<Value = fn(&Value) -> String> {
+    let compact: fn(&Value) -> String = |value| value.to_string();
+    let spaced: fn(&Value) -> String = |value| value.to_string().replace(',', " , ");
+    let pretty: fn(&Value) -> String = |value| format!("{value:#}\n");
+    let windows: fn(&Value) -> String = |value| format!("\u{feff}{}", format!("{value:#}").replace('\n', "\r\n"));
+    let tabs: fn(&Value) -> String = |value| format!("{value:#}").replace("  ", "\t");
+    let commented: fn(&Value) -> String = |value| {
+        format!("// top\n{}\n// end\n", format!("{value:#}").replace("],", "], // c").replace("}\n", "} /* d */\n"))
+    };
+    let trailing: fn(&Value) -> String = |value| {
+        let text = format!("{value:#}\n");
+        text.replace("\"\n", "\",\n").replace("]\n", "],\n")
+    };
+    prop::sample::select(vec![compact, spaced, pretty, windows, tabs, commented, trailing])
+}
+
+fn settings(host: Host) -> impl Strategy<Value = Value> {
+    let names: Vec<&'static str> = host.info().events.iter().map(|event| event.name).chain(["mine"]).collect();
+    let hook = json!({"type": "command", "command": "./mine.sh"});
+    let group = prop::sample::select(vec![
+        json!({"hooks": [hook]}),
+        json!({"matcher": "Bash", "hooks": [hook, hook]}),
+        json!({"hooks": []}),
+        hook,
+    ]);
+    let events = prop::collection::hash_map(prop::sample::select(names), prop::collection::vec(group, 0..3), 0..4);
+    let section = events.prop_map(|events| json!(events));
+    let shape = target(host, Scope::User).shape;
+    (prop::option::of(section), any::<bool>(), any::<bool>()).prop_map(move |(section, before, after)| {
+        let mut root = serde_json::Map::new();
+        if before {
+            root.insert("version".into(), json!(1));
+        }
+        match (shape, section) {
+            (Shape::Bare, Some(Value::Object(events))) => root.extend(events),
+            (Shape::Named, Some(section)) => drop(root.insert("other".into(), section)),
+            (_, Some(section)) => drop(root.insert("hooks".into(), section)),
+            (_, None) => {}
+        }
+        if after {
+            root.insert("model".into(), json!({"a": ["x"]}));
+        }
+        Value::Object(root)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #[test]
+    fn whoever_uninstalls_has_what_was_there(
+        (host, settings) in prop::sample::select(json_hosts().collect::<Vec<_>>()).prop_flat_map(|host| (Just(host), settings(host))),
+        layout in layout(),
+    ) {
+        let target = target(host, Scope::Project);
+        let text = layout(&settings);
+        let Ok(with) = installed(&target, &text, &Caller::OnPath) else { return Err(TestCaseError::fail(text)) };
+        prop_assert!(survey(&target, &with).unwrap().is_whole());
+        prop_assert_eq!(installed(&target, &with, &Caller::OnPath).unwrap(), with.clone());
+        let other = installed(&target, &with, &by_path()).unwrap();
+        prop_assert!(survey(&target, &other).unwrap().is_whole());
+        prop_assert_eq!(uninstalled(&target, &other).unwrap(), Some(text.clone()));
+        prop_assert_eq!(uninstalled(&target, &with).unwrap(), Some(text));
+    }
+}

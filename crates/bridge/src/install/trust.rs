@@ -1,0 +1,221 @@
+//! Whether a host trusts what stands in its settings, as far as its own records tell. They are read and never written: that
+//! is between the user and the host.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_settings::World;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::place::{Scope, Target};
+use super::text::Wiring;
+use crate::host::Host;
+
+/// What a host's records say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// It is trusted.
+    Yes,
+    /// It is not: the entries do not run.
+    No,
+    /// Some of it is.
+    Partly(usize, usize),
+    /// The host asks nobody.
+    NotAsked,
+    /// Its records don't tell.
+    Unknown,
+}
+
+impl Trust {
+    /// The word for it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Trust::Yes => "yes",
+            Trust::No => "no",
+            Trust::Partly(..) => "partly",
+            Trust::NotAsked => "not asked",
+            Trust::Unknown => "unknown",
+        }
+    }
+}
+
+/// What the user has to confirm in the host itself, so that the entries run.
+pub fn to_confirm(host: Host, scope: Scope) -> Option<&'static str> {
+    match (host, scope) {
+        (Host::Codex, Scope::User) => {
+            Some("start codex and trust the entries in `/hooks`: until then it skips them in silence")
+        }
+        (Host::Codex, Scope::Project) => Some(
+            "start codex in this project, trust the folder, and trust the entries in `/hooks`: until then it skips them in silence",
+        ),
+        (Host::ClaudeCode, Scope::Project) => Some("start claude in this project and accept its trust dialog"),
+        (Host::Copilot, Scope::Project) => {
+            Some("start copilot in this project and trust the folder for future sessions")
+        }
+        (Host::GeminiCli, Scope::Project) => Some("start gemini in this project and trust the folder"),
+        (Host::Qwen, Scope::Project) => Some("start qwen in this project; where folder trust is on, trust the folder"),
+        (Host::Grok, Scope::Project) => Some("start grok in this project and run `/hooks-trust`"),
+        (Host::Cursor, _) => Some("look in Cursor's settings, under Hooks, that the entries are listed"),
+        (Host::Droid, _) => Some("look in droid's `/hooks` that the entries are listed"),
+        (Host::Antigravity, _) => {
+            Some("look in agy's log that the file is loaded: some versions read hooks of plugins only")
+        }
+        (Host::Opencode, _) => Some("start opencode anew: plugins are loaded as it starts"),
+        (Host::ClaudeCode | Host::Copilot | Host::GeminiCli | Host::Qwen | Host::Grok, Scope::User) => None,
+    }
+}
+
+/// What the host's own records say of entries that are there.
+pub fn trust(target: &Target, wiring: &Wiring, world: &World) -> Trust {
+    let home = world.home.clone().unwrap_or_default();
+    let folder = |file: PathBuf, is_trusted: fn(&Value, &Path) -> Option<bool>| {
+        let record = json_of(&file).unwrap_or_else(|| json!({}));
+        let said = target.project.ancestors().find_map(|folder| is_trusted(&record, folder));
+        if said == Some(true) { Trust::Yes } else { Trust::No }
+    };
+    match (target.host, target.scope) {
+        (Host::Codex, _) => codex(target, wiring, world),
+        (Host::ClaudeCode, Scope::Project) => {
+            let file = match world.var("CLAUDE_CONFIG_DIR").filter(|folder| !folder.is_empty()) {
+                Some(folder) => world.cwd.join(folder).join(".claude.json"),
+                None => home.join(".claude.json"),
+            };
+            folder(file, |record, folder| record["projects"][folder.to_str()?].get("hasTrustDialogAccepted")?.as_bool())
+        }
+        (Host::Copilot, Scope::Project) => {
+            let base = world.var("COPILOT_HOME").filter(|folder| !folder.is_empty());
+            let base = base.map_or_else(|| home.join(".copilot"), |folder| world.cwd.join(folder));
+            folder(base.join("config.json"), |record, folder| {
+                let lists = [record.get("trusted_folders"), record.get("trustedFolders")];
+                let listed = lists.into_iter().flatten().filter_map(Value::as_array).flatten();
+                listed.filter_map(Value::as_str).any(|known| Path::new(known) == folder).then_some(true)
+            })
+        }
+        (Host::GeminiCli, Scope::Project) => {
+            folder(hookwright_settings::Paths::new(world).trusted_folders, by_folder_rules)
+        }
+        (Host::Qwen, Scope::Project) => match folder(home.join(".qwen/trustedFolders.json"), by_folder_rules) {
+            Trust::Yes => Trust::Yes,
+            // Nobody is asked unless the user has switched it on.
+            _ => Trust::Unknown,
+        },
+        (Host::Grok, Scope::Project) => {
+            let text = hookwright_settings::read_settings_file(&home.join(".grok/trusted_folders.toml"));
+            let text = text.ok().flatten().unwrap_or_default();
+            let named = |folder: &Path| folder.to_str().is_some_and(|folder| text.contains(&format!("\"{folder}\"")));
+            if target.project.ancestors().any(named) { Trust::Yes } else { Trust::No }
+        }
+        (Host::ClaudeCode | Host::Copilot | Host::GeminiCli | Host::Qwen | Host::Grok, Scope::User) => Trust::NotAsked,
+        (Host::Cursor | Host::Droid | Host::Antigravity | Host::Opencode, _) => Trust::Unknown,
+    }
+}
+
+/// `{folder: "TRUST_FOLDER" | "TRUST_PARENT" | "DO_NOT_TRUST"}`.
+fn by_folder_rules(record: &Value, folder: &Path) -> Option<bool> {
+    let rules = record.as_object()?;
+    rules.iter().find_map(|(known, rule)| match rule.as_str()? {
+        "TRUST_FOLDER" => (Path::new(known) == folder).then_some(true),
+        "TRUST_PARENT" => (Path::new(known).parent() == Some(folder)).then_some(true),
+        _ => (Path::new(known) == folder).then_some(false),
+    })
+}
+
+/// Codex remembers a hash of each entry's definition, by the entry's place in its file.
+fn codex(target: &Target, wiring: &Wiring, world: &World) -> Trust {
+    let home = world.home.clone().unwrap_or_default();
+    let base = world.var("CODEX_HOME").filter(|folder| !folder.is_empty());
+    let base = base.map_or_else(|| home.join(".codex"), |folder| world.cwd.join(folder));
+    let Ok(Some(text)) = hookwright_settings::read_settings_file(&base.join("config.toml")) else { return Trust::No };
+    let Ok(config) = text.parse::<toml::Table>() else { return Trust::Unknown };
+    let state = config.get("hooks").and_then(|hooks| hooks.get("state"));
+    let files = [Some(target.file.clone()), target.file.canonicalize().ok()];
+    let trusted = wiring.found.iter().filter(|found| {
+        let Some((group, index)) = found.numbers() else { return false };
+        let event = snake(&found.event);
+        let hash = definition_hash(&event, found.entry_value(), found.narrowed.as_deref());
+        files.iter().flatten().any(|file| {
+            let key = format!("{}:{event}:{group}:{index}", file.display());
+            let known = state.and_then(|state| state.get(&key)).and_then(|entry| entry.get("trusted_hash"));
+            known.and_then(toml::Value::as_str) == Some(hash.as_str())
+        })
+    });
+    match (trusted.count(), wiring.found.len()) {
+        (0, _) => Trust::No,
+        (all, found) if all == found => Trust::Yes,
+        (some, found) => Trust::Partly(some, found),
+    }
+}
+
+/// `PreToolUse` → `pre_tool_use`.
+fn snake(name: &str) -> String {
+    let mut out = String::new();
+    for char in name.chars() {
+        if char.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(char.to_ascii_lowercase());
+    }
+    out
+}
+
+/// The hash of an entry's definition as Codex computes it: of what counts of it, as JSON with its keys in order.
+fn definition_hash(event: &str, entry: &Value, matcher: Option<&str>) -> String {
+    let mut hook = vec![
+        ("async", json!(false)),
+        ("command", entry["command"].clone()),
+        ("timeout", entry.get("timeout").cloned().unwrap_or(json!(600))),
+        ("type", json!("command")),
+    ];
+    if let Some(message) = entry.get("statusMessage") {
+        hook.insert(2, ("statusMessage", message.clone()));
+    }
+    let hook: serde_json::Map<String, Value> = hook.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let mut identity = json!({"event_name": event, "hooks": [hook]});
+    if let Some(matcher) = matcher {
+        identity["matcher"] = matcher.into();
+    }
+    let digest = Sha256::digest(identity.to_string().as_bytes());
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// What Codex would write down for an entry that the user trusts.
+#[cfg(test)]
+pub(super) fn record_for_tests(target: &Target, found: &super::text::Found) -> String {
+    let (group, index) = found.numbers().unwrap();
+    let event = snake(&found.event);
+    let hash = definition_hash(&event, found.entry_value(), None);
+    format!("[hooks.state.\"{}:{event}:{group}:{index}\"]\ntrusted_hash = \"{hash}\"\n", target.file.display())
+}
+
+fn json_of(file: &Path) -> Option<Value> {
+    let text = hookwright_settings::read_settings_file(file).ok()??;
+    let text = text.trim_start_matches('\u{feff}');
+    let parsed = hookwright_settings::edit::seam::read(file, text).ok()?;
+    Some(parsed.value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codexs_hash_is_the_one_it_computes() {
+        // As Codex 0.145 computed it for this definition.
+        let entry =
+            json!({"type": "command", "command": "'/Applications/GWT.app/Contents/MacOS/gwtd' hook event PostToolUse"});
+        let hash = "sha256:9c3ce103f03f0b27a28bc4a30883f7e98a80b5df566b4572fcbb2955ebf5ba62";
+        assert_eq!(definition_hash("post_tool_use", &entry, Some("*")), hash);
+        assert_eq!(snake("PreToolUse"), "pre_tool_use");
+    }
+
+    #[test]
+    fn rules_about_folders_are_read() {
+        let record = json!({"/a": "TRUST_FOLDER", "/b/c": "TRUST_PARENT", "/d": "DO_NOT_TRUST"});
+        let said = |folder: &str| by_folder_rules(&record, Path::new(folder));
+        assert_eq!(
+            [said("/a"), said("/b"), said("/b/c"), said("/d"), said("/e")],
+            [Some(true), Some(true), None, Some(false), None]
+        );
+    }
+}
