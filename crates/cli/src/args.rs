@@ -1,5 +1,6 @@
 //! The command line as typed. What it means is decided by whoever runs the command.
 
+mod agents;
 mod bridge;
 mod extensions;
 mod mcp;
@@ -8,6 +9,7 @@ mod subagents;
 
 use std::path::PathBuf;
 
+pub(crate) use agents::{AgentsArgs, AgentsCommand, InstallAgent};
 pub(crate) use bridge::BridgeArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use extensions::{ExtensionsCommand, Install, Template};
@@ -72,6 +74,9 @@ pub(crate) enum Command {
     /// List and check sub-agents: agents that a session's agent gives tasks to.
     #[command(alias = "subagent")]
     Subagents(InProject<SubagentsCommand>),
+    /// Have other agents ask your hooks: list, install, uninstall, explain and check them.
+    #[command(alias = "agent")]
+    Agents(AgentsArgs),
     /// Watch hooks at work in a scripted session: no key, no network, nothing left behind.
     Demo {
         /// What to watch.

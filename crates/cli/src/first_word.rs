@@ -60,8 +60,6 @@ pub(crate) struct NoPrompt {
 
 /// Words for one of several things, which people put before more words.
 const SINGULARS: &[(&str, &str)] = &[
-    ("agent", "`hookwright subagents` lists and checks those in .gemini/agents"),
-    ("agents", "`hookwright subagents` lists and checks those in .gemini/agents"),
     ("plugin", "`hookwright extensions` has what others call plugins"),
     ("plugins", "`hookwright extensions` has what others call plugins"),
 ];

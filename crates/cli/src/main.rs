@@ -2,6 +2,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
+mod agents;
 mod args;
 mod bridge;
 mod completions;
@@ -97,6 +98,7 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
         Some(args::Command::Completions { shell }) => completions::print(shell),
         Some(args::Command::Skills(skills)) => skills::run(skills, &world),
         Some(args::Command::Subagents(subagents)) => subagents::run(&subagents, &world),
+        Some(args::Command::Agents(agents)) => agents::run(&agents, &world),
         Some(args::Command::ServeDemoMcp) => demo::serve_mcp(),
         Some(args::Command::Demo { which, keep }) => demo::run(which, keep, &world),
         None if cli.agent.list_sessions => sessions::list(&world),

@@ -3,6 +3,8 @@
 //!
 //! How such a command is written is here as well, beside how it is recognised; what it does is `hookwright bridge`.
 
+use std::time::Duration;
+
 use crate::shell::sole_command;
 
 /// What the commands that `agents install` writes start with, so that they are known again.
@@ -22,8 +24,8 @@ pub struct BridgeCall {
     pub host: String,
     /// The event that it is for, if it says.
     pub event: Option<String>,
-    /// How long it may take, in milliseconds, if it says.
-    pub deadline: Option<u64>,
+    /// How long the agent waits for it, if it says.
+    pub patience: Option<Duration>,
     /// Whether `agents install` wrote it; if not, somebody did by hand.
     pub installed: bool,
 }
@@ -50,7 +52,7 @@ impl BridgeCall {
         match words.as_slice() {
             [shell, "-c", script, call @ ..] if *shell == SHELL && script.starts_with(MARK) => {
                 let call = Self::of_words(call)?;
-                (call.event.is_some() && call.deadline.is_some()).then_some(BridgeCall { installed: true, ..call })
+                (call.event.is_some() && call.patience.is_some()).then_some(BridgeCall { installed: true, ..call })
             }
             call => Self::of_words(call),
         }
@@ -67,7 +69,7 @@ impl BridgeCall {
             program: (*program).to_owned(),
             host: (*host).to_owned(),
             event: option("--event").map(|event| (*event).to_owned()),
-            deadline: option("--deadline").and_then(|deadline| deadline.parse().ok()),
+            patience: option("--deadline").and_then(|seconds| Duration::try_from_secs_f64(seconds.parse().ok()?).ok()),
             installed: false,
         })
     }
@@ -76,7 +78,7 @@ impl BridgeCall {
     /// one that is searched for is not taken from inside of the project.
     ///
     /// No agent fills in `$0`, `$?` and `$@`, as some do with names of variables.
-    pub fn command(program: &str, host: &str, event: &str, deadline: u64, without: WithoutAnswer) -> String {
+    pub fn command(program: &str, host: &str, event: &str, patience: Duration, without: WithoutAnswer) -> String {
         let refused = match without {
             WithoutAnswer::Refused => ", so this is refused",
             WithoutAnswer::Said => "",
@@ -96,8 +98,8 @@ impl BridgeCall {
             ),
             WithoutAnswer::Said => "exec \"$0\" \"$@\"".to_owned(),
         };
-        let program = quoted(program);
-        format!("{SHELL} -c '{MARK}{found}{called}' {program} bridge {host} --event {event} --deadline {deadline}")
+        let (program, seconds) = (quoted(program), patience.as_secs_f64());
+        format!("{SHELL} -c '{MARK}{found}{called}' {program} bridge {host} --event {event} --deadline {seconds}")
     }
 }
 
@@ -117,7 +119,7 @@ mod tests {
     const EVENT: &str = "PreToolUse";
 
     fn written(program: &str, without: WithoutAnswer) -> String {
-        BridgeCall::command(program, "codex", EVENT, 55_000, without)
+        BridgeCall::command(program, "codex", EVENT, Duration::from_secs(60), without)
     }
 
     #[test]
@@ -127,9 +129,20 @@ mod tests {
                 let call = BridgeCall::read(&written(program, without)).unwrap();
                 let (event, host) = (Some(EVENT.to_owned()), "codex".to_owned());
                 let program = program.to_owned();
-                assert_eq!(call, BridgeCall { program, host, event, deadline: Some(55_000), installed: true });
+                assert_eq!(
+                    call,
+                    BridgeCall { program, host, event, patience: Some(Duration::from_secs(60)), installed: true }
+                );
             }
         }
+    }
+
+    #[test]
+    fn a_part_of_a_second_is_said() {
+        let command =
+            BridgeCall::command("hookwright", "codex", EVENT, Duration::from_millis(1500), WithoutAnswer::Said);
+        assert!(command.ends_with("--deadline 1.5"), "{command}");
+        assert_eq!(BridgeCall::read(&command).unwrap().patience, Some(Duration::from_millis(1500)));
     }
 
     #[test]
@@ -201,7 +214,7 @@ mod tests {
             // What it says itself stays as it is.
             let run_said = run(&gate, Some("cat; echo \"$@\"; echo no >&2; exit 2"), false);
             assert_eq!(run_said.status.code(), Some(2));
-            assert_eq!(String::from_utf8_lossy(&run_said.stdout), "bridge codex --event PreToolUse --deadline 55000\n");
+            assert_eq!(String::from_utf8_lossy(&run_said.stdout), "bridge codex --event PreToolUse --deadline 60\n");
             assert_eq!(String::from_utf8_lossy(&run_said.stderr), "no\n");
             assert_eq!(run(&gate, Some("exit 0"), false).status.code(), Some(0));
             // Nothing is refused that can't be.

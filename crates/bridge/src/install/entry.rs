@@ -46,10 +46,8 @@ pub(super) fn wired(host: Host) -> impl Iterator<Item = &'static HostEvent> {
 
 /// The command of an entry.
 pub(super) fn command(host: Host, event: &HostEvent, caller: &Caller) -> String {
-    let deadline = Host::deadline(patience(host, event));
-    let deadline = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
     let without = if event.is_gate() { WithoutAnswer::Refused } else { WithoutAnswer::Said };
-    BridgeCall::command(caller.program(), host.name(), event.name, deadline, without)
+    BridgeCall::command(caller.program(), host.name(), event.name, patience(host, event), without)
 }
 
 /// The entry itself.

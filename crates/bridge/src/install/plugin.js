@@ -4,9 +4,9 @@ import { accessSync, constants, realpathSync, statSync } from "node:fs"
 import { delimiter, isAbsolute, join, sep } from "node:path"
 
 const PROGRAM = "@PROGRAM@"
-const DEADLINES = @DEADLINES@
-// How long the program may be late before it is ended, and how much of what it says is read.
-const GRACE = 3000
+// How many seconds each event is waited for; the program answers before that.
+const PATIENCE = @PATIENCE@
+// How much of what it says is read.
 const MOST = 16 * 1024 * 1024
 
 // Where the program is. One that is searched for is never taken from inside of the project, nor by a relative path.
@@ -26,8 +26,7 @@ function program(directory) {
 
 function run(event, directory, payload) {
   return new Promise((resolve, reject) => {
-    const deadline = DEADLINES[event]
-    const args = ["bridge", "opencode", "--event", event, "--deadline", String(deadline)]
+    const args = ["bridge", "opencode", "--event", event, "--deadline", String(PATIENCE[event])]
     const child = spawn(program(directory), args, { cwd: directory, stdio: ["pipe", "pipe", "pipe"] })
     let stdout = ""
     let stderr = ""
@@ -36,7 +35,7 @@ function run(event, directory, payload) {
       child.kill("SIGKILL")
       reject(new Error(words))
     }
-    const timer = setTimeout(() => fail("hookwright did not answer in time"), deadline + GRACE)
+    const timer = setTimeout(() => fail("hookwright did not answer in time"), PATIENCE[event] * 1000)
     child.stdout.setEncoding("utf8")
     child.stderr.setEncoding("utf8")
     child.stdout.on("data", (piece) => {

@@ -17,12 +17,12 @@ const PROGRAM: &str = "const PROGRAM = ";
 
 /// The file.
 fn generated(caller: &Caller) -> String {
-    let deadlines: Map<String, Value> = wired(Host::Opencode)
-        .map(|event| (event.name.to_owned(), json!(Host::deadline(patience(Host::Opencode, event)).as_millis())))
+    let times: Map<String, Value> = wired(Host::Opencode)
+        .map(|event| (event.name.to_owned(), json!(patience(Host::Opencode, event).as_secs_f64())))
         .collect();
     let program = Value::from(caller.program()).to_string();
     let text = include_str!("plugin.js");
-    let text = text.replace("\"@PROGRAM@\"", &program).replace("@DEADLINES@", &Value::Object(deadlines).to_string());
+    let text = text.replace("\"@PROGRAM@\"", &program).replace("@PATIENCE@", &Value::Object(times).to_string());
     format!("{MARK}{text}")
 }
 
@@ -34,7 +34,7 @@ pub(super) fn survey(text: &str) -> Wiring {
         program: caller.program().to_owned(),
         host: Host::Opencode.name().to_owned(),
         event: Some(event.to_owned()),
-        deadline: None,
+        patience: None,
         installed: true,
     };
     let found: Vec<Found> =

@@ -86,15 +86,15 @@ fn every_host_gets_its_own_form() {
         shown += &format!("{host}: {}…{}\n", &line[..start], &line[end..]);
     }
     insta::assert_snapshot!(shown, @r#"
-    claude-code: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge claude-code --event PreToolUse --deadline 595000","timeout":600,"onFailure":"block"}]}]}}
-    codex: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge codex --event PreToolUse --deadline 595000","timeout":600}]}]}}
-    copilot: {"hooks":{"PreToolUse":[{"type":"command","bash":"…bridge copilot --event PreToolUse --deadline 55000","timeoutSec":60}]},"version":1}
-    cursor: {"hooks":{"preToolUse":[{"type":"command","command":"…bridge cursor --event preToolUse --deadline 55000","timeout":60,"failClosed":true}]},"version":1}
-    qwen: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","name":"hookwright","command":"…bridge qwen --event PreToolUse --deadline 55000","timeout":60000}]}]}}
-    droid: {"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge droid --event PreToolUse --deadline 55000","timeout":60}]}]}
-    grok: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge grok --event PreToolUse --deadline 55000","timeout":60}]}]}}
-    gemini-cli: {"hooks":{"BeforeTool":[{"hooks":[{"type":"command","name":"hookwright","command":"…bridge gemini-cli --event BeforeTool --deadline 55000","timeout":60000}]}]}}
-    antigravity: {"hookwright":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"…bridge antigravity --event PreToolUse --deadline 55000","timeout":60}]}]}}
+    claude-code: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge claude-code --event PreToolUse --deadline 600","timeout":600,"onFailure":"block"}]}]}}
+    codex: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge codex --event PreToolUse --deadline 600","timeout":600}]}]}}
+    copilot: {"hooks":{"PreToolUse":[{"type":"command","bash":"…bridge copilot --event PreToolUse --deadline 60","timeoutSec":60}]},"version":1}
+    cursor: {"hooks":{"preToolUse":[{"type":"command","command":"…bridge cursor --event preToolUse --deadline 60","timeout":60,"failClosed":true}]},"version":1}
+    qwen: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","name":"hookwright","command":"…bridge qwen --event PreToolUse --deadline 60","timeout":60000}]}]}}
+    droid: {"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge droid --event PreToolUse --deadline 60","timeout":60}]}]}
+    grok: {"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"…bridge grok --event PreToolUse --deadline 60","timeout":60}]}]}}
+    gemini-cli: {"hooks":{"BeforeTool":[{"hooks":[{"type":"command","name":"hookwright","command":"…bridge gemini-cli --event BeforeTool --deadline 60","timeout":60000}]}]}}
+    antigravity: {"hookwright":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"…bridge antigravity --event PreToolUse --deadline 60","timeout":60}]}]}}
     "#);
 }
 
@@ -109,8 +109,11 @@ fn every_wired_event_has_one_entry_that_ends_before_its_host_does() {
         let wired: Vec<&str> = host.info().events.iter().filter(|event| event.wired).map(|event| event.name).collect();
         assert_eq!(names, wired);
         for (found, event) in wiring.found.iter().zip(host.info().events.iter().filter(|event| event.wired)) {
-            let deadline = std::time::Duration::from_millis(found.call.deadline.unwrap());
-            assert!(deadline < patience(host, event), "{host} {}", event.name);
+            assert_eq!(found.call.patience, Some(patience(host, event)), "{host} {}", event.name);
+            // No host is told to wait for less than the bridge was told that it waits.
+            let written = found.entry_value().get("timeout").or_else(|| found.entry_value().get("timeoutSec")).unwrap();
+            let unit = if host.info().unit == crate::Unit::Milliseconds { 0.001 } else { 1.0 };
+            assert!(written.as_f64().unwrap() * unit >= patience(host, event).as_secs_f64(), "{host} {}", event.name);
             // What a failure of this entry does is said only where it can be a no.
             let closes = found.entry_value().as_object().unwrap().contains_key("onFailure")
                 || found.entry_value().get("failClosed").is_some();
@@ -129,7 +132,7 @@ fn every_wired_event_has_one_entry_that_ends_before_its_host_does() {
 fn an_older_entry_is_brought_up_to_date_in_its_place() {
     let target = target(Host::Codex, Scope::User);
     let old = installed(&target, "{\n  // mine\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"./mine.sh\"}]}]\n  }\n}\n", &Caller::At("/old/hookwright".into())).unwrap();
-    let old = old.replace("595000", "1000").replace("\"timeout\": 600", "\"timeout\": 7");
+    let old = old.replace("--deadline 600", "--deadline 10").replace("\"timeout\": 600", "\"timeout\": 7");
     let wiring = survey(&target, &old).unwrap();
     assert!(!wiring.outdated.is_empty() && wiring.missing.is_empty());
     let new = installed(&target, &old, &by_path()).unwrap();

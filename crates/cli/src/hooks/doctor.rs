@@ -4,6 +4,7 @@ use std::io::Write;
 
 use hookwright_agent::session::{Armed, HookEntry, hook_json, unarmed_json};
 use hookwright_hooks::Severity;
+use hookwright_settings::World;
 use hookwright_settings::trust::all_pending;
 use serde_json::json;
 
@@ -11,7 +12,7 @@ use super::Toolbox;
 use crate::exit;
 use crate::out::{self, BAD, BOLD, GOOD, NOTE, WARN, paint};
 
-pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
+pub(crate) fn run(toolbox: &Toolbox, world: &World, as_json: bool) -> anyhow::Result<u8> {
     let entries = toolbox.entries();
     let diagnostics = toolbox.loaded.registry.diagnostics();
     let inert = entries.iter().filter(|entry| matches!(entry.state, Armed::Inert(_) | Armed::Idle(_))).count();
@@ -20,12 +21,13 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     let loaded = &toolbox.loaded;
     let changed = all_pending(&loaded.paths, &loaded.project.root, loaded.guard_files(&[]));
     let starved = starved_servers(toolbox);
+    let agents = crate::agents::wired_in_words(world, &loaded.project.root);
     let code = if inert + dropped + unarmed.len() + changed.len() == 0 { exit::OK } else { exit::ERROR };
     if as_json {
         let hooks: Vec<_> = entries.iter().map(|entry| with_advice(toolbox, entry)).collect();
         let changed: Vec<_> = changed.iter().map(|change| change.file.path.display().to_string()).collect();
         out::json(
-            &json!({"ok": code == exit::OK, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed.iter().map(unarmed_json).collect::<Vec<_>>(), "changed_by_agent": changed, "servers_without_variables": starved.iter().map(|(name, unset)| json!({"name": name, "unset_variables": unset})).collect::<Vec<_>>()}),
+            &json!({"ok": code == exit::OK, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed.iter().map(unarmed_json).collect::<Vec<_>>(), "changed_by_agent": changed, "agents": agents, "servers_without_variables": starved.iter().map(|(name, unset)| json!({"name": name, "unset_variables": unset})).collect::<Vec<_>>()}),
         )?;
         return Ok(code);
     }
@@ -83,6 +85,13 @@ pub(crate) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
     let guards = entries.iter().filter(|entry| entry.hook.is_guard() && matches!(entry.state, Armed::Yes)).count();
     if guards + unarmed.len() > 0 {
         writeln!(stdout, "guards: {guards} armed, {} not armed", unarmed.len())?;
+    }
+    if !agents.is_empty() {
+        writeln!(
+            stdout,
+            "agents that ask these hooks: {}; `hookwright agents doctor AGENT` checks one",
+            agents.join(", ")
+        )?;
     }
     Ok(code)
 }

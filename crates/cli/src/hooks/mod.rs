@@ -32,7 +32,7 @@ pub(crate) fn run(args: InProject<HooksCommand>, world: World) -> anyhow::Result
         HooksCommand::List(list) => list::run(&open()?, &list),
         HooksCommand::Show { name, json } => show::run(&open()?, &name, json),
         HooksCommand::Validate { files, json } => validate::run(&place, &world, &files, json),
-        HooksCommand::Doctor { json } => doctor::run(&open()?, json),
+        HooksCommand::Doctor { json } => doctor::run(&open()?, &world, json),
         HooksCommand::Schema { event, input, output } => schema::run(event, input, output),
         HooksCommand::Fire(fire) => fire::run(&open()?, &fire),
         HooksCommand::Test { paths, filter, json } => test::run(&place, &world, &paths, filter.as_deref(), json),
@@ -48,7 +48,7 @@ pub(crate) fn run(args: InProject<HooksCommand>, world: World) -> anyhow::Result
 
 /// `hookwright doctor`, which needs no `hooks` before it.
 pub(crate) fn run_doctor(place: &Place, world: &World, json: bool) -> anyhow::Result<u8> {
-    doctor::run(&Toolbox::open(place, world)?, json)
+    doctor::run(&Toolbox::open(place, world)?, world, json)
 }
 
 impl Place {

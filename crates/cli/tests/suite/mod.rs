@@ -1,4 +1,5 @@
 mod agent;
+mod agents;
 #[cfg(unix)]
 mod bounds;
 mod channels;

@@ -1,0 +1,98 @@
+//! `hookwright agents …` as typed.
+
+use clap::{Args, Subcommand};
+use hookwright_bridge::Host;
+
+use super::Place;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  hookwright agents                               which agents are here, and which of them ask Hookwright\n  hookwright agents install claude-code           for all of your projects; shows the change and asks\n  hookwright agents install codex --project       for everybody who works on this project\n  hookwright agents doctor codex --live           does a deny hold on this machine?"
+)]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<AgentsCommand>,
+    /// Print the list as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List the agents found here: version, wired or not, trusted by the agent or not, last verified.
+    #[command(after_help = "Examples:\n  hookwright agents list\n  hookwright agents list --json")]
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Have an agent ask Hookwright's hooks: one entry per event in that agent's own settings; shows the change and asks.
+    #[command(
+        after_help = "The user's settings call this program by its whole path. A project's settings (--project) call `hookwright` by name,\nbecause they are shared: on a machine without it, every call is refused, with words.\nThe agent's record of what it trusts is never written: what to confirm there is said at the end.\n\nExamples:\n  hookwright agents install claude-code\n  hookwright agents install codex --project --dry-run\n  hookwright agents install cursor --yes"
+    )]
+    Install(InstallAgent),
+    /// Take Hookwright's entries out of an agent's settings, and nothing else; shows the change and asks.
+    #[command(
+        after_help = "Examples:\n  hookwright agents uninstall claude-code\n  hookwright agents uninstall codex --project --yes"
+    )]
+    Uninstall(InstallAgent),
+    /// Say in plain words which of your hooks lose what under an agent.
+    #[command(
+        after_help = "Examples:\n  hookwright agents explain codex\n  hookwright agents explain qwen secret-scanner --json"
+    )]
+    Explain {
+        /// The agent.
+        #[arg(value_parser = host_parser())]
+        agent: Host,
+        /// Only this hook: its name, or its command.
+        hook: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check that an agent really asks Hookwright: exit 1 if something is wrong.
+    #[command(
+        after_help = "Examples:\n  hookwright agents doctor codex\n  hookwright agents doctor claude-code --live"
+    )]
+    Doctor {
+        /// The agent.
+        #[arg(value_parser = host_parser())]
+        agent: Host,
+        /// Also run the agent's own program against a stand-in for its model, and look whether a deny holds: without a key,
+        /// in half a minute, in a home and project of its own.
+        #[arg(long)]
+        live: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallAgent {
+    /// The agent.
+    #[arg(value_parser = host_parser())]
+    pub(crate) agent: Host,
+    /// In the user's settings, for all projects; the default. `--project` is for the project's.
+    #[arg(long, conflicts_with = "project")]
+    pub(crate) user: bool,
+    /// Only show what would change.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Agree to the change.
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+/// The agents, by the names that people use for them.
+fn host_parser() -> impl clap::builder::TypedValueParser<Value = Host> {
+    use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+    let names = Host::all().map(|host| {
+        let others = ["claude", "gemini", "cursor-agent", "qwen-code", "agy"];
+        PossibleValue::new(host.name())
+            .aliases(others.into_iter().filter(move |name| Host::from_name(name) == Some(host)))
+    });
+    PossibleValuesParser::new(names).try_map(|name| Host::from_name(&name).ok_or("no such agent"))
+}

@@ -1,0 +1,549 @@
+//! `hookwright agents`: entries in other agents' settings, from the real program, in a home and a project of their own.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use hookwright_testkit::{Run, Sandbox, has_program, skipped};
+use serde_json::{Value, json};
+
+use crate::sandbox;
+
+const HOSTS: [&str; 10] =
+    ["claude-code", "codex", "copilot", "cursor", "qwen", "droid", "grok", "gemini-cli", "antigravity", "opencode"];
+
+/// A box whose search path has nothing but a folder of its own and the system's.
+fn place() -> Sandbox {
+    let sandbox = sandbox();
+    let bin = sandbox.beside("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    sandbox.env("PATH", &path)
+}
+
+fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
+    std::fs::create_dir_all(folder).unwrap();
+    let file = folder.join(name);
+    std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    file
+}
+
+/// What is read of a run, without what differs from box to box.
+fn shown(sandbox: &Sandbox, text: &str) -> String {
+    let own = env!("CARGO_BIN_EXE_hookwright");
+    let text = text.replace(own, "[hookwright]").replace(sandbox.home().to_str().unwrap(), "~");
+    text.replace(sandbox.project().to_str().unwrap(), "[project]")
+        .replace(sandbox.beside("bin").to_str().unwrap(), "[bin]")
+}
+
+fn file(host: &str, scope: &str, sandbox: &Sandbox) -> PathBuf {
+    let list = sandbox.run(&["agents", "--json"]).exits(0).json();
+    let agent = list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == host).unwrap();
+    PathBuf::from(agent[scope]["file"].as_str().unwrap())
+}
+
+fn state(host: &str, scope: &str, sandbox: &Sandbox) -> Value {
+    let list = sandbox.run(&["agents", "--json"]).exits(0).json();
+    let agent = list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == host).unwrap();
+    agent[scope].clone()
+}
+
+#[test]
+fn every_agent_is_wired_once_and_let_go_of_again() {
+    let sandbox = place();
+    for host in HOSTS {
+        for scope in ["user", "project"] {
+            let flag: &[&str] = if scope == "project" { &["--project"] } else { &["--user"] };
+            let file = file(host, scope, &sandbox);
+            let run = |verb: &str, more: &[&str]| sandbox.run(&[&["agents", verb, host], flag, more].concat());
+            let dry = run("install", &["--dry-run"]).exits(0);
+            assert!(dry.stdout.contains("hookwright") && !file.exists(), "{host} {scope} {dry:?}");
+            let refused = run("install", &[]).exits(1);
+            assert!(refused.stderr.contains("nobody has agreed") && !file.exists(), "{refused:?}");
+            run("install", &["--yes"]).exits(0);
+            assert_eq!(state(host, scope, &sandbox)["wired"], "wired", "{host} {scope}");
+            let before = std::fs::read_to_string(&file).unwrap();
+            let again = run("install", &["--yes"]).exits(0);
+            assert!(again.stderr.contains("has every entry already"), "{again:?}");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+            let gone = run("uninstall", &["-y"]).exits(0);
+            assert!(gone.stderr.contains("is removed") && !file.exists(), "{host} {scope} {gone:?}");
+            let nothing = run("uninstall", &[]).exits(0);
+            assert!(nothing.stderr.contains("nothing was changed"), "{nothing:?}");
+        }
+    }
+}
+
+#[test]
+fn the_exact_change_is_shown() {
+    let sandbox = place();
+    std::fs::create_dir_all(sandbox.home().join(".codex")).unwrap();
+    std::fs::write(sandbox.home().join(".codex/hooks.json"), "{\n  \"description\": \"mine\"\n}\n").unwrap();
+    let run = sandbox.run(&["agents", "install", "codex", "--yes"]).exits(0);
+    let diff: Vec<&str> = run.stdout.lines().take(16).collect();
+    insta::assert_snapshot!(shown(&sandbox, &diff.join("\n")), @r#"
+    --- ~/.codex/hooks.json
+    +++ ~/.codex/hooks.json
+    @@ -1,3 +1,96 @@
+     {
+    -  "description": "mine"
+    +  "description": "mine",
+    +  "hooks": {
+    +    "PreToolUse": [
+    +      {
+    +        "hooks": [
+    +          {
+    +            "type": "command",
+    +            "command": "/bin/sh -c ': written by hookwright agents install; \"$0\" \"$@\" || { [ $? = 2 ] || echo \"hookwright gave no answer, so this is refused: see hookwright agents doctor codex\" >&2; exit 2; }' [hookwright] bridge codex --event PreToolUse --deadline 600",
+    +            "timeout": 600
+    +          }
+    +        ]
+    "#);
+    insta::assert_snapshot!(shown(&sandbox, &run.stderr), @r"
+    note: Codex CLI asks Hookwright now: ~/.codex/hooks.json
+    hint: start codex and trust the entries in `/hooks`: until then it skips them in silence; Hookwright never does that for you
+    hint: `hookwright agents doctor codex` checks that it works
+    ");
+    sandbox.run(&["agents", "uninstall", "codex", "--yes"]).exits(0);
+    let text = std::fs::read_to_string(sandbox.home().join(".codex/hooks.json")).unwrap();
+    assert_eq!(text, "{\n  \"description\": \"mine\"\n}\n");
+    assert!(!sandbox.home().join(".codex/config.toml").exists(), "trust is the user's to give");
+}
+
+/// Runs an entry as its agent would: in its shell, with the event on stdin.
+fn fire(sandbox: &Sandbox, command: &str, payload: &Value) -> Run {
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(sandbox.project())
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", sandbox.beside("bin").display()))
+        .env("HOME", sandbox.home())
+        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+        .env("GEMINI_CLI_SYSTEM_SETTINGS_PATH", sandbox.home().join("system-settings.json"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // An entry that refuses at once reads nothing.
+    let _ = std::io::Write::write_all(child.stdin.as_mut().unwrap(), payload.to_string().as_bytes());
+    hookwright_testkit::finish(child)
+}
+
+fn call(sandbox: &Sandbox, command: &str) -> Value {
+    json!({
+        "session_id": "s", "transcript_path": null, "cwd": sandbox.project(), "hook_event_name": "PreToolUse", "turn_id": "t",
+        "model": "m", "permission_mode": "default", "tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "c"
+    })
+}
+
+#[test]
+fn an_entry_asks_the_hooks_and_is_a_no_where_it_can_not() {
+    let sandbox = place();
+    let guard = sandbox.script("guard.sh", "grep -q forbidden && { echo 'not that' >&2; exit 2; }; exit 0");
+    sandbox.settings(
+        &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": guard, "guard": true}]}]}}),
+    );
+    sandbox.run(&["agents", "install", "codex", "--yes", "--project"]).exits(0);
+    let settings: Value = serde_json::from_str(&sandbox.read(".codex/hooks.json")).unwrap();
+    let entry = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
+    // A machine without hookwright.
+    let missing = fire(&sandbox, entry, &call(&sandbox, "touch fine")).exits(2);
+    assert!(missing.stderr.contains("hookwright is not installed on this machine"), "{missing:?}");
+    // One that the project brings along is nobody.
+    program(&sandbox.project().join("tools"), "hookwright", "exit 0");
+    let fake = entry.replace("/bin/sh -c", "PATH=tools:$PATH /bin/sh -c");
+    let fooled = fire(&sandbox, &fake, &call(&sandbox, "touch forbidden")).exits(2);
+    assert!(fooled.stderr.contains("only inside of this project"), "{fooled:?}");
+    symlink(env!("CARGO_BIN_EXE_hookwright"), sandbox.beside("bin/hookwright")).unwrap();
+    let denied = fire(&sandbox, entry, &call(&sandbox, "touch forbidden")).exits(0).json();
+    assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny", "{denied}");
+    let fine = fire(&sandbox, entry, &call(&sandbox, "touch fine")).exits(0);
+    assert_eq!(fine.stdout, "");
+}
+
+#[test]
+fn an_entry_in_our_own_settings_is_no_hook_of_ours() {
+    let sandbox = place();
+    sandbox.run(&["agents", "install", "gemini-cli", "--yes"]).exits(0);
+    sandbox.run(&["agents", "install", "gemini-cli", "--yes", "--project"]).exits(0);
+    let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    assert_eq!(list["hooks"], json!([]), "{list}");
+    let doctor = sandbox.run(&["doctor"]).exits(0);
+    assert!(doctor.stdout.contains("agents that ask these hooks: Gemini CLI (for you): wired"), "{doctor:?}");
+    assert_eq!(sandbox.run(&["hooks", "validate"]).exits(0).stderr, "");
+}
+
+#[test]
+fn the_agents_that_are_here_are_listed() {
+    let sandbox = place();
+    let bin = sandbox.beside("bin");
+    program(&bin, "claude", "echo '2.1.325 (Claude Code)'");
+    // It hangs, and prints something before.
+    program(&bin, "codex", "echo 'codex-cli 0.166.0'; exec sleep 600");
+    program(&bin, "qwen", "echo oops >&2; exit 1");
+    // What a project brings is never run.
+    let ran = sandbox.project().join("RAN");
+    program(&sandbox.project().join("bin"), "gemini", &format!("touch '{}'", ran.display()));
+    let path = format!("bin:{}:{}:/usr/bin:/bin", sandbox.project().join("bin").display(), bin.display());
+    let sandbox = sandbox.env("PATH", &path);
+    std::fs::create_dir_all(sandbox.home().join(".cursor")).unwrap();
+    sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(0);
+    sandbox.run(&["agents", "install", "codex", "--yes", "--project"]).exits(0);
+    let run = sandbox.run(&["agents"]).exits(0);
+    assert!(!ran.exists());
+    insta::assert_snapshot!(run.stdout, @r"
+    AGENT        VERSION       USER   PROJECT  TRUSTED BY IT  VERIFIED
+    claude-code  2.1.325       wired  no       not asked      never
+    codex        does not say  no     wired    no             never
+    cursor       no program    no     no       -              never
+    qwen         does not say  no     no       -              never
+    ");
+    assert_eq!(run.stderr, "note: not found here: copilot, droid, grok, gemini-cli, antigravity, opencode\n");
+    // The same without its name, and as a slip of the finger.
+    assert_eq!(sandbox.run(&["agents", "list"]).exits(0).stdout, run.stdout);
+    assert!(sandbox.run(&["agnets", "list"]).exits(42).stderr.contains("did you mean `hookwright agents`"));
+    let wrong = sandbox.run(&["agents", "install", "claud"]).exits(1);
+    assert!(wrong.stderr.contains("claude-code"), "{wrong:?}");
+}
+
+#[test]
+fn claude_and_gemini_are_asked_which_folders_they_trust() {
+    let sandbox = place();
+    let project = sandbox.project();
+    for host in ["claude-code", "gemini-cli", "copilot"] {
+        sandbox.run(&["agents", "install", host, "--yes", "--project"]).exits(0);
+        assert_eq!(state(host, "project", &sandbox)["trusted"], "no", "{host}");
+    }
+    let home = sandbox.home();
+    std::fs::write(
+        home.join(".claude.json"),
+        json!({"projects": {(project.to_str().unwrap()): {"hasTrustDialogAccepted": true}}}).to_string(),
+    )
+    .unwrap();
+    std::fs::create_dir_all(home.join(".copilot")).unwrap();
+    std::fs::write(
+        home.join(".copilot/config.json"),
+        json!({"trusted_folders": [project.parent().unwrap()]}).to_string(),
+    )
+    .unwrap();
+    std::fs::create_dir_all(home.join(".gemini")).unwrap();
+    std::fs::write(
+        home.join(".gemini/trustedFolders.json"),
+        json!({(project.to_str().unwrap()): "TRUST_FOLDER"}).to_string(),
+    )
+    .unwrap();
+    for host in ["claude-code", "gemini-cli", "copilot"] {
+        assert_eq!(state(host, "project", &sandbox)["trusted"], "yes", "{host}");
+    }
+}
+
+#[test]
+fn a_doctor_says_what_is_wrong_and_what_to_do() {
+    let sandbox = place();
+    program(&sandbox.beside("bin"), "claude", "echo '2.1.325 (Claude Code)'");
+    let sick = sandbox.run(&["agents", "doctor", "claude"]).exits(1);
+    insta::assert_snapshot!(shown(&sandbox, &sick.stdout), @r"
+      ok Claude Code 2.1.325 at [bin]/claude: the version that is known here
+    FAIL Claude Code does not ask Hookwright
+           to do: `hookwright agents install claude-code`
+    ");
+    sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(0);
+    let well = sandbox.run(&["agents", "doctor", "claude-code"]).exits(0);
+    insta::assert_snapshot!(shown(&sandbox, &well.stdout), @r"
+      ok Claude Code 2.1.325 at [bin]/claude: the version that is known here
+      ok ~/.claude/settings.json: 11 entries
+      ok the entries call this program, [hookwright]
+    ");
+    // A guard that never runs there, one that sleeps, entries that were touched, hooks that are off.
+    let guard = sandbox.script("guard.sh", "exit 0");
+    let hook =
+        json!([{"hooks": [{"type": "command", "name": "g", "command": guard, "guard": true, "timeout": 900_000}]}]);
+    sandbox.settings(&json!({"hooks": {"BeforeModel": hook, "BeforeTool": hook}}));
+    let file = sandbox.home().join(".claude/settings.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let text = text.replace("\"onFailure\": \"block\"", "\"onFailure\": \"continue\"");
+    std::fs::write(&file, text.replacen('{', "{\n  \"disableAllHooks\": true,", 1)).unwrap();
+    let sick = sandbox.run(&["agents", "doctor", "claude-code"]).exits(1);
+    insta::assert_snapshot!(shown(&sandbox, &sick.stdout), @r"
+      ok Claude Code 2.1.325 at [bin]/claude: the version that is known here
+    FAIL ~/.claude/settings.json: outdated at PreToolUse, UserPromptSubmit, PermissionRequest
+           to do: `hookwright agents install claude-code`
+      ok the entries call this program, [hookwright]
+    FAIL ~/.claude/settings.json: `disableAllHooks` is on, so no hook runs
+           to do: remove it
+      ok 2 guards are armed
+    FAIL guard `g` at BeforeModel never runs under Claude Code
+           to do: `hookwright agents explain claude-code g`
+    warn `g` may take 900 s, and is ended after 595 s under Claude Code
+      ok Claude Code lets a call run when a hook's time is up; the bridge answers before that
+    ");
+    let json = sandbox.run(&["agents", "doctor", "claude-code", "--json"]).exits(1).json();
+    assert_eq!((&json["ok"], &json["user"]["wired"]), (&json!(false), &json!("outdated")));
+    // Its entries call a program that has gone.
+    std::fs::write(
+        &file,
+        std::fs::read_to_string(&file).unwrap().replace(env!("CARGO_BIN_EXE_hookwright"), "/gone/hookwright"),
+    )
+    .unwrap();
+    let gone = sandbox.run(&["agents", "doctor", "claude-code"]).exits(1);
+    assert!(gone.stdout.contains("/gone/hookwright, which can't be run: every call is refused"), "{gone:?}");
+}
+
+#[test]
+fn files_that_two_agents_read_are_said() {
+    let sandbox = place();
+    sandbox.run(&["agents", "install", "claude-code", "--yes", "--project"]).exits(0);
+    let doctor = sandbox.run(&["agents", "doctor", "cursor"]).exits(1);
+    assert!(doctor.stdout.contains("Cursor may read"), "{doctor:?}");
+    let both = sandbox.run(&["agents", "install", "cursor", "--yes", "--project"]).exits(0);
+    assert!(both.stderr.contains("the bridge stands down there"), "{both:?}");
+    let twice = sandbox.run(&["agents", "install", "cursor", "--yes"]).exits(0);
+    assert!(twice.stderr.contains("every hook runs twice"), "{twice:?}");
+    let uninstalled = sandbox.run(&["agents", "uninstall", "cursor", "--yes"]).exits(0);
+    assert!(uninstalled.stderr.contains("say --project"), "{uninstalled:?}");
+}
+
+#[test]
+fn losses_are_explained_hook_by_hook() {
+    let sandbox = place();
+    let hook =
+        |name: &str| json!([{"hooks": [{"type": "command", "name": name, "command": "true", "timeout": 10_000}]}]);
+    sandbox.settings(&json!({"hooks": {
+        "BeforeTool": hook("guard"), "BeforeAgent": hook("prompts"), "BeforeModel": hook("model"), "SessionEnd": hook("end"),
+    }}));
+    let run = sandbox.run(&["agents", "explain", "codex"]).exits(0);
+    insta::assert_snapshot!(run.stdout, @r"
+    guard (BeforeTool, project): loses something
+        runs at PreToolUse
+        asking the user becomes a no
+        stopping the agent becomes a no
+        the model's own arguments stay in its history
+    prompts (BeforeAgent, project): loses something
+        runs at UserPromptSubmit
+        stopping the agent becomes a no
+    model (BeforeModel, project): never runs
+        Codex CLI has no such moment for hooks
+    end (SessionEnd, project): loses something
+        runs at SessionEnd
+        may take 10 s here, and is ended after 0.75 s there
+    ");
+    let one = sandbox.run(&["agents", "explain", "qwen", "guard", "--json"]).exits(0).json();
+    assert_eq!(one["hooks"][0]["lost"][0]["words"], "changed arguments become a no", "{one}");
+    let none = sandbox.run(&["agents", "explain", "qwen", "nobody"]).exits(1);
+    assert!(none.stderr.contains("no hook here is called `nobody`"), "{none:?}");
+}
+
+#[test]
+fn a_file_that_can_not_be_edited_is_left_alone() {
+    let sandbox = place();
+    let folder = sandbox.home().join(".claude");
+    let file = folder.join("settings.json");
+    std::fs::create_dir_all(&folder).unwrap();
+    let install = |wrong: &str| {
+        let run = sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(1);
+        assert!(run.stderr.contains(wrong), "{wrong}: {run:?}");
+        // Nobody is told that it works.
+        sandbox.run(&["agents", "doctor", "claude-code"]).exits(1);
+        sandbox.run(&["agents"]).exits(0);
+    };
+    for (text, wrong) in [
+        ("{\"hooks\": ", "this file is not valid JSON"),
+        ("{\"hooks\": {}, \"hooks\": {}}", "stands 2 times"),
+        ("{\"hooks\": {\"Stop\": \"x\"}}", "`Stop` is not a list"),
+        ("\u{0}", "not valid JSON"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        install(wrong);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    }
+    std::fs::write(&file, vec![b' '; (16 << 20) + 1]).unwrap();
+    install("too large");
+    std::fs::write(&file, [0xff, 0xfe]).unwrap();
+    install("UTF-8");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    install("is a directory");
+}
+
+#[test]
+fn a_read_only_folder_is_said() {
+    let sandbox = place();
+    let folder = sandbox.home().join(".claude");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
+    if std::fs::write(folder.join("probe"), "").is_ok() {
+        std::fs::remove_file(folder.join("probe")).unwrap();
+        return skipped("a_read_only_folder_is_said", "this user may write everywhere");
+    }
+    let run = sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(1);
+    assert!(run.stderr.contains("cannot write") && run.stderr.contains("check the permissions"), "{run:?}");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn links_stay_links_and_lead_nowhere_else() {
+    let sandbox = place();
+    let (folder, real) = (sandbox.home().join(".claude"), sandbox.beside("dotfiles.json"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "\u{feff}{\r\n  \"model\": \"x\" // mine\r\n}\r\n";
+    std::fs::write(&real, text).unwrap();
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
+    symlink(&real, folder.join("settings.json")).unwrap();
+    sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(0);
+    let with = std::fs::read_to_string(&real).unwrap();
+    assert!(with.starts_with('\u{feff}') && with.contains("// mine\r\n") && !with.replace("\r\n", "").contains('\n'));
+    assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(folder.join("settings.json").symlink_metadata().unwrap().is_symlink());
+    sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).exits(0);
+    assert_eq!(std::fs::read_to_string(&real).unwrap(), text);
+    // A project's that leads out of it.
+    std::fs::create_dir_all(sandbox.project().join(".claude")).unwrap();
+    symlink(&real, sandbox.project().join(".claude/settings.json")).unwrap();
+    let out = sandbox.run(&["agents", "install", "claude-code", "--yes", "--project"]).exits(1);
+    assert!(out.stderr.contains("leads out of the project"), "{out:?}");
+    assert_eq!(std::fs::read_to_string(&real).unwrap(), text);
+}
+
+#[test]
+fn two_at_once_do_it_once() {
+    let sandbox = place();
+    std::fs::create_dir_all(sandbox.home().join(".claude")).unwrap();
+    std::fs::write(sandbox.home().join(".claude/settings.json"), "{\"model\": \"x\"}").unwrap();
+    let start = || sandbox.command(&["agents", "install", "claude-code", "--yes"]).spawn().unwrap();
+    let runs: Vec<_> = (0..4).map(|_| start()).collect();
+    let ended: Vec<Run> = runs.into_iter().map(hookwright_testkit::finish).collect();
+    assert!(ended.iter().all(|run| run.code == Some(0)), "{ended:?}");
+    let text = std::fs::read_to_string(sandbox.home().join(".claude/settings.json")).unwrap();
+    assert_eq!(text.matches("--event PreToolUse ").count(), 1, "{text}");
+    assert_eq!(state("claude-code", "user", &sandbox)["wired"], "wired");
+    sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).exits(0);
+    assert_eq!(std::fs::read_to_string(sandbox.home().join(".claude/settings.json")).unwrap(), "{\"model\": \"x\"}");
+}
+
+#[test]
+fn nobody_elses_entries_are_taken_out() {
+    let sandbox = place();
+    let folder = sandbox.home().join(".claude");
+    std::fs::create_dir_all(&folder).unwrap();
+    let hooks = json!({"hooks": {"Stop": [
+        {"hooks": [{"type": "command", "command": "hookwright bridge claude-code"}]},
+        {"hooks": [{"type": "command", "command": "./my-hookwright bridge claude-code --event Stop --deadline 1"}]},
+    ]}});
+    let text = format!("{hooks:#}\n");
+    std::fs::write(folder.join("settings.json"), &text).unwrap();
+    let run = sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).exits(0);
+    assert!(run.stderr.contains("nothing was changed") && run.stderr.contains("by hand"), "{run:?}");
+    sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(0);
+    sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).exits(0);
+    assert_eq!(std::fs::read_to_string(folder.join("settings.json")).unwrap(), text);
+    // A file of that name that somebody else wrote.
+    let plugin = sandbox.write(".opencode/plugin/hookwright.js", "export const Mine = async () => ({})\n");
+    for verb in ["install", "uninstall"] {
+        let run = sandbox.run(&["agents", verb, "opencode", "--yes", "--project"]).exits(1);
+        assert!(run.stderr.contains("was not written by `hookwright agents install`"), "{run:?}");
+    }
+    assert_eq!(std::fs::read_to_string(plugin).unwrap(), "export const Mine = async () => ({})\n");
+}
+
+/// Runs the generated plugin's functions under node, with a program in Hookwright's place.
+fn plugin(sandbox: &Sandbox, hookwright: Option<&str>, test: &str) -> Option<Value> {
+    if !has_program("node") {
+        skipped("the_plugin_for_opencode", "there is no node");
+        return None;
+    }
+    let file = sandbox.beside("bin/hookwright");
+    let _ = std::fs::remove_file(&file);
+    if let Some(script) = hookwright {
+        program(&sandbox.beside("bin"), "hookwright", script);
+    }
+    let plugin = std::fs::read_to_string(sandbox.project().join(".opencode/plugin/hookwright.js")).unwrap();
+    std::fs::write(sandbox.beside("plugin.mjs"), plugin).unwrap();
+    let main = format!(
+        "import {{ Hookwright }} from './plugin.mjs'\n\
+         const hooks = await Hookwright({{ directory: {project}, client: {{}} }})\n\
+         const said = async (what) => {{ try {{ await what(); return null }} catch (error) {{ return error.message }} }}\n\
+         const before = async (args) => {{ const output = {{ args }}; const no = await said(() => hooks['tool.execute.before']({{ tool: 'bash', sessionID: 's', callID: 'c' }}, output)); return {{ no, args: output.args, same: output.args === args }} }}\n\
+         const after = async (text) => {{ const output = {{ title: 't', output: text, metadata: {{ x: 1 }} }}; await hooks['tool.execute.after']({{ tool: 'bash', sessionID: 's', callID: 'c' }}, output); return output }}\n\
+         const prompt = async (text) => {{ const output = {{ parts: [{{ type: 'text', text }}] }}; const no = await said(() => hooks['chat.message']({{ sessionID: 's' }}, output)); return {{ no, text: output.parts[0].text }} }}\n\
+         console.log(JSON.stringify(await (async () => {{ {test} }})()))\n",
+        project = json!(sandbox.project()),
+    );
+    std::fs::write(sandbox.beside("main.mjs"), main).unwrap();
+    let node =
+        Command::new("node").arg(sandbox.beside("main.mjs")).env("PATH", path_with_node(sandbox)).output().unwrap();
+    assert!(node.status.success(), "{node:?}");
+    Some(serde_json::from_slice(&node.stdout).unwrap())
+}
+
+fn path_with_node(sandbox: &Sandbox) -> String {
+    format!("tools:{}:{}", sandbox.beside("bin").display(), std::env::var("PATH").unwrap_or_default())
+}
+
+#[test]
+fn the_plugin_for_opencode_does_what_is_answered_and_refuses_otherwise() {
+    let sandbox = place();
+    sandbox.run(&["agents", "install", "opencode", "--yes", "--project"]).exits(0);
+    let call = "return await before({ command: 'ls', x: 1 })";
+    let Some(denied) = plugin(&sandbox, Some("echo '{\"decision\": \"deny\", \"reason\": \"not that\"}'"), call) else {
+        return;
+    };
+    assert_eq!(denied["no"], "not that");
+    let allowed = plugin(&sandbox, Some("echo '{\"decision\": \"allow\"}'"), call).unwrap();
+    assert_eq!(allowed, json!({"no": null, "args": {"command": "ls", "x": 1}, "same": true}));
+    let rewritten = "cat > \"$0.in\"; echo '{\"decision\": \"allow\", \"args\": {\"command\": \"true\"}}'";
+    let rewritten = plugin(&sandbox, Some(rewritten), call).unwrap();
+    assert_eq!(rewritten, json!({"no": null, "args": {"command": "true"}, "same": true}));
+    let payload: Value =
+        serde_json::from_str(&std::fs::read_to_string(sandbox.beside("bin/hookwright.in")).unwrap()).unwrap();
+    assert_eq!((&payload["hook_event_name"], &payload["tool_name"]), (&json!("tool.execute.before"), &json!("bash")));
+    // Whatever goes wrong is a no with words.
+    for (script, words) in [
+        (None, "is not installed on this machine"),
+        (Some("exit 1"), "ended with 1"),
+        (Some("echo words >&2; exit 2"), "words"),
+        (Some("kill -9 $$"), "SIGKILL"),
+        (Some("echo '{\"decision\": \"allow\"'"), "JSON"),
+        (Some("echo log; echo '{\"decision\": \"allow\"}'"), "JSON"),
+        (Some("true"), "JSON"),
+        (Some("echo '{}'"), "not understood"),
+        (Some("echo null"), "not understood"),
+        (Some("echo '{\"decision\": \"ask\"}'"), "not understood"),
+        (Some("yes x"), "does not end"),
+    ] {
+        let refused = plugin(&sandbox, script, call).unwrap();
+        assert!(refused["no"].as_str().unwrap_or_default().contains(words), "{script:?} {refused}");
+    }
+    // One that the project brings along is nobody.
+    program(&sandbox.project().join("tools"), "hookwright", "echo '{\"decision\": \"allow\"}'");
+    assert!(plugin(&sandbox, None, call).unwrap()["no"].as_str().unwrap().contains("only inside of this project"));
+    let hidden =
+        plugin(&sandbox, Some("echo '{\"decision\": \"deny\", \"reason\": \"secret\"}'"), "return await after('k3y')")
+            .unwrap();
+    assert_eq!(hidden, json!({"title": "t", "output": "secret", "metadata": {}}));
+    let more = "echo '{\"decision\": \"allow\", \"context\": \"<b>\"}'";
+    let told = plugin(&sandbox, Some(more), "return [await after('x'), await prompt('hi')]").unwrap();
+    assert_eq!(told[0]["output"], "x\n\n<hook_context>&lt;b&gt;</hook_context>");
+    assert_eq!(told[1], json!({"no": null, "text": "hi\n\n<hook_context>&lt;b&gt;</hook_context>"}));
+}
+
+#[test]
+fn the_plugin_for_opencode_and_the_bridge_understand_each_other() {
+    let sandbox = place();
+    let guard = sandbox.script("guard.sh", "grep -q forbidden && { echo 'not that' >&2; exit 2; }; exit 0");
+    sandbox.settings(
+        &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": guard, "guard": true}]}]}}),
+    );
+    sandbox.run(&["agents", "install", "opencode", "--yes", "--project"]).exits(0);
+    let real = format!(
+        "export HOME='{}' GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_SYSTEM_SETTINGS_PATH=/nonexistent; exec '{}' \"$@\"",
+        sandbox.home().display(),
+        env!("CARGO_BIN_EXE_hookwright")
+    );
+    let calls = "return [await before({ command: 'touch forbidden' }), await before({ command: 'touch fine' }), await prompt('hi'), (await after('x')).output]";
+    let Some(said) = plugin(&sandbox, Some(&real), calls) else { return };
+    assert!(said[0]["no"].as_str().unwrap().contains("not that"), "{said}");
+    assert_eq!(said[1]["no"], Value::Null, "{said}");
+    assert_eq!((&said[2]["no"], &said[3]), (&Value::Null, &json!("x")), "{said}");
+}
