@@ -14,6 +14,7 @@ mod gemini;
 mod hearing;
 pub mod host;
 pub mod install;
+mod lost;
 mod opencode;
 pub mod payload;
 pub mod tools;
@@ -23,6 +24,7 @@ pub use dialect::{
     Back, Dialect, Heard, Loss, Misheard, NativeTool, Ruling, SessionFacts, Standing, Verdict, View, Written,
 };
 pub use host::{Closing, FailClosed, HOSTS, Host, HostEvent, HostInfo, OnTimeout, Unit};
+pub use lost::{Lost, lost};
 
 impl Host {
     /// How this agent speaks.

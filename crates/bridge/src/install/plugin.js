@@ -33,6 +33,9 @@ function run(event, directory, payload) {
     const fail = (words) => {
       clearTimeout(timer)
       child.kill("SIGKILL")
+      // Whoever else holds the other ends is heard no more.
+      child.stdout.destroy()
+      child.stderr.destroy()
       reject(new Error(words))
     }
     const timer = setTimeout(() => fail("hookwright did not answer in time"), PATIENCE[event] * 1000)

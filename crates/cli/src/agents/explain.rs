@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use hookwright_bridge::install::patience;
-use hookwright_bridge::{Host, HostEvent};
-use hookwright_hooks::{EventKind, Hook, Power};
+use hookwright_bridge::{Host, HostEvent, Lost, lost};
+use hookwright_hooks::Hook;
 use serde_json::{Value, json};
 
 use crate::exit;
@@ -23,49 +23,14 @@ pub(super) struct Account {
     pub(super) cut_short: Option<Duration>,
 }
 
-/// Something that a hook can do here and not there.
-pub(super) struct Lost {
-    pub(super) power: Power,
-    pub(super) words: &'static str,
-    /// Whether what it is there for is gone.
-    pub(super) grave: bool,
-}
-
 /// What becomes of a hook.
 pub(super) fn account(host: Host, hook: &Hook) -> Account {
     let rows: Vec<&HostEvent> = host.events_for(hook.event).filter(|row| row.wired).collect();
+    // The shortest of them: whichever fires, it may be that one.
     let cut_short =
         rows.iter().map(|row| Host::deadline(patience(host, row))).min().filter(|least| *least < hook.timeout);
     let lost = if rows.is_empty() { Vec::new() } else { lost(hook.event, &rows) };
     Account { at: rows.iter().map(|row| row.name).collect(), lost, cut_short }
-}
-
-/// What an event's hooks can do here and at none of these.
-pub(super) fn lost(kind: EventKind, rows: &[&HostEvent]) -> Vec<Lost> {
-    let can = |power: Power| rows.iter().any(|row| row.can(power));
-    let missing = kind.info().powers.iter().copied().filter(|power| !can(*power));
-    missing.map(|power| Lost { power, words: words(power, can(Power::Deny)), grave: power == Power::Deny }).collect()
-}
-
-/// What becomes of an answer that asks for a power that is missing.
-fn words(power: Power, can_deny: bool) -> &'static str {
-    match (power, can_deny) {
-        (Power::Deny, _) => "a no is not heard",
-        (Power::Ask, true) => "asking the user becomes a no",
-        (Power::Ask, false) => "asking the user is not heard",
-        (Power::Stop, true) => "stopping the agent becomes a no",
-        (Power::Stop, false) => "stopping the agent is not heard",
-        (Power::RewriteInput, true) => "changed arguments become a no",
-        (Power::RewriteInput, false) => "changed arguments are not heard",
-        (Power::RedactInput, _) => "the model's own arguments stay in its history",
-        (Power::Context, _) => "what it tells the model is dropped",
-        (Power::TailCall, _) => "the tool that it calls next does not run",
-        (Power::RewriteRequest, _) => "a changed request is not heard",
-        (Power::AnswerForModel, _) => "an answer in the model's place is not heard",
-        (Power::ReplaceResponse, _) => "a replaced answer is not heard",
-        (Power::SelectTools, _) => "a choice of tools is not heard",
-        (Power::ClearContext, _) => "the model's memory is not emptied",
-    }
 }
 
 pub(super) fn run(toolbox: &Toolbox, host: Host, only: Option<&str>, as_json: bool) -> anyhow::Result<u8> {

@@ -20,6 +20,7 @@ use crate::out::{self, BAD, BOLD, DIM, GOOD, paint};
 
 pub(super) fn install(place: &Place, world: &World, args: &InstallAgent) -> anyhow::Result<u8> {
     let (host, scope, project) = (args.agent, scope(place), place.directory(world)?);
+    anyhow::ensure!(scope == Scope::Project || world.home.is_some(), "there is no home directory: HOME is not set");
     let target = Target::locate(host, scope, world, &project);
     let caller = match scope {
         Scope::Project => Caller::OnPath,

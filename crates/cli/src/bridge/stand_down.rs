@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use hookwright_bridge::{Host, SessionFacts};
-use hookwright_hooks::EventKind;
+use hookwright_hooks::{BridgeCall, EventKind};
 use hookwright_settings::World;
 use serde_json::{Map, Value};
 
@@ -94,13 +94,7 @@ fn is_ours(entry: &Value, host: Host) -> bool {
     commands.into_iter().any(|command| calls_bridge(command, host))
 }
 
-/// `…hookwright bridge NAME …` and nothing before it.
+/// `…hookwright bridge NAME …` and nothing else.
 fn calls_bridge(command: &str, host: Host) -> bool {
-    let mut words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
-    let program = words.next().unwrap_or_default();
-    let name = Path::new(program).file_stem().unwrap_or_default();
-    name == "hookwright"
-        && words.next() == Some("bridge")
-        && words.next() == Some(host.name())
-        && !command.contains(['|', ';', '&', '\n', '<', '>'])
+    BridgeCall::read(command).is_some_and(|call| Host::from_name(&call.host) == Some(host))
 }

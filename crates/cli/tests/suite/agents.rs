@@ -85,7 +85,7 @@ fn the_exact_change_is_shown() {
     insta::assert_snapshot!(shown(&sandbox, &diff.join("\n")), @r#"
     --- ~/.codex/hooks.json
     +++ ~/.codex/hooks.json
-    @@ -1,3 +1,96 @@
+    @@ -1,3 +1,104 @@
      {
     -  "description": "mine"
     +  "description": "mine",
@@ -169,7 +169,7 @@ fn an_entry_in_our_own_settings_is_no_hook_of_ours() {
     sandbox.run(&["agents", "install", "gemini-cli", "--yes"]).exits(0);
     sandbox.run(&["agents", "install", "gemini-cli", "--yes", "--project"]).exits(0);
     let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
-    assert_eq!(list["hooks"], json!([]), "{list}");
+    assert_eq!(list, json!([]), "{list}");
     let doctor = sandbox.run(&["doctor"]).exits(0);
     assert!(doctor.stdout.contains("agents that ask these hooks: Gemini CLI (for you): wired"), "{doctor:?}");
     assert_eq!(sandbox.run(&["hooks", "validate"]).exits(0).stderr, "");
@@ -318,8 +318,8 @@ fn losses_are_explained_hook_by_hook() {
     guard (BeforeTool, project): loses something
         runs at PreToolUse
         asking the user becomes a no
-        stopping the agent becomes a no
         the model's own arguments stay in its history
+        stopping the agent becomes a no
     prompts (BeforeAgent, project): loses something
         runs at UserPromptSubmit
         stopping the agent becomes a no
@@ -537,7 +537,7 @@ fn the_plugin_for_opencode_and_the_bridge_understand_each_other() {
     );
     sandbox.run(&["agents", "install", "opencode", "--yes", "--project"]).exits(0);
     let real = format!(
-        "export HOME='{}' GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_SYSTEM_SETTINGS_PATH=/nonexistent; exec '{}' \"$@\"",
+        "export HOME='{}'; export GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_SYSTEM_SETTINGS_PATH=\"$HOME/system-settings.json\"; exec '{}' \"$@\"",
         sandbox.home().display(),
         env!("CARGO_BIN_EXE_hookwright")
     );

@@ -1,4 +1,6 @@
 mod agent;
+mod agent_pages;
+#[cfg(unix)]
 mod agents;
 #[cfg(unix)]
 mod bounds;
