@@ -42,7 +42,14 @@ pub(crate) struct CallResult {
 
 /// Whether hooks will see a call of this tool before it runs.
 pub(crate) fn is_watched(services: &Services, tool: &str) -> bool {
-    services.hooks.plan(EventKind::BeforeTool, Some(hookwright_tools::canonical_name(tool))).is_some()
+    is_planned(services, &services.tools.now(), EventKind::BeforeTool, hookwright_tools::canonical_name(tool))
+}
+
+/// Whether hooks run on this event of a tool, by any of its names.
+fn is_planned(services: &Services, tools: &ToolSet, kind: EventKind, name: &str) -> bool {
+    let of = tools.get(name).and_then(|tool| Some((tool.name(), tool.server()?)));
+    let mcp = of.map(|(known, of)| of.named(known));
+    services.hooks.plan_as(kind, Some(name), mcp).is_some()
 }
 
 /// Arguments of which only the names are kept.
@@ -125,8 +132,8 @@ pub(crate) async fn run(
     choice: Option<&ToolChoice>,
     scope: &Scope,
 ) -> CallResult {
-    let unannounced = is_watched(services, &call.name).then(|| call.args.clone());
     let first = Call::new(services, call_id.to_owned(), &call.name, call.args.clone(), scope);
+    let unannounced = is_planned(services, &first.tools, EventKind::BeforeTool, &first.name).then(|| call.args.clone());
     let (last, end) = see_through(Call { unannounced, ..first }, None, choice).await;
     last.span().in_scope(|| last.conclude(call, end))
 }

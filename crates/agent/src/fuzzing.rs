@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use hookwright_hooks::McpName;
 use hookwright_settings::ApprovalMode;
 use hookwright_settings::commands::Command;
 use serde_json::{Map, Value};
@@ -18,7 +19,7 @@ pub fn policy_file(text: &str, tier: Tier) -> PolicyFiles {
 /// What these rules say on a call.
 pub fn decide(rules: Vec<Rule>, tool: &str, args: &Map<String, Value>, mode: ApprovalMode) -> Option<Decision> {
     Policy::new(rules)
-        .decide(&PolicyCall { tool, server: None, args, mode, agent: None })
+        .decide(&PolicyCall { tool, mcp: McpName::read(tool), others: &[], args, mode, agent: None })
         .map(|verdict| verdict.decision)
 }
 

@@ -56,7 +56,7 @@ impl Agent {
 
     fn request(&mut self) -> Request {
         Request {
-            system: Some(self.system.clone()).filter(|system| !system.is_empty()),
+            system: self.system_now(),
             tools: self.declared.of(self.services.tools.now()),
             generation: self.services.generation.clone(),
             ..Request::new(self.model.clone(), self.history.clone())

@@ -5,6 +5,7 @@
 mod agents;
 mod args;
 mod bridge;
+mod choices;
 mod completions;
 mod demo;
 mod exit;
@@ -19,6 +20,7 @@ mod mcp;
 mod out;
 mod plain;
 mod policy;
+mod programs;
 mod replies;
 mod report;
 mod runtime;

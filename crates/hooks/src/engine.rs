@@ -14,6 +14,7 @@ use crate::firing::{Beside, Firing, Ran};
 use crate::guard::Unarmed;
 use crate::hook::Hook;
 use crate::input::{AnyEvent, Event, Session, with_event};
+use crate::mcp_names::McpName;
 use crate::merge::merge;
 use crate::observe::{Belongs, EventId, Observer};
 use crate::outcome::{Outcome, Said};
@@ -178,7 +179,7 @@ impl HookEngine {
     /// Everything that the event's hooks need; nothing if there are none.
     fn prepare<E: Event>(&self, event: &E, belongs: &Belongs, cancel: &CancellationToken) -> Option<Firing> {
         let planner = self.planner();
-        let Some(plan) = planner.plan(E::KIND, event.subject()) else {
+        let Some(plan) = planner.plan_as(E::KIND, event.subject(), event.mcp_name()) else {
             tracing::trace!(event = %E::KIND, subject = event.subject(), "no hook runs");
             return None;
         };
@@ -227,6 +228,11 @@ impl HookEngine {
     /// The hooks that an event would run.
     pub fn plan(&self, kind: EventKind, subject: Option<&str>) -> Option<Arc<Plan>> {
         self.planner().plan(kind, subject)
+    }
+
+    /// The same for what may be a tool of an MCP server, which has other names too.
+    pub fn plan_as(&self, kind: EventKind, subject: Option<&str>, mcp: Option<McpName<'_>>) -> Option<Arc<Plan>> {
+        self.planner().plan_as(kind, subject, mcp)
     }
 
     /// A snapshot of the registry.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::answer::Answer;
 use crate::event::EventKind;
 use crate::growing::GrowingText;
+use crate::mcp_names::McpName;
 use crate::merge::Merged;
 use crate::model_api::{LlmResponse, SharedJson};
 use crate::outcome;
@@ -28,6 +29,11 @@ pub trait Event: Serialize + Clone + Send + Sync {
 
     /// What the matcher is tested against.
     fn subject(&self) -> Option<&str> {
+        None
+    }
+
+    /// For a tool of an MCP server: all that it is called, which matchers are tested against too.
+    fn mcp_name(&self) -> Option<McpName<'_>> {
         None
     }
 
@@ -456,6 +462,9 @@ impl Event for BeforeTool<'_> {
     fn call(&self) -> Option<(&str, &Map<String, Value>)> {
         Some((&self.tool_name, &self.tool_input))
     }
+    fn mcp_name(&self) -> Option<McpName<'_>> {
+        mcp_name(&self.tool_name, self.mcp_context.as_deref())
+    }
     fn tool_use_id(&self) -> Option<&str> {
         self.tool_use_id.as_deref()
     }
@@ -469,6 +478,12 @@ impl Event for BeforeTool<'_> {
     }
 }
 
+/// What a tool is called at the server that hooks are told of.
+fn mcp_name<'a>(name: &'a str, context: Option<&'a Value>) -> Option<McpName<'a>> {
+    let text = |key| context?.get(key)?.as_str();
+    Some(McpName { name, server: text("server_name")?, tool: text("tool_name")? })
+}
+
 impl Event for AfterTool<'_> {
     const KIND: EventKind = EventKind::AfterTool;
     type Verdict = outcome::AfterToolVerdict;
@@ -477,6 +492,9 @@ impl Event for AfterTool<'_> {
     }
     fn call(&self) -> Option<(&str, &Map<String, Value>)> {
         Some((&self.tool_name, &self.tool_input))
+    }
+    fn mcp_name(&self) -> Option<McpName<'_>> {
+        mcp_name(&self.tool_name, self.mcp_context.as_deref())
     }
     fn tool_use_id(&self) -> Option<&str> {
         self.tool_use_id.as_deref()

@@ -65,6 +65,7 @@ mod hook;
 mod input;
 pub mod jsonc;
 mod matcher;
+mod mcp_names;
 pub mod merge;
 mod model_api;
 mod observe;
@@ -101,6 +102,7 @@ pub use guard::{Lost, Required, Unarmed, WhyUnarmed};
 pub use hook::{Action, CommandAction, Duty, Hook, HookFunction, RuleAction, Source};
 pub use input::*;
 pub use matcher::Matcher;
+pub use mcp_names::{McpName, is_like};
 pub use merge::{Conflict, Merged};
 pub use model_api::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, SharedJson, ToolConfig,

@@ -75,6 +75,17 @@ impl Pattern {
         })
     }
 
+    /// Whether it matches what a tool is called at its MCP server, or is that name. What says what must not match is only tried
+    /// on the name that hooks are told.
+    pub(crate) fn matches_original(&self, name: &str) -> bool {
+        let is_tried = !matches!(self.tried, Tried::Name);
+        name == self.text
+            || match &self.engine {
+                None => name.contains(&self.text),
+                Some(engine) => is_tried && engine.matches(&self.text, name),
+            }
+    }
+
     /// Whether it could be too much work for a name that a tool may well have.
     pub(crate) fn is_over_budget(&self) -> bool {
         const LONG_NAME: usize = 64;

@@ -2,12 +2,14 @@
 //!
 //! The index is built once per configuration and every answer is remembered, so that planning is one look-up.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::event::{EventKind, Power};
 use crate::hook::{Hook, Source};
 use crate::matcher::Matcher;
+use crate::mcp_names::McpName;
 use crate::pattern::Pattern;
 use crate::prefilter::Prefilter;
 use crate::registry::{HookState, Registry};
@@ -29,6 +31,29 @@ pub struct Plan {
 pub struct Planner {
     registry: Registry,
     events: [EventIndex; EventKind::COUNT],
+}
+
+/// All names that matchers are tested against.
+struct Names<'a> {
+    subject: &'a str,
+    /// What a tool of an MCP server is called there, where that is something else.
+    original: Vec<String>,
+}
+
+impl<'a> Names<'a> {
+    fn new(subject: &'a str, mcp: Option<McpName<'_>>) -> Self {
+        let known = |name: &String| name == subject || other_names(subject).any(|other| other == *name);
+        let original = mcp.into_iter().flat_map(|mcp| mcp.spellings()).filter(|name| !known(name));
+        Names { subject, original: original.collect() }
+    }
+
+    /// What tells them from all others.
+    fn key(&self) -> Cow<'a, str> {
+        match self.original.first() {
+            None => Cow::Borrowed(self.subject),
+            Some(_) => Cow::Owned(format!("{}\0{}", self.subject, self.original.join("\0"))),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -84,12 +109,17 @@ impl Planner {
 
     /// The plan for an event; `None` if no hook runs.
     pub fn plan(&self, kind: EventKind, subject: Option<&str>) -> Option<Arc<Plan>> {
+        self.plan_as(kind, subject, None)
+    }
+
+    /// The same for what may be a tool of an MCP server, which has other names too.
+    pub fn plan_as(&self, kind: EventKind, subject: Option<&str>, mcp: Option<McpName<'_>>) -> Option<Arc<Plan>> {
         let index = &self.events[kind.index()];
         if index.hooks.is_empty() {
             return None;
         }
         let plan = match subject {
-            Some(subject) => index.plan_for(subject),
+            Some(subject) => index.plan_for(&Names::new(subject, mcp)),
             None => index.only.get_or_init(|| Arc::new(index.make_plan(0..index.hooks.len()))).clone(),
         };
         (!plan.hooks.is_empty()).then_some(plan)
@@ -122,45 +152,52 @@ impl EventIndex {
         self.hooks.push(hook);
     }
 
-    fn plan_for(&self, subject: &str) -> Arc<Plan> {
+    fn plan_for(&self, names: &Names<'_>) -> Arc<Plan> {
         /// A model may invent tool names; remembering them must not fill the memory.
         const REMEMBERED: usize = 1024;
+        let key = names.key();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(plan) = made.get(subject) {
+        if let Some(plan) = made.get(key.as_ref()) {
             return plan.clone();
         }
-        let plan = Arc::new(self.make_plan(self.matching(subject)));
+        let plan = Arc::new(self.make_plan(self.matching(names)));
         if made.len() < REMEMBERED {
-            made.insert(subject.into(), plan.clone());
+            made.insert(key.into(), plan.clone());
         }
         plan
     }
 
     /// The places of all matching hooks, in order.
-    fn matching(&self, subject: &str) -> Vec<usize> {
+    fn matching(&self, names: &Names<'_>) -> Vec<usize> {
         let mut found = self.always.clone();
         let named = |name: &str| self.by_name.get(name).into_iter().flatten().copied().collect::<Vec<_>>();
-        found.extend(named(subject));
-        for name in other_names(subject) {
+        found.extend(named(names.subject));
+        for name in other_names(names.subject) {
             found.extend(named(&name));
         }
-        found.extend(names_as_words(subject).iter().flat_map(|name| named(name)));
-        found.extend(self.matching_patterns(subject).into_iter().flat_map(|at| self.patterns[at].1.iter().copied()));
+        found.extend(names_as_words(names.subject).iter().flat_map(|name| named(name)));
+        names.original.iter().for_each(|name| found.extend(named(name)));
+        found.extend(self.matching_patterns(names).into_iter().flat_map(|at| self.patterns[at].1.iter().copied()));
         found.sort_unstable();
         found.dedup();
         found
     }
 
     /// The patterns that match, in order.
-    fn matching_patterns(&self, subject: &str) -> Vec<usize> {
+    fn matching_patterns(&self, names: &Names<'_>) -> Vec<usize> {
+        let Names { subject, original } = names;
         let texts = || self.patterns.iter().map(|(pattern, _)| pattern.text.as_str());
         let prefilter = self.prefilter.get_or_init(|| Prefilter::new(texts()));
         let mut found = Vec::new();
         prefilter.candidates(subject, &mut found);
         other_names(subject).for_each(|name| prefilter.candidates(&name, &mut found));
+        original.iter().for_each(|name| prefilter.candidates(name, &mut found));
         found.sort_unstable();
         found.dedup();
-        found.retain(|at| self.patterns[*at].0.matches(subject));
+        found.retain(|at| {
+            let pattern = &self.patterns[*at].0;
+            pattern.matches(subject) || original.iter().any(|name| pattern.matches_original(name))
+        });
         found
     }
 
@@ -255,6 +292,37 @@ mod tests {
             })
             .collect();
         format!(r#"{{"hooks": {{"BeforeTool": [{}]}}}}"#, list.join(","))
+    }
+
+    /// Whoever wrote a matcher knows what a server and its tool are called, not what is made of that for models.
+    #[test]
+    fn matchers_know_what_a_tool_is_called_at_its_server() {
+        let called = |name, server, tool| McpName { name, server, tool };
+        let plain = called("mcp__my_server__do_it", "my.server", "do.it");
+        let shortened = called("mcp__a_long_1a2b3c4d_name__x", "a_long_and_very_long_servers_name", "x");
+        let doubled = called("mcp__a_b__x", "a__b", "x");
+        let odd = called("mcp__srv_1__x", "srv(1)", "x");
+        for (matcher, mcp, runs) in [
+            ("mcp__my.server__do.it", plain, true),
+            ("mcp_my.server_do.it", plain, true),
+            ("^mcp__my\\\\.server__", plain, true),
+            ("mcp__my_server__do_it", plain, true),
+            ("mcp__my.server__do", plain, true),
+            ("mcp__my.servers__.*", plain, false),
+            ("mcp__a_long_and_very_long_servers_name__x", shortened, true),
+            ("mcp_a_long_and_very_long_servers_name_x", shortened, true),
+            ("mcp__a_long_and_very_long_servers_name", shortened, true),
+            ("mcp__a_long_and_very_long_servers_name__.*", shortened, true),
+            ("mcp__a_long_and_very_long_servers_name__y", shortened, false),
+            ("mcp__a__b__x", doubled, true),
+            ("mcp_a__b_x", doubled, true),
+            ("mcp__srv(1)__x", odd, true),
+            ("^(?!mcp__my_server__).*$", plain, false),
+        ] {
+            let text = before_tool(&[(matcher, "guard", false)]);
+            let planned = planner(&[(Source::User, &text)]).plan_as(EventKind::BeforeTool, Some(mcp.name), Some(mcp));
+            assert_eq!(planned.is_some(), runs, "{matcher} {mcp:?}");
+        }
     }
 
     #[test]

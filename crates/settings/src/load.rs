@@ -238,7 +238,7 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let extensions = extensions::installed(&around, &mut problems);
 
     let is_home = own.is_none();
-    let offered = if is_home { Vec::new() } else { offered(&paths, &root, &outer) };
+    let (offered, of_project) = if is_home { Default::default() } else { offered(&paths, &root, &outer) };
     let files: Vec<SettingsFile> = trees.iter().rev().map(Tree::state).collect();
     let told = offers::Record::read(&paths.known_offers, &mut problems);
     let disabled = mcp::Disabled::read(&paths, &mut problems);
@@ -263,7 +263,8 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     trust::hold(&mut registry, &reviews);
     let redaction = settings.security.redaction.clone();
     let Worlds { own: own_world, session: world } = worlds;
-    let mcp = mcp::Choice { origins, named: options.mcp_servers.clone(), disabled };
+    let untrusted = if project.trust.is_trusted() { Vec::new() } else { of_project };
+    let mcp = mcp::Choice { origins, untrusted, named: options.mcp_servers.clone(), disabled };
     let own = Own { world: own_world, redaction: outer_redaction, dismissed };
     let loaded = Loaded {
         settings,
@@ -301,8 +302,8 @@ pub fn check_untrusted(loaded: &Loaded, file: &Path) -> Vec<Diagnostic> {
 }
 
 /// What the project's files would bring, trusted or not: read here, and nothing of it counts for that. Variables stand in it
-/// as written: the user's secrets are nothing to show or to keep.
-fn offered(paths: &Paths, root: &Path, outer: &Map<String, serde_json::Value>) -> Vec<Offer> {
+/// as written: the user's secrets are nothing to show or to keep. The names of its MCP servers come with it.
+fn offered(paths: &Paths, root: &Path, outer: &Map<String, serde_json::Value>) -> (Vec<Offer>, Vec<String>) {
     let file = LayerFile::read(Source::Project, &paths.project_settings(root));
     let tree = file.tree();
     let values = match &tree.document.root {
@@ -312,7 +313,9 @@ fn offered(paths: &Paths, root: &Path, outer: &Map<String, serde_json::Value>) -
         }
         _ => Map::new(),
     };
-    offers::offers(&values, &tree.declared().hooks, root, paths)
+    let servers = values.get("mcpServers").and_then(serde_json::Value::as_object);
+    let servers = servers.into_iter().flat_map(Map::keys).cloned().collect();
+    (offers::offers(&values, &tree.declared().hooks, root, paths), servers)
 }
 
 fn log(loaded: &Loaded, took: Duration) {

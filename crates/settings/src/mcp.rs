@@ -51,6 +51,40 @@ pub struct McpServer {
     pub oauth: Option<McpOAuth>,
     /// Variables in its headers, environment or address that nothing sets.
     pub unset: Vec<String>,
+    /// What others may be told of its entry.
+    pub written: Written,
+}
+
+impl McpServer {
+    /// One of which nothing is said but how it is reached.
+    pub fn new(name: &str, transport: Transport) -> Self {
+        let written = match &transport {
+            Transport::Stdio { args, .. } => Written { args: args.clone(), url: None },
+            other => Written { args: Vec::new(), url: other.url().map(str::to_owned) },
+        };
+        McpServer {
+            name: name.to_owned(),
+            origin: Source::User,
+            transport,
+            timeout: DEFAULT_TIMEOUT,
+            trust: false,
+            description: None,
+            include_tools: None,
+            exclude_tools: Vec::new(),
+            oauth: None,
+            unset: Vec::new(),
+            written,
+        }
+    }
+}
+
+/// What an entry says before variables are filled in: their values may be secrets, which hooks and records are not told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The program's arguments.
+    pub args: Vec<String>,
+    /// The address.
+    pub url: Option<String>,
 }
 
 /// How a server is reached.
@@ -213,7 +247,7 @@ pub enum WhyLeftOut {
 impl fmt::Display for WhyLeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WhyLeftOut::Untrusted => f.write_str("this folder is not trusted"),
+            WhyLeftOut::Untrusted => f.write_str("this folder is not trusted, so it is not started"),
             WhyLeftOut::Broken(what) => f.write_str(what),
             WhyLeftOut::SaysSo => f.write_str("its entry says `disabled`"),
             WhyLeftOut::Shadowed(by) => write!(f, "another of that name counts, from {by}"),
@@ -235,13 +269,17 @@ pub struct McpServers {
     pub servers: Vec<McpServer>,
     /// The others.
     pub left_out: Vec<LeftOutServer>,
+    /// What the command line names and no server is called.
+    pub unknown: Vec<String>,
 }
 
 /// What is known about servers beside their entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
-    /// Which layer each of the settings' servers is from.
-    pub(crate) origins: HashMap<String, Source>,
+    /// Which layer each of the settings' servers is from, and its entry as it is written there.
+    pub(crate) origins: HashMap<String, (Source, Value)>,
+    /// The servers of a project that is not trusted.
+    pub(crate) untrusted: Vec<String>,
     /// The only ones that the command line wants.
     pub(crate) named: Option<Vec<String>>,
     /// Those that the user has switched off.
@@ -252,6 +290,8 @@ pub(crate) struct Choice {
 struct Named<'a> {
     name: &'a String,
     entry: &'a Value,
+    /// The same before variables are filled in.
+    written: Option<&'a Value>,
     origin: Source,
     /// What an extension adds to its variables.
     env: &'a [(String, String)],
@@ -268,7 +308,7 @@ impl Loaded {
     pub fn mcp_servers(&self) -> McpServers {
         let mut all = McpServers::default();
         let mut taken: HashMap<String, Source> = HashMap::new();
-        for Named { name, entry, origin, env } in self.named_servers() {
+        for Named { name, entry, written, origin, env } in self.named_servers() {
             let key = name.trim().to_lowercase();
             let verdict = match taken.get(&key) {
                 Some(by) => Err(WhyLeftOut::Shadowed(by.clone())),
@@ -276,6 +316,7 @@ impl Loaded {
             };
             match verdict {
                 Ok(mut server) => {
+                    server.written = written.map(entry::written).unwrap_or_default();
                     if let Transport::Stdio { env: own, .. } = &mut server.transport {
                         own.splice(0..0, env.iter().cloned());
                     }
@@ -289,6 +330,17 @@ impl Loaded {
                 }
             }
         }
+        let untrusted = self.mcp.untrusted.iter();
+        all.left_out.extend(untrusted.map(|name| LeftOutServer {
+            name: name.clone(),
+            origin: Source::Project,
+            why: WhyLeftOut::Untrusted,
+        }));
+        let is_known = |named: &&String| {
+            let known = all.servers.iter().map(|one| &one.name).chain(all.left_out.iter().map(|one| &one.name));
+            known.into_iter().any(|name| is_same_server(name, named))
+        };
+        all.unknown = self.mcp.named.iter().flatten().filter(|named| !is_known(named)).cloned().collect();
         all.servers.sort_by(|one, other| one.name.cmp(&other.name));
         all.left_out.sort_by(|one, other| one.name.cmp(&other.name));
         all
@@ -297,14 +349,17 @@ impl Loaded {
     /// Every entry, those that go first first.
     fn named_servers(&self) -> Vec<Named<'_>> {
         let of_settings = self.settings.mcp_servers.iter().map(|(name, entry)| {
-            let origin = self.mcp.origins.get(name).cloned().unwrap_or(Source::User);
-            Named { name, entry, origin, env: &[] }
+            let known = self.mcp.origins.get(name);
+            let origin = known.map_or(Source::User, |(origin, _)| origin.clone());
+            Named { name, entry, written: known.map(|(_, written)| written), origin, env: &[] }
         });
         let (projects, own): (Vec<_>, Vec<_>) = of_settings.partition(|named| named.origin == Source::Project);
         let of_extensions = self.extensions.iter().filter(|one| one.active).flat_map(|one| {
             let origin = Source::Extension(one.name.clone());
-            let named = move |(name, entry)| Named { name, entry, origin: origin.clone(), env: &one.env };
-            one.mcp_servers.iter().map(named)
+            one.mcp_servers.iter().map(move |(name, entry)| {
+                let written = one.mcp_written.get(name);
+                Named { name, entry, written, origin: origin.clone(), env: &one.env }
+            })
         });
         own.into_iter().chain(of_extensions).chain(projects).collect()
     }
@@ -330,11 +385,17 @@ impl Loaded {
     }
 }
 
+/// What is wrong with an entry that is about to be written, if anything is that would leave the server out.
+pub fn server_problem(name: &str, entry: &Value, origin: &Source) -> Option<String> {
+    entry::server(name, entry, origin, Path::new("")).err()
+}
+
 /// An entry as the question of trust shows it: all that it starts or talks to.
 pub(crate) fn shown(name: &str, value: &Value) -> String {
     match entry::server(name, value, &Source::Project, Path::new("")) {
         Ok(server) => format!("{name} (`{}`)", server.transport),
-        Err(_) => name.to_owned(),
+        // What is filled in later is shown as it stands.
+        Err(_) => entry::written(value).url.map_or_else(|| name.to_owned(), |url| format!("{name} (`{url}`)")),
     }
 }
 

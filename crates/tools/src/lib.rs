@@ -45,5 +45,5 @@ pub use schema::validate as validate_arguments;
 pub use shell::{Job, Jobs};
 pub use tool::{BoxFuture, Declaration, Tool, ToolKind};
 pub use toolbox::{Origin, Toolbox};
-pub use toolset::{RegisterError, Selection, ToolSet, is_like};
+pub use toolset::{RegisterError, Selection, ToolSet};
 pub use workspace::{PathError, Workspace, WorkspaceError};

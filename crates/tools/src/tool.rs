@@ -101,6 +101,11 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// The MCP server that a call which is no tool of it reads from, by its name.
+    fn reads_from(&self, _args: &Value) -> Option<String> {
+        None
+    }
+
     /// What an edit would change, for an approval prompt. `None` where there is nothing to show, also when the call
     /// would fail.
     fn preview<'a>(&'a self, _args: &'a Value, _ctx: &'a ToolContext) -> BoxFuture<'a, Option<Display>> {

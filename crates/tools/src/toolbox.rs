@@ -50,8 +50,10 @@ pub struct Toolbox {
 /// A part of another's tools.
 struct Share {
     of: Arc<Toolbox>,
-    keep: Box<dyn Fn(&str) -> bool + Send + Sync>,
+    keep: Box<Keep>,
 }
+
+type Keep = dyn Fn(&dyn Tool) -> bool + Send + Sync;
 
 struct State {
     builtin: ToolSet,
@@ -76,7 +78,7 @@ impl Toolbox {
 
     /// Those of its tools for which `keep` says yes, now and whatever comes later. What is brought to the share is its own;
     /// nothing that is excluded here comes back there.
-    pub fn share(self: &Arc<Self>, keep: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+    pub fn share(self: &Arc<Self>, keep: impl Fn(&dyn Tool) -> bool + Send + Sync + 'static) -> Self {
         let share = Share { of: self.clone(), keep: Box::new(keep) };
         Toolbox { share: Some(share), ..Toolbox::from(ToolSet::default()) }
     }
@@ -99,7 +101,7 @@ impl Toolbox {
         let exclude = share.of.state.read().unwrap_or_else(PoisonError::into_inner).selection.exclude.clone();
         self.change(|state| {
             let mut kept = ToolSet::clone(&theirs);
-            kept.retain(|tool| (share.keep)(tool.name()));
+            kept.retain(|tool| (share.keep)(tool));
             (state.builtin, state.seen) = (kept, Some(theirs.clone()));
             state.selection = Selection { allowed: None, exclude };
             state.put_together();
@@ -166,7 +168,7 @@ impl State {
         let excluded = Selection { allowed: None, exclude: exclude.clone() };
         let core = Selection { allowed: allowed.clone(), exclude: Vec::new() };
         all.select(&excluded);
-        all.retain(|tool| foreign.contains(tool.name()) || core.includes(tool.name()));
+        all.retain(|tool| foreign.contains(tool.name()) || core.includes(tool));
         self.now = Arc::new(all);
     }
 }
@@ -207,7 +209,7 @@ mod tests {
             ToolSet::builtin(WebSearching::Impossible),
             Selection { allowed: None, exclude: vec!["glob".to_owned(), "mcp__own__b".to_owned()] },
         ));
-        let share = toolbox.share(|name| ["read_file", "glob", "mcp__a__x"].contains(&name));
+        let share = toolbox.share(|tool| ["read_file", "glob", "mcp__a__x"].contains(&tool.name()));
         assert_eq!(names(&share), ["read_file"]);
         assert!(Arc::ptr_eq(&share.now(), &share.now()), "made once for as long as it is the same");
         toolbox.bring(&server("a"), remote(&["mcp__a__x", "mcp__a__y"]));

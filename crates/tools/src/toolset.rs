@@ -7,6 +7,7 @@ use crate::catalog::canonical_name;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::schema;
 use crate::tool::{Declaration, Tool};
+use hookwright_hooks::{McpName, is_like};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -33,8 +34,14 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether the tool of this name is selected.
-    pub fn includes(&self, name: &str) -> bool {
+    /// Whether a tool is selected.
+    pub fn includes(&self, tool: &dyn Tool) -> bool {
+        let excluded = |mcp: McpName<'_>| self.exclude.iter().any(|listed| mcp.may_be(listed.trim()));
+        let excluded = tool.server().is_some_and(|of| excluded(of.named(tool.name())));
+        !excluded && self.includes_name(tool.name())
+    }
+
+    fn includes_name(&self, name: &str) -> bool {
         let means = |listed: &str| same_tool(listed, name) || is_wild(listed, name);
         let allowed = self
             .allowed
@@ -88,7 +95,7 @@ impl ToolSet {
 
     /// Takes out all tools that are not selected.
     pub fn select(&mut self, selection: &Selection) {
-        self.retain(|tool| selection.includes(tool.name()));
+        self.retain(|tool| selection.includes(tool));
     }
 
     /// The tool of this name, which may be an older one.
@@ -141,19 +148,6 @@ impl ToolSet {
 fn is_wild(listed: &str, name: &str) -> bool {
     let single = || name.strip_prefix("mcp__").map(|rest| format!("mcp_{}", rest.replacen("__", "_", 1)));
     listed.contains('*') && (is_like(name, listed) || single().is_some_and(|single| is_like(&single, listed)))
-}
-
-/// Whether a pattern with `*` for any characters means this name.
-pub fn is_like(name: &str, pattern: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut left) = name.strip_prefix(first) else { return false };
-    let mut pieces: Vec<&str> = rest.split('*').collect();
-    let last = pieces.pop().unwrap_or_default();
-    for piece in pieces {
-        let Some(at) = left.find(piece) else { return false };
-        left = &left[at + piece.len()..];
-    }
-    left.ends_with(last)
 }
 
 /// True if `asked` means the tool called `name`: its name, an older one, or an MCP tool's spelling with single
@@ -251,8 +245,9 @@ pub(crate) mod tests {
 
     #[test]
     fn a_selection_knows_wildcards() {
-        let includes =
-            |exclude: &str, name: &str| Selection { allowed: None, exclude: vec![exclude.to_owned()] }.includes(name);
+        let includes = |exclude: &str, name: &str| {
+            Selection { allowed: None, exclude: vec![exclude.to_owned()] }.includes_name(name)
+        };
         for wild in ["mcp__srv__*", "mcp_srv_*", "mcp__*", "mcp_*", "*", "*write", "mcp__s*__w*e"] {
             assert!(!includes(wild, "mcp__srv__write"), "{wild}");
         }

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use hookwright_hooks::{BeforeTool, BeforeToolVerdict, Outcome, RequestedBy};
+use hookwright_hooks::{BeforeTool, BeforeToolVerdict, EventKind, Outcome, RequestedBy};
 use hookwright_model::ToolChoice;
 use hookwright_tools::{Tool, ToolErrorKind, ToolKind, canonical_arguments};
 use serde_json::{Map, Value};
 
 use super::end::{CallEnd, cancelled, failure, nothing, stopped};
 use super::wanted::{Consent, Voice};
-use super::{Call, USER_SAYS_NO, announce, is_watched, redacted};
+use super::{Call, USER_SAYS_NO, announce, is_planned, redacted};
 use crate::approval::{Flags, Judged, Judgement, Permission};
 use crate::ask::ask;
 use crate::event::{ApprovalReply, ApprovalRequest, AskedBy, CallDecision};
@@ -94,7 +94,8 @@ impl Call<'_> {
         let answer = &outcome.merged.answer;
         let nothing_in_their_place = answer.redact_input && answer.tool_input.is_none();
         // What not all have judged does not run, and some might have wanted it kept nowhere.
-        let is_cut_short = self.scope.is_cancelled() && is_watched(self.services, &self.name);
+        let is_cut_short =
+            self.scope.is_cancelled() && is_planned(self.services, &self.tools, EventKind::BeforeTool, &self.name);
         if is_cut_short || unjudged(&outcome) {
             self.redact(None);
         } else if answer.redact_input {
@@ -288,7 +289,8 @@ impl Call<'_> {
     /// The call as the rules judge it.
     fn judged<'a>(&'a self, tool: &'a Arc<dyn Tool>) -> Judged<'a> {
         let agent = self.scope.agent.as_ref().map(|agent| agent.name.as_str());
-        Judged { tool: &self.name, kind: tool.kind(), args: &self.args, server: tool.server(), agent }
+        let reads_from = tool.reads_from(&Value::Object(self.args.clone())).map(Cow::Owned);
+        Judged { tool: &self.name, kind: tool.kind(), args: &self.args, server: tool.server(), reads_from, agent }
     }
 
     /// Takes the user's arguments in place of the model's, if they fit the tool.

@@ -8,7 +8,7 @@ use hookwright_model::{FunctionCall, Part};
 use hookwright_tools::{Display, ResultContent, ResultPart, ToolErrorKind, ToolFailure, ToolResult};
 use serde_json::{Map, Value};
 
-use super::{AfterCall, Call, CallResult, Ran};
+use super::{AfterCall, Call, CallResult, Ran, is_planned};
 use crate::event::{AgentEvent, CallError, ToolEnd};
 use crate::translate::{defuse, hook_context};
 
@@ -28,7 +28,7 @@ impl Call<'_> {
     /// AfterTool: may hide the result, add to it, or put another tool in its place.
     pub(super) async fn after_tool(&self, mut result: ToolResult, duration: Duration) -> Ran {
         // A result can be large, and writing it as JSON is for hooks only.
-        if self.services.hooks.plan(EventKind::AfterTool, Some(&self.name)).is_none() {
+        if !is_planned(self.services, &self.tools, EventKind::AfterTool, &self.name) {
             let after = if self.scope.is_cancelled() { AfterCall::Cancel } else { AfterCall::GoOn };
             defuse_result(&mut result.llm_content);
             return Ran::Done(Box::new(CallEnd { result, duration, after, ..nothing() }));

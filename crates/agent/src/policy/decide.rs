@@ -1,9 +1,9 @@
 //! What all rules together say on a call. A shell command is judged by every command it runs: a deny on one denies,
 //! an allow must cover them all, and what the text does not tell is never allowed by a rule about commands.
 
+use hookwright_hooks::McpName;
 use hookwright_hooks::shell::{Fit, Part, parts};
 use hookwright_settings::ApprovalMode;
-use hookwright_tools::mcp::ServerTool;
 use serde_json::{Map, Value};
 
 use super::Policy;
@@ -14,8 +14,9 @@ use crate::approval::command_of;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PolicyCall<'a> {
     pub(crate) tool: &'a str,
-    /// For a tool of an MCP server: which one it is there.
-    pub(crate) server: Option<&'a ServerTool>,
+    /// What it is called, if it has to do with an MCP server; and what all other servers are.
+    pub(crate) mcp: Option<McpName<'a>>,
+    pub(crate) others: &'a [String],
     pub(crate) args: &'a Map<String, Value>,
     pub(crate) mode: ApprovalMode,
     /// The sub-agent whose call it is.
@@ -119,7 +120,8 @@ mod tests {
 
     fn decide_for(agent: Option<&str>, policy: &Policy, tool: &str, args: Value) -> Option<Decision> {
         let args = args.as_object().unwrap().clone();
-        let call = PolicyCall { tool, server: None, args: &args, mode: ApprovalMode::Default, agent };
+        let mcp = McpName::read(tool);
+        let call = PolicyCall { tool, mcp, others: &[], args: &args, mode: ApprovalMode::Default, agent };
         policy.decide(&call).map(|verdict| verdict.decision)
     }
 

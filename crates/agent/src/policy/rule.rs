@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use hookwright_hooks::shell::{Fit, Naming, Part};
-use hookwright_hooks::{Found, Place, Search};
+use hookwright_hooks::{Found, McpName, Place, Search, is_like};
 use hookwright_settings::ApprovalMode;
-use hookwright_tools::{DELEGATE_TO_AGENT, canonical_name, is_like};
+use hookwright_tools::{DELEGATE_TO_AGENT, canonical_name};
 use serde_json::{Map, Value};
 
 use super::decide::{PolicyCall, View};
@@ -124,27 +124,30 @@ impl Rule {
 
     fn is_about(&self, call: &PolicyCall<'_>) -> bool {
         let tool = call.tool;
-        // A server's tool has the names that its server and itself have, and those that models know it by, which may be shorter.
-        let real = call.server.map(|of| (of.server.as_str(), of.tool.as_str()));
-        let names = || real.into_iter().chain(mcp_name(tool));
+        let allows = self.decision == Decision::Allow;
         if let Some(server) = &self.server {
-            let named = |name: &String, simple: &str| is_like(simple, name) || is_like(tool, name);
-            let is_one = |(of, simple): (&str, &str)| {
-                is_like(of, server) && (self.tools.is_empty() || self.tools.iter().any(|name| named(name, simple)))
-            };
-            return names().any(is_one);
+            let Some(mcp) = call.mcp else { return false };
+            let is_of = if allows { mcp.is_surely_of(server, call.others) } else { mcp.may_be_of(server) };
+            let named = |name: &String| mcp.is_tool(name) || is_like(tool, name) || self.means(name, mcp, call.others);
+            return is_of && (self.tools.is_empty() || self.tools.iter().any(named));
         }
         let shell_only = self.tools.is_empty() && (!self.prefixes.is_empty() || self.command.is_some());
         if shell_only {
             return tool == "run_shell_command";
         }
-        let spelt =
-            names().flat_map(|(server, simple)| [format!("mcp_{server}_{simple}"), format!("mcp__{server}__{simple}")]);
-        let spelt: Vec<String> = spelt.collect();
+        // What allows `mcp_a_*` does not mean server `a_b`, although its tools' names begin so.
+        let is_plain = |name: &str| !(allows && call.mcp.is_some() && name.starts_with("mcp_"));
         let named = |name: &String| {
-            is_like(tool, name) || canonical_name(name) == tool || spelt.iter().any(|spelt| is_like(spelt, name))
+            (is_plain(name) && is_like(tool, name))
+                || canonical_name(name) == tool
+                || call.mcp.is_some_and(|mcp| self.means(name, mcp, call.others))
         };
         self.tools.is_empty() || self.tools.iter().any(named)
+    }
+
+    /// Whether a name means a server's tool: a no in every reading, a yes in its only one.
+    fn means(&self, name: &str, mcp: McpName<'_>, others: &[String]) -> bool {
+        if self.decision == Decision::Allow { mcp.is_surely(name, others) } else { mcp.may_be(name) }
     }
 
     fn fits_part(&self, args: &Map<String, Value>, part: &Part) -> Fit {
@@ -209,13 +212,5 @@ fn stable_json(value: &Value) -> String {
         }
         Value::Array(values) => format!("[{}]", values.iter().map(stable_json).collect::<Vec<_>>().join(",")),
         other => other.to_string(),
-    }
-}
-
-/// An MCP tool's server and its own name: `mcp__server__tool` or `mcp_server_tool`.
-fn mcp_name(tool: &str) -> Option<(&str, &str)> {
-    match tool.strip_prefix("mcp__") {
-        Some(rest) => rest.split_once("__"),
-        None => tool.strip_prefix("mcp_")?.split_once('_'),
     }
 }

@@ -40,11 +40,13 @@ pub struct GuardChange {
     pub diff: Option<String>,
     /// One word for what the file is now.
     digest: String,
+    /// Who may have done it.
+    when: &'static str,
 }
 
 impl std::fmt::Display for GuardChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} was {} while the agent worked", self.path, self.deed)
+        write!(f, "{} was {} {}", self.path, self.deed, self.when)
     }
 }
 
@@ -77,6 +79,8 @@ struct State {
     calls: usize,
     /// How many events of hooks run.
     events: usize,
+    /// Whether programs that are MCP servers run beside it all: between events too they may change what they like.
+    serving: bool,
     /// What the agent's calls run in the background.
     background: Arc<Groups>,
     /// When all files were last looked at.
@@ -112,15 +116,6 @@ struct Armed {
 pub(crate) struct Window<'g> {
     guards: &'g Guards,
     kind: WindowKind,
-}
-
-/// The same for what outlives whoever began it.
-pub(crate) struct Serving(Arc<Guards>);
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        self.0.close_window(WindowKind::Hooks);
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -229,10 +224,14 @@ impl Guards {
         self.open(WindowKind::Hooks)
     }
 
-    /// Servers begin to run, and are watched for as long as this is held.
-    pub(crate) fn servers(self: &Arc<Self>) -> Serving {
-        std::mem::forget(self.open(WindowKind::Hooks));
-        Serving(self.clone())
+    /// MCP servers that are programs begin to run. What changes from now on may be their work, whenever it is noticed: nobody
+    /// can tell it from the user's own.
+    pub(crate) fn serve(&self) {
+        let mut state = self.state();
+        if !state.files.is_empty() && !state.serving {
+            self.look_at_all(&mut state);
+        }
+        state.serving = true;
     }
 
     fn open(&self, kind: WindowKind) -> Window<'_> {
@@ -456,7 +455,7 @@ impl Sentry for Guards {
         let changed = files.iter().find(own).copied().or(doubtful).map(|at| state.change(at));
         let why = match (changed, state.declared.get(&key)) {
             (Some(change), _) => Some(change.to_string()),
-            (None, declared) => declared.map(|deed| format!("{deed} while the agent worked")),
+            (None, declared) => declared.map(|deed| format!("{deed} {}", state.when())),
         };
         state.hooks[at].files = files;
         why.map_or(Ok(()), |why| Err(format!("{why}, so it is not trusted; {PERSON}")))

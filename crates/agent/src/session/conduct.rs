@@ -72,6 +72,7 @@ pub(super) enum Job {
     Shell(String),
     Custom { command: Box<Command>, typed: String, args: String },
     ServerPrompt { server: String, name: String, args: serde_json::Map<String, serde_json::Value> },
+    Late(String),
     Clear,
     Compress,
     Resume(Box<Agent>),
@@ -212,6 +213,7 @@ impl Conductor {
             Order::ServerPrompt { server, name, args, typed } => {
                 self.enqueue(Waiting { typed, job: Job::ServerPrompt { server, name, args } });
             }
+            Order::Late(typed) => self.enqueue(Waiting { typed: typed.clone(), job: Job::Late(typed) }),
             Order::Clear => self.enqueue(Waiting { typed: "/clear".to_owned(), job: Job::Clear }),
             Order::Compress => self.enqueue(Waiting { typed: "/compress".to_owned(), job: Job::Compress }),
             Order::Cancel => self.cancel(),
@@ -429,7 +431,9 @@ impl Job {
     fn activity(&self) -> Activity {
         match self {
             Job::Start(_) => Activity::Starting,
-            Job::Prompt(_) | Job::Piped { .. } | Job::Custom { .. } | Job::ServerPrompt { .. } => Activity::Working,
+            Job::Prompt(_) | Job::Piped { .. } | Job::Custom { .. } | Job::ServerPrompt { .. } | Job::Late(_) => {
+                Activity::Working
+            }
             Job::Shell(_) => Activity::RunningCommand,
             Job::Clear => Activity::Clearing,
             Job::Compress => Activity::Compressing,
@@ -451,6 +455,7 @@ impl Job {
             Job::ServerPrompt { server, name, args } => {
                 drop(agent.prompt_of_server(&server, &name, args, cancel).await);
             }
+            Job::Late(typed) => drop(agent.prompt_late(&typed, cancel).await),
             Job::Shell(command) => shell::run(&mut agent, command, cancel.clone()).await,
             Job::Clear => chats::clear(&mut agent, loaded, cancel).await,
             Job::Compress => {

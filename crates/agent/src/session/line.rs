@@ -324,10 +324,21 @@ fn slash(command: &str, typed: &str, custom: &Commands, prompts: &[(String, Remo
         None if custom.broken(first).is_some() => {
             Typed::Misspelt(custom.broken(first).map(ToString::to_string).unwrap_or_default())
         }
-        None => match prompts.iter().find(|(_, prompt)| prompt_command(prompt) == first) {
-            Some((server, prompt)) => server_prompt(server, prompt, typed, rest),
-            None => Typed::Unknown(unknown(first, custom)),
-        },
+        None => {
+            let own = |(server, prompt): &&(String, RemotePrompt)| {
+                let name = prompt_command(prompt);
+                name == first || of_server(server, &name) == first
+            };
+            match prompts.iter().filter(own).collect::<Vec<_>>().as_slice() {
+                [] => Typed::Unknown(unknown(first, custom)),
+                [(server, prompt)] => server_prompt(server, prompt, typed, rest),
+                several => {
+                    let names = several.iter().map(|(server, _)| format!("/{}", of_server(server, first)));
+                    let names = names.collect::<Vec<_>>().join(", ");
+                    Typed::Misspelt(format!("several MCP servers have /{first}; say which: {names}"))
+                }
+            }
+        }
     }
 }
 
@@ -339,8 +350,24 @@ pub(super) fn skill_called(typed: &str, skills: &Skills) -> Option<Typed> {
     Some(Typed::Order(Order::UseSkill { name, task, typed }))
 }
 
+/// The commands that servers' prompts are, in their order: one that several have is told apart by its server.
+pub fn prompt_commands(prompts: &[(String, RemotePrompt)]) -> Vec<String> {
+    let names: Vec<String> = prompts.iter().map(|(_, prompt)| prompt_command(prompt)).collect();
+    let is_only = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
+    let named = |(name, (server, _)): (&String, &(String, _))| match is_only(name) {
+        true => name.clone(),
+        false => of_server(server, name),
+    };
+    names.iter().zip(prompts).map(named).collect()
+}
+
+/// A prompt's command with the name of its server.
+fn of_server(server: &str, command: &str) -> String {
+    format!("{}.{command}", server.split_whitespace().collect::<Vec<_>>().join("-"))
+}
+
 /// The command that a server's prompt is.
-pub fn prompt_command(prompt: &RemotePrompt) -> String {
+fn prompt_command(prompt: &RemotePrompt) -> String {
     prompt.name.split_whitespace().collect::<Vec<_>>().join("-")
 }
 
@@ -441,6 +468,23 @@ mod tests {
 
     fn read(text: &str) -> Typed {
         Typed::read(text, &Commands::default(), &[])
+    }
+
+    #[test]
+    fn prompts_of_one_name_are_told_apart_by_their_servers() {
+        let prompt = || RemotePrompt { name: "hello".to_owned(), description: String::new(), arguments: Vec::new() };
+        let two = [("a b".to_owned(), prompt()), ("c".to_owned(), prompt())];
+        assert_eq!(prompt_commands(&two), ["a-b.hello", "c.hello"]);
+        assert_eq!(prompt_commands(&two[..1]), ["hello"]);
+        let of = |text: &str, prompts: &[_]| match Typed::read(text, &Commands::default(), prompts) {
+            Typed::Order(Order::ServerPrompt { server, .. }) => server,
+            other => format!("{other:?}"),
+        };
+        assert_eq!(
+            (of("/c.hello", &two), of("/a-b.hello", &two), of("/c.hello", &two[1..])),
+            ("c".into(), "a b".into(), "c".into())
+        );
+        assert!(of("/hello", &two).contains("say which: /a-b.hello, /c.hello"), "{}", of("/hello", &two));
     }
 
     #[test]

@@ -45,7 +45,7 @@ use conduct::Conductor;
 pub(crate) use background::tell_what_stays;
 pub use choose::proxy;
 pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused, unarmed_guards};
-pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, prompt_command, slash_groups};
+pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, prompt_commands, slash_groups};
 pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
 pub use order::{

@@ -95,7 +95,7 @@ pub(super) fn make(
     approvals.set_protected(Protected::new(loaded, &options.policies));
     let tools = Arc::new(tools);
     let services = Services {
-        servers: servers::make(loaded, &tool_context, &tools, &events),
+        servers: servers::make(loaded, &tool_context, &tools, &events, options.interaction),
         tools,
         tool_context,
         hooks,

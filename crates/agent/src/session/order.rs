@@ -37,6 +37,8 @@ pub enum Order {
         /// The whole line.
         typed: String,
     },
+    /// Answer what may be a prompt of an MCP server's, once they have said what they have; else what it says.
+    Late(String),
     /// Forget everything and begin a new conversation.
     Clear,
     /// Compress the history.
@@ -95,6 +97,7 @@ impl Order {
                 | Order::Custom { .. }
                 | Order::ServerPrompt { .. }
                 | Order::UseSkill { .. }
+                | Order::Late(_)
                 | Order::Clear
                 | Order::Compress
         )
@@ -107,6 +110,7 @@ impl Order {
             Order::Shell(_) => "shell",
             Order::Custom { .. } => "custom",
             Order::ServerPrompt { .. } => "server_prompt",
+            Order::Late(_) => "late",
             Order::Clear => "clear",
             Order::Compress => "compress",
             Order::Cancel => "cancel",

@@ -113,7 +113,10 @@ impl Delegate {
         let identity = Arc::new(SubAgent { name, id, transcript_path });
         let tools = definition.tools.clone();
         let services = Services {
-            tools: Arc::new(self.services.tools.share(move |tool| tool != DELEGATE_TO_AGENT && tools.has(tool))),
+            tools: Arc::new(self.services.tools.share(move |tool| {
+                let mcp = tool.server().map(|of| of.named(tool.name()));
+                tool.name() != DELEGATE_TO_AGENT && tools.has(tool.name(), mcp)
+            })),
             generation: GenerationConfig {
                 temperature: definition.temperature.or(self.services.generation.temperature),
                 ..self.services.generation.clone()

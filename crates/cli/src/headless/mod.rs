@@ -102,6 +102,8 @@ fn order(prompt: &Prompt, opened: &Opened) -> Result<Order, String> {
     }
     match opened.view().read(text) {
         Typed::Order(order @ (Order::Custom { .. } | Order::UseSkill { .. } | Order::Prompt(_))) => Ok(order),
+        // No server has been started yet.
+        Typed::Unknown(_) if !opened.view().loaded.mcp_servers().servers.is_empty() => Ok(Order::Late(text.clone())),
         Typed::Order(Order::Shell(_)) | Typed::Unknown(_) | Typed::Blank => Ok(Order::Prompt(text.clone())),
         Typed::Order(order) if order.only_shows() => Ok(order),
         Typed::Order(_) => Err(format!("{text} changes something, which only an interactive session does")),

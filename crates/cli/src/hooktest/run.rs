@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::check::{Failure, check, json_of, substituted};
 use super::file::{Case, Setup, TestFile};
+use crate::programs;
 
 /// What came of one file.
 pub(crate) struct FileResult {
@@ -41,7 +42,7 @@ pub(crate) async fn run_file(
 ) -> anyhow::Result<FileResult> {
     let file = TestFile::read(path)?;
     let mut result = FileResult { path: path.to_owned(), skipped: None, cases: Vec::new() };
-    if let Some(missing) = file.requires.iter().find(|program| !on_path(program, env)) {
+    if let Some(missing) = file.requires.iter().find(|program| !programs::is_there(program, project, env)) {
         result.skipped = Some(missing.clone());
         return Ok(result);
     }
@@ -214,9 +215,4 @@ fn event(case: &Case, project: &Path) -> anyhow::Result<AnyEvent> {
         _ => Map::new(),
     };
     AnyEvent::from_fields(case.event, fields).with_context(|| format!("the input does not fit {}", case.event))
-}
-
-fn on_path(program: &str, env: &[(OsString, OsString)]) -> bool {
-    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()).unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }

@@ -5,18 +5,21 @@ use std::path::Path;
 use anyhow::{bail, ensure};
 use hookwright_hooks::Source;
 use hookwright_settings::edit::{Change, edited_text, set_value};
-use hookwright_settings::{LoadOptions, Loaded, World, is_server_name, load, read_settings_file};
+use hookwright_settings::mcp::server_problem;
+use hookwright_settings::{LoadOptions, Loaded, Transport, World, is_server_name, load, read_settings_file};
+use hookwright_tools::mcp::aliases;
 use serde_json::{Map, Value, json};
 
-use super::{file_of, shown};
+use super::{TRUST, file_of, shown};
 use crate::args::{AddServer, McpKind, McpScope};
-use crate::{exit, out};
+use crate::{exit, out, programs};
 
 pub(crate) fn run(loaded: &Loaded, server: &AddServer, world: &World) -> anyhow::Result<u8> {
-    let entry = entry(server)?;
+    let entry = Value::Object(entry(server)?);
+    check(server, &entry)?;
     let file = file_of(loaded, server.scope)?;
     let known = has(&file, &server.name);
-    let changed = set_value(&file, &["mcpServers", &server.name], Value::Object(entry))?;
+    let changed = set_value(&file, &["mcpServers", &server.name], entry)?;
     let name = shown::name(&server.name);
     let verb = match (known, changed) {
         (true, true) => "replaced",
@@ -25,8 +28,47 @@ pub(crate) fn run(loaded: &Loaded, server: &AddServer, world: &World) -> anyhow:
     };
     out::note(format!("{verb} MCP server `{name}` in {}", file.display()))?;
     let project = loaded.project.root.clone();
-    say_whether_it_counts(&load(world, &LoadOptions { project, ..LoadOptions::default() }), server)?;
+    let loaded = load(world, &LoadOptions { project, ..LoadOptions::default() });
+    say_whether_it_counts(&loaded, server)?;
+    say_what_else(&loaded, server)?;
     Ok(exit::OK)
+}
+
+fn source(server: &AddServer) -> Source {
+    match server.scope {
+        McpScope::User => Source::User,
+        McpScope::Project => Source::Project,
+    }
+}
+
+/// What would be no server is not written. An address that variables make up is judged when they are filled in.
+fn check(server: &AddServer, entry: &Value) -> anyhow::Result<()> {
+    if server.target.contains('$') && entry.get("url").is_some() {
+        return Ok(());
+    }
+    match server_problem(&server.name, entry, &source(server)) {
+        Some(problem) => bail!("{}", out::one_line(&problem)),
+        None => Ok(()),
+    }
+}
+
+/// What may surprise about a server that counts: its program is not there, or its tools have another name.
+fn say_what_else(loaded: &Loaded, server: &AddServer) -> anyhow::Result<()> {
+    let all = loaded.mcp_servers().servers;
+    let Some(found) = all.iter().find(|one| one.name == server.name) else { return Ok(()) };
+    if let Transport::Stdio { command, cwd, .. } = &found.transport
+        && !programs::is_there(command, cwd.as_deref().unwrap_or(&loaded.project.root), &loaded.world.env)
+    {
+        out::warn(format!("there is no program `{}` here", shown::name(command)))?;
+        out::hint("install it, or write its whole path")?;
+    }
+    let alias = aliases(&all).remove(&found.name).unwrap_or_default();
+    if alias != found.name {
+        out::note(format!(
+            "its tools are called mcp__{alias}__TOOL; lists, rules and matchers may write its own name too"
+        ))?;
+    }
+    Ok(())
 }
 
 /// Whether the file has a server of that name already: then it would be another one without it.
@@ -48,8 +90,10 @@ fn entry(server: &AddServer) -> anyhow::Result<Map<String, Value>> {
     );
     let is_address =
         ["http://", "https://"].iter().any(|scheme| server.target.to_ascii_lowercase().starts_with(scheme));
+    let is_later = server.target.starts_with('$');
     let mut entry = match (server.transport, is_address) {
         (Some(McpKind::Stdio), _) | (None, false) => program(server)?,
+        (kind @ Some(_), false) if is_later => remote(server, kind)?,
         (Some(_), false) => bail!("`{}` is no http or https address", shown::name(&server.target)),
         (kind, true) => remote(server, kind)?,
     };
@@ -119,10 +163,7 @@ fn pairs(texts: &[String], sign: char, expected: &str) -> anyhow::Result<Map<Str
 fn say_whether_it_counts(loaded: &Loaded, server: &AddServer) -> anyhow::Result<()> {
     let all = loaded.mcp_servers();
     let is_it = |name: &str| name == server.name;
-    let source = match server.scope {
-        McpScope::User => Source::User,
-        McpScope::Project => Source::Project,
-    };
+    let source = source(server);
     if let Some(found) = all.servers.iter().find(|one| is_it(&one.name) && one.origin == source) {
         if !found.unset.is_empty() {
             out::warn(format!("nothing sets {}", found.unset.join(", ")))?;
@@ -137,7 +178,7 @@ fn say_whether_it_counts(loaded: &Loaded, server: &AddServer) -> anyhow::Result<
     };
     out::warn(format!("it does not count here: {}", out::one_line(&why)))?;
     if untrusted {
-        out::hint("trust the folder with `hookwright hooks trust --folder`")?;
+        out::hint(TRUST)?;
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! `mcp list`: every server in a table, with what becomes of it here.
 
 use anstyle::Style;
-use hookwright_settings::{LeftOutServer, Loaded};
+use hookwright_settings::{LeftOutServer, Loaded, McpServer, WhyLeftOut};
 use hookwright_tools::mcp::McpError;
 use serde_json::{Value, json};
 
-use super::ask;
 use super::shown::{self, Mask};
+use super::{TRUST, ask};
 use crate::out::{self, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, Table, WARN};
 use crate::{exit, report};
 
@@ -24,7 +24,8 @@ pub(crate) fn run(loaded: &Loaded, asking: Asking, as_json: bool) -> anyhow::Res
         Asking::Everybody if !all.servers.is_empty() => ask::all(loaded, &all.servers)?,
         _ => all.servers.iter().map(|_| None).collect(),
     };
-    let states: Vec<State> = seen.iter().map(|seen| state(seen.as_ref(), &mask)).collect();
+    let states: Vec<State> =
+        all.servers.iter().zip(&seen).map(|(server, seen)| state(server, seen.as_ref(), &mask)).collect();
     if as_json {
         let counting = all
             .servers
@@ -57,10 +58,13 @@ pub(crate) fn run(loaded: &Loaded, asking: Asking, as_json: bool) -> anyhow::Res
             (PLAIN, shown::name(&server.origin.to_string())),
             (PLAIN, String::new()),
             (PLAIN, String::new()),
-            (DIM, format!("off: {}", mask.text(&server.why.to_string()))),
+            (DIM, format!("{}: {}", off_word(server), mask.text(&server.why.to_string()))),
         ]);
     }
     table.print(&mut out::stdout())?;
+    if all.left_out.iter().any(|server| server.why == WhyLeftOut::Untrusted) {
+        out::hint(TRUST)?;
+    }
     Ok(exit::OK)
 }
 
@@ -71,7 +75,7 @@ struct State {
     more: Option<String>,
 }
 
-fn state(seen: Option<&ask::Seen>, mask: &Mask) -> State {
+fn state(server: &McpServer, seen: Option<&ask::Seen>, mask: &Mask) -> State {
     match seen {
         None => State { style: PLAIN, word: "on", more: None },
         Some(Ok(probe)) => {
@@ -80,14 +84,23 @@ fn state(seen: Option<&ask::Seen>, mask: &Mask) -> State {
             State { style: GOOD, word: "answers", more: Some(tools) }
         }
         Some(Err(McpError::Unauthorized { .. })) => {
-            State { style: WARN, word: "locked", more: Some("sign in with `hookwright mcp auth NAME`".to_owned()) }
+            let name = shown::name(&server.name);
+            State { style: WARN, word: "locked", more: Some(format!("sign in with `hookwright mcp auth {name}`")) }
         }
-        Some(Err(error)) => State { style: BAD, word: "fails", more: Some(mask.text(&error.to_string())) },
+        Some(Err(error)) => {
+            let hint = error.hint(&server.name).map(|hint| format!("; {hint}")).unwrap_or_default();
+            State { style: BAD, word: "fails", more: Some(mask.text(&format!("{error}{hint}"))) }
+        }
     }
 }
 
 fn left_out_json(server: &LeftOutServer) -> Value {
-    json!({"name": server.name, "source": server.origin.to_string(), "state": "off", "reason": server.why.to_string()})
+    let (name, source) = (&server.name, server.origin.to_string());
+    json!({"name": name, "source": source, "state": off_word(server), "reason": server.why.to_string()})
+}
+
+fn off_word(server: &LeftOutServer) -> &'static str {
+    if server.why == WhyLeftOut::Untrusted { "not trusted" } else { "off" }
 }
 
 /// An object with the fields of another one.

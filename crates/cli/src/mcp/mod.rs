@@ -18,6 +18,9 @@ use hookwright_settings::{LoadOptions, Loaded, TrustOverride, World, load};
 use crate::args::{McpArgs, McpCommand, McpScope};
 use crate::hooks::Toolbox;
 
+/// The way on where a folder is not trusted.
+const TRUST: &str = "trust the folder with `hookwright hooks trust --folder`";
+
 /// Runs one of the commands.
 pub(crate) fn run(args: &McpArgs, world: &World) -> anyhow::Result<u8> {
     match &args.command {

@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use anyhow::bail;
-use hookwright_settings::{Loaded, McpServer};
+use hookwright_settings::{Loaded, McpServer, WhyLeftOut};
 use hookwright_tools::mcp::{McpError, Probe, session_names};
 use serde_json::{Value, json};
 
-use super::ask;
 use super::shown::{self, Mask};
+use super::{TRUST, ask};
 use crate::out::{self, BAD, BOLD, GOOD, paint};
 use crate::{exit, report};
 
@@ -25,6 +25,7 @@ pub(crate) fn run(loaded: &Loaded, name: &str, as_json: bool) -> anyhow::Result<
             Err(error) => {
                 value["ok"] = json!(false);
                 value["reason"] = json!(mask.text(&error.to_string()));
+                value["hint"] = json!(error.hint(name));
             }
         }
         out::json(&value)?;
@@ -41,9 +42,7 @@ pub(crate) fn run(loaded: &Loaded, name: &str, as_json: bool) -> anyhow::Result<
             if !server.unset.is_empty() {
                 out::hint(format!("nothing sets {}", server.unset.join(", ")))?;
             }
-            if matches!(error, McpError::Unauthorized { .. }) {
-                out::hint(format!("sign in with `hookwright mcp auth {}`", shown::name(name)))?;
-            }
+            error.hint(name).map_or(Ok(()), out::hint)?;
         }
     }
     Ok(code)
@@ -58,6 +57,9 @@ pub(crate) fn find(loaded: &Loaded, name: &str) -> anyhow::Result<McpServer> {
     let name_shown = shown::name(name);
     match all.left_out.iter().find(|server| server.name == name) {
         Some(left_out) => {
+            if left_out.why == WhyLeftOut::Untrusted {
+                out::hint(TRUST)?;
+            }
             bail!("MCP server `{name_shown}` does not count here: {}", out::one_line(&left_out.why.to_string()))
         }
         None => bail!("no MCP server is called `{name_shown}`; `hookwright mcp list --no-connect` shows them all"),
@@ -73,14 +75,15 @@ fn tool_names(loaded: &Loaded, probe: &Probe, server: &McpServer) -> Vec<String>
 fn print(out: &mut impl Write, probe: &Probe, tools: Vec<String>, mask: &Mask) -> anyhow::Result<()> {
     let seen = &probe.inventory;
     writeln!(out, "{} {} in {} ms", paint(GOOD, "answers:"), mask.text(&seen.about), probe.took.as_millis())?;
-    let mut list = |what: &str, names: Vec<String>| -> anyhow::Result<()> {
-        writeln!(out, "{} {what}", names.len())?;
+    let mut list = |what: &str, more: &str, names: Vec<String>| -> anyhow::Result<()> {
+        let plural = if names.len() == 1 { "" } else { "s" };
+        writeln!(out, "{} {what}{plural}{more}", names.len())?;
         names.iter().try_for_each(|name| writeln!(out, "  {}", mask.text(name)))?;
         Ok(())
     };
-    list("tools, as hooks are told of them", tools)?;
-    list("prompts", seen.prompts.iter().map(|prompt| prompt.name.clone()).collect())?;
-    list("resources", seen.resources.iter().map(|resource| resource.uri.clone()).collect())?;
+    list("tool", ", as hooks are told of them", tools)?;
+    list("prompt", "", seen.prompts.iter().map(|prompt| prompt.name.clone()).collect())?;
+    list("resource", "", seen.resources.iter().map(|resource| resource.uri.clone()).collect())?;
     for problem in &seen.problems {
         out::warn(mask.text(problem))?;
     }

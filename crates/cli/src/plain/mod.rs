@@ -9,6 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::args::AgentArgs;
+use crate::choices::Choice;
 use crate::signals::Signals;
 use crate::stats::{self, Stats};
 use crate::telemetry::Telemetry;
@@ -57,7 +58,7 @@ enum Then {
 
 /// What the next line answers.
 enum Question {
-    Call(oneshot::Sender<ApprovalReply>),
+    Call(oneshot::Sender<ApprovalReply>, Vec<Choice>),
     Guards(oneshot::Sender<GuardReply>),
 }
 
@@ -65,7 +66,7 @@ impl Question {
     /// Answers it, if anybody waits for that; nobody does where the turn is over.
     fn answer(self, line: &str) -> bool {
         match self {
-            Question::Call(reply) => reply.send(reply_of(line)).is_ok(),
+            Question::Call(reply, choices) => reply.send(reply_of(line, &choices)).is_ok(),
             Question::Guards(reply) => {
                 let word = if line == "trust" { GuardReply::Trust } else { GuardReply::Leave };
                 reply.send(word).is_ok()
@@ -132,7 +133,7 @@ impl Front {
         self.log.note(&event, std::time::Instant::now());
         match event {
             AgentEvent::Approval(request, reply) => {
-                self.question = Some(Question::Call(reply));
+                self.question = Some(Question::Call(reply, Choice::of(&request)));
                 ask(&request)
             }
             AgentEvent::GuardsChanged(changes, reply) => {
@@ -223,17 +224,26 @@ fn ask(request: &ApprovalRequest) -> io::Result<()> {
             out::spelled(&serde_json::Value::Object(request.args.clone()).to_string())
         ))?;
     }
-    // A guard is asked about every time.
-    let session = if request.protected.is_some() { "" } else { " 2: allow for this session." };
-    let server = match &request.server {
-        Some(tool) if request.protected.is_none() => {
-            format!(" 5: allow all tools of MCP server {} for this session.", out::spelled(&tool.server))
-        }
-        _ => String::new(),
+    say(&answers(request))
+}
+
+/// What can be answered, under the numbers that the screen has; arguments can't be written in lines.
+fn answers(request: &ApprovalRequest) -> String {
+    let words = |(at, choice): (usize, Choice)| {
+        let number = at + 1;
+        Some(match choice {
+            Choice::Once => format!("{number} or y: allow once."),
+            Choice::Session => format!("{number}: allow for this session."),
+            Choice::Server => {
+                let server = request.server.as_ref().map_or("", |tool| tool.server.as_str());
+                format!("{number}: allow all tools of MCP server {} for this session.", out::spelled(server))
+            }
+            Choice::Edit => return None,
+            Choice::Deny => format!("{number} or n, with a word to the model if you like: deny."),
+            Choice::Cancel => format!("{number}: cancel the turn."),
+        })
     };
-    say(&format!(
-        "1 or y: allow once.{session}{server} 3 or n, with a word to the model if you like: deny. 4: cancel the turn."
-    ))
+    Choice::of(request).into_iter().enumerate().filter_map(words).collect::<Vec<_>>().join(" ")
 }
 
 fn ask_about_guards(changes: &[GuardChange]) -> io::Result<()> {
@@ -247,14 +257,20 @@ fn ask_about_guards(changes: &[GuardChange]) -> io::Result<()> {
     )
 }
 
-fn reply_of(line: &str) -> ApprovalReply {
+fn reply_of(line: &str, choices: &[Choice]) -> ApprovalReply {
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    match word {
-        "1" | "y" | "yes" => ApprovalReply::Once,
-        "2" => ApprovalReply::Session,
-        "5" => ApprovalReply::Server,
-        "3" | "n" | "no" => ApprovalReply::Deny(Some(rest.trim().to_owned()).filter(|word| !word.is_empty())),
-        _ => ApprovalReply::Cancel,
+    let numbered = || word.parse::<usize>().ok()?.checked_sub(1).and_then(|at| choices.get(at).copied());
+    let choice = match word {
+        "y" | "yes" => Some(Choice::Once),
+        "n" | "no" => Some(Choice::Deny),
+        _ => numbered(),
+    };
+    match choice {
+        Some(Choice::Once) => ApprovalReply::Once,
+        Some(Choice::Session) => ApprovalReply::Session,
+        Some(Choice::Server) => ApprovalReply::Server,
+        Some(Choice::Deny) => ApprovalReply::Deny(Some(rest.trim().to_owned()).filter(|word| !word.is_empty())),
+        Some(Choice::Edit | Choice::Cancel) | None => ApprovalReply::Cancel,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the screen does by itself when a command asks for it: help, statistics, the trace, the clipboard. All other
 //! commands are the session's.
 
-use hookwright_agent::session::{SLASH_COMMANDS, View, prompt_command, slash_groups};
+use hookwright_agent::session::{SLASH_COMMANDS, View, prompt_commands, slash_groups};
 
 use super::block::Block;
 use super::driver::Driver;
@@ -81,8 +81,9 @@ impl Driver<'_> {
         for command in &view.commands.list {
             names.push((command.name.clone(), command.description.clone().unwrap_or_default()));
         }
-        for (server, prompt) in view.prompts() {
-            names.push((prompt_command(&prompt), format!("{} (MCP server {server})", prompt.description)));
+        let prompts = view.prompts();
+        for (name, (server, prompt)) in prompt_commands(&prompts).into_iter().zip(&prompts) {
+            names.push((name, format!("{} (MCP server {server})", prompt.description)));
         }
         for skill in view.skills.list.iter().filter(|skill| skill.state.counts()) {
             names.push((skill.name.clone(), format!("{} (skill)", skill.description)));

@@ -11,6 +11,7 @@ use super::composer::Composer;
 use super::guards::GuardDialog;
 use super::keys::edit;
 use super::text::{ACCENT, BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN};
+use crate::choices::Choice;
 use crate::out::spelled;
 
 /// A diff whose every character can be seen; that lines end in the way of another system is no secret.
@@ -97,21 +98,6 @@ pub(crate) enum Reaction {
 }
 
 /// What the user can choose.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Choice {
-    Once,
-    Session,
-    Server,
-    Edit,
-    Deny,
-    Cancel,
-}
-
-impl Choice {
-    const ALL: [Choice; 6] =
-        [Choice::Once, Choice::Session, Choice::Server, Choice::Edit, Choice::Deny, Choice::Cancel];
-}
-
 impl Dialog {
     pub(crate) fn new(request: Box<ApprovalRequest>, reply: oneshot::Sender<ApprovalReply>) -> Self {
         Dialog { request, reply: Some(reply), selected: 0, scroll: 0, writing: None, problem: None }
@@ -122,14 +108,8 @@ impl Dialog {
         self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
-    /// What can be chosen; a guard is asked about every time.
     fn choices(&self) -> Vec<Choice> {
-        let offered = |choice: &Choice| match choice {
-            Choice::Session => self.request.protected.is_none(),
-            Choice::Server => self.request.protected.is_none() && self.request.server.is_some(),
-            _ => true,
-        };
-        Choice::ALL.into_iter().filter(offered).collect()
+        Choice::of(&self.request)
     }
 
     fn words(&self, choice: Choice) -> String {

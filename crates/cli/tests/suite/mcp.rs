@@ -46,6 +46,8 @@ fn what_makes_no_sense_is_not_written() {
         (&["a", "https://h", "b"], "arguments are for"),
         (&["a", "x", "-t", "http"], "no http or https address"),
         (&["a", "x", "-e", "sec-ret"], "number 1 is not KEY=VALUE"),
+        (&["a", "http://"], "should be an http or https address"),
+        (&["a", "https://h:port/"], "should be an http or https address"),
     ] {
         let run = sandbox.run(&[&["mcp", "add"], args].concat()).exits(1);
         assert!(run.stderr.contains(why) && !run.stderr.contains("sec-ret"), "{args:?}: {}", run.stderr);
@@ -112,6 +114,29 @@ fn a_project_that_is_not_trusted_is_told_so() {
     let sandbox = sandbox().untrusted();
     let run = sandbox.run(&["mcp", "add", "a", "x"]).exits(0);
     assert!(run.stderr.contains("does not count here: this folder is not trusted"), "{}", run.stderr);
+    for args in [&["mcp", "list", "--no-connect"][..], &["mcp", "list"], &["mcp", "test", "a"]] {
+        let run = sandbox.run(args);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains("this folder is not trusted, so it is not started"), "{args:?}: {said}");
+        assert!(run.stderr.contains("hint: trust the folder with"), "{args:?}: {said}");
+    }
+    let json = sandbox.run(&["mcp", "list", "--json"]).exits(0).json();
+    assert_eq!((&json[0]["name"], &json[0]["state"]), (&json!("a"), &json!("not trusted")));
+}
+
+#[test]
+fn what_may_surprise_about_a_new_server_is_said() {
+    let sandbox = sandbox().env("SOME_URL", "http://127.0.0.1:1/mcp");
+    let run = sandbox.run(&["mcp", "add", "my.server", "no-such-program-at-all"]).exits(0);
+    assert!(run.stderr.contains("there is no program `no-such-program-at-all` here"), "{}", run.stderr);
+    assert!(run.stderr.contains("its tools are called mcp__my_server__TOOL"), "{}", run.stderr);
+    let fine = sandbox.run(&["mcp", "add", "fine", "sh"]).exits(0);
+    assert!(!fine.stderr.contains("warning") && !fine.stderr.contains("called mcp__"), "{}", fine.stderr);
+    // An address may be made of variables; whether it is one is known when they are filled in.
+    let later = sandbox.run(&["mcp", "add", "later", "-t", "http", "${SOME_URL}"]).exits(0);
+    assert!(!later.stderr.contains("does not count"), "{}", later.stderr);
+    let unset = sandbox.run(&["mcp", "add", "unset", "-t", "http", "${NOBODY_SETS_THIS}"]).exits(0);
+    assert!(unset.stderr.contains("nothing sets `NOBODY_SETS_THIS`"), "{}", unset.stderr);
 }
 
 #[test]

@@ -94,6 +94,117 @@ fn hooks_refuse_in_both_spellings() {
     }
 }
 
+/// Arguments and addresses are told as they are written: what variables stand for may be secret.
+#[test]
+fn what_variables_are_filled_in_with_reaches_no_hook_and_no_record() {
+    let mut server = script(&[]);
+    server["args"] = json!(["server.sh", "$DEMO_SECRET", "${DEMO_SECRET}"]);
+    let sandbox = sandbox(json!({ "demo": server })).env("DEMO_SECRET", "s3cret-in-an-argument");
+    let outfile = sandbox.beside("telemetry.log");
+    let sandbox =
+        sandbox.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_OUTFILE", outfile.to_str().unwrap());
+    ask(&sandbox, "hi", &echo(), YOLO).exits(0);
+    let seen = seen(&sandbox);
+    assert_eq!(seen[0]["mcp_context"]["args"], json!(["server.sh", "$DEMO_SECRET", "${DEMO_SECRET}"]));
+    assert!(!sandbox.read("seen").contains("s3cret"), "{seen:?}");
+    assert!(!std::fs::read_to_string(&outfile).unwrap().contains("s3cret"));
+}
+
+/// What a server is called in the settings is what people write, whatever models are told.
+#[test]
+fn guards_know_a_server_by_the_name_that_it_has_in_the_settings() {
+    let long = "the.server of a name with more than 32 letters";
+    for matcher in [
+        format!("mcp__{long}__echo"),
+        format!("mcp_{long}_echo"),
+        "mcp__the.server.*__echo".to_owned(),
+        format!("^mcp__{long}__"),
+    ] {
+        let sandbox = crate::sandbox();
+        let deny = sandbox.script("deny.sh", "echo 'not this one' >&2; exit 2");
+        let hooks =
+            json!({ "BeforeTool": [{ "matcher": matcher, "hooks": [{ "type": "command", "command": deny }] }] });
+        sandbox.user_settings(&json!({ "mcpServers": { long: demo() }, "hooks": hooks }));
+        let list = sandbox.run(&["mcp", "test", long, "--json"]).exits(0).json();
+        let name = list["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "echo").unwrap();
+        let name = name["tool_name"].as_str().unwrap();
+        assert!(!name.contains(long), "{name}");
+        let run = ask(&sandbox, "hi", &Replay::new().calls(name, json!({ "text": "x" })).says("done"), YOLO);
+        assert!(results(&run)[0].to_string().contains("not this one"), "{matcher}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn a_rule_against_a_server_covers_what_a_prompt_names_of_it() {
+    let sandbox = sandbox(json!({ "demo": demo() }));
+    let folder = sandbox.home().join(".gemini/policies");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("p.toml"), "[[rule]]\nmcpName = \"demo\"\ndecision = \"deny\"\npriority = 10\n")
+        .unwrap();
+    let replay = Replay::new().calls("read_mcp_resource", json!({ "uri": "demo://note" })).says("done");
+    let run = ask(&sandbox, "what is in @demo:demo://note, please", &replay, YOLO).exits(0);
+    assert!(!run.stdout.contains("hooks see everything"), "{}", run.stdout);
+    assert!(results(&run)[0].to_string().contains("denied by policy"), "{}", run.stdout);
+}
+
+#[test]
+fn a_prompt_of_a_server_is_a_command_without_a_screen_too() {
+    let sandbox = sandbox(json!({ "s": script(&[]) }));
+    let keep = sandbox.script("agent.sh", "cat > \"$GEMINI_PROJECT_DIR/prompt\"; echo '{}'");
+    let hook = json!([{ "hooks": [{ "type": "command", "command": keep }] }]);
+    sandbox.settings(&json!({ "hooks": { "BeforeAgent": hook } }));
+    ask(&sandbox, "/hello Ada", &Replay::new().says("ok"), &[]).exits(0);
+    let told: Value = serde_json::from_str(&sandbox.read("prompt")).unwrap();
+    assert_eq!(told["prompt"], "greet them");
+    let lacking = ask(&sandbox, "/hello", &Replay::new().says("ok"), &[]);
+    assert!(lacking.code != Some(0) && lacking.stdout.contains("/hello needs --who"), "{lacking:?}");
+    let other = ask(&sandbox, "/other thing", &Replay::new().says("ok"), &[]).exits(0);
+    let told: Value = serde_json::from_str(&sandbox.read("prompt")).unwrap();
+    assert_eq!(told["prompt"], "/other thing", "{other:?}");
+}
+
+#[test]
+fn names_on_the_command_line_that_no_server_has_are_said() {
+    let sandbox = sandbox(json!({ "demo": demo() }));
+    let file = sandbox.replay(&Replay::new().says("ok"));
+    let run = sandbox
+        .run(&[
+            "-p",
+            "hi",
+            "--fake-responses",
+            &file,
+            "--allowed-mcp-server-names",
+            "dmeo",
+            "--allowed-mcp-server-names",
+            "x",
+        ])
+        .exits(0);
+    assert!(run.stderr.contains("has `dmeo`, and no MCP server is called so"), "{}", run.stderr);
+    assert!(run.stderr.contains("did you mean `demo`?") && run.stderr.contains("has `x`"), "{}", run.stderr);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_in_words_that_help() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let sandbox = sandbox(json!({
+        "refusing": { "url": format!("http://user:s3cret@127.0.0.1:{port}/mcp?key=s3cret") },
+        "missing": { "command": "no-such-program" },
+        "talking": { "command": "sh", "args": ["-c", "while read -r line; do echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":7}'; done"] },
+    }));
+    for (name, words, hint) in [
+        ("refusing", format!("nobody answers at http://127.0.0.1:{port}/mcp: connection refused"), "start the server"),
+        ("missing", "there is no such program".to_owned(), "install the program"),
+        ("talking", "is not one".to_owned(), "does not speak MCP"),
+    ] {
+        let run = sandbox.run(&["mcp", "test", name]).exits(1);
+        assert!(run.stdout.contains(&words) && run.stderr.contains(hint), "{name}: {run:?}");
+        assert!(!format!("{run:?}").contains("s3cret"), "{run:?}");
+    }
+    let file = sandbox.replay(&Replay::new().says("ok"));
+    let run = sandbox.run(&["-p", "hi", "--fake-responses", &file]).exits(0);
+    assert!(run.stderr.contains("hint: install the program") && !run.stderr.contains("/mcp refresh"), "{}", run.stderr);
+}
+
 #[test]
 fn nobody_there_to_ask_means_no_unless_somebody_said_yes_before() {
     let trusted = |server: Value| {

@@ -70,6 +70,7 @@ pub(crate) struct Manifest {
     pub(crate) version: String,
     pub(crate) description: Option<String>,
     pub(crate) mcp_servers: Map<String, Value>,
+    pub(crate) mcp_written: Map<String, Value>,
     pub(crate) context_files: Vec<PathBuf>,
     pub(crate) exclude_tools: Vec<String>,
     pub(crate) settings: Vec<OwnSetting>,
@@ -168,6 +169,7 @@ impl Reader<'_, '_> {
             version,
             description: self.text_in(self.root, "description"),
             mcp_servers: self.servers(&name, world),
+            mcp_written: self.written_servers(),
             context_files: self.context_files(world),
             exclude_tools: self.strings("excludeTools").into_iter().flatten().map(|(text, _)| text).collect(),
             settings,
@@ -202,6 +204,12 @@ impl Reader<'_, '_> {
         let origin = Source::Extension(name.to_owned());
         self.diagnostics.extend(mcp::diagnose(&property.value, &values, &origin, self.source));
         if let Value::Object(servers) = values { servers } else { Map::new() }
+    }
+
+    /// The same before variables are filled in.
+    fn written_servers(&self) -> Map<String, Value> {
+        let written = last(self.root, "mcpServers").map(|property| plain(&property.value, &|text| text.into()));
+        if let Some(Value::Object(servers)) = written { servers } else { Map::new() }
     }
 
     /// Context files that are there; they may not lead out of the extension.

@@ -81,6 +81,8 @@ pub struct Extension {
     pub context_files: Vec<PathBuf>,
     /// Its MCP servers, with variables filled in.
     pub mcp_servers: Map<String, Value>,
+    /// The same as they are written.
+    pub(crate) mcp_written: Map<String, Value>,
     /// Built-in tools that it takes away.
     pub exclude_tools: Vec<String>,
     /// The settings that it declares.
@@ -285,6 +287,7 @@ fn read(
         description: manifest.description,
         context_files: manifest.context_files,
         mcp_servers: manifest.mcp_servers,
+        mcp_written: manifest.mcp_written,
         exclude_tools: manifest.exclude_tools,
         settings: manifest.settings,
         plan_directory: manifest.plan_directory,

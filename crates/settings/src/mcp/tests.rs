@@ -108,8 +108,8 @@ fn secrets_are_in_no_debug_output() {
 
 #[test]
 fn variables_that_nothing_sets_are_known() {
-    let entry = json!({"url": "https://${HOST}/mcp", "headers": {"A": "Bearer $TOKEN", "B": "$5 ${X:-d}"}});
-    assert_eq!(server(&entry).unwrap().unset, ["5", "HOST", "TOKEN"]);
+    let entry = json!({"url": "https://h/mcp", "headers": {"A": "Bearer $TOKEN", "B": "$5 ${X:-d}"}});
+    assert_eq!(server(&entry).unwrap().unset, ["5", "TOKEN"]);
     let entry = json!({"command": "${ROOT}/run", "args": ["-c", "echo $1 $X", "${ROOT}/x", "${DIR}"]});
     assert_eq!(server(&entry).unwrap().unset, ["DIR", "ROOT"]);
 }
@@ -125,4 +125,36 @@ fn what_takes_tools_away_counts_under_any_name() {
     assert_eq!(narrow.include_tools, Some(vec!["b".to_owned()]));
     let wrong = server(&json!({"command": "x", "disabledTools": "a"}));
     assert!(wrong.is_err(), "a list that can't be read leaves the server out");
+}
+
+#[test]
+fn an_address_that_there_can_be() {
+    for url in
+        ["http://h", "https://h.example:8443/mcp?x=1", "http://127.0.0.1:1", "http://[::1]:80/x", "http://u:p@h/"]
+    {
+        assert!(entry::is_address(url), "{url}");
+    }
+    for url in [
+        "http://",
+        "https:///x",
+        "http://:80",
+        "http://h:port",
+        "http://h:99999",
+        "http://[::1",
+        "http://a b",
+        "ftp://h",
+        "h.example",
+        "",
+        "http://?x",
+        "http://u@",
+        "http://<host>/",
+    ] {
+        assert!(!entry::is_address(url), "{url}");
+    }
+}
+
+#[test]
+fn what_other_programs_let_run_unasked_is_said() {
+    let said = said(&Source::User, r#"{"mcpServers": {"s": {"command": "x", "autoApprove": ["a"]}}}"#);
+    assert!(said[0].contains("`autoApprove` has no effect here"), "{said:?}");
 }

@@ -53,8 +53,8 @@ pub(crate) struct Findings {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// What is right, and changes nothing.
     pub(crate) without_effect: Vec<WithoutEffect>,
-    /// Which layer each MCP server is from.
-    pub(crate) servers: HashMap<String, Source>,
+    /// Which layer each MCP server is from, and its entry as it is written there.
+    pub(crate) servers: HashMap<String, (Source, Value)>,
 }
 
 /// A setting that is understood and changes nothing here.
@@ -162,8 +162,11 @@ impl LayerReader<'_> {
     fn servers(&mut self, known: &Known, node: &Node<'_>, value: Value) -> Option<Value> {
         self.found.diagnostics.extend(mcp::diagnose(node, &value, self.layer, self.source));
         let value = self.judged(known.key, known.by_project, value.is_object().then_some(value)?, node)?;
-        let names = value.as_object().into_iter().flat_map(Map::keys);
-        self.found.servers.extend(names.map(|name| (name.clone(), self.layer.clone())));
+        let written = plain(node, &|text| Cow::Borrowed(text));
+        for name in value.as_object().into_iter().flat_map(Map::keys) {
+            let entry = written.get(name).cloned().unwrap_or_default();
+            self.found.servers.insert(name.clone(), (self.layer.clone(), entry));
+        }
         Some(value)
     }
 

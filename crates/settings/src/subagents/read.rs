@@ -63,6 +63,9 @@ pub(super) fn model(name: &str) -> Option<String> {
     Some(name.trim()).filter(|name| !matches!(*name, "" | "inherit")).map(str::to_owned)
 }
 
+/// What becomes of an agent where nobody can tell which tools it may not have.
+const NO_TOOLS: &str = "the agent has no tools";
+
 struct Reader<'a> {
     place: SourceText<'a>,
     front: FrontMatter<'a>,
@@ -238,42 +241,60 @@ impl Reader<'_> {
 
     /// A list that can't be read gives no tools: whoever wrote one wanted fewer than all.
     fn tools(&mut self) -> ToolList {
-        let denied = self.names(&["disallowedTools", "disallowed_tools"]);
-        let list = match self.field(&["tools"]) {
+        let mut list = match self.field(&["tools"]) {
             None => ToolList::default(),
-            Some(_) => {
-                let names = self.names(&["tools"]);
+            Some(field) => {
+                let (names, _) = self.names(&field, "it counts as an empty list", "it is ignored");
                 names.iter().for_each(|(name, node)| self.say_tool(name, node));
                 ToolList::of(names.iter().map(|(name, _)| name.as_str()))
             }
         };
-        list.without(denied.iter().map(|(name, _)| name.as_str()))
+        for key in ["disallowedTools", "disallowed_tools"] {
+            let Some(field) = self.field(&[key]) else { continue };
+            let (names, whole) = self.names(&field, NO_TOOLS, NO_TOOLS);
+            names.iter().for_each(|(name, node)| self.say_not_taken(name, node));
+            list = list.without(names.iter().map(|(name, _)| name.as_str()));
+            if !whole {
+                list = list.narrowed(ToolList::of(std::iter::empty()));
+            }
+        }
+        list
     }
 
-    /// A list of names, or one line with commas between them.
-    fn names(&mut self, keys: &[&str]) -> Vec<(String, Node)> {
-        let Some(field) = self.field(keys) else { return Vec::new() };
+    /// A word that takes away nothing was meant to.
+    fn say_not_taken(&mut self, name: &str, node: &Node) {
+        let whole = name.split('(').next().unwrap_or(name).trim();
+        if let Err(Trouble::Unknown) = patterns(whole) {
+            let text = format!("`{name}` is no tool; nothing is taken away by it");
+            self.say(Severity::Warning, node, text).help = Some(tool_help(whole));
+        }
+    }
+
+    /// A list of names, or one line with commas between them; and whether all of it can be read. What becomes of a list and
+    /// of an entry that can't is said with it.
+    fn names(&mut self, field: &Field, no_list: &str, no_entry: &str) -> (Vec<(String, Node)>, bool) {
         let entries = match &field.value.kind {
             Kind::Plain(text) | Kind::Text(text) => {
-                return split(text).map(|name| (name.to_owned(), field.value.clone())).collect();
+                return (split(text).map(|name| (name.to_owned(), field.value.clone())).collect(), true);
             }
             Kind::List(entries) => entries.clone(),
             Kind::Map(_) => {
-                self.wrong(&field, "a list of tools", "it counts as an empty list");
-                return Vec::new();
+                self.wrong(field, "a list of tools", no_list);
+                return (Vec::new(), false);
             }
         };
-        let mut names = Vec::new();
+        let (mut names, mut whole) = (Vec::new(), true);
         for entry in entries {
             match entry.text() {
                 Some(name) => names.push((name.trim().to_owned(), entry)),
                 None => {
-                    let text = format!("a tool's name should be text, not {}; it is ignored", entry.describe());
+                    whole = false;
+                    let text = format!("a tool's name should be text, not {}; {no_entry}", entry.describe());
                     self.say(Severity::Error, &entry, text);
                 }
             }
         }
-        names
+        (names, whole)
     }
 
     fn say_tool(&mut self, name: &str, node: &Node) {

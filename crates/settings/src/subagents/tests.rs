@@ -57,6 +57,30 @@ fn an_agent_of_claude_code() {
     );
 }
 
+/// Whoever writes such a list wants fewer tools than all, and not all because of a slip.
+#[test]
+fn a_list_of_what_is_not_allowed_that_can_not_be_read_allows_nothing() {
+    let tools = |list: &str| {
+        let (agent, said) = read(&format!("---\nname: x\ndescription: y\n{list}\n---\nP"));
+        (agent.unwrap().tools, said)
+    };
+    for (list, place) in [
+        ("disallowedTools: {Bash: true}", "4:18"),
+        ("disallowed_tools:\n  - [Bash]", "5:5"),
+        ("tools: [Read, Bash]\ndisallowedTools:\n  - a: b\n  - Write", "6:5"),
+        ("disallowedTools: Write\ndisallowed_tools: {Bash: true}", "5:19"),
+    ] {
+        let (tools, said) = tools(list);
+        assert!(!tools.has("run_shell_command", None) && !tools.has("read_file", None), "{list}");
+        assert!(said.iter().any(|one| one.starts_with(place) && one.ends_with("the agent has no tools")), "{said:?}");
+    }
+    let (both, _) = tools("disallowedTools: Write\ndisallowed_tools: Bash");
+    assert!(!both.has("write_file", None) && !both.has("run_shell_command", None) && both.has("read_file", None));
+    let (misspelt, said) = tools("disallowedTools: Bsah, Write");
+    assert!(!misspelt.has("write_file", None));
+    assert_eq!(said, ["4:18 `Bsah` is no tool; nothing is taken away by it"]);
+}
+
 #[test]
 fn one_bad_field_spoils_no_other() {
     let (agent, said) = read(
@@ -65,7 +89,7 @@ fn one_bad_field_spoils_no_other() {
     );
     let agent = agent.unwrap();
     assert_eq!((agent.max_turns, agent.timeout), (30, Duration::from_secs(600)));
-    assert!(!agent.tools.has("read_file"), "a list that can't be read gives nothing");
+    assert!(!agent.tools.has("read_file", None), "a list that can't be read gives nothing");
     assert_eq!(
         said,
         [

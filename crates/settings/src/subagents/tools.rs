@@ -1,7 +1,7 @@
 //! Which of the session's tools an agent has: names, old and foreign ones included, and wildcards. A list can only take
 //! away; it gives nobody a tool that the session has not.
 
-use hookwright_hooks::{is_possible_tool, tools_meant};
+use hookwright_hooks::{McpName, is_possible_tool, tools_meant};
 
 /// The tools of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,10 +15,8 @@ pub struct ToolList {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
     All,
-    /// All of all MCP servers.
-    Servers,
-    /// All of one MCP server.
-    Server(String),
+    /// Tools of MCP servers, as the engine reads their names.
+    Mcp(String),
     Tool(String),
 }
 
@@ -53,66 +51,56 @@ impl ToolList {
         self
     }
 
-    /// Whether a tool of the session is the agent's too.
-    pub fn has(&self, tool: &str) -> bool {
-        let fits = |pattern: &Pattern| pattern.fits(tool);
-        self.allowed.iter().all(|list| list.iter().any(fits)) && !self.denied.iter().any(fits)
+    /// Whether a tool of the session is the agent's too; for an MCP server's, by any of its names.
+    pub fn has(&self, tool: &str, mcp: Option<McpName<'_>>) -> bool {
+        let mcp = mcp.or_else(|| McpName::read(tool));
+        self.allowed.iter().all(|list| list.iter().any(|one| one.allows(tool, mcp)))
+            && !self.denied.iter().any(|one| one.denies(tool, mcp))
     }
 
     /// The names as they are understood; nothing if there is no list.
     pub fn names(&self) -> Option<Vec<String>> {
         let name = |pattern: &Pattern| match pattern {
             Pattern::All => "*".to_owned(),
-            Pattern::Servers => "mcp__*".to_owned(),
-            Pattern::Server(server) => format!("mcp__{server}__*"),
-            Pattern::Tool(name) => name.clone(),
+            Pattern::Mcp(name) | Pattern::Tool(name) => name.clone(),
         };
         let last = self.allowed.iter().rfind(|list| !list.contains(&Pattern::All)).or(self.allowed.last())?;
         let in_all = |name: &String| {
-            name == "*" || self.allowed.iter().all(|list| list.iter().any(|pattern| pattern.fits(name)))
+            name == "*"
+                || self.allowed.iter().all(|list| list.iter().any(|pattern| pattern.allows(name, McpName::read(name))))
         };
         Some(last.iter().map(name).filter(in_all).collect())
     }
 }
 
 impl Pattern {
-    fn fits(&self, tool: &str) -> bool {
-        let server = || Some(tool.strip_prefix("mcp__")?.split_once("__")?.0);
+    fn allows(&self, tool: &str, mcp: Option<McpName<'_>>) -> bool {
         match self {
             Pattern::All => true,
-            Pattern::Servers => tool.starts_with("mcp__"),
-            Pattern::Server(name) => server() == Some(name),
-            Pattern::Tool(name) => name == tool || single(tool).is_some_and(|spelling| spelling == *name),
+            Pattern::Mcp(entry) => mcp.is_some_and(|mcp| mcp.is_surely(entry, &[])),
+            Pattern::Tool(name) => name == tool,
+        }
+    }
+
+    /// A no counts in every reading.
+    fn denies(&self, tool: &str, mcp: Option<McpName<'_>>) -> bool {
+        match self {
+            Pattern::Mcp(entry) => mcp.is_some_and(|mcp| mcp.may_be(entry)),
+            Pattern::All | Pattern::Tool(_) => self.allows(tool, mcp),
         }
     }
 }
 
-/// `mcp__server__tool` as Gemini CLI writes it.
-fn single(tool: &str) -> Option<String> {
-    let (server, name) = tool.strip_prefix("mcp__")?.split_once("__")?;
-    Some(format!("mcp_{server}_{name}"))
-}
-
 /// What an entry means.
 pub(super) fn patterns(entry: &str) -> Result<Vec<Pattern>, Trouble> {
-    let server = |inner: &str| match inner {
-        "" | "*" => Pattern::Servers,
-        name => Pattern::Server(name.to_owned()),
-    };
     if entry.contains('(') {
         return Err(Trouble::Restricted);
     }
     if entry == "*" {
         return Ok(vec![Pattern::All]);
     }
-    if let Some(inner) = entry.strip_prefix("mcp__") {
-        return Ok(vec![match inner.split_once("__") {
-            None | Some((_, "*")) => server(inner.trim_end_matches("__*")),
-            Some(_) => Pattern::Tool(entry.to_owned()),
-        }]);
-    }
-    if let Some(inner) = entry.strip_prefix("mcp_").filter(|inner| inner.ends_with('*')) {
-        return Ok(vec![server(inner.trim_end_matches('*').trim_end_matches('_'))]);
+    if entry.starts_with("mcp_") {
+        return Ok(vec![Pattern::Mcp(entry.to_owned())]);
     }
     let meant: Vec<Pattern> = tools_meant(entry).map(|name| Pattern::Tool(name.to_owned())).collect();
     match meant.is_empty() {
@@ -127,7 +115,7 @@ mod tests {
     use super::*;
 
     fn has(list: &[&str], tool: &str) -> bool {
-        ToolList::of(list.iter().copied()).has(tool)
+        ToolList::of(list.iter().copied()).has(tool, None)
     }
 
     #[test]
@@ -137,7 +125,7 @@ mod tests {
             assert!(!has(&[name], "run_shell_command"), "{name}");
         }
         assert!(has(&["apply_patch"], "replace") && has(&["apply_patch"], "write_file"));
-        assert!(ToolList::default().has("run_shell_command"), "without a list, all of the session's");
+        assert!(ToolList::default().has("run_shell_command", None), "without a list, all of the session's");
         assert!(!has(&[], "read_file"), "an empty list is a list");
     }
 
@@ -145,10 +133,10 @@ mod tests {
     fn another_list_takes_away_and_gives_nothing() {
         let list = |names: &[&str]| ToolList::of(names.iter().copied());
         let narrowed = list(&["read_file", "glob"]).narrowed(list(&["glob", "write_file"]));
-        assert!(narrowed.has("glob") && !narrowed.has("read_file") && !narrowed.has("write_file"));
+        assert!(narrowed.has("glob", None) && !narrowed.has("read_file", None) && !narrowed.has("write_file", None));
         assert_eq!(narrowed.names().unwrap(), ["glob"]);
         let all = list(&["read_file"]).narrowed(list(&["*"]));
-        assert!(all.has("read_file") && !all.has("write_file"));
+        assert!(all.has("read_file", None) && !all.has("write_file", None));
         assert_eq!(all.names().unwrap(), ["read_file"]);
         assert_eq!(list(&["*"]).names().unwrap(), ["*"]);
         assert_eq!(list(&["mcp__*"]).narrowed(list(&["mcp__a__*"])).names().unwrap(), ["mcp__a__*"]);
@@ -169,11 +157,22 @@ mod tests {
     }
 
     #[test]
+    fn tools_of_servers_are_known_by_what_they_are_called_there() {
+        let mcp = McpName { name: "mcp__my_server__x", server: "my.server", tool: "x" };
+        for entry in ["mcp__my.server__x", "mcp_my.server_*", "mcp__my_server__x"] {
+            assert!(ToolList::of([entry].into_iter()).has(mcp.name, Some(mcp)), "{entry}");
+            assert!(!ToolList::default().without([entry].into_iter()).has(mcp.name, Some(mcp)), "{entry}");
+        }
+        let without = ToolList::default().without(["mcp_my_*"].into_iter());
+        assert!(!without.has(mcp.name, Some(mcp)), "a no counts in every reading");
+    }
+
+    #[test]
     fn what_cannot_be_kept_is_not_given() {
         assert_eq!(patterns("Bash(git:*)"), Err(Trouble::Restricted));
         assert_eq!(patterns("NoSuchTool"), Err(Trouble::Unknown));
         assert!(!has(&["Bash(git:*)"], "run_shell_command"));
         let list = ToolList::default().without(["Bash(rm:*)", "Write"].into_iter());
-        assert!(!list.has("run_shell_command") && !list.has("write_file") && list.has("read_file"));
+        assert!(!list.has("run_shell_command", None) && !list.has("write_file", None) && list.has("read_file", None));
     }
 }

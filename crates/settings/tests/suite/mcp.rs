@@ -80,7 +80,8 @@ fn no_server_counts_in_a_folder_that_is_not_trusted() {
     place.own(r#"{"mcpServers": {"theirs": {"command": "y"}}}"#);
     let loaded = place.load();
     assert!(counting(&loaded).is_empty());
-    assert_eq!(left_out(&loaded), ["mine user: this folder is not trusted"]);
+    let why = "this folder is not trusted, so it is not started";
+    assert_eq!(left_out(&loaded), [format!("mine user: {why}"), format!("theirs project: {why}")]);
 }
 
 #[test]

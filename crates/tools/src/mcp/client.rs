@@ -43,6 +43,8 @@ pub enum Status {
         why: String,
         /// Whether it will be tried again without anybody's word.
         again: bool,
+        /// What to do about it, if that is known.
+        hint: Option<String>,
     },
     /// It wants to know who asks.
     NeedsAuthentication,
@@ -158,8 +160,10 @@ impl Client {
         let status = match error {
             _ if at_once => Status::Connecting,
             McpError::Unauthorized { .. } => Status::NeedsAuthentication,
-            McpError::Closed(why) => Status::Disconnected { why: why.clone(), again: by_itself },
-            other => Status::Disconnected { why: other.to_string(), again: by_itself },
+            error => {
+                let why = if let McpError::Closed(why) = error { why.clone() } else { error.to_string() };
+                Status::Disconnected { why, again: by_itself, hint: error.hint(&self.server.name) }
+            }
         };
         let inventory = if at_once { self.inventory() } else { Arc::default() };
         self.state.send_modify(|state| *state = State { status, connection: None, inventory });

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::read::shown;
+
 /// Why a server, or one request to it, failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
@@ -16,6 +18,14 @@ pub enum McpError {
     /// It can't be reached, or answers with something else than the protocol.
     #[error("{0}")]
     Unreachable(String),
+    /// Nobody is there at its address.
+    #[error("nobody answers at {place}: {why}")]
+    NobodyThere {
+        /// The address, without secrets.
+        place: String,
+        /// Why.
+        why: String,
+    },
     /// It wants to know who asks.
     #[error("it needs authentication")]
     Unauthorized {
@@ -45,6 +55,21 @@ pub enum McpError {
 }
 
 impl McpError {
+    /// What to do about it, for whoever named the server.
+    pub fn hint(&self, server: &str) -> Option<String> {
+        Some(match self {
+            McpError::NotStarted { .. } => "install the program, or write its whole path as `command`".to_owned(),
+            McpError::NobodyThere { .. } => "start the server, or look at its address in the settings".to_owned(),
+            McpError::Unauthorized { .. } => format!("sign in with `hookwright mcp auth {}`", shown(server)),
+            McpError::Unreachable(why) if why.starts_with("HTTP 4") => {
+                "the address is not an MCP server's: look at its path (often /mcp or /sse)".to_owned()
+            }
+            McpError::Nonsense(_) => "what is there does not speak MCP; look at `command` or `url`".to_owned(),
+            McpError::TimedOut(_) => "raise its `timeout`, or look whether it waits for something".to_owned(),
+            _ => return None,
+        })
+    }
+
     /// Whether it says that there is no such method, as servers do that lack a whole side of the protocol.
     pub(super) fn is_unknown_method(&self) -> bool {
         matches!(self, McpError::Refused { code: -32601, .. })

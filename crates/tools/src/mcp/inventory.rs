@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use hookwright_hooks::McpName;
 use hookwright_settings::McpServer;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::error::McpError;
+use super::names::session_names;
 use super::read::{self, RemotePrompt, RemoteResource, RemoteTool};
 use super::wire::Connection;
+use crate::tool::one_line;
 
 /// The longest that a server may take for one piece of a list.
 const LIST: Duration = Duration::from_secs(60);
@@ -45,8 +48,9 @@ impl Inventory {
         };
         if hello.has_tools {
             let (tools, problems) = read::tools(&lister.list("tools/list", "tools").await?);
-            inventory.tools = tools.into_iter().filter(|tool| is_wanted(server, &tool.name)).collect();
-            inventory.problems = problems;
+            let choice = Choice::new(server, &tools);
+            inventory.tools = tools.iter().filter(|tool| choice.is_wanted(&tool.name)).cloned().collect();
+            inventory.problems = problems.into_iter().chain(choice.idle()).collect();
         }
         if hello.has_prompts {
             match lister.list("prompts/list", "prompts").await {
@@ -69,11 +73,55 @@ impl Inventory {
     }
 }
 
-/// Whether the settings want a tool: `includeTools` and `excludeTools`, of which an entry may carry something in parentheses.
-fn is_wanted(server: &McpServer, tool: &str) -> bool {
-    let means = |entry: &String| entry.split('(').next().unwrap_or(entry).trim() == tool;
-    server.include_tools.as_ref().is_none_or(|included| included.iter().any(means))
-        && !server.exclude_tools.iter().any(|entry| entry.trim() == tool)
+/// What `includeTools` and `excludeTools` of a server mean: its tools as they are called there or in a session, with `*`, and
+/// perhaps with something in parentheses.
+struct Choice<'s> {
+    server: &'s McpServer,
+    names: Vec<(&'s str, String)>,
+}
+
+impl<'s> Choice<'s> {
+    fn new(server: &'s McpServer, tools: &'s [RemoteTool]) -> Self {
+        let own: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        // Other servers may have taken the plain name of this one; what it would be is meant all the same.
+        let names = session_names(std::slice::from_ref(server), &server.name, &own);
+        Choice { server, names: own.into_iter().zip(names).collect() }
+    }
+
+    fn is_wanted(&self, tool: &str) -> bool {
+        let means = |entry: &&String| self.means(whole(entry), tool);
+        self.server.include_tools.as_ref().is_none_or(|included| included.iter().any(|entry| means(&entry)))
+            && !self.server.exclude_tools.iter().any(|entry| means(&entry))
+    }
+
+    fn means(&self, entry: &str, tool: &str) -> bool {
+        let name = self.names.iter().find(|(own, _)| *own == tool).map_or("", |(_, name)| name);
+        let mcp = McpName { name, server: &self.server.name, tool };
+        mcp.is_tool(entry) || mcp.may_be(entry)
+    }
+
+    /// The entries that mean nothing the server has.
+    fn idle(&self) -> Vec<String> {
+        let lists = [
+            ("includeTools", self.server.include_tools.as_deref()),
+            ("excludeTools", Some(&*self.server.exclude_tools)),
+        ];
+        let entries =
+            lists.iter().flat_map(|(list, entries)| entries.iter().copied().flatten().map(move |one| (list, one)));
+        let idle = entries.filter(|(_, entry)| !self.names.iter().any(|(tool, _)| self.means(whole(entry), tool)));
+        idle.map(|(list, entry)| {
+            let near = self.names.iter().map(|(tool, _)| (strsim::jaro_winkler(tool, whole(entry)), tool));
+            let near = near.filter(|(likeness, _)| *likeness > 0.75).max_by(|one, other| one.0.total_cmp(&other.0));
+            let near = near.map(|(_, tool)| format!("; did you mean `{tool}`?")).unwrap_or_default();
+            format!("`{}` in its `{list}` is none of its tools{near}", one_line(entry, 80))
+        })
+        .collect()
+    }
+}
+
+/// An entry without what it carries in parentheses.
+fn whole(entry: &str) -> &str {
+    entry.split('(').next().unwrap_or(entry).trim()
 }
 
 struct Lister<'c> {

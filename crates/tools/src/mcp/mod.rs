@@ -22,7 +22,7 @@ pub use access::{Access, Tokens};
 pub use client::Status;
 pub use error::McpError;
 pub use inventory::Inventory;
-pub use names::session_names;
+pub use names::{aliases, session_names};
 pub use oauth::{OAuthError, OAuthTokens, SignIn, sign_in};
 pub use probe::{Probe, probe};
 pub use read::{PromptArgument, RemotePrompt, RemoteResource, RemoteTool};

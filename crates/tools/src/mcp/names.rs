@@ -49,8 +49,12 @@ pub(super) fn server_aliases<'a>(servers: impl IntoIterator<Item = (Rank, &'a st
 
 /// The whole names of a server's tools, in their order, as a session with all these servers has them.
 pub fn session_names(servers: &[McpServer], server: &str, tools: &[&str]) -> Vec<String> {
-    let ranked = servers.iter().map(|one| (Rank::from(&one.origin), one.name.as_str()));
-    tool_names(server_aliases(ranked).get(server).map_or(server, String::as_str), tools)
+    tool_names(aliases(servers).get(server).map_or(server, String::as_str), tools)
+}
+
+/// What each of these servers is called in the names of its tools.
+pub fn aliases(servers: &[McpServer]) -> HashMap<String, String> {
+    server_aliases(servers.iter().map(|one| (Rank::from(&one.origin), one.name.as_str())))
 }
 
 /// The whole names of a server's tools, in their order.

@@ -45,6 +45,10 @@ impl Tool for ListResources {
         }
     }
 
+    fn reads_from(&self, args: &Value) -> Option<String> {
+        text(args, "serverName")
+    }
+
     fn describe(&self, args: &Value) -> String {
         text(args, "serverName").map_or_else(|| "all servers".to_owned(), |server| one_line(&server, 200))
     }
@@ -61,7 +65,7 @@ impl Tool for ListResources {
                     let said = crate::result::untrusted(&lines.join("\n"));
                     ToolResult::text(
                         format!("The resources of MCP servers:\n{said}"),
-                        format!("Listed {count} resources"),
+                        if count == 1 { "Listed 1 resource".to_owned() } else { format!("Listed {count} resources") },
                     )
                 }
                 Some(server) => ToolResult::text(format!("No resources found for server: {server}"), "No resources"),
@@ -100,6 +104,11 @@ impl Tool for ReadResource {
                 "required": ["uri"],
             }),
         }
+    }
+
+    fn reads_from(&self, args: &Value) -> Option<String> {
+        let (client, _) = self.0.upgrade()?.find_resource(&text(args, "uri")?)?;
+        Some(client.server.name.clone())
     }
 
     fn describe(&self, args: &Value) -> String {

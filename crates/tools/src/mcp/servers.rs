@@ -13,7 +13,7 @@ use super::access::Access;
 use super::client::{Client, Status, Turn};
 use super::error::McpError;
 use super::inventory::Inventory;
-use super::names::{Rank, server_aliases};
+use super::names::aliases;
 use super::read::{self, RemotePrompt, RemoteResource, shown};
 use super::resources::{ListResources, ReadResource};
 use super::tool::tools;
@@ -27,8 +27,8 @@ const END: Duration = Duration::from_secs(3);
 pub enum Told {
     /// These are the tools of this origin now.
     Tools(Origin, Vec<Arc<dyn Tool>>),
-    /// Something to know.
-    Notice(String),
+    /// This server is not there, like this.
+    Lost(String, Status),
     /// Something to look at.
     Warning(String),
 }
@@ -78,7 +78,7 @@ impl Servers {
 
     /// These from now on: those that are the same stay as they are, others are started, and whoever is not among them ends.
     pub fn set(self: &Arc<Self>, servers: Vec<McpServer>) {
-        let aliases = server_aliases(servers.iter().map(|server| (Rank::from(&server.origin), server.name.as_str())));
+        let aliases = aliases(&servers);
         let alias = |server: &McpServer| aliases.get(&server.name).cloned().unwrap_or_default();
         let mut running = self.running();
         let mut before = std::mem::take(&mut *running);
@@ -114,7 +114,7 @@ impl Servers {
             return;
         }
         match turn {
-            Turn::Lost => self.say_lost(name, &client.status()),
+            Turn::Lost => (self.tell)(Told::Lost(name.clone(), client.status())),
             Turn::Met => {
                 for problem in client.inventory().problems.iter().take(5) {
                     (self.tell)(Told::Warning(format!("MCP server {}: {problem}", shown(name))));
@@ -133,20 +133,6 @@ impl Servers {
         }
         (self.tell)(Told::Tools(Origin::Server(name.clone()), tools(client, alias)));
         self.offer_resources();
-    }
-
-    fn say_lost(&self, name: &str, status: &Status) {
-        let name = shown(name);
-        (self.tell)(match status {
-            Status::NeedsAuthentication => Told::Warning(format!(
-                "MCP server {name} needs authentication\nhint: log in with `hookwright mcp auth {name}`, then /mcp refresh"
-            )),
-            Status::Disconnected { why, again: true } => Told::Notice(format!("MCP server {name} is not there: {why}")),
-            Status::Disconnected { why, again: false } => {
-                Told::Warning(format!("MCP server {name} is not there: {why}\nhint: /mcp refresh tries again"))
-            }
-            Status::Connecting | Status::Connected => return,
-        });
     }
 
     /// The tools for resources are there where there are some.
@@ -191,6 +177,12 @@ impl Servers {
             inventory: client.inventory(),
         };
         self.clients().iter().map(view).collect()
+    }
+
+    /// What servers say on how they want to be used, each with its name.
+    pub fn instructions(&self) -> Vec<(String, String)> {
+        let of = |client: &Arc<Client>| Some((client.server.name.clone(), client.inventory().instructions.clone()?));
+        self.clients().iter().filter_map(of).filter(|(_, words)| !words.trim().is_empty()).collect()
     }
 
     /// Everything that can be read, with the server that has it.

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use hookwright_settings::Transport;
+use hookwright_hooks::McpName;
+use hookwright_settings::{McpServer, Transport};
 use serde_json::{Map, Value, json};
 
 use super::client::Client;
 use super::error::McpError;
 use super::names::tool_names;
 use super::read::{RemoteTool, shown};
-use super::{result, wire};
+use super::result;
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::result::ToolResult;
@@ -27,6 +28,13 @@ pub struct ServerTool {
     pub trusted: bool,
     /// What was agreed to: another one is another tool.
     pub print: u64,
+}
+
+impl ServerTool {
+    /// All that it is called, where models call it this.
+    pub fn named<'a>(&'a self, name: &'a str) -> McpName<'a> {
+        McpName { name, server: &self.server, tool: &self.tool }
+    }
 }
 
 struct McpTool {
@@ -88,13 +96,16 @@ impl Tool for McpTool {
         let mut context = Map::new();
         context.insert("server_name".to_owned(), json!(self.of.server));
         context.insert("tool_name".to_owned(), json!(self.of.tool));
-        let transport = &self.client.server.transport;
-        if let Transport::Stdio { command, args, cwd, .. } = transport {
-            context.insert("command".to_owned(), json!(command));
-            context.insert("args".to_owned(), json!(args));
-            context.extend(cwd.as_ref().map(|cwd| ("cwd".to_owned(), json!(cwd))));
+        let McpServer { transport, written, .. } = &self.client.server;
+        match transport {
+            Transport::Stdio { command, cwd, .. } => {
+                context.insert("command".to_owned(), json!(command));
+                // What variables are filled in with may be secret.
+                context.insert("args".to_owned(), json!(written.args));
+                context.extend(cwd.as_ref().map(|cwd| ("cwd".to_owned(), json!(cwd))));
+            }
+            _ => context.extend(written.url.as_deref().map(|url| ("url".to_owned(), json!(bare(url))))),
         }
-        context.extend(transport.url().map(|url| ("url".to_owned(), json!(wire::without_secrets(url)))));
         Some(Value::Object(context))
     }
 
@@ -112,6 +123,15 @@ impl Tool for McpTool {
     }
 }
 
+/// An address as it is written, without what may be secret in it: a user, a password, a query.
+fn bare(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(_, rest)| (&url[..url.len() - rest.len()], rest));
+    let (place, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = place.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}{host}{path}")
+}
+
 /// A request that failed, as the model is told.
 pub(super) fn failure(server: &str, error: McpError) -> ToolFailure {
     let failure = |hint: Option<&str>| {
@@ -127,5 +147,24 @@ pub(super) fn failure(server: &str, error: McpError) -> ToolFailure {
         McpError::TimedOut(_) => failure(Some("The call was called off; whether it had any effect is unknown.")),
         McpError::Unauthorized { .. } => failure(Some("The user has to log in to it with `hookwright mcp auth`.")),
         _ => failure(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_without_its_secrets_and_as_it_is_written() {
+        for (written, told) in [
+            ("https://user:pass@h.example:8/mcp?key=s3cret#x", "https://h.example:8/mcp"),
+            ("https://a@b@h/x@y", "https://h/x@y"),
+            ("https://${HOST}/mcp?key=$KEY", "https://${HOST}/mcp"),
+            ("${SERVER_URL}", "${SERVER_URL}"),
+            ("http://h", "http://h"),
+            ("https://h?key=s3cret", "https://h"),
+        ] {
+            assert_eq!(bare(written), told);
+        }
     }
 }

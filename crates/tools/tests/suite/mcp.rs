@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hookwright_hooks::Source;
 use hookwright_settings::{McpServer, Transport};
 use hookwright_tools::mcp::{Access, Inventory, McpError, Servers, Status, Told, probe};
 use hookwright_tools::{Environment, Groups, Origin, Tool, ToolErrorKind, ToolResult, ToolSet, Toolbox};
@@ -16,23 +15,13 @@ use hookwright_testkit::MCP_SERVER as SERVER;
 
 /// A server that does these things its own way.
 fn server(name: &str, ways: &[(&str, &str)]) -> McpServer {
-    McpServer {
-        name: name.to_owned(),
-        origin: Source::User,
-        transport: Transport::Stdio {
-            command: "sh".to_owned(),
-            args: vec!["-c".to_owned(), SERVER.to_owned()],
-            env: ways.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-            cwd: None,
-        },
-        timeout: Duration::from_secs(20),
-        trust: false,
-        description: None,
-        include_tools: None,
-        exclude_tools: Vec::new(),
-        oauth: None,
-        unset: Vec::new(),
-    }
+    let transport = Transport::Stdio {
+        command: "sh".to_owned(),
+        args: vec!["-c".to_owned(), SERVER.to_owned()],
+        env: ways.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        cwd: None,
+    };
+    McpServer { timeout: Duration::from_secs(20), ..McpServer::new(name, transport) }
 }
 
 fn access(root: &Path) -> Access {
@@ -73,7 +62,8 @@ impl World {
         let (box_of, heard) = (toolbox.clone(), said.clone());
         let all = Servers::new(access, move |told| match told {
             Told::Tools(origin, tools) => drop(box_of.bring(&origin, tools)),
-            Told::Notice(words) | Told::Warning(words) => heard.lock().unwrap().push(words),
+            Told::Warning(words) => heard.lock().unwrap().push(words),
+            Told::Lost(server, status) => heard.lock().unwrap().push(format!("{server} {status:?}")),
         });
         all.set(servers);
         let world = World { project, servers: all, toolbox, said, groups };
@@ -378,6 +368,40 @@ async fn settings_choose_tools_and_servers_while_it_runs() {
     assert!(pids.contains(&world.groups.pids()[0]), "who stays is not started again");
     world.servers.set(Vec::new());
     world.until(|world| world.groups.pids().is_empty() && world.names().is_empty()).await;
+}
+
+/// A list that takes a tool away counts however its names are spelt.
+#[tokio::test]
+async fn lists_know_tools_by_every_name_and_say_what_means_nothing() {
+    let tools = r#"{"name":"files.write"},{"name":"files.read"}"#;
+    let long = "a_server_with_a_name_of_more_than_32_characters";
+    for entry in [
+        "files.write".to_owned(),
+        "files_write".to_owned(),
+        format!("mcp__{long}__files.write"),
+        format!("mcp_{long}_files.write"),
+        "*.write".to_owned(),
+    ] {
+        let chosen = McpServer { exclude_tools: vec![entry.clone()], ..server(long, &[("tools", tools)]) };
+        let seen = look(&chosen).await.unwrap();
+        assert_eq!(seen.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["files.read"], "{entry}");
+        assert!(seen.problems.is_empty(), "{:?}", seen.problems);
+    }
+    let (include, exclude) = (Some(vec!["mcp__s__files.read".to_owned()]), vec!["files.wriet".to_owned()]);
+    let slips = McpServer { include_tools: include, exclude_tools: exclude, ..server("s", &[("tools", tools)]) };
+    let seen = look(&slips).await.unwrap();
+    assert_eq!(seen.tools.len(), 1);
+    assert_eq!(
+        seen.problems,
+        ["`files.wriet` in its `excludeTools` is none of its tools; did you mean `files.write`?"]
+    );
+    let world = World::with(vec![server(long, &[("tools", tools)])]).await;
+    let exclude = vec![format!("mcp__{long}__files.write")];
+    world.toolbox.select(hookwright_tools::Selection { allowed: None, exclude });
+    let names = world.names();
+    assert!(names.iter().any(|name| name.ends_with("files_read")), "{names:?}");
+    assert!(!names.iter().any(|name| name.ends_with("files_write")), "{names:?}");
+    world.end().await;
 }
 
 #[tokio::test]

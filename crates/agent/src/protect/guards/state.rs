@@ -69,10 +69,11 @@ impl State {
 
     pub(super) fn look_into(&mut self, at: usize) -> Looked {
         let agents = self.calls > 0 || self.left_running;
-        let (events, ledger, allowed) = (self.events, self.ledger.as_ref(), self.allowed.as_deref());
+        let others_run = self.events > 0 || self.serving;
+        let (ledger, allowed) = (self.ledger.as_ref(), self.allowed.as_deref());
         let whose = |file: &GuardFile| {
             // Hooks keep notes in files that they name; that is their business.
-            let by_hooks = events > 0 && file.kind != GuardKind::Mentioned && file.kind != GuardKind::Trust;
+            let by_hooks = others_run && file.kind != GuardKind::Mentioned && file.kind != GuardKind::Trust;
             let others = || ledger.is_some_and(|ledger| ledger.blames_others(&file.path));
             let is_allowed = allowed.is_some_and(|allowed| is_same(allowed, &file.path));
             if !is_allowed && (agents || by_hooks || others()) { Whose::Agents } else { Whose::Users }
@@ -94,7 +95,7 @@ impl State {
         if !self.files.iter().any(trusted) {
             return;
         }
-        if self.calls > 0 || self.events > 0 || self.left_running || on_disk.is_none() {
+        if self.calls > 0 || self.events > 0 || self.left_running || self.serving || on_disk.is_none() {
             return self.keep();
         }
         self.files.iter_mut().filter(|watched| trusted(watched)).for_each(|watched| watched.trust(None));
@@ -173,7 +174,13 @@ impl State {
     pub(super) fn change(&self, at: usize) -> GuardChange {
         let watched = &self.files[at];
         let digest = watched.digest().to_owned();
-        GuardChange { path: self.shorten(&watched.file.path), deed: watched.deed(), diff: watched.diff(), digest }
+        let (path, when) = (self.shorten(&watched.file.path), self.when());
+        GuardChange { path, deed: watched.deed(), diff: watched.diff(), digest, when }
+    }
+
+    /// When things change that nobody trusts.
+    pub(super) fn when(&self) -> &'static str {
+        if self.serving { "while the agent or an MCP server was at work" } else { "while the agent worked" }
     }
 
     pub(super) fn shorten(&self, path: &Path) -> String {

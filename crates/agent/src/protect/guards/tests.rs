@@ -140,6 +140,25 @@ fn hooks_keep_notes_but_do_not_change_guards() {
     assert!(!guards.look() && guards.challenge(&hooks[0]).is_err());
 }
 
+/// A server is a stranger that runs beside everything: between two events it is alone.
+#[test]
+fn what_changes_while_servers_run_is_noticed_before_the_next_hook_runs() {
+    let place = Place::new(1);
+    place.write("notes.sh", "");
+    let (guards, hooks, _) = place.session();
+    place.write(SCRIPT, "exit 0 # mine");
+    guards.serve();
+    assert!(guards.look() && guards.challenge(&hooks[0]).is_ok(), "what was changed before is the user's");
+    place.write(SCRIPT, "exit 0");
+    let refused = guards.challenge(&hooks[0]).unwrap_err();
+    assert!(refused.contains("while the agent or an MCP server was at work"), "{refused}");
+    assert!(!guards.look());
+    guards.trust(&guards.waiting());
+    assert!(guards.look() && guards.challenge(&hooks[0]).is_ok(), "a person has looked at it");
+    guards.own_change(&place.root.join(SCRIPT), || place.write(SCRIPT, "exit 0 # again"));
+    assert!(guards.look() && guards.challenge(&hooks[0]).is_ok(), "what the user does here is the user's");
+}
+
 #[test]
 fn another_sessions_agent_is_known_while_it_works_and_afterwards() {
     let place = Place::new(1);

@@ -67,18 +67,8 @@ impl Stand {
     }
 
     fn server(&self) -> McpServer {
-        McpServer {
-            name: "remote".to_owned(),
-            origin: Source::User,
-            transport: Transport::Http { url: format!("{}/mcp", self.base), headers: Vec::new() },
-            timeout: Duration::from_secs(5),
-            trust: false,
-            description: None,
-            include_tools: None,
-            exclude_tools: Vec::new(),
-            oauth: None,
-            unset: Vec::new(),
-        }
+        let transport = Transport::Http { url: format!("{}/mcp", self.base), headers: Vec::new() };
+        McpServer { timeout: Duration::from_secs(5), ..McpServer::new("remote", transport) }
     }
 
     fn file(&self) -> PathBuf {

@@ -175,7 +175,7 @@ fn within_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
 }
 
 /// An address without what may be secret in it: a password, a query.
-pub(in crate::mcp) fn without_secrets(url: &str) -> String {
+pub(super) fn without_secrets(url: &str) -> String {
     match Url::parse(url) {
         Ok(mut parsed) => {
             let _ = parsed.set_username("");
@@ -191,7 +191,27 @@ pub(in crate::mcp) fn without_secrets(url: &str) -> String {
 
 fn unsent(error: reqwest::Error) -> Failure {
     // The address may hold secrets.
-    StreamableHttpError::Client(HttpFailure(chain(&error.without_url())))
+    let error = error.without_url();
+    let words = match () {
+        () if error.is_timeout() => "no answer in time".to_owned(),
+        () if error.is_connect() => format!("{NOBODY}{}", innermost(&error)),
+        () => chain(&error),
+    };
+    StreamableHttpError::Client(HttpFailure(words))
+}
+
+/// How the words begin where nobody answered at all: nothing of a library's types reaches whoever reads them.
+pub(super) const NOBODY: &str = "nobody is there: ";
+
+/// The cause behind all others, without the system's number for it.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        words = cause.to_string();
+        next = cause.source();
+    }
+    words.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
 fn content_type(response: &Response) -> Option<String> {

@@ -23,8 +23,6 @@ use super::access::Access;
 use super::error::McpError;
 use listen::Listener;
 
-pub(super) use http::without_secrets;
-
 /// The most that one message of a server may weigh.
 pub(super) const LARGEST_MESSAGE: usize = 16 << 20;
 
@@ -102,10 +100,12 @@ pub(super) async fn connect(server: &McpServer, access: &Access) -> Result<Conne
     match &server.transport {
         Transport::Stdio { .. } => stdio::connect(server, access).await,
         Transport::Http { url, headers } => {
-            http::Client::new(server, url, headers, access).await?.connect(access).await
+            let client = http::Client::new(server, url, headers, access).await?;
+            client.connect(access).await.map_err(|error| nobody_there(error, url))
         }
         Transport::Sse { url, headers } => {
-            sse::connect(http::Client::new(server, url, headers, access).await?, access).await
+            let client = http::Client::new(server, url, headers, access).await?;
+            sse::connect(client, access).await.map_err(|error| nobody_there(error, url))
         }
         Transport::HttpOrSse { url, headers } => {
             let client = http::Client::new(server, url, headers, access).await?;
@@ -114,9 +114,21 @@ pub(super) async fn connect(server: &McpServer, access: &Access) -> Result<Conne
                 Err(McpError::Unreachable(why)) if http::may_be_older(&why) => {
                     sse::connect(client, access).await.map_err(|_| McpError::Unreachable(why))
                 }
-                other => other,
+                other => other.map_err(|error| nobody_there(error, url)),
             }
         }
+    }
+}
+
+/// The words of whoever carries messages, as those of who named the server.
+fn nobody_there(error: McpError, url: &str) -> McpError {
+    match error {
+        McpError::Unreachable(words) => match words.split_once(http::NOBODY) {
+            Some((_, why)) => McpError::NobodyThere { place: http::without_secrets(url), why: why.to_owned() },
+            // A library's word for its own types says nothing.
+            None => McpError::Unreachable(words.trim_start_matches("Client error: ").to_owned()),
+        },
+        other => other,
     }
 }
 
