@@ -40,7 +40,7 @@ fn run(sandbox: &Sandbox, replay: &Replay, more: &[&str]) -> Run {
 }
 
 /// What the model is asked first, as it goes over the wire.
-fn first_request(sandbox: Sandbox) -> (Sandbox, Value) {
+pub(super) fn first_request(sandbox: Sandbox) -> (Sandbox, Value) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || {
