@@ -308,7 +308,8 @@ impl Reader<'_, '_> {
 
     /// A list of strings, or one, each with its place.
     fn strings(&mut self, name: &str) -> Option<Vec<(String, Range)>> {
-        let property = last(self.root, name)?;
+        let other = || last(self.root, self.other_name(name)?);
+        let property = last(self.root, name).or_else(other)?;
         let text = |node: &Node<'_>| node.as_string_lit().map(|text| (text.value.clone().into_owned(), text.range));
         let list = match &property.value {
             Node::Array(array) => array.elements.iter().map(text).collect::<Option<Vec<_>>>(),
@@ -341,17 +342,24 @@ impl Reader<'_, '_> {
             if KEYS.contains(&name) {
                 continue;
             }
-            let near = KEYS.iter().find(|known| {
-                let near = known.len() >= 5 && strsim::damerau_levenshtein(name, known) <= 2;
-                name.eq_ignore_ascii_case(known) || near || is_plural(name, known)
-            });
-            if let Some(near) = near {
-                let text = format!("an extension has no `{name}`; it is ignored");
-                let range = property.name.range();
-                let wrong = self.source.diagnose(Severity::Warning, range.start, range.end, text);
-                self.diagnostics.push(wrong.help(format!("did you mean `{near}`?")));
-            }
+            let Some(near) = KEYS.iter().find(|known| means(name, known)) else { continue };
+            let (text, help) = if self.other_name(near) == Some(name) {
+                let text = format!("`{name}` is read as `{near}`, which is its name; Gemini CLI ignores it");
+                (text, format!("write `{near}`"))
+            } else {
+                (format!("an extension has no `{name}`; it is ignored"), format!("did you mean `{near}`?"))
+            };
+            let range = property.name.range();
+            let wrong = self.source.diagnose(Severity::Warning, range.start, range.end, text);
+            self.diagnostics.push(wrong.help(help));
         }
+    }
+
+    /// Under which other name something stands that would be missed: what a model is told, and what it may not use.
+    fn other_name(&self, key: &str) -> Option<&str> {
+        let missed = ["contextFileName", "excludeTools"].contains(&key) && last(self.root, key).is_none();
+        let names = self.root.properties.iter().map(|property| property.name.as_str());
+        names.filter(|name| missed && !KEYS.contains(name)).find(|name| means(name, key))
     }
 
     fn wrong_type(&mut self, name: &str, node: &Node<'_>, expected: &str) {
@@ -363,6 +371,12 @@ impl Reader<'_, '_> {
     fn error(&self, range: Range, text: impl Into<String>) -> Diagnostic {
         self.source.diagnose(Severity::Error, range.start, range.end, text)
     }
+}
+
+/// Whether a name is a key's, mistyped or written another way.
+fn means(name: &str, key: &str) -> bool {
+    let near = key.len() >= 5 && strsim::damerau_levenshtein(name, key) <= 2;
+    name.eq_ignore_ascii_case(key) || near || is_plural(name, key)
 }
 
 /// `contextFiles`, `contextFileNames`, `mcp_servers`: the same words, written another way.

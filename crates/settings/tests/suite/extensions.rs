@@ -49,6 +49,28 @@ fn an_extension_brings_hooks_servers_context_and_its_own_settings() {
 }
 
 #[test]
+fn context_and_exclusions_count_under_names_that_are_nearly_theirs() {
+    let place = Place::new();
+    let manifest = json!({"name": "notes", "version": "1", "contextFiles": ["A.md"], "excludedTools": ["web_fetch"]});
+    install(&place, "notes", &manifest);
+    place.write(".gemini/extensions/notes/A.md", "a");
+    let loaded = place.load();
+    let notes = &loaded.extensions[0];
+    assert_eq!(notes.context_files, [place.home().join(".gemini/extensions/notes/A.md")]);
+    assert_eq!(notes.exclude_tools, ["web_fetch"]);
+    let said = problems(&loaded, &place.home());
+    assert!(said[0].contains("`contextFiles` is read as `contextFileName`"), "{said:#?}");
+    assert!(said[1].contains("`excludedTools` is read as `excludeTools`"), "{said:#?}");
+    // The right name alone counts where both are there.
+    let manifest = json!({"name": "notes", "version": "1", "contextFiles": ["A.md"], "contextFileName": "B.md"});
+    install(&place, "notes", &manifest);
+    let loaded = place.load();
+    assert!(loaded.extensions[0].context_files.is_empty());
+    let said = problems(&loaded, &place.home());
+    assert!(said.iter().any(|one| one.contains("an extension has no `contextFiles`")), "{said:#?}");
+}
+
+#[test]
 fn a_setting_has_its_default_until_somebody_says_otherwise() {
     let place = Place::new();
     let manifest = json!({"name": "remote", "version": "1", "mcpServers": {"m": {"httpUrl": "${REMOTE_URL}/mcp"}},
