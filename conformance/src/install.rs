@@ -35,23 +35,34 @@ fn agent(cache: &Path, wanted: &Wanted) -> anyhow::Result<PathBuf> {
     let folder = cache.join(info.name).join(&wanted.version);
     let program = folder.join("node_modules/.bin").join(info.program);
     if !program.exists() {
-        let package = info.npm.context("it is not on npm")?;
-        eprintln!("conformance: installing {package}@{} ...", wanted.version);
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]);
-        npm.arg(&folder).arg(format!("{package}@{}", wanted.version)).args(more(wanted));
-        let status = npm.stdin(Stdio::null()).stdout(Stdio::null()).status().context("npm is not here")?;
-        if !status.success() || !program.exists() {
-            bail!("npm could not install it");
-        }
+        npm(&folder, &format!("{}@{}", info.npm.context("it is not on npm")?, wanted.version))?;
+    }
+    // What opencode would fetch for its plugins once it finds one, where there is no network any more.
+    let plugin = folder.join("plugin");
+    if wanted.host == Host::Opencode && !plugin.join("package-lock.json").exists() {
+        npm(&plugin, &format!("@opencode-ai/plugin@{}", wanted.version))?;
+    }
+    if !program.exists() {
+        bail!("its package has no program of that name");
+    }
+    let mut start = Command::new(&program);
+    start.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if !start.status().is_ok_and(|status| status.success()) {
+        bail!("it is installed and does not run here");
     }
     std::path::absolute(&program).context("no path")
 }
 
-/// What some agents fetch for themselves when they first need it.
-fn more(wanted: &Wanted) -> Option<String> {
-    (wanted.host == Host::Opencode).then(|| format!("@opencode-ai/plugin@{}", wanted.version))
+fn npm(folder: &Path, package: &str) -> anyhow::Result<()> {
+    eprintln!("conformance: installing {package} ...");
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]).arg(folder).arg(package);
+    let status = npm.stdin(Stdio::null()).stdout(Stdio::null()).status().context("npm is not here")?;
+    if !status.success() {
+        bail!("npm could not install it");
+    }
+    Ok(())
 }
 
 /// Hookwright's program: the one given, or this workspace's, built now.

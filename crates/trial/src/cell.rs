@@ -185,11 +185,13 @@ impl Cell<'_> {
         let trusts = self.behaviour.place != Place::Untrusted;
         let run = run::agent(self.agent.program, driver, &scene, &standin, bounds, trusts).await?;
         let started = scene.started();
+        // Where nothing answers, some agents do not even take the prompt; that they otherwise would, other rows show.
+        let was_asked = standin.wished() > 0 || started > 0 || self.behaviour.place == Place::ProgramGone;
         let end = match () {
             () if scene.has(behaviour::RAN) => End::Ran,
             () if scene.has(behaviour::REWRITTEN) => End::Rewritten,
             () if run.is_overdue => End::Hung,
-            () if standin.wished() == 0 && started == 0 => End::Dead,
+            () if !was_asked => End::Dead,
             () => End::Blocked,
         };
         let told = standin.has_heard(behaviour::REASON) || run.words.contains(behaviour::REASON);

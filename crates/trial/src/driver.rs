@@ -209,7 +209,8 @@ impl Driver {
         }
         let mut files = Vec::new();
         // Nobody needs a file of hooks without any.
-        if !entries.is_empty() || settings.get("version").is_none() {
+        let says_something = settings.as_object().is_some_and(|keys| keys.keys().any(|key| key != "version"));
+        if says_something {
             files.push((PathBuf::from(self.hooks_file), format!("{settings:#}\n")));
         }
         files.extend(self.config.map(|(path, text)| (PathBuf::from(path), text(url))));

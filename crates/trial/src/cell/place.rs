@@ -8,7 +8,7 @@ use hookwright_bridge::Host;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Bounds, Cell, TrialError, Wiring};
+use super::{Agent, Bounds, Cell, TrialError, Wiring};
 use crate::behaviour::{Behaviour, Hook, Meaning, Place, RAN, Wanted, Words};
 use crate::driver::{Driver, Entry};
 
@@ -73,10 +73,48 @@ impl Scene {
             Wiring::Bridge(hookwright) => {
                 let ours = ours(cell.behaviour, &commands);
                 self.write(&self.home().join(".hookwright/hooks.json"), &format!("{ours:#}\n"))?;
-                let _ = bounds;
-                self.settings(driver, url, &bridged(cell, driver.host, hookwright))
+                self.settings(driver, url, &[])?;
+                self.bring_plugins(cell.agent)?;
+                self.install(cell, hookwright, bounds).await
             }
         }
+    }
+
+    /// Has Hookwright write itself into the agent's settings, as a user would.
+    async fn install(&self, cell: &Cell<'_>, hookwright: &Path, bounds: Bounds<'_>) -> Result<(), TrialError> {
+        let own = self.root.join("bin/hookwright");
+        let goes = cell.behaviour.place == Place::ProgramGone;
+        let program = if goes { own.as_path() } else { hookwright };
+        if goes {
+            fs::create_dir_all(self.root.join("bin")).map_err(place(&own))?;
+            // Another name for the same file where that can be, since it is large.
+            fs::hard_link(hookwright, &own).or_else(|_| fs::copy(hookwright, &own).map(drop)).map_err(place(&own))?;
+        }
+        super::run::hookwright(
+            program,
+            &["agents", "install", cell.agent.host.name(), "--user", "--yes"],
+            self,
+            bounds,
+        )
+        .await?;
+        if goes {
+            fs::remove_file(&own).map_err(place(&own))?;
+        }
+        Ok(())
+    }
+
+    /// What opencode would fetch from the network for its plugins, if it was installed beside it.
+    fn bring_plugins(&self, agent: Agent<'_>) -> Result<(), TrialError> {
+        let Some(folder) = agent.program.ancestors().nth(3).map(|folder| folder.join("plugin")) else { return Ok(()) };
+        if agent.host != Host::Opencode || !folder.is_dir() {
+            return Ok(());
+        }
+        let home = self.home().join(".config/opencode");
+        fs::create_dir_all(&home).map_err(place(&home))?;
+        for name in ["package.json", "package-lock.json"] {
+            fs::copy(folder.join(name), home.join(name)).map_err(place(&folder))?;
+        }
+        link(&folder.join("node_modules"), &home.join("node_modules")).map_err(place(&folder))
     }
 
     fn settings(&self, driver: &Driver, url: &str, entries: &[Entry<'_>]) -> Result<(), TrialError> {
@@ -123,6 +161,16 @@ fn make_executable(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
+#[cfg(unix)]
+fn link(to: &Path, at: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(to, at)
+}
+
+#[cfg(not(unix))]
+fn link(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 #[cfg(not(unix))]
 fn make_executable(_: &Path) -> io::Result<()> {
     Ok(())
@@ -165,19 +213,4 @@ fn ours(behaviour: &Behaviour, commands: &[String]) -> Value {
     let mut settings = json!({"hooks": {}});
     settings["hooks"][behaviour.event.name()] = json!([definition]);
     settings
-}
-
-/// Hookwright in the agent's own settings.
-fn bridged<'a>(cell: &Cell<'_>, host: Host, hookwright: &Path) -> Vec<Entry<'a>> {
-    let gone = PathBuf::from("/nowhere/hookwright");
-    let program = if cell.behaviour.place == Place::ProgramGone { &gone } else { hookwright };
-    let command = format!("'{}' bridge {}", program.display(), host.name());
-    let entry = |event: &'static hookwright_bridge::HostEvent| Entry {
-        event: event.name,
-        matcher: None,
-        command: command.clone(),
-        patience: None,
-        closed: true,
-    };
-    host.info().events.iter().filter(|event| event.wired).map(entry).collect()
 }

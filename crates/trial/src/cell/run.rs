@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_process::{Groups, Input, Keep, Output, Process, Program, Until};
+use hookwright_process::{Exit, Groups, Input, Keep, Output, Process, Program, Until};
 
 use super::place::Scene;
 use super::{Bounds, TrialError};
@@ -51,14 +51,45 @@ pub(super) async fn agent(
         () = tokio::time::sleep(bounds.time) => { is_overdue = true; Ok(()) }
     };
     process.end(GRACE, Until::LeaderGone).await;
-    let finished = process.finish();
+    let words = words(process);
     groups.end_all(GRACE).await;
     done?;
+    Ok(Run { is_overdue, words })
+}
+
+/// How long Hookwright may take to write itself into settings.
+const SOON: Duration = Duration::from_secs(30);
+
+/// Runs Hookwright itself in a cell, to its end.
+pub(super) async fn hookwright(
+    program: &Path,
+    args: &[&str],
+    scene: &Scene,
+    bounds: Bounds<'_>,
+) -> Result<(), TrialError> {
+    let command = format!("hookwright {}", args.join(" "));
+    let failed = |source| TrialError::Run { program: program.display().to_string(), source };
+    let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+    let groups = Arc::new(Groups::default());
+    let mut process = spawn(program, &args, scene, &base(scene, bounds), &groups).map_err(failed)?;
+    let exit = tokio::time::timeout(SOON, process.wait()).await;
+    process.end(GRACE, Until::GroupGone).await;
+    let words = words(process);
+    match exit {
+        Ok(Err(error)) => Err(failed(error)),
+        Ok(Ok(Exit::Code(0))) => Ok(()),
+        _ => Err(TrialError::Wire { command, words }),
+    }
+}
+
+/// What a process printed, as far as it is kept.
+fn words(process: Process) -> String {
+    let finished = process.finish();
     let words = [finished.stdout, finished.stderr].map(|stream| {
         let text = [stream.head(), &stream.tail()].concat();
         String::from_utf8_lossy(&text).into_owned()
     });
-    Ok(Run { is_overdue, words: words.join("\n") })
+    words.join("\n").trim().to_owned()
 }
 
 fn spawn(
