@@ -44,7 +44,10 @@ fn an_agent_of_claude_code() {
          color: blue\npermissionMode: plan\n---\nReview.",
     );
     let agent = agent.unwrap();
-    assert_eq!(agent.tools.names().unwrap(), ["read_file", "search_file_content", "delegate_to_agent"]);
+    assert_eq!(
+        agent.tools.names().unwrap(),
+        ["read_file", "read_many_files", "search_file_content", "delegate_to_agent"]
+    );
     assert_eq!(agent.model, None);
     assert_eq!(
         said,

@@ -91,6 +91,10 @@ impl Pattern {
     }
 }
 
+/// Tools of other agents that do a part of what ours do. A guard for one of them guards ours; whoever gives one does not give the
+/// whole.
+const PARTS: [&str; 2] = ["NotebookEdit", "NotebookRead"];
+
 /// What an entry means.
 pub(super) fn patterns(entry: &str) -> Result<Vec<Pattern>, Trouble> {
     if entry.contains('(') {
@@ -101,6 +105,9 @@ pub(super) fn patterns(entry: &str) -> Result<Vec<Pattern>, Trouble> {
     }
     if entry.starts_with("mcp_") {
         return Ok(vec![Pattern::Mcp(entry.to_owned())]);
+    }
+    if PARTS.contains(&entry) {
+        return Err(Trouble::Unknown);
     }
     let meant: Vec<Pattern> = tools_meant(entry).map(|name| Pattern::Tool(name.to_owned())).collect();
     match meant.is_empty() {
