@@ -34,8 +34,15 @@ impl Dialect for Gemini {
         let Some(row) = heard.row else { return Written::default() };
         let mut lost = verdict.lost.clone();
         let mut answer = verdict.ours.clone();
+        for silent in ["decision", "reason", "continue", "suppressOutput"] {
+            answer.shift_remove(silent);
+        }
+        // What a hook wants changed of something that does not happen is of no use.
+        if verdict.ruling != Ruling::Pass && row.is_gate() {
+            answer.shift_remove("hookSpecificOutput");
+        }
         match verdict.ruling {
-            Ruling::Pass => drop(answer.shift_remove("decision")),
+            Ruling::Pass => {}
             // With nobody there it would wait for ever.
             Ruling::Ask => {
                 lost.push(Loss { wanted: "ask", became: "deny" });
@@ -50,7 +57,6 @@ impl Dialect for Gemini {
                 }
             }
         }
-        answer.shift_remove("suppressOutput");
         let stdout = if answer.is_empty() { String::new() } else { Value::Object(answer).to_string() };
         Written { stdout, lost, ..Written::default() }
     }

@@ -17,6 +17,7 @@ pub mod install;
 mod lost;
 mod opencode;
 pub mod payload;
+pub mod speak;
 pub mod tools;
 mod verdict;
 

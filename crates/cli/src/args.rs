@@ -10,7 +10,7 @@ mod subagents;
 use std::path::PathBuf;
 
 pub(crate) use agents::{AgentsArgs, AgentsCommand, InstallAgent};
-pub(crate) use bridge::BridgeArgs;
+pub(crate) use bridge::{BridgeArgs, host};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use extensions::{ExtensionsCommand, Install, Template};
 use hookwright_hooks::EventKind;
@@ -418,6 +418,9 @@ pub(crate) struct Fire {
     /// Agent events: the user's prompt.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
+    /// As if it happened in that agent: its words in, its kind of answer out. With --input, what that agent would send.
+    #[arg(long = "as", value_name = "AGENT", value_parser = bridge::host)]
+    pub(crate) host: Option<hookwright_bridge::Host>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -52,6 +52,14 @@ fn main() -> ExitCode {
     hookwright_process::keep_to_oneself();
     hookwright_process::raise_descriptor_limit();
     hookwright_process::at_abort(aborted);
+    // Between an agent and its tools every moment counts: no second thread, no other commands' options.
+    if let Some(args) = args::BridgeArgs::at_a_glance(std::env::args_os().skip(1)) {
+        let world = World::from_process();
+        log::start(None, &world);
+        let code = bridge::run(&args, &world);
+        hookwright_process::end_descendants();
+        return ExitCode::from(code);
+    }
     let code = runtime::on_own_stack(run).unwrap_or_else(|error| failure::print(&error));
     hookwright_process::end_descendants();
     ExitCode::from(code)

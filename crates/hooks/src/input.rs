@@ -135,6 +135,13 @@ events! {
     Notification<'static>,
 }
 
+impl AnyEvent {
+    /// What the matcher is tested against.
+    pub fn subject(&self) -> Option<&str> {
+        with_event!(self, event => event.subject())
+    }
+}
+
 /// A session starts, is resumed or is cleared.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

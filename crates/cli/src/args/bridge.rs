@@ -1,5 +1,6 @@
 //! `hookwright bridge AGENT` as typed: by an agent, from an entry that `agents install` wrote.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
@@ -19,6 +20,31 @@ pub(crate) struct BridgeArgs {
     pub(crate) deadline: Option<Duration>,
 }
 
+impl BridgeArgs {
+    /// The arguments, if they are plain and right. Anything else is for the parser of the whole command line, which knows help
+    /// and has words for what is wrong; reading its table takes longer than the rest of an answer.
+    pub(crate) fn at_a_glance(words: impl Iterator<Item = OsString>) -> Option<BridgeArgs> {
+        let mut words = words.map(|word| word.into_string().unwrap_or_default());
+        words.next().filter(|word| word == "bridge")?;
+        let mut args = BridgeArgs { agent: host(&words.next()?).ok()?, event: None, deadline: None };
+        loop {
+            match words.next() {
+                None => return Some(args),
+                Some(option) if option == "--event" && args.event.is_none() => args.event = Some(plain(words.next()?)?),
+                Some(option) if option == "--deadline" && args.deadline.is_none() => {
+                    args.deadline = Some(seconds(&words.next()?).ok()?);
+                }
+                _ => return None,
+            }
+        }
+    }
+}
+
+/// A value that is no option by mistake.
+fn plain(value: String) -> Option<String> {
+    (!value.is_empty() && !value.starts_with('-')).then_some(value)
+}
+
 /// An agent's name.
 pub(crate) fn host(name: &str) -> Result<Host, String> {
     Host::from_name(name).ok_or_else(|| {
@@ -33,4 +59,42 @@ fn seconds(text: &str) -> Result<Duration, String> {
         return Err("between 0.2 and 86400 seconds are possible".to_owned());
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Whole {
+        #[command(flatten)]
+        bridge: BridgeArgs,
+    }
+
+    /// Both ways of reading come to the same, or the quick one leaves it to the other.
+    #[test]
+    fn a_glance_reads_what_the_parser_reads() {
+        for line in [
+            "bridge codex",
+            "bridge claude --event PreToolUse",
+            "bridge cursor --deadline 4.5 --event preToolUse",
+            "bridge nobody",
+            "bridge",
+            "bridge codex --event",
+            "bridge codex --deadline never",
+            "bridge codex --deadline 0",
+            "bridge codex extra",
+            "bridge codex --event a --event b",
+            "bridge codex --help",
+            "bridge codex --event --deadline",
+            "hooks list",
+        ] {
+            let words = || line.split(' ').map(OsString::from);
+            let Some(quick) = BridgeArgs::at_a_glance(words()) else { continue };
+            let whole = Whole::try_parse_from(words()).unwrap_or_else(|error| panic!("{line}: {error}")).bridge;
+            assert_eq!(format!("{quick:?}"), format!("{whole:?}"), "{line}");
+        }
+        assert!(BridgeArgs::at_a_glance(["bridge", "codex"].into_iter().map(OsString::from)).is_some());
+    }
 }

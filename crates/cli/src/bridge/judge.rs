@@ -169,7 +169,7 @@ fn blind_guards(heard: &Heard, engine: &HookEngine) -> Option<String> {
     let asked: Vec<Arc<Hook>> = heard
         .views
         .iter()
-        .filter_map(|view| engine.plan(view.event.kind(), subject(&view.event)))
+        .filter_map(|view| engine.plan(view.event.kind(), view.event.subject()))
         .flat_map(|plan| plan.hooks.clone())
         .collect();
     let is_blind = |hook: &Hook, state: &HookState| {
@@ -187,18 +187,6 @@ fn blind_guards(heard: &Heard, engine: &HookEngine) -> Option<String> {
     ))
 }
 
-fn subject(event: &AnyEvent) -> Option<&str> {
-    match event {
-        AnyEvent::BeforeTool(event) => Some(&event.tool_name),
-        AnyEvent::AfterTool(event) => Some(&event.tool_name),
-        AnyEvent::SessionStart(event) => Some(&event.source),
-        AnyEvent::SessionEnd(event) => Some(&event.reason),
-        AnyEvent::PreCompress(event) => Some(&event.trigger),
-        AnyEvent::Notification(event) => Some(&event.notification_type),
-        _ => None,
-    }
-}
-
 /// Fires every view in turn; a no to one is a no to all, so the rest is not asked any more.
 fn fire(
     call: &Call<'_>,
@@ -207,7 +195,7 @@ fn fire(
     engine: &HookEngine,
     deadline: Instant,
 ) -> Result<Vec<Outcome<()>>, String> {
-    let planned = |event: &AnyEvent| engine.plan(event.kind(), subject(event));
+    let planned = |event: &AnyEvent| engine.plan(event.kind(), event.subject());
     let plans: Vec<_> = heard.views.iter().map(|view| planned(&view.event)).collect();
     if plans.iter().all(Option::is_none) {
         return Ok(Vec::new());

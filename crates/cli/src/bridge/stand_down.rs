@@ -5,15 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_bridge::{Host, SessionFacts};
-use hookwright_hooks::{BridgeCall, EventKind};
+use hookwright_bridge::install::{Found, Scope, Target, read, survey};
+use hookwright_bridge::{Host, HostEvent, SessionFacts};
+use hookwright_hooks::EventKind;
 use hookwright_settings::World;
 use serde_json::{Map, Value};
 
 use super::{Call, place};
-
-/// The largest settings file of another agent that is looked at.
-const LARGEST: u64 = 4 << 20;
 
 /// The agent that judges in our place.
 pub(super) fn for_whom(call: &Call<'_>, payload: &Map<String, Value>) -> Option<Host> {
@@ -24,7 +22,7 @@ pub(super) fn for_whom(call: &Call<'_>, payload: &Map<String, Value>) -> Option<
     let cwd = payload.get("cwd").and_then(Value::as_str).map(PathBuf::from);
     let session = SessionFacts { cwd, ..SessionFacts::default() };
     let project = place::project(call.host, &session, world);
-    has_entry(other, kind, &project, world.home.as_deref()).then_some(other)
+    has_entry(other, kind, &project, world).then_some(other)
 }
 
 /// The agent that this really is, if that is one that reads the other's files.
@@ -47,54 +45,26 @@ fn borrower(host: Host, payload: &Map<String, Value>, world: &World) -> Option<H
     (by_payload && other.info().reads.contains(&host)).then_some(other)
 }
 
-/// Whether the agent's own settings have an entry of the bridge for that event, without conditions.
-fn has_entry(host: Host, kind: EventKind, project: &Path, home: Option<&Path>) -> bool {
-    let (own, folders): (&[&str], &[&str]) = match host {
-        Host::Cursor => (&[".cursor/hooks.json"], &[]),
-        Host::Copilot => (&[], &[".github/hooks", ".copilot/hooks"]),
-        Host::Grok => (&[], &[".grok/hooks"]),
-        _ => return false,
-    };
-    let bases = [Some(project), home];
-    let bases = bases.into_iter().flatten();
-    let files = bases.clone().flat_map(|base| own.iter().map(move |file| base.join(file)));
-    let within = bases.flat_map(|base| folders.iter().map(move |folder| base.join(folder))).flat_map(|folder| {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json"))
-    });
-    files.chain(within).any(|file| entry_in(&file, host, kind))
+/// Whether the agent's own settings have an entry that `agents install` wrote for that event and every subject.
+fn has_entry(host: Host, kind: EventKind, project: &Path, world: &World) -> bool {
+    let scopes = [Scope::User, Scope::Project];
+    let targets = scopes.map(|scope| Target::candidates(host, scope, world, project));
+    targets.into_iter().flatten().any(|target| entry_in(&target, kind))
 }
 
-fn entry_in(file: &Path, host: Host, kind: EventKind) -> bool {
-    let Ok(text) = hookwright_disk::read_text(file, LARGEST) else { return false };
-    let Ok(Value::Object(settings)) = serde_json::from_str::<Value>(&text) else { return false };
-    if settings.get("disableAllHooks").is_some_and(|off| *off != Value::Bool(false)) {
+fn entry_in(target: &Target, kind: EventKind) -> bool {
+    let Ok(Some(text)) = read(target) else { return false };
+    // Whoever switches hooks off in that file, in whichever way, leaves nobody to judge.
+    if ["disable", "enabled"].iter().any(|word| text.contains(word)) {
         return false;
     }
-    let Some(hooks) = settings.get("hooks").and_then(Value::as_object) else { return false };
-    let rows = host.events_for(kind).filter_map(|row| hooks.get(row.name)?.as_array());
-    rows.flatten().any(|entry| is_ours(entry, host))
-}
-
-/// Whether an entry, or one of its group, calls this bridge for every subject.
-fn is_ours(entry: &Value, host: Host) -> bool {
-    let Some(entry) = entry.as_object() else { return false };
-    let is_for_all = match entry.get("matcher") {
-        None => true,
-        Some(matcher) => matches!(matcher.as_str(), Some("" | "*" | ".*")),
+    let Ok(wiring) = survey(target, &text) else { return false };
+    let is_for = |row: &HostEvent, found: &Found| {
+        found.event == row.name
+            && found.narrowed.is_none()
+            && found.call.installed
+            && found.call.event.as_deref() == Some(row.name)
     };
-    let conditions = ["if", "commandRegex", "enabled", "disabled", "cwd"];
-    if !is_for_all || conditions.iter().any(|key| entry.contains_key(*key)) {
-        return false;
-    }
-    if let Some(group) = entry.get("hooks").and_then(Value::as_array) {
-        return group.iter().any(|hook| is_ours(hook, host));
-    }
-    let commands = ["command", "bash"].iter().filter_map(|key| entry.get(*key)?.as_str());
-    commands.into_iter().any(|command| calls_bridge(command, host))
-}
-
-/// `…hookwright bridge NAME …` and nothing else.
-fn calls_bridge(command: &str, host: Host) -> bool {
-    BridgeCall::read(command).is_some_and(|call| Host::from_name(&call.host) == Some(host))
+    let mut gates = target.host.events_for(kind).filter(|row| row.wired).take(1);
+    gates.any(|row| wiring.found.iter().any(|found| is_for(row, found)))
 }

@@ -1,5 +1,7 @@
 //! `hooks fire EVENT`: runs the matching hooks exactly as a session would, and shows what came of it.
 
+mod fire_as;
+
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +23,9 @@ use crate::{exit, session};
 
 pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
     let fields = fields(fire)?;
+    if let Some(host) = fire.host {
+        return fire_as::run(toolbox, fire, host, fields);
+    }
     let id = fields.get("session_id").and_then(Value::as_str).unwrap_or("hooks-fire").to_owned();
     let subject = subject(fire.event, &fields);
     let event = AnyEvent::from_fields(fire.event, fields).with_context(|| needs(fire.event))?;

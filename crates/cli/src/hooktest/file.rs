@@ -43,6 +43,9 @@ pub(crate) struct Setup {
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) event: EventKind,
+    /// Agents under which it must come to the same, through their dialects.
+    #[serde(default, rename = "as")]
+    pub(crate) hosts: Vec<String>,
     /// Only this hook; otherwise the whole plan.
     pub(crate) hook: Option<String>,
     pub(crate) tool: Option<String>,

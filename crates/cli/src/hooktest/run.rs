@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use hookwright_bridge::speak::speak;
+use hookwright_bridge::{Host, Verdict};
+use hookwright_hooks::merge::merge;
 use hookwright_hooks::{
-    AnyEvent, Diagnostic, HookEngine, Layer, Registry, Session, Severity, Source, Subject, declare,
+    AnyEvent, Diagnostic, HookEngine, Layer, Merged, Outcome, Registry, Session, Severity, Source, Subject, declare,
 };
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -47,18 +50,28 @@ pub(crate) async fn run_file(
         return Ok(result);
     }
     for case in file.cases.iter().filter(|case| filter.is_none_or(|text| case.name.contains(text))) {
-        let started = Instant::now();
-        let (failures, warnings) = run_case(&file, case, path, project, env)
-            .await
-            .with_context(|| format!("{}: case `{}` could not be run", path.display(), case.name))?;
-        result.cases.push(CaseResult { name: case.name.clone(), duration: started.elapsed(), failures, warnings });
+        for host in std::iter::once(None).chain(hosts(case)?.into_iter().map(Some)) {
+            let started = Instant::now();
+            let (failures, warnings) = run_case(&file, case, host, path, project, env)
+                .await
+                .with_context(|| format!("{}: case `{}` could not be run", path.display(), case.name))?;
+            let name = host.map_or_else(|| case.name.clone(), |host| format!("{} (as {host})", case.name));
+            result.cases.push(CaseResult { name, duration: started.elapsed(), failures, warnings });
+        }
     }
     Ok(result)
+}
+
+/// The agents that a case names.
+fn hosts(case: &Case) -> anyhow::Result<Vec<Host>> {
+    let host = |name: &String| crate::args::host(name).map_err(|why| anyhow!("case `{}`: `{name}`: {why}", case.name));
+    case.hosts.iter().map(host).collect()
 }
 
 async fn run_case(
     file: &TestFile,
     case: &Case,
+    host: Option<Host>,
     path: &Path,
     project: &Path,
     env: &[(OsString, OsString)],
@@ -72,12 +85,48 @@ async fn run_case(
     std::fs::create_dir_all(&sandbox_project)?;
     lay_out(file, case, beside, project, &sandbox_project)?;
     let engine = engine(file, case, beside, &sandbox_project, &home, env)?;
-    let event = event(case, &sandbox_project)?;
-    let outcome = engine.fire_any(&event, &CancellationToken::new()).await;
+    let fields = fields(case, &sandbox_project)?;
+    let (outcome, lost) = match host {
+        None => {
+            let event = AnyEvent::from_fields(case.event, fields)
+                .with_context(|| format!("the input does not fit {}", case.event))?;
+            (engine.fire_any(&event, &CancellationToken::new()).await, Vec::new())
+        }
+        Some(host) => fire_as(host, case, &fields, &sandbox_project, &engine).await?,
+    };
     engine.shutdown().await;
     let failures = check(&case.expect, case.event, &outcome, &sandbox_project);
-    let warnings = outcome.warnings.iter().map(|said| format!("{} {}", said.hook, said.text)).collect();
-    Ok((failures, warnings))
+    let warnings = outcome.warnings.iter().map(|said| format!("{} {}", said.hook, said.text));
+    Ok((failures, warnings.chain(lost).collect()))
+}
+
+/// The case as it would happen in another agent: its words in, all views as one outcome, and what its answer would lose.
+async fn fire_as(
+    host: Host,
+    case: &Case,
+    fields: &Map<String, Value>,
+    project: &Path,
+    engine: &HookEngine,
+) -> anyhow::Result<(Outcome<()>, Vec<String>)> {
+    let payload = speak(host, case.event, fields, project)?;
+    let heard = host.dialect().hear(host, payload, None)?;
+    let mut outcomes = Vec::new();
+    for view in &heard.views {
+        outcomes.push(engine.fire_any(&view.event, &CancellationToken::new()).await);
+    }
+    let merged: Vec<Merged> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
+    let written = host.dialect().write(&heard, &Verdict::of(&heard, &merged));
+    let lost = written.lost.iter().map(|loss| format!("{} becomes {} in {}", loss.wanted, loss.became, host.title()));
+    let lost = lost.collect();
+    let mut all = outcomes.into_iter();
+    let mut whole = all.next().with_context(|| format!("{} has no such event", host.title()))?;
+    for next in all {
+        whole.messages.extend(next.messages);
+        whole.warnings.extend(next.warnings);
+        whole.runs.extend(next.runs);
+    }
+    whole.merged = merge(whole.runs.iter().map(|run| (run.hook.as_str(), &run.answer))).0;
+    Ok((whole, lost))
 }
 
 /// Puts the files in place: the project's own `.gemini` where the test names no settings, then what the test asks for.
@@ -194,8 +243,8 @@ fn engine(
     Ok(HookEngine::builder(Registry::new(vec![declared])).session(session).environment(vars).build())
 }
 
-/// The event of a case, from its short forms and its input table.
-fn event(case: &Case, project: &Path) -> anyhow::Result<AnyEvent> {
+/// The fields of a case's event, from its short forms and its input table.
+fn fields(case: &Case, project: &Path) -> anyhow::Result<Map<String, Value>> {
     let mut fields = Map::new();
     if let Some(tool) = &case.tool {
         if case.event.info().subject != Subject::ToolName {
@@ -210,9 +259,8 @@ fn event(case: &Case, project: &Path) -> anyhow::Result<AnyEvent> {
     if let Value::Object(input) = json_of(&case.input) {
         fields.extend(input);
     }
-    let fields = match substituted(&Value::Object(fields), &project.to_string_lossy()) {
+    Ok(match substituted(&Value::Object(fields), &project.to_string_lossy()) {
         Value::Object(fields) => fields,
         _ => Map::new(),
-    };
-    AnyEvent::from_fields(case.event, fields).with_context(|| format!("the input does not fit {}", case.event))
+    })
 }

@@ -132,3 +132,40 @@ fn nothing_is_tested_in_an_untrusted_folder() {
     sandbox.run(&["hooks", "test", "--skip-trust"]);
     assert!(mark.exists());
 }
+
+/// A case that is to come to the same under other agents is run through their dialects, and says under which.
+#[test]
+fn a_case_runs_through_other_agents_dialects() {
+    let sandbox = project();
+    let case = GOOD.replace(
+        "event = \"BeforeTool\"",
+        "event = \"BeforeTool\"\nas = [\"claude-code\", \"codex\", \"cursor\", \"antigravity\"]",
+    );
+    let case = case.replace("args = { content = \"bad\" }", "args = { file_path = \"a.txt\", content = \"bad\" }");
+    sandbox.write(".gemini/guard.hooktest.toml", &case);
+    let run = sandbox.run(&["hooks", "test"]).exits(0);
+    for name in ["refuses the bad ", "(as claude-code)", "(as codex)", "(as cursor)", "(as antigravity)"] {
+        assert!(run.stdout.contains(name), "{name}: {run:#?}");
+    }
+    assert!(run.stdout.ends_with("5 passed, 0 failed, 0 skipped\n"), "{run:#?}");
+    sandbox.write(".gemini/guard.hooktest.toml", case.replace("\"codex\"", "\"kodex\""));
+    let run = sandbox.run(&["hooks", "test"]).exits(1);
+    assert!(run.stdout.contains("kodex") && run.stdout.contains("the agents are"), "{run:#?}");
+}
+
+/// A guard that reads our words alone is blind to nobody's: what differs under an agent is a failure of the case there.
+#[test]
+fn a_hook_that_looks_at_the_agent_fails_under_it() {
+    let sandbox = sandbox();
+    let command = sandbox.script("guard.sh", "case $(cat) in *'\"file_path\":\"a.txt\"'*) exit 2;; esac");
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [
+        {"type": "command", "name": "guard", "command": command}]}]}}));
+    let case = GOOD.replace("args = { content = \"bad\" }", "args = { file_path = \"a.txt\", content = \"bad\" }");
+    let case = case
+        .replace("reason_contains = [\"too\", \"bad\"]\n", "")
+        .replace("[case.expect]", "as = [\"claude-code\"]\n[case.expect]");
+    sandbox.write(".gemini/guard.hooktest.toml", &case);
+    // Claude Code writes whole paths; a guard that compares relative ones does not hold there.
+    let run = sandbox.run(&["hooks", "test"]).exits(1);
+    assert!(run.stdout.contains("FAIL refuses the bad (as claude-code)"), "{run:#?}");
+}

@@ -4,6 +4,7 @@ mod agent_pages;
 mod agents;
 #[cfg(unix)]
 mod bounds;
+mod bridge;
 mod channels;
 mod compatibility;
 mod dependencies;

@@ -1,0 +1,255 @@
+//! An event of ours as an agent would send it: for trying a hook under an agent that is not there. The dialects read it as they
+//! read the real thing.
+
+use std::path::Path;
+
+use hookwright_hooks::EventKind;
+use hookwright_hooks::dialect::tools::{self as claude, Call};
+use serde_json::{Map, Value, json};
+
+use crate::host::Host;
+
+/// Why an agent has no such event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unspeakable {
+    /// It has no such moment.
+    #[error("{} has no event for {event}", host.title())]
+    NoEvent {
+        /// The agent.
+        host: Host,
+        /// The event.
+        event: EventKind,
+    },
+    /// One call of ours would be several there.
+    #[error("{} has no one call for this `{tool}`", host.title())]
+    Several {
+        /// The agent.
+        host: Host,
+        /// The tool.
+        tool: String,
+    },
+}
+
+/// How an agent calls a tool of Claude Code's: its name, and the keys that it spells otherwise.
+type Spelling = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+const COPILOT: &[Spelling] = &[
+    ("Write", "Write", &[("file_path", "path"), ("content", "file_text")]),
+    ("Edit", "Edit", &[("file_path", "path"), ("old_string", "old_str"), ("new_string", "new_str")]),
+    ("Read", "Read", &[("file_path", "path")]),
+];
+const CURSOR: &[Spelling] = &[("Bash", "Shell", &[])];
+const QWEN: &[Spelling] = &[
+    ("Bash", "run_shell_command", &[("run_in_background", "is_background")]),
+    ("Write", "write_file", &[]),
+    ("Edit", "edit", &[]),
+    ("Read", "read_file", &[]),
+    ("Glob", "glob", &[]),
+    ("Grep", "grep_search", &[]),
+    ("LS", "list_directory", &[]),
+    ("WebFetch", "web_fetch", &[]),
+];
+const DROID: &[Spelling] = &[
+    ("Bash", "Execute", &[("description", "summary")]),
+    ("Write", "Create", &[]),
+    ("Edit", "Edit", &[("old_string", "old_str"), ("new_string", "new_str"), ("replace_all", "change_all")]),
+    ("LS", "LS", &[("path", "directory_path")]),
+    ("WebFetch", "FetchUrl", &[]),
+];
+const GROK: &[Spelling] = &[
+    ("Bash", "run_terminal_command", &[]),
+    ("Write", "write", &[]),
+    ("Edit", "search_replace", &[]),
+    ("Read", "read_file", &[]),
+    ("Grep", "grep", &[]),
+    ("LS", "list_dir", &[]),
+];
+const ANTIGRAVITY: &[Spelling] = &[
+    ("Bash", "run_command", &[("command", "CommandLine")]),
+    ("Write", "write_to_file", &[("file_path", "TargetFile"), ("content", "CodeContent")]),
+    (
+        "Edit",
+        "replace_file_content",
+        &[("file_path", "TargetFile"), ("old_string", "TargetContent"), ("new_string", "ReplacementContent")],
+    ),
+    ("Read", "view_file", &[("file_path", "AbsolutePath")]),
+    ("LS", "list_dir", &[("path", "DirectoryPath")]),
+    ("WebFetch", "read_url_content", &[("url", "Url")]),
+    ("WebSearch", "search_web", &[]),
+];
+const OPENCODE: &[Spelling] = &[
+    ("Bash", "bash", &[]),
+    ("Write", "write", &[("file_path", "filePath")]),
+    (
+        "Edit",
+        "edit",
+        &[
+            ("file_path", "filePath"),
+            ("old_string", "oldString"),
+            ("new_string", "newString"),
+            ("replace_all", "replaceAll"),
+        ],
+    ),
+    ("Read", "read", &[("file_path", "filePath")]),
+    ("Glob", "glob", &[]),
+    ("Grep", "grep", &[]),
+    ("WebFetch", "webfetch", &[]),
+];
+
+/// The payload that an agent would send for an event with these fields of ours.
+///
+/// # Errors
+/// If it has no such event, or no such call.
+pub fn speak(
+    host: Host,
+    kind: EventKind,
+    fields: &Map<String, Value>,
+    cwd: &Path,
+) -> Result<Map<String, Value>, Unspeakable> {
+    let row = host.events_for(kind).next().ok_or(Unspeakable::NoEvent { host, event: kind })?;
+    let mut payload = Map::new();
+    payload.insert("session_id".to_owned(), fields.get("session_id").cloned().unwrap_or_else(|| "tried".into()));
+    payload.insert("cwd".to_owned(), cwd.to_string_lossy().into());
+    payload.insert("hook_event_name".to_owned(), row.name.into());
+    if host == Host::GeminiCli {
+        payload.extend(fields.iter().map(|(key, value)| (key.clone(), value.clone())));
+        return Ok(payload);
+    }
+    let field = |key: &str| fields.get(key).cloned();
+    let mut say = |key: &str, value: Option<Value>| payload.extend(value.map(|value| (key.to_owned(), value)));
+    match kind {
+        EventKind::BeforeTool | EventKind::AfterTool => {
+            let (name, input) = call(host, fields, cwd)?;
+            say("tool_name", Some(name.into()));
+            say("tool_input", Some(input.into()));
+            say("tool_use_id", field("tool_use_id"));
+            say("tool_response", field("tool_response"));
+        }
+        EventKind::AfterAgent => {
+            say("stop_hook_active", field("stop_hook_active"));
+            say("last_assistant_message", field("prompt_response"));
+            say("prompt_response", field("prompt_response"));
+        }
+        _ => {
+            for key in ["prompt", "source", "reason", "trigger", "notification_type", "message"] {
+                say(key, field(key));
+            }
+        }
+    }
+    Ok(if host == Host::Antigravity { camel(payload) } else { payload })
+}
+
+/// The call in the agent's words.
+fn call(host: Host, fields: &Map<String, Value>, cwd: &Path) -> Result<(String, Map<String, Value>), Unspeakable> {
+    let tool = fields.get("tool_name").and_then(Value::as_str).unwrap_or_default();
+    let input = fields.get("tool_input").and_then(Value::as_object).cloned().unwrap_or_default();
+    let translated = claude::to_claude(&Call::new(tool, input), cwd);
+    let [call] = translated.views.as_slice() else {
+        return Err(Unspeakable::Several { host, tool: tool.to_owned() });
+    };
+    if host == Host::Codex
+        && let Some(patch) = patch(call)
+    {
+        return Ok(("apply_patch".to_owned(), Map::from_iter([("command".to_owned(), patch.into())])));
+    }
+    let spellings = match host {
+        Host::Copilot => COPILOT,
+        Host::Cursor => CURSOR,
+        Host::Qwen => QWEN,
+        Host::Droid => DROID,
+        Host::Grok => GROK,
+        Host::Antigravity => ANTIGRAVITY,
+        Host::Opencode => OPENCODE,
+        Host::ClaudeCode | Host::Codex | Host::GeminiCli => &[],
+    };
+    let Some((_, name, keys)) = spellings.iter().find(|(claude, _, _)| *claude == call.tool) else {
+        return Ok((call.tool.clone(), call.input.clone()));
+    };
+    let key_of = |key: &String| match keys.iter().find(|(claude, _)| claude == key) {
+        Some((_, native)) => (*native).to_owned(),
+        None => key.clone(),
+    };
+    Ok(((*name).to_owned(), call.input.iter().map(|(key, value)| (key_of(key), value.clone())).collect()))
+}
+
+/// A write or an edit as the patch that Codex would make of it.
+fn patch(call: &Call) -> Option<String> {
+    let text = |key: &str| call.input.get(key).and_then(Value::as_str);
+    let signed = |sign: char, text: &str| text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
+    let path = text("file_path")?;
+    let change = match call.tool.as_str() {
+        "Write" => format!("*** Add File: {path}\n{}", signed('+', text("content")?)),
+        "Edit" => {
+            let (before, after) = (signed('-', text("old_string")?), signed('+', text("new_string")?));
+            format!("*** Update File: {path}\n@@\n{before}{after}")
+        }
+        _ => return None,
+    };
+    Some(format!("*** Begin Patch\n{change}*** End Patch"))
+}
+
+/// Antigravity's own fields.
+fn camel(mut payload: Map<String, Value>) -> Map<String, Value> {
+    let mut take = |key: &str| payload.shift_remove(key);
+    let mut spoken = Map::new();
+    spoken.extend(take("session_id").map(|id| ("conversationId".to_owned(), id)));
+    spoken.extend(take("cwd").map(|cwd| ("workspacePaths".to_owned(), json!([cwd]))));
+    spoken.extend(take("hook_event_name").map(|name| ("hookEventName".to_owned(), name)));
+    if let (Some(name), Some(args)) = (take("tool_name"), take("tool_input")) {
+        spoken.insert("toolCall".to_owned(), json!({"name": name, "args": args}));
+    }
+    spoken.extend(take("tool_response").map(|result| ("result".to_owned(), result)));
+    spoken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hookwright_hooks::AnyEvent;
+
+    /// What is spoken is heard as it was meant, under every agent.
+    #[test]
+    fn there_and_back_is_the_same_call() {
+        for (tool, input) in [
+            ("run_shell_command", json!({"command": "git push --force"})),
+            ("write_file", json!({"file_path": "/p/a", "content": "x\n"})),
+            ("replace", json!({"file_path": "/p/a", "old_string": "x\n", "new_string": "y\n"})),
+            ("read_file", json!({"file_path": "/p/a"})),
+            ("mcp__git__push", json!({"remote": "origin"})),
+        ] {
+            for host in Host::all() {
+                let fields = json!({"tool_name": tool, "tool_input": input});
+                let fields = fields.as_object().cloned().unwrap_or_default();
+                let payload = speak(host, EventKind::BeforeTool, &fields, Path::new("/p")).unwrap();
+                let heard = host.dialect().hear(host, payload.clone(), None).unwrap();
+                let Some(AnyEvent::BeforeTool(event)) = heard.views.first().map(|view| &view.event) else {
+                    panic!("{host} {payload:?}")
+                };
+                assert_eq!(
+                    (&*event.tool_name, Value::Object(event.tool_input.as_ref().clone())),
+                    (tool, input.clone()),
+                    "{host} {payload:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn events_without_a_tool_are_spoken_where_there_are_such() {
+        let fields = json!({"prompt": "hi", "source": "startup", "reason": "other", "trigger": "auto",
+            "prompt_response": "done", "notification_type": "ToolPermission"});
+        let fields = fields.as_object().cloned().unwrap_or_default();
+        for host in Host::all() {
+            for kind in [EventKind::BeforeAgent, EventKind::AfterAgent, EventKind::SessionStart, EventKind::SessionEnd]
+            {
+                match speak(host, kind, &fields, Path::new("/p")) {
+                    Ok(payload) => {
+                        let heard = host.dialect().hear(host, payload, None).unwrap();
+                        assert_eq!(heard.kind(), Some(kind), "{host}");
+                    }
+                    Err(error) => assert_eq!(error, Unspeakable::NoEvent { host, event: kind }),
+                }
+            }
+        }
+    }
+}
