@@ -14,6 +14,7 @@ use crate::model_api::{LlmRequestPatch, LlmResponse, ToolConfig, ToolMode};
 use crate::outcome::TailCall;
 use crate::tool_names::{is_tool_name, other_names};
 use fields::Fields;
+pub(crate) use fields::holds_an_answer;
 
 /// What a hook decided, from weakest to strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -254,7 +255,7 @@ fn read_success(kind: EventKind, stdout: &Captured) -> Reading {
 }
 
 /// Why a program's output is nothing to be read: a no in it would not be heard.
-fn no_text(text: &str) -> Option<&'static str> {
+pub(crate) fn no_text(text: &str) -> Option<&'static str> {
     // What decoding makes of a UTF-16 byte order mark.
     if text.starts_with("\u{fffd}\u{fffd}") {
         return Some("is UTF-16, which is not read; answers are UTF-8");
@@ -262,12 +263,16 @@ fn no_text(text: &str) -> Option<&'static str> {
     text.contains('\0').then_some("holds NUL bytes, as UTF-16 does; answers are UTF-8")
 }
 
-/// A guard's no must be heard: an answer that seems to say something which does not count is a failure.
-pub(crate) fn hear_guard(kind: EventKind, reading: &mut Reading, end: &End, stdout: &Captured) {
+/// What a guard did not get to judge is no yes.
+pub(crate) fn hear_cancelled(kind: EventKind, reading: &mut Reading, end: &End) {
     // After AfterAgent a no is another turn, and whoever cancels wants none.
     if *end == End::Cancelled && kind.can(Power::Deny) && kind != EventKind::AfterAgent {
         reading.answer = Answer::deny("the turn was cancelled before a guard had judged");
     }
+}
+
+/// A guard's no must be heard: an answer that seems to say something which does not count is a failure.
+pub(crate) fn hear_guard(reading: &mut Reading, end: &End, stdout: &Captured) {
     if *end != End::Exited(0) || reading.answer.ends_plan() {
         return;
     }
@@ -421,7 +426,7 @@ fn failed(cause: Cause, mut text: String, stderr: &Captured) -> Reading {
 }
 
 /// Drops decisions that the event does not have, aloud where a hook must have expected an effect.
-fn without_unknown_powers(kind: EventKind, mut reading: Reading) -> Reading {
+pub(crate) fn without_unknown_powers(kind: EventKind, mut reading: Reading) -> Reading {
     let answer = &mut reading.answer;
     let mut drop_decision = |what: &str| {
         let reason = answer.reason.take().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -450,7 +455,7 @@ fn without_unknown_powers(kind: EventKind, mut reading: Reading) -> Reading {
 }
 
 /// Without a byte order mark and surrounding white space.
-fn trim(text: &str) -> &str {
+pub(crate) fn trim(text: &str) -> &str {
     text.trim_start_matches('\u{feff}').trim()
 }
 

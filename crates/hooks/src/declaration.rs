@@ -1,7 +1,9 @@
 //! A hook's declaration, field by field, for whoever must tell whether it is still what a person agreed to. What its
 //! command leads to is `files.rs`.
 
-use crate::hook::{Action, Duty, Hook};
+use crate::dialect::Dialect;
+use crate::dialect::claude::Whose;
+use crate::hook::{Action, Duty, Hook, Occasion};
 use crate::on_error::{FailureAction, OnError};
 
 /// One field of a declaration: its key in the settings, and its value in words.
@@ -21,6 +23,7 @@ impl Hook {
             matcher: _,
             matcher_text,
             when: _,
+            occasion: Occasion { only_if, once, whose },
             sequential,
             action,
             timeout,
@@ -38,7 +41,16 @@ impl Hook {
             Action::Rule(rule) => (String::new(), Some(rule)),
             Action::Function(_) => (String::new(), None),
         };
-        vec![
+        let dialect = match self.dialect() {
+            Dialect::Gemini => String::new(),
+            other => other.as_str().to_owned(),
+        };
+        let whose = match whose {
+            None => "",
+            Some(Whose::Session) => "session",
+            Some(Whose::SubAgent) => "sub-agent",
+        };
+        let mut fields = vec![
             ("name", name.clone().unwrap_or_default()),
             ("command", command),
             ("event", event.to_string()),
@@ -54,7 +66,16 @@ impl Hook {
             ("guard", flag(*duty == Duty::Guard)),
             ("async", flag(*duty == Duty::Beside)),
             ("enabled", if *enabled { String::new() } else { "false".to_owned() }),
-        ]
+        ];
+        // Those that came later: records of hooks without them stay as they are.
+        let later = [
+            ("dialect", dialect),
+            ("if", only_if.as_ref().map_or_else(String::new, |rule| rule.text().to_owned())),
+            ("once", flag(*once)),
+            ("whose", whose.to_owned()),
+        ];
+        fields.extend(later.into_iter().filter(|(_, value)| !value.is_empty()));
+        fields
     }
 }
 

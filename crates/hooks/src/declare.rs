@@ -16,6 +16,8 @@ use jsonc_parser::common::Ranged;
 
 use crate::bridge_call::BridgeCall;
 use crate::diagnostic::{Diagnostic, SourceText};
+use crate::dialect::Dialect;
+use crate::dialect::claude::{self, Whose};
 use crate::event::{EVENTS, EventKind, Subject};
 use crate::guard::{self, Lost, Required};
 use crate::hook::{Hook, Source};
@@ -26,6 +28,39 @@ use crate::tool_names::{is_foreign_tool, known_tools, tool_help};
 use crate::when::When;
 use node::NodeReader;
 
+/// What a file is for, and in whose words it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileKind {
+    /// Settings; their hooks stand under `hooks`.
+    #[default]
+    Settings,
+    /// Hooks alone, under `hooks` or without it.
+    Hooks,
+    /// Claude Code's settings: its events, its words, seconds. Of them only `hooks` counts.
+    Claude,
+}
+
+impl FileKind {
+    /// What a file is for, by its name and its folder's.
+    pub fn of(file: &Path) -> FileKind {
+        let named = |path: Option<&Path>, name: &str| path.and_then(Path::file_name).is_some_and(|own| own == name);
+        let is = |folder: &str, name: &str| named(Some(file), name) && named(file.parent(), folder);
+        if is(".hookwright", "hooks.json") {
+            return FileKind::Hooks;
+        }
+        let of_claude = is(".claude", "settings.json") || is(".claude", "settings.local.json");
+        if of_claude { FileKind::Claude } else { FileKind::Settings }
+    }
+
+    /// The dialect of its hooks, where they do not say.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            FileKind::Settings | FileKind::Hooks => Dialect::Gemini,
+            FileKind::Claude => Dialect::Claude,
+        }
+    }
+}
+
 /// A settings file's text and where it stands.
 #[derive(Clone, Debug)]
 pub struct Layer<'a> {
@@ -33,6 +68,8 @@ pub struct Layer<'a> {
     pub source: Source,
     /// The file, for places and messages.
     pub file: &'a Path,
+    /// What it is for.
+    pub kind: FileKind,
     /// Its text.
     pub text: &'a str,
     /// Placeholders that are substituted in commands, such as `extensionPath`; extensions have them.
@@ -42,9 +79,15 @@ pub struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    /// A layer without placeholders and variables.
+    /// A layer without placeholders and variables; what its file is for, the file's name says.
     pub fn new(source: Source, file: &'a Path, text: &'a str) -> Self {
-        Layer { source, file, text, placeholders: Vec::new(), env: Vec::new() }
+        Layer { source, file, kind: FileKind::of(file), text, placeholders: Vec::new(), env: Vec::new() }
+    }
+
+    /// The same for a file that is for something else.
+    #[must_use]
+    pub fn of_kind(self, kind: FileKind) -> Self {
+        Layer { kind, ..self }
     }
 }
 
@@ -83,6 +126,8 @@ pub struct HooksConfig {
     pub required: Vec<Required>,
     /// How often in a row AfterAgent may demand a retry.
     pub max_agent_retries: Option<u32>,
+    /// Whether Claude Code's own files are read, too. Whoever reads files heeds it.
+    pub read_claude: Option<bool>,
     /// The most commands that run at once.
     pub max_parallel: Option<NonZeroU32>,
     /// Whether what BeforeAgent hooks tell the model stays beyond its turn.
@@ -107,8 +152,10 @@ pub enum OnUnknown {
 
 /// The keys of `hooks` that are no events.
 const HOOKS_SWITCHES: [&str; 3] = ["enabled", "disabled", "notifications"];
+/// What may stand beside events that have no `hooks` around them.
+const BESIDE_EVENTS: [&str; 2] = ["hooksConfig", "$schema"];
 /// The keys of `hooksConfig`.
-const CONFIG_KEYS: [&str; 9] = [
+const CONFIG_KEYS: [&str; 10] = [
     "enabled",
     "disabled",
     "notifications",
@@ -118,6 +165,7 @@ const CONFIG_KEYS: [&str; 9] = [
     "maxParallel",
     "keepContext",
     "onUnknown",
+    "readClaude",
 ];
 
 /// Reads a layer out of its text.
@@ -149,17 +197,22 @@ struct Declarer<'a, 'l> {
     matchers: HashMap<(EventKind, String), Matcher>,
     /// Named hooks already seen, with their command and place.
     named: HashMap<String, (String, usize)>,
+    /// In whose work alone the event at hand fires.
+    whose: Option<Whose>,
 }
 
 impl<'a, 'l> Declarer<'a, 'l> {
     fn new(layer: &'a Layer<'l>, source: &'a SourceText<'a>, declared: &'a mut Declared) -> Self {
         let read = NodeReader { source, diagnostics: Vec::new() };
-        Declarer { layer, read, declared, matchers: HashMap::new(), named: HashMap::new() }
+        Declarer { layer, read, declared, matchers: HashMap::new(), named: HashMap::new(), whose: None }
     }
 
     fn root(mut self, root: &Object<'_>) {
         let mut switches = Vec::new();
         self.read.duplicate_keys(root, "the settings");
+        if self.layer.kind == FileKind::Claude {
+            return self.claude(root);
+        }
         if let Some(hooks) = self.read.section(root, "hooks") {
             self.events(hooks);
             switches.push(self.config(hooks));
@@ -174,10 +227,58 @@ impl<'a, 'l> Declarer<'a, 'l> {
             switches.push(HooksConfig { enabled: self.read.boolean(tools, "enableHooks"), ..HooksConfig::default() });
         }
         self.declared.config = combine(switches);
+        self.finish(root);
+    }
+
+    fn finish(mut self, root: &Object<'_>) {
         self.declared.lost = guard::lost(root, &self.declared.hooks, self.read.source, &self.read.diagnostics);
         self.declared.lost.extend(guard::lost_required(root, self.read.source));
         self.read.diagnostics.sort_by_key(|diagnostic| diagnostic.span.as_ref().map(|span| (span.line, span.column)));
         self.declared.diagnostics.append(&mut self.read.diagnostics);
+    }
+
+    /// Claude Code's settings: its hooks, and what of the rest could be taken for a guard.
+    fn claude(mut self, root: &Object<'_>) {
+        if let Some(hooks) = self.read.section(root, "hooks") {
+            self.claudes_events(hooks);
+        }
+        if let Some(property) = last(root, "permissions").filter(|property| holds_rules(&property.value)) {
+            let wrong = self.read.warning_at(property.name.range(), "Claude Code's `permissions` are not read here");
+            self.read.report(wrong.help("write what they refuse as policies, or as hooks: docs/claude-hooks.md"));
+        }
+        if let Some(property) = last(root, "disableAllHooks")
+            && self.read.boolean(root, "disableAllHooks") == Some(true)
+        {
+            for hook in &mut self.declared.hooks {
+                hook.enabled = false;
+            }
+            let wrong =
+                self.read.warning_at(property.name.range(), "`disableAllHooks` switches off the hooks of this file");
+            self.read.report(wrong.help("others' hooks run; `hooksConfig.enabled` is for all"));
+        }
+        self.finish(root);
+    }
+
+    /// The same for Claude Code's names; those without a counterpart are said once.
+    fn claudes_events(&mut self, hooks: &Object<'_>) {
+        self.read.duplicate_keys(hooks, "hooks");
+        let mut without: Vec<&ObjectProp<'_>> = Vec::new();
+        for property in &hooks.properties {
+            match claude::event_of(property.name.as_str()) {
+                Some((kind, whose)) if self.read.is_last(hooks, property) => {
+                    self.whose = whose;
+                    self.definitions(kind, property);
+                }
+                Some(_) => {}
+                None => without.push(property),
+            }
+        }
+        self.whose = None;
+        let Some(first) = without.first() else { return };
+        let names: Vec<&str> = without.iter().map(|property| property.name.as_str()).collect();
+        let text = format!("no such event here, and its hooks never run: {}", names.join(", "));
+        let wrong = self.read.warning_at(first.name.range(), text);
+        self.read.report(wrong);
     }
 
     /// Every event's definitions, in the order of the file.
@@ -188,27 +289,30 @@ impl<'a, 'l> Declarer<'a, 'l> {
             match EventKind::from_name(name) {
                 Some(kind) if self.read.is_last(hooks, property) => self.definitions(kind, property),
                 Some(_) => {}
-                None if HOOKS_SWITCHES.contains(&name) => {}
+                None if HOOKS_SWITCHES.contains(&name) || BESIDE_EVENTS.contains(&name) => {}
                 None => self.unknown_event(property),
             }
         }
     }
 
-    /// Whether a hooks file of an extension has its events where `hooks` should be.
+    /// Whether a hooks file has its events where `hooks` should be.
     fn is_bare(&self, root: &Object<'_>) -> bool {
         let is_event = |property: &ObjectProp<'_>| EventKind::from_name(property.name.as_str()).is_some();
         let is_foreign = |property: &ObjectProp<'_>| EventKind::from_foreign_name(property.name.as_str()).is_some();
-        matches!(self.layer.source, Source::Extension(_))
+        (matches!(self.layer.source, Source::Extension(_)) || self.layer.kind == FileKind::Hooks)
             && last(root, "hooks").is_none()
             && root.properties.iter().any(|property| is_event(property) || is_foreign(property))
     }
 
     /// Events without `hooks` around them, which Gemini CLI drops: somebody's guard may be among them.
     fn bare_events(&mut self, root: &Object<'_>) {
-        let text = "these hooks stand without `\"hooks\"` around them; they are read here, and ignored by Gemini CLI";
-        let first = root.properties.first().map_or(root.range, |property| property.name.range());
-        let wrong = self.read.warning_at(first, text);
-        self.read.report(wrong.help("wrap them: { \"hooks\": { … } }"));
+        if self.layer.kind != FileKind::Hooks {
+            let text =
+                "these hooks stand without `\"hooks\"` around them; they are read here, and ignored by Gemini CLI";
+            let first = root.properties.first().map_or(root.range, |property| property.name.range());
+            let wrong = self.read.warning_at(first, text);
+            self.read.report(wrong.help("wrap them: { \"hooks\": { … } }"));
+        }
         self.events(root);
     }
 
@@ -219,7 +323,8 @@ impl<'a, 'l> Declarer<'a, 'l> {
         let help = match EventKind::suggest(name) {
             Some(kind) if EventKind::from_foreign_name(name).is_some() => {
                 format!(
-                    "this event is called `{kind}` here; `hookwright hooks migrate --from-claude` converts whole files"
+                    "this event is called `{kind}` here; `hookwright hooks migrate --from-claude` converts whole files, \
+                     and `hooksConfig.readClaude` reads them as they are"
                 )
             }
             Some(kind) => format!("did you mean `{kind}`?"),
@@ -267,7 +372,8 @@ impl<'a, 'l> Declarer<'a, 'l> {
             let matcher = self.matcher(kind, object, matcher_text.as_deref());
             let also: &[&str] = &["matcher", "sequential"];
             // Its `when` is its own.
-            self.hook(kind, object, &Common { matcher, matcher_text, when: None, sequential, also });
+            let whose = self.whose;
+            self.hook(kind, object, &Common { matcher, matcher_text, when: None, sequential, whose, also });
         } else {
             self.hooks(kind, object, matcher_text, sequential);
         }
@@ -287,7 +393,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
         let Some(list) = self.read.array(&property.value, "`hooks` should be an array", "an array of hooks") else {
             return;
         };
-        let common = Common { matcher, matcher_text, when, sequential, also: &[] };
+        let common = Common { matcher, matcher_text, when, sequential, whose: self.whose, also: &[] };
         for element in &list.elements {
             match element {
                 Value::Object(object) => self.hook(kind, object, &common),
@@ -325,6 +431,9 @@ impl<'a, 'l> Declarer<'a, 'l> {
         if let Some(known) = self.matchers.get(&(kind, text.to_owned())) {
             return known.clone();
         }
+        if self.layer.kind == FileKind::Claude && !matches!(subject, Subject::ToolName) {
+            return self.claudes_matcher(kind, text, property);
+        }
         let (matcher, problem) = Matcher::compile(subject, Some(text));
         let trimmed = text.trim();
         match subject {
@@ -341,6 +450,22 @@ impl<'a, 'l> Declarer<'a, 'l> {
         }
         self.matchers.insert((kind, text.to_owned()), matcher.clone());
         matcher
+    }
+
+    /// A matcher on something else than tools, in Claude Code's words. One that it ignores is ignored.
+    fn claudes_matcher(&mut self, kind: EventKind, text: &str, property: &ObjectProp<'_>) -> Matcher {
+        let Subject::Field { name, values } = kind.info().subject else { return Matcher::All };
+        let meant: Vec<&str> = words(text).flat_map(|word| claude::field_words(kind, word)).collect();
+        let is_word = |word: &&str| word.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
+        if !meant.iter().all(is_word) {
+            return Matcher::All;
+        }
+        if !meant.is_empty() && !meant.iter().any(|word| values.contains(word)) {
+            let wrong =
+                self.read.warning(&property.value, format!("there is no such {name} here; these hooks never run"));
+            self.read.report(wrong.help(format!("one of {}", values.join(", "))));
+        }
+        Matcher::compile(kind.info().subject, Some(&meant.join("|"))).0
     }
 
     fn check_field_matcher(&mut self, property: &ObjectProp<'_>, text: &str, name: &str, values: &[&str]) {
@@ -453,6 +578,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
                 .unwrap_or_default(),
             required: self.required(object),
             max_agent_retries: self.read.count(object, "maxAgentRetries"),
+            read_claude: self.read.boolean(object, "readClaude"),
             max_parallel: self.read.positive(object, "maxParallel"),
             keep_context: self.read.boolean(object, "keepContext"),
             notifications: self.notifications(object),
@@ -496,6 +622,14 @@ struct Common {
     sequential: bool,
     /// Keys of the definition that stand among the hook's own.
     also: &'static [&'static str],
+    whose: Option<Whose>,
+}
+
+/// Whether Claude Code's `permissions` refuse anything, or want somebody asked.
+fn holds_rules(permissions: &Value<'_>) -> bool {
+    let Value::Object(permissions) = permissions else { return false };
+    let rules = |key: &str| last(permissions, key).and_then(|property| property.value.as_array());
+    ["deny", "ask"].iter().filter_map(|key| rules(key)).any(|rules| !rules.elements.is_empty())
 }
 
 /// One layer says `false` as soon as any of its switches does.
@@ -509,6 +643,7 @@ fn combine(switches: Vec<HooksConfig>) -> HooksConfig {
         sum.on_error = sum.on_error.or(next.on_error);
         sum.required.extend(next.required);
         sum.max_agent_retries = sum.max_agent_retries.or(next.max_agent_retries);
+        sum.read_claude = sum.read_claude.or(next.read_claude);
         sum.max_parallel = sum.max_parallel.into_iter().chain(next.max_parallel).min();
         sum.keep_context = sum.keep_context.or(next.keep_context);
         sum.notifications = sum.notifications.or(next.notifications);

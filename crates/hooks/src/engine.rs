@@ -2,17 +2,19 @@
 //!
 //! How the hooks of one event are run is `firing.rs`.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::dialect::claude::Whose;
 use crate::event::{EventKind, Subject};
 use crate::firing::{Beside, Firing, Ran};
 use crate::guard::Unarmed;
-use crate::hook::Hook;
+use crate::hook::{Hook, Occasion};
 use crate::input::{AnyEvent, Event, Session, with_event};
 use crate::mcp_names::McpName;
 use crate::merge::merge;
@@ -40,6 +42,8 @@ struct Shared {
     /// How many events have had hooks to run.
     fired: AtomicU64,
     beside: Beside,
+    /// The hooks that run once in a session and have, with the session.
+    spent: Mutex<HashSet<(EventKind, String, String)>>,
 }
 
 impl Shared {
@@ -119,6 +123,7 @@ impl Builder {
                 sentry: self.sentry,
                 fired: AtomicU64::new(0),
                 beside: Beside::default(),
+                spent: Mutex::default(),
             }),
         }
     }
@@ -179,7 +184,9 @@ impl HookEngine {
     /// Everything that the event's hooks need; nothing if there are none.
     fn prepare<E: Event>(&self, event: &E, belongs: &Belongs, cancel: &CancellationToken) -> Option<Firing> {
         let planner = self.planner();
-        let Some(plan) = planner.plan_as(E::KIND, event.subject(), event.mcp_name()) else {
+        let session = Arc::new(self.spot());
+        let plan = planner.plan_as(E::KIND, event.subject(), event.mcp_name());
+        let Some(plan) = plan.and_then(|plan| self.on_occasion(plan, event, belongs, &session)) else {
             tracing::trace!(event = %E::KIND, subject = event.subject(), "no hook runs");
             return None;
         };
@@ -191,7 +198,7 @@ impl HookEngine {
             offered: event.tools_on_offer().into(),
             plan,
             planner,
-            session: Arc::new(self.spot()),
+            session,
             home: if E::KIND.info().subject == Subject::ToolName { runners.home() } else { None },
             runners,
             observers: self.shared.observers.clone(),
@@ -199,6 +206,33 @@ impl HookEngine {
             cancel: cancel.clone(),
             beside: self.shared.beside.clone(),
         })
+    }
+
+    /// The plan without the hooks that only run on another occasion; nothing if none is left.
+    fn on_occasion<E: Event>(
+        &self,
+        plan: Arc<Plan>,
+        event: &E,
+        belongs: &Belongs,
+        session: &Session,
+    ) -> Option<Arc<Plan>> {
+        if plan.hooks.iter().all(|hook| hook.occasion == Occasion::default()) {
+            return Some(plan);
+        }
+        let here = if belongs.agent.is_some() { Whose::SubAgent } else { Whose::Session };
+        let mut spent = self.shared.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let plan = plan.keeping(|hook| {
+            let Occasion { only_if, once, whose } = &hook.occasion;
+            let meant = match (only_if, event.call()) {
+                (Some(rule), Some((tool, input))) => rule.matches(tool, input, &session.cwd, &session.project_dir),
+                _ => true,
+            };
+            // A guard does not go to sleep.
+            let mut first =
+                || !*once || hook.is_guard() || spent.insert((E::KIND, hook.id().to_owned(), session.id.clone()));
+            whose.is_none_or(|whose| whose == here) && meant && first()
+        });
+        (!plan.hooks.is_empty()).then(|| Arc::new(plan))
     }
 
     /// Fires an event whose kind is only known at run time; the verdict is in the merged answer.

@@ -9,6 +9,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::answer::{self, Decision, End, Reading, Trouble};
+use crate::dialect::claude::Shown;
+use crate::dialect::{Dialect, read_claude};
 use crate::effects::{self, Effects};
 use crate::event::{EventKind, Power};
 use crate::hook::Hook;
@@ -271,36 +273,30 @@ impl Firing {
             // Whoever took the directory away took the guards too, and that says more.
             self.session.complaint().map_or_else(|| why.clone(), |complaint| format!("{complaint}, and {why}"))
         });
-        let (mut finished, input) = match input {
-            Ok(input) if let Some(message) = distrust.clone() => {
-                (RunEnd::not_run(End::NotStarted { code: 126, message }), input)
-            }
+        let not_started = |message| RunEnd::not_run(End::NotStarted { code: 126, message });
+        let (finished, input, mut reading) = match input {
+            Ok(input) if let Some(message) = distrust.clone() => self.ended(not_started(message), input),
             Ok(input) if let Some(why) = self.plan.closed.get(&at) => {
                 let message = format!("it waits for your trust ({why}); `/hooks trust {}` lets it run", hook.id());
-                (RunEnd::not_run(End::NotStarted { code: 126, message }), input)
+                self.ended(not_started(message), input)
             }
-            Ok(input) => {
-                let max_parallel = self.planner.registry().max_parallel();
-                (
-                    self.runners
-                        .of(&hook.source)
-                        .run((hook, &because), &input, &self.session, max_parallel, &self.cancel)
-                        .await,
-                    input,
-                )
-            }
-            Err(message) => (RunEnd::not_run(End::NotStarted { code: 126, message }), HookInput::default()),
-        };
-        let mut reading = match finished.answer.take() {
-            Some(answer) => answer::read_answer(self.kind, answer),
-            None => answer::read(self.kind, &finished.end, &finished.stdout, &finished.stderr),
+            Ok(input) => match hook.dialect() {
+                Dialect::Gemini => self.ended(self.run_hook(hook, &because, &input).await, input),
+                Dialect::Claude => self.run_in_claudes_words(hook, &because, input).await,
+            },
+            Err(message) => self.ended(not_started(message), HookInput::default()),
         };
         if self.kind.can(Power::SelectTools) {
             answer::keep_offered(&mut reading, &finished.stdout, &self.offered);
         }
-        match hook.is_guard() {
-            true => answer::hear_guard(self.kind, &mut reading, &finished.end, &finished.stdout),
-            false => answer::hear_others(&mut reading, &finished.end, &finished.stdout),
+        if hook.is_guard() {
+            answer::hear_cancelled(self.kind, &mut reading, &finished.end);
+        }
+        match (hook.dialect(), hook.is_guard()) {
+            (Dialect::Gemini, true) => answer::hear_guard(&mut reading, &finished.end, &finished.stdout),
+            (Dialect::Gemini, false) => answer::hear_others(&mut reading, &finished.end, &finished.stdout),
+            // Its reader hears all of that.
+            (Dialect::Claude, _) => {}
         }
         match hook.runs_beside() {
             true => answer::without_a_say(&mut reading),
@@ -326,6 +322,51 @@ impl Firing {
             self.observers.iter().for_each(|observer| observer.finished(&report, &input));
         }
         Ran { report, untold, troubles: reading.troubles, guard: hook.is_guard(), at, saw }
+    }
+
+    async fn run_hook(&self, hook: &Hook, because: &Because, input: &HookInput) -> RunEnd {
+        let max_parallel = self.planner.registry().max_parallel();
+        self.runners.of(&hook.source).run((hook, because), input, &self.session, max_parallel, &self.cancel).await
+    }
+
+    /// A run's end, read in our own words.
+    fn ended(&self, mut finished: RunEnd, input: HookInput) -> (RunEnd, HookInput, Reading) {
+        let reading = match finished.answer.take() {
+            Some(answer) => answer::read_answer(self.kind, answer),
+            None => answer::read(self.kind, &finished.end, &finished.stdout, &finished.stderr),
+        };
+        (finished, input, reading)
+    }
+
+    /// Runs a hook that is spoken to in Claude Code's words: for each view of a call, until one is not simply let pass.
+    async fn run_in_claudes_words(
+        &self,
+        hook: &Hook,
+        because: &Because,
+        input: HookInput,
+    ) -> (RunEnd, HookInput, Reading) {
+        let shown = match Shown::of(self.kind, &input) {
+            Ok(shown) => shown,
+            Err(message) => {
+                return self.ended(RunEnd::not_run(End::NotStarted { code: 126, message }), input);
+            }
+        };
+        let mut ended = None;
+        for (view, input) in shown.views.iter().enumerate() {
+            let finished = self.run_hook(hook, because, input).await;
+            let reading = read_claude(hook, &shown, view, &finished.end, &finished.stdout, &finished.stderr);
+            let passes = reading.answer.decision.is_none_or(|decision| decision == Decision::Allow)
+                && !reading.answer.stop
+                && reading.troubles.is_empty();
+            ended = Some((finished, input.clone(), reading));
+            if !passes {
+                break;
+            }
+        }
+        ended.unwrap_or_else(|| {
+            let message = "there is nothing to show it".to_owned();
+            self.ended(RunEnd::not_run(End::NotStarted { code: 126, message }), input)
+        })
     }
 
     fn report(&self, hook: &Hook, id: RunId, input_bytes: usize, finished: RunEnd, reading: &mut Reading) -> RunReport {

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use crate::answer::{Answer, Decision};
 use crate::diagnostic::Place;
+use crate::dialect::claude::Whose;
+use crate::dialect::{Condition, Dialect};
 use crate::effects::{self, Effects};
 use crate::event::{EventKind, Subject};
 use crate::input::HookInput;
@@ -56,6 +58,17 @@ pub enum Duty {
     Guard,
 }
 
+/// When a hook runs of the times that its matcher lets it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Occasion {
+    /// Only for calls that this rule is about (`if`).
+    pub only_if: Option<Condition>,
+    /// Only the first time in a session (`once`).
+    pub once: bool,
+    /// Only at the work of the agent that the user talks to, or only at a sub-agent's.
+    pub whose: Option<Whose>,
+}
+
 /// One hook.
 #[derive(Clone, Debug)]
 pub struct Hook {
@@ -73,6 +86,8 @@ pub struct Hook {
     pub matcher_text: Option<String>,
     /// What a call must do for it to run: all of these filters match, its definition's and its own.
     pub when: Vec<When>,
+    /// When it runs of the times that its matcher lets it.
+    pub occasion: Occasion,
     /// Whether its definition asks for a sequential plan.
     pub sequential: bool,
     /// What runs.
@@ -111,6 +126,7 @@ impl Hook {
             matcher: Matcher::All,
             matcher_text: None,
             when: Vec::new(),
+            occasion: Occasion::default(),
             sequential: false,
             action: Action::Function(HookFunction::new(function)),
             timeout: Hook::DEFAULT_TIMEOUT,
@@ -199,6 +215,14 @@ impl Hook {
         }
     }
 
+    /// In whose words it is spoken to and answers.
+    pub fn dialect(&self) -> Dialect {
+        match &self.action {
+            Action::Command(command) => command.dialect,
+            Action::Function(_) | Action::Rule(_) => Dialect::Gemini,
+        }
+    }
+
     /// Variables of its own.
     pub fn env(&self) -> &[(String, String)] {
         match &self.action {
@@ -249,6 +273,8 @@ pub struct CommandAction {
     pub command: String,
     /// Variables of its own, over the session's.
     pub env: Vec<(String, String)>,
+    /// In whose words it is spoken to and answers.
+    pub dialect: Dialect,
     /// How it is started.
     pub(crate) invocation: Invocation,
 }

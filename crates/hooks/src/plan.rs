@@ -26,6 +26,17 @@ pub struct Plan {
     pub(crate) closed: HashMap<usize, Arc<str>>,
 }
 
+impl Plan {
+    /// The plan without the hooks for which this is no occasion.
+    pub(crate) fn keeping(&self, mut keep: impl FnMut(&Hook) -> bool) -> Plan {
+        let kept: Vec<usize> = (0..self.hooks.len()).filter(|at| keep(&self.hooks[*at])).collect();
+        let hooks: Vec<_> = kept.iter().map(|at| self.hooks[*at].clone()).collect();
+        let sequential = hooks.iter().any(|hook| hook.sequential && !hook.runs_beside());
+        let closed = kept.iter().enumerate().filter_map(|(new, at)| Some((new, self.closed.get(at)?.clone())));
+        Plan { closed: closed.collect(), hooks, sequential }
+    }
+}
+
 /// A registry prepared for planning.
 #[derive(Debug)]
 pub struct Planner {

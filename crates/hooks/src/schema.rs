@@ -41,11 +41,16 @@ struct HookSchema {
     decision: Option<RuleDecisionSchema>,
     /// Why a rule says so.
     reason: Option<String>,
+    /// Arguments: the command is then a program that is started with just these, without a shell.
+    args: Option<Vec<String>>,
+    /// In whose words it is spoken to and answers; Gemini CLI's if not set.
+    dialect: Option<DialectSchema>,
     /// Its name, for enable and disable; the command stands in where it is missing.
     name: Option<String>,
     /// What it is for.
     description: Option<String>,
-    /// How long it may take, in milliseconds; 60000 if not set.
+    /// How long it may take, in milliseconds; if not set, 60000, and 600000 for a hook in Claude Code's dialect (30000 on
+    /// BeforeAgent).
     #[schemars(extend("exclusiveMinimum" = 0))]
     timeout: Option<f64>,
     /// Environment variables of its own.
@@ -61,8 +66,17 @@ struct HookSchema {
     enabled: Option<bool>,
     /// Whether it runs beside its event, which then does not wait for it: it can decide nothing. Not for guards.
     r#async: Option<bool>,
-    /// Has no effect: commands run in bash, else in sh.
+    /// "powershell" has the command run by pwsh; others have no effect: commands run in bash, else in sh.
     shell: Option<String>,
+    /// On tool events: a permission rule of Claude Code's such as "Bash(git *)"; the hook runs for calls that it is about, and
+    /// for those of which nobody can tell.
+    r#if: Option<String>,
+    /// Whether it runs only the first time in a session. Not for guards.
+    once: Option<bool>,
+    /// Claude Code's word for `onError`.
+    on_failure: Option<OnFailureSchema>,
+    /// The same as `async`.
+    async_rewake: Option<bool>,
     /// Has no effect.
     status_message: Option<String>,
 }
@@ -127,6 +141,22 @@ struct EffectsSchema {
     unsure: Option<Vec<crate::effects::Aspect>>,
 }
 
+#[derive(JsonSchema)]
+#[schemars(rename = "Dialect", rename_all = "lowercase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum DialectSchema {
+    Gemini,
+    Claude,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "OnFailure", rename_all = "lowercase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum OnFailureSchema {
+    Block,
+    Continue,
+}
+
 /// What counts when a hook fails: one word, or a word by cause.
 #[derive(JsonSchema)]
 #[schemars(rename = "OnError", untagged)]
@@ -173,6 +203,9 @@ struct HooksConfigSchema {
     /// What counts for guards where another agent has a tool or an event that nobody here knows; deny if not set. A project
     /// can't say allow.
     on_unknown: Option<crate::declare::OnUnknown>,
+    /// Whether the hooks of Claude Code's own settings (.claude/settings.json, .claude/settings.local.json, and in your own
+    /// settings ~/.claude/settings.json) run as they are; false if not set.
+    read_claude: Option<bool>,
 }
 
 /// What every hook may answer.

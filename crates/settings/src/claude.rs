@@ -1,9 +1,10 @@
-//! Claude Code's hooks, converted: events, tool names in matchers, timeouts and variables. Pure but for
+//! Claude Code's hooks, taken over: events, matchers and timeouts become ours, the scripts keep their dialect. Pure but for
 //! [`read_settings`]; what has no counterpart is told in notes, not guessed.
 
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::{Diagnostic, EventKind, Subject, claude_tool};
+use hookwright_hooks::dialect::claude::{event_of, field_words, meant_in_milliseconds};
+use hookwright_hooks::{Diagnostic, Dialect, EventKind, Subject, joined_command, tools_meant};
 use serde_json::{Map, Value};
 
 use crate::edit::{Change, EditError, HookEntry, edited_text};
@@ -16,19 +17,32 @@ use crate::paths::Paths;
 pub struct Migration {
     /// The hooks, in the order of the files.
     pub entries: Vec<HookEntry>,
+    /// Each hook, as it was and as it is now.
+    pub taken: Vec<Taken>,
     /// What has no counterpart, and names that were kept as they are.
     pub notes: Vec<String>,
     /// Files that could not be parsed.
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// One hook, as it was and as it is now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    /// The file that it stood in.
+    pub file: PathBuf,
+    /// The event, by its name there.
+    pub event: String,
+    /// Its matcher there.
+    pub matcher: String,
+    /// The hook there.
+    pub hook: Map<String, Value>,
+    /// The definitions that it has become.
+    pub entries: Vec<HookEntry>,
+}
+
 /// Where Claude Code keeps its settings: two in the project, one in the home directory.
 pub fn settings_files(paths: &Paths, project: &Path) -> Vec<PathBuf> {
-    vec![
-        project.join(".claude/settings.json"),
-        project.join(".claude/settings.local.json"),
-        paths.home.join(".claude/settings.json"),
-    ]
+    paths.project_claude(project).into_iter().chain([paths.user_claude()]).collect()
 }
 
 /// The texts of those files that are there.
@@ -81,34 +95,58 @@ impl Converter<'_> {
         if settings.get("disableAllHooks") == Some(&Value::Bool(true)) {
             self.note("`disableAllHooks` is not taken over; set `hooksConfig.enabled` to false for the same");
         }
+        self.permissions(settings);
         for (name, definitions) in settings.get("hooks").and_then(Value::as_object).into_iter().flatten() {
-            let Some(event) = EventKind::from_name(name).or_else(|| EventKind::from_foreign_name(name)) else {
+            let event = event_of(name).map(|(event, _)| event).or_else(|| EventKind::from_name(name));
+            let Some(event) = event else {
                 self.note(format!("event `{name}` has no counterpart; its hooks are left out"));
                 continue;
             };
+            if matches!(event_of(name), Some((_, Some(_)))) && definitions.as_array().is_some_and(|all| !all.is_empty())
+            {
+                self.note(format!("`{name}` is {event} here, which fires for the agent and for its sub-agents alike"));
+            }
             for definition in definitions.as_array().into_iter().flatten() {
                 self.definition(name, event, definition);
             }
         }
     }
 
+    /// What Claude Code itself refuses or asks about is nobody's hook, and is lost unless somebody writes it down.
+    fn permissions(&mut self, settings: &Map<String, Value>) {
+        let permissions = settings.get("permissions").and_then(Value::as_object);
+        for (list, decision) in [("deny", "deny"), ("ask", "ask_user")] {
+            let rules = permissions.and_then(|rules| rules.get(list)).and_then(Value::as_array).into_iter().flatten();
+            for rule in rules.filter_map(Value::as_str) {
+                let instead = instead_of(rule, decision);
+                self.note(format!("`{rule}` of `permissions.{list}` is not taken over; {instead}"));
+            }
+        }
+    }
+
     fn definition(&mut self, name: &str, event: EventKind, definition: &Value) {
-        let hooks: Vec<Value> = definition
-            .get("hooks")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|hook| self.hook(name, hook))
+        let matcher = definition.get("matcher").and_then(Value::as_str).unwrap_or_default();
+        let own = definition.get("hooks").and_then(Value::as_array).into_iter().flatten();
+        let hooks: Vec<(Map<String, Value>, Value)> = own
+            .filter_map(|hook| Some((hook.as_object().cloned().unwrap_or_default(), self.hook(name, hook)?)))
             .collect();
         if hooks.is_empty() {
             return;
         }
-        let matcher = definition.get("matcher").and_then(Value::as_str).unwrap_or_default();
-        for matcher in self.matchers(name, event, matcher) {
+        let matchers = self.matchers(name, event, matcher);
+        let entry = |matcher: &Option<String>, hooks: Vec<Value>| {
             let mut definition = Map::new();
-            definition.extend(matcher.map(|matcher| ("matcher".to_owned(), Value::String(matcher))));
-            definition.insert("hooks".to_owned(), Value::Array(hooks.clone()));
-            self.migration.entries.push(HookEntry { event, definition });
+            definition.extend(matcher.clone().map(|matcher| ("matcher".to_owned(), Value::String(matcher))));
+            definition.insert("hooks".to_owned(), Value::Array(hooks));
+            HookEntry { event, definition }
+        };
+        for matcher in &matchers {
+            self.migration.entries.push(entry(matcher, hooks.iter().map(|(_, new)| new.clone()).collect()));
+        }
+        for (old, new) in hooks {
+            let entries = matchers.iter().map(|matcher| entry(matcher, vec![new.clone()])).collect();
+            let (file, event) = (self.file.to_owned(), name.to_owned());
+            self.migration.taken.push(Taken { file, event, matcher: matcher.to_owned(), hook: old, entries });
         }
     }
 
@@ -127,42 +165,43 @@ impl Converter<'_> {
             // These are compared exactly here, so a choice becomes several definitions.
             Subject::Field { values, .. } => {
                 let mut matchers = Vec::new();
-                for word in matcher.split('|').map(str::trim) {
-                    let known = if word == "permission_prompt" { "ToolPermission" } else { word };
-                    if values.contains(&known) {
-                        matchers.push(Some(known.to_owned()));
-                    } else {
+                for word in matcher.split(['|', ',']).map(str::trim) {
+                    let known = field_words(event, word).into_iter().filter(|known| values.contains(known));
+                    let known: Vec<_> = known.map(|known| Some(known.to_owned())).collect();
+                    if known.is_empty() {
                         self.note(format!("`{name}` never fires for `{word}` here; that matcher is left out"));
                     }
+                    matchers.extend(known);
                 }
                 matchers
             }
         }
     }
 
-    /// Every tool name in the matcher in this vocabulary.
+    /// A list of tools in this vocabulary. A pattern stays as it is: it is tried on their names, too.
     fn tool_matcher(&mut self, event: &str, matcher: &str) -> String {
-        let mut out = String::with_capacity(matcher.len() + 16);
-        let mut rest = matcher;
-        let in_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
-        while !rest.is_empty() {
-            let end = rest.find(|char: char| !in_name(char)).unwrap_or(rest.len());
-            let (word, after) = rest.split_at(end);
-            match claude_tool(word) {
-                Some(tool) => out.push_str(tool),
-                None => {
-                    if word.starts_with(|char: char| char.is_ascii_uppercase()) {
-                        let place = format!("the matcher `{matcher}` of `{event}`");
-                        self.note(format!("tool `{word}` in {place} has no counterpart; it is kept as it is"));
-                    }
-                    out.push_str(word);
-                }
-            }
-            let other = after.find(in_name).unwrap_or(after.len());
-            out.push_str(&after[..other]);
-            rest = &after[other..];
+        let words: Vec<&str> = matcher.split(['|', ',']).map(str::trim).filter(|word| !word.is_empty()).collect();
+        let in_name = |char: char| char.is_ascii_alphanumeric() || char == '_' || char == '-';
+        if !words.iter().all(|word| word.chars().all(in_name)) {
+            return matcher.to_owned();
         }
-        out
+        let mut tools: Vec<&str> = Vec::new();
+        for word in words {
+            let mut meant: Vec<&str> = tools_meant(word).collect();
+            if meant.is_empty() {
+                if word.starts_with(|char: char| char.is_ascii_uppercase()) {
+                    let place = format!("the matcher `{matcher}` of `{event}`");
+                    self.note(format!("tool `{word}` in {place} has no counterpart; it is kept as it is"));
+                }
+                meant.push(word);
+            }
+            meant.into_iter().for_each(|tool| {
+                if !tools.contains(&tool) {
+                    tools.push(tool)
+                }
+            });
+        }
+        tools.join("|")
     }
 
     fn hook(&mut self, event: &str, hook: &Value) -> Option<Value> {
@@ -172,30 +211,78 @@ impl Converter<'_> {
             self.note(format!("a hook of type `{kind}` on `{event}` has no counterpart; it is left out"));
             return None;
         };
-        for variable in ["CLAUDE_PLUGIN_ROOT", "CLAUDE_ENV_FILE"] {
+        let command = match hook.get("args") {
+            None | Some(Value::Null) => command.to_owned(),
+            Some(args) => self.with_arguments(command, args)?,
+        };
+        for variable in ["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "CLAUDE_ENV_FILE"] {
             if command.contains(variable) {
                 self.note(format!("`{command}` uses ${variable}, which is not set here"));
             }
         }
         let mut new = Map::new();
         new.insert("type".to_owned(), Value::from("command"));
-        new.insert("command".to_owned(), Value::String(command.replace("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")));
-        if let Some(seconds) = hook.get("timeout").and_then(Value::as_f64) {
-            new.insert("timeout".to_owned(), milliseconds(seconds));
+        new.insert("command".to_owned(), Value::String(command.clone()));
+        new.insert("dialect".to_owned(), Value::from(Dialect::Claude.as_str()));
+        if let Some(number) = hook.get("timeout").and_then(Value::as_f64) {
+            new.insert("timeout".to_owned(), self.milliseconds(&command, number));
         }
-        for key in hook.as_object().into_iter().flat_map(Map::keys) {
-            if !["type", "command", "timeout"].contains(&key.as_str()) {
-                self.note(format!("`{key}` of `{command}` has no counterpart; it is left out"));
+        for (key, value) in hook.as_object().into_iter().flatten() {
+            match key.as_str() {
+                "type" | "command" | "args" | "timeout" => {}
+                "if" | "once" | "async" | "asyncRewake" | "onFailure" | "shell" | "statusMessage" | "name"
+                | "description" => {
+                    new.insert(key.clone(), value.clone());
+                }
+                _ => self.note(format!("`{key}` of `{command}` has no counterpart; it is left out")),
             }
         }
         Some(Value::Object(new))
     }
+
+    /// A program and its arguments as one command. Left out, they would make of `bash` a shell that reads the call as a script.
+    fn with_arguments(&mut self, program: &str, args: &Value) -> Option<String> {
+        let words: Option<Vec<String>> =
+            args.as_array().and_then(|args| args.iter().map(|arg| arg.as_str().map(str::to_owned)).collect());
+        if words.is_none() {
+            self.note(format!("`args` of `{program}` are no list of words; the hook is left out"));
+        }
+        Some(joined_command(program.trim(), &words?))
+    }
+
+    fn milliseconds(&mut self, command: &str, number: f64) -> Value {
+        let factor = if meant_in_milliseconds(number) {
+            self.note(format!(
+                "a timeout of {number} seconds was surely meant in milliseconds; `{command}` gets {number} ms"
+            ));
+            1.0
+        } else {
+            1000.0
+        };
+        // Beyond the range of a whole number there is no timeout that anybody means.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float's cast saturates")]
+        Value::from((number * factor).round().max(0.0) as u64)
+    }
 }
 
-fn milliseconds(seconds: f64) -> Value {
-    // Beyond the range of a whole number there is no timeout that anybody means.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float's cast saturates")]
-    Value::from((seconds * 1000.0).round().max(0.0) as u64)
+/// What to write for a permission rule of Claude Code's.
+fn instead_of(rule: &str, decision: &str) -> String {
+    let (tool, inside) = rule.split_once('(').map_or((rule, ""), |(tool, rest)| (tool, rest.trim_end_matches(')')));
+    let names: Vec<&str> = tools_meant(tool).collect();
+    let named = match names.as_slice() {
+        [] => format!("\"{tool}\""),
+        [one] => format!("\"{one}\""),
+        several => format!("[{}]", several.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(", ")),
+    };
+    let prefix = inside.trim_end_matches('*').trim_end_matches([' ', ':']);
+    let more = match names.as_slice() {
+        ["run_shell_command"] if !prefix.is_empty() && !prefix.contains('*') => format!(", commandPrefix = {prefix:?}"),
+        _ if inside.is_empty() => String::new(),
+        _ => return format!("write a hook for it: a policy knows no `{inside}`, `\"when\"` and `\"guard\": true` do"),
+    };
+    format!(
+        "write a policy for it (.gemini/policies/*.toml): [[rule]] toolName = {named}{more}, decision = \"{decision}\""
+    )
 }
 
 #[cfg(test)]
@@ -209,50 +296,80 @@ mod tests {
     }
 
     #[test]
-    fn events_tools_timeouts_and_variables_are_converted() {
+    fn events_tools_and_timeouts_are_converted_and_the_dialect_is_said() {
         let migration = migrated(&json!({"hooks": {
-            "PreToolUse": [{"matcher": "Bash|Edit|MultiEdit|mcp__git__push", "hooks": [
-                {"type": "command", "command": "\"$CLAUDE_PROJECT_DIR\"/x.sh ${CLAUDE_PROJECT_DIR}", "timeout": 1.5}
-            ]}],
+            "PreToolUse": [{"matcher": "Bash|Read, MultiEdit|Edit|mcp__git__push", "hooks": [
+                {"type": "command", "command": "\"$CLAUDE_PROJECT_DIR\"/x.sh", "timeout": 1.5, "if": "Bash(git *)", "onFailure": "block"}
+            ]}, {"matcher": "^(Bash|Edit)$", "hooks": [{"type": "command", "command": "y"}]}],
             "Stop": [{"hooks": [{"type": "command", "command": "stop"}]}],
-            "SubagentStop": [{"matcher": "*", "hooks": [{"type": "command", "command": "sub"}]}],
             "SessionStart": [{"matcher": "startup|compact|resume", "hooks": [{"type": "command", "command": "s"}]}],
         }}));
         let entries: Vec<_> =
             migration.entries.iter().map(|entry| (entry.event, Value::Object(entry.definition.clone()))).collect();
+        let plain = |command: &str| json!({"type": "command", "command": command, "dialect": "claude"});
         assert_eq!(
             entries,
             [
                 (
                     EventKind::BeforeTool,
-                    json!({"matcher": "run_shell_command|replace|MultiEdit|mcp__git__push", "hooks": [
-                        {"type": "command", "command": "\"$GEMINI_PROJECT_DIR\"/x.sh ${GEMINI_PROJECT_DIR}", "timeout": 1500}
+                    json!({"matcher": "run_shell_command|read_file|read_many_files|replace|mcp__git__push", "hooks": [
+                        {"type": "command", "command": "\"$CLAUDE_PROJECT_DIR\"/x.sh", "dialect": "claude", "timeout": 1500,
+                            "if": "Bash(git *)", "onFailure": "block"}
                     ]})
                 ),
-                (EventKind::AfterAgent, json!({"hooks": [{"type": "command", "command": "stop"}]})),
-                (EventKind::AfterAgent, json!({"hooks": [{"type": "command", "command": "sub"}]})),
-                (
-                    EventKind::SessionStart,
-                    json!({"matcher": "startup", "hooks": [{"type": "command", "command": "s"}]})
-                ),
-                (EventKind::SessionStart, json!({"matcher": "resume", "hooks": [{"type": "command", "command": "s"}]})),
+                (EventKind::BeforeTool, json!({"matcher": "^(Bash|Edit)$", "hooks": [plain("y")]})),
+                (EventKind::AfterAgent, json!({"hooks": [plain("stop")]})),
+                (EventKind::SessionStart, json!({"matcher": "startup", "hooks": [plain("s")]})),
+                (EventKind::SessionStart, json!({"matcher": "resume", "hooks": [plain("s")]})),
             ]
         );
         assert_eq!(migration.notes.len(), 2, "{:?}", migration.notes);
+        assert_eq!(migration.taken.len(), 4);
+    }
+
+    /// A bare `bash` would read the call, which a model wrote, as a script.
+    #[test]
+    fn arguments_become_part_of_the_command() {
+        let migration = migrated(&json!({"hooks": {"PreToolUse": [{"hooks": [
+            {"type": "command", "command": "bash", "args": ["${CLAUDE_PROJECT_DIR}/a b.sh", "it's", "$(x)"]},
+            {"type": "command", "command": "bash", "args": "a.sh"},
+        ]}]}}));
+        let hooks = &migration.entries[0].definition["hooks"];
+        assert_eq!(hooks.as_array().map(Vec::len), Some(1), "{hooks}");
+        assert_eq!(hooks[0]["command"], r#"bash "${CLAUDE_PROJECT_DIR}"'/a b.sh' 'it'\''s' '$(x)'"#);
+        assert!(hooks[0].get("args").is_none() && migration.notes[0].contains("left out"), "{:?}", migration.notes);
     }
 
     #[test]
     fn what_has_no_counterpart_is_told() {
-        let migration = migrated(&json!({"disableAllHooks": true, "hooks": {
+        let migration = migrated(&json!({"disableAllHooks": true,
+            "permissions": {"deny": ["Bash(curl *)", "Read(./.env)", "WebFetch"], "ask": ["Bash(git push:*)"], "allow": ["Bash(ls)"]},
+            "hooks": {
             "TaskCompleted": [{"hooks": [{"type": "command", "command": "x"}]}],
-            "PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "think"}, {"type": "command", "command": "y", "async": true}]}],
+            "PreToolUse": [{"matcher": "ExitPlanMode", "hooks": [{"type": "prompt", "prompt": "think"},
+                {"type": "command", "command": "y", "async": true, "timeout": 30000, "odd": 1}]}],
             "UserPromptSubmit": [{"matcher": "x", "hooks": [{"type": "command", "command": "z"}]}],
         }}));
         assert_eq!(migration.entries.len(), 2);
+        assert_eq!(migration.entries[0].definition["hooks"][0]["timeout"], 30000);
         let notes = migration.notes.join("\n");
-        for word in ["disableAllHooks", "TaskCompleted", "type `prompt`", "`async`", "no matcher here"] {
-            assert!(notes.contains(word), "{word}: {notes}");
+        for words in [
+            "disableAllHooks",
+            "TaskCompleted",
+            "type `prompt`",
+            "`odd`",
+            "no matcher here",
+            "ExitPlanMode",
+            "30000 seconds was surely meant in milliseconds",
+            "`Bash(curl *)` of `permissions.deny` is not taken over; write a policy for it (.gemini/policies/*.toml): \
+             [[rule]] toolName = \"run_shell_command\", commandPrefix = \"curl\", decision = \"deny\"",
+            "commandPrefix = \"git push\", decision = \"ask_user\"",
+            "`Read(./.env)` of `permissions.deny` is not taken over; write a hook",
+            "toolName = \"web_fetch\", decision = \"deny\"",
+        ] {
+            assert!(notes.contains(words), "{words}: {notes}");
         }
+        assert!(!notes.contains("Bash(ls)"), "{notes}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Everything on disk → one [`Loaded`] configuration. Never fails: what is wrong is a diagnostic in its registry,
 //! what is noteworthy a notice.
 
+mod beside;
 mod hook_files;
 
 use std::collections::HashSet;
@@ -10,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
-    Action, Declared, Diagnostic, HookState, Layer, Places, Redaction, Registry, Source, Surroundings, Unarmed,
-    WhyUnarmed, declare_document,
+    Action, Declared, Diagnostic, FileKind, Hook, HookState, Layer, Places, Redaction, Registry, Source, Surroundings,
+    Unarmed, WhyUnarmed, declare_document,
 };
 use serde_json::Map;
 
@@ -131,7 +132,9 @@ impl Loaded {
     /// user's. A change to a file that is not loaded would be a change without effect.
     pub fn settings_file(&self) -> &Path {
         let counts = |file: &&SettingsFile| matches!(file.state, FileState::Loaded | FileState::Broken);
-        let own = self.files.iter().find(|file| file.source == Source::Project).filter(counts);
+        let is_own =
+            |file: &&SettingsFile| file.source == Source::Project && FileKind::of(&file.path) == FileKind::Settings;
+        let own = self.files.iter().find(is_own).filter(counts);
         own.map_or(&self.paths.user_settings, |file| &file.path)
     }
 
@@ -215,6 +218,8 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
         .then(|| LayerFile::of_project(&paths.project_settings(&root), &trust));
     trees.extend(own.as_ref().map(LayerFile::tree));
 
+    let beside = beside::files(&trees, &paths, own.is_some().then_some(root.as_path()), &trust);
+    let more: Vec<Tree<'_>> = beside.iter().map(LayerFile::tree).collect();
     let excluded = Layered(&gates).strings("advanced.excludedEnvVars");
     let trusted_root = trust.is_trusted().then_some(root.as_path());
     let worlds = env_file::add_variables(world, trusted_root, &paths, &excluded, &mut problems);
@@ -238,15 +243,17 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let extensions = extensions::installed(&around, &mut problems);
 
     let is_home = own.is_none();
-    let (offered, of_project) = if is_home { Default::default() } else { offered(&paths, &root, &outer) };
-    let files: Vec<SettingsFile> = trees.iter().rev().map(Tree::state).collect();
+    let claude = beside::reads_claude(&trees[..2]);
+    let (offered, of_project) = if is_home { Default::default() } else { offered(&paths, &root, &outer, claude) };
+    let files: Vec<SettingsFile> = beside::in_order(&trees, &more).into_iter().map(Tree::state).collect();
     let told = offers::Record::read(&paths.known_offers, &mut problems);
     let disabled = mcp::Disabled::read(&paths, &mut problems);
     let known = guards::Record::read(&paths.known_guards, &mut problems);
     let hooks = Hooks { paths: &paths, root: &root, worlds: &worlds, settings: &settings };
-    let (mut registry, reviews) = hooks.gather(&trees, setting_problems, &extensions, problems);
+    let all = beside::in_order(&trees, &more);
+    let (mut registry, reviews) = hooks.gather(&all, setting_problems, &extensions, problems);
     let project = Project { root, trust };
-    let mut notices = notices(&project, &paths, &registry, &reviews);
+    let mut notices = notices(&project, &paths, &files, &registry, &reviews);
     let with_hooks: Vec<SettingsFile> = files.iter().cloned().chain(files_of_extensions(&extensions)).collect();
     if project.trust.is_trusted() {
         let news = told.news(&project.root, &offered);
@@ -303,7 +310,12 @@ pub fn check_untrusted(loaded: &Loaded, file: &Path) -> Vec<Diagnostic> {
 
 /// What the project's files would bring, trusted or not: read here, and nothing of it counts for that. Variables stand in it
 /// as written: the user's secrets are nothing to show or to keep. The names of its MCP servers come with it.
-fn offered(paths: &Paths, root: &Path, outer: &Map<String, serde_json::Value>) -> (Vec<Offer>, Vec<String>) {
+fn offered(
+    paths: &Paths,
+    root: &Path,
+    outer: &Map<String, serde_json::Value>,
+    user_reads_claude: bool,
+) -> (Vec<Offer>, Vec<String>) {
     let file = LayerFile::read(Source::Project, &paths.project_settings(root));
     let tree = file.tree();
     let values = match &tree.document.root {
@@ -315,7 +327,10 @@ fn offered(paths: &Paths, root: &Path, outer: &Map<String, serde_json::Value>) -
     };
     let servers = values.get("mcpServers").and_then(serde_json::Value::as_object);
     let servers = servers.into_iter().flat_map(Map::keys).cloned().collect();
-    (offers::offers(&values, &tree.declared().hooks, root, paths), servers)
+    let mut hooks = tree.declared().hooks;
+    hooks
+        .extend(beside::offered(&tree, paths, root, user_reads_claude).into_iter().flat_map(|declared| declared.hooks));
+    (offers::offers(&values, &hooks, root, paths), servers)
 }
 
 fn log(loaded: &Loaded, took: Duration) {
@@ -436,7 +451,7 @@ impl Hooks<'_> {
     /// The hooks of all layers and active extensions, and which of them the user has not seen.
     fn gather(
         &self,
-        trees: &[Tree<'_>],
+        trees: &[&Tree<'_>],
         setting_problems: Vec<Diagnostic>,
         extensions: &[Extension],
         problems: Vec<Diagnostic>,
@@ -450,12 +465,14 @@ impl Hooks<'_> {
             declared
                 .diagnostics
                 .extend(setting_problems.iter().filter(|problem| problem.file == tree.file.path).cloned());
-            if declared.source == Source::Project {
-                let real = std::fs::canonicalize(self.root).unwrap_or_else(|_| self.root.to_owned());
-                let scope = Scope::of_project(&real);
-                reviewer.look_at(&scope, self.root, &declared.hooks, review, &mut problems);
-            }
             all.push(declared);
+        }
+        let of_project = all.iter().filter(|declared| declared.source == Source::Project);
+        let of_project: Vec<Hook> = of_project.flat_map(|declared| declared.hooks.iter().cloned()).collect();
+        if !of_project.is_empty() {
+            let real = std::fs::canonicalize(self.root).unwrap_or_else(|_| self.root.to_owned());
+            let scope = Scope::of_project(&real);
+            reviewer.look_at(&scope, self.root, &of_project, review, &mut problems);
         }
         let in_a_file = |problem: &Diagnostic| trees.iter().any(|tree| tree.file.path == problem.file);
         problems.extend(setting_problems.into_iter().filter(|problem| !in_a_file(problem)));
@@ -504,13 +521,21 @@ fn fill_hook_variables(declared: &mut Declared, worlds: &Worlds, extensions: &[E
     }
 }
 
-fn notices(project: &Project, paths: &Paths, registry: &Registry, reviews: &[Review]) -> Vec<Notice> {
+fn notices(
+    project: &Project,
+    paths: &Paths,
+    files: &[SettingsFile],
+    registry: &Registry,
+    reviews: &[Review],
+) -> Vec<Notice> {
     let mut notices = Vec::new();
     // The home directory's own files are the user's and count in any case.
     if !project.trust.is_trusted() && project.root != paths.home {
         let own = ["settings.json", "commands", "agents", "extensions", ".env"].map(|file| format!(".gemini/{file}"));
         let own = own.into_iter().chain([".env".to_owned()]).map(|file| project.root.join(file));
-        let own = own.chain(paths.skills(&project.root));
+        let more = files.iter().filter(|file| file.state == FileState::Untrusted).map(|file| file.path.clone());
+        let more = more.filter(|path| FileKind::of(path) != FileKind::Settings);
+        let own = own.chain(paths.skills(&project.root)).chain(more);
         let ignored: Vec<_> = own.filter(|path| path.exists()).collect();
         if !ignored.is_empty() {
             notices.push(Notice::ProjectNotTrusted { root: project.root.clone(), ignored });

@@ -11,6 +11,10 @@ use crate::world::World;
 
 /// The directory that holds settings, in a home as in a project.
 pub(crate) const GEMINI_DIR: &str = ".gemini";
+/// The one that holds hooks for any agent.
+const HOOKWRIGHT_DIR: &str = ".hookwright";
+/// Claude Code's.
+pub(crate) const CLAUDE_DIR: &str = ".claude";
 /// The one that several agents share.
 const AGENTS_DIR: &str = ".agents";
 
@@ -81,6 +85,21 @@ impl Paths {
     /// A project's settings.
     pub fn project_settings(&self, project: &Path) -> PathBuf {
         project.join(GEMINI_DIR).join("settings.json")
+    }
+
+    /// Hooks for any agent, in a home as in a project.
+    pub fn neutral_hooks(&self, base: &Path) -> PathBuf {
+        base.join(HOOKWRIGHT_DIR).join("hooks.json")
+    }
+
+    /// Claude Code's settings of a project.
+    pub fn project_claude(&self, project: &Path) -> [PathBuf; 2] {
+        ["settings.json", "settings.local.json"].map(|file| project.join(CLAUDE_DIR).join(file))
+    }
+
+    /// Claude Code's settings of the user.
+    pub fn user_claude(&self) -> PathBuf {
+        self.home.join(CLAUDE_DIR).join("settings.json")
     }
 
     /// A project's custom commands.

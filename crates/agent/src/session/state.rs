@@ -123,6 +123,7 @@ pub fn json(entry: &HookEntry) -> Value {
         "command": hook.command(),
         "decision": rule_of(hook).map(RuleAction::decision_word),
         "rule_reason": rule_of(hook).map(|rule| rule.reason.as_str()),
+        "dialect": hook.dialect().as_str(),
         "description": hook.description,
         "source": hook.source.to_string(),
         "state": state.word(),

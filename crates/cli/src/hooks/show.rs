@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::bail;
 use hookwright_agent::session::{Armed, HookEntry, hook_json};
-use hookwright_hooks::Action;
+use hookwright_hooks::{Action, Dialect};
 use serde_json::Value;
 
 use super::{Covered, Toolbox};
@@ -63,6 +63,9 @@ fn lines(entry: &HookEntry) -> Vec<(&'static str, String)> {
         add("rule", Some(format!("{}: {}", rule.decision_word(), rule.reason)));
     }
     add("command", hook.command().filter(|command| *command != hook.id()).map(str::to_owned));
+    add("dialect", (hook.dialect() != Dialect::default()).then(|| hook.dialect().as_str().to_owned()));
+    add("if", hook.occasion.only_if.as_ref().map(|rule| rule.text().to_owned()));
+    add("once", hook.occasion.once.then(|| "yes".to_owned()));
     add("source", Some(hook.source.to_string()));
     add("declared at", hook.place.as_ref().map(ToString::to_string));
     add("timeout", Some(format!("{} ms", hook.timeout.as_millis())));

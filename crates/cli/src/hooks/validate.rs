@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use hookwright_agent::session::unarmed_json;
-use hookwright_hooks::{Diagnostic, Layer, Severity, Source, declare};
+use hookwright_hooks::{Diagnostic, FileKind, Layer, Severity, Source, declare};
 use hookwright_settings::{FileState, World, check_untrusted, read_settings_file};
 use serde_json::json;
 
@@ -49,7 +49,9 @@ fn check_layers(toolbox: &Toolbox) -> (Vec<PathBuf>, Vec<Diagnostic>) {
             FileState::Missing => continue,
             FileState::Untrusted => {
                 diagnostics.extend(check_file(&file.path, file.source.clone()));
-                diagnostics.extend(check_untrusted(&toolbox.loaded, &file.path));
+                if FileKind::of(&file.path) == FileKind::Settings {
+                    diagnostics.extend(check_untrusted(&toolbox.loaded, &file.path));
+                }
             }
             FileState::Loaded | FileState::Broken => {}
         }

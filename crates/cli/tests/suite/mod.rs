@@ -6,6 +6,7 @@ mod agents;
 mod bounds;
 mod bridge;
 mod channels;
+mod claude;
 mod compatibility;
 mod dependencies;
 mod differential;

@@ -91,7 +91,9 @@ impl Fields {
     pub(super) fn foreign(&self) -> Option<String> {
         let specific: Raw = serde_json::from_str(self.top.get("hookSpecificOutput")?.get()).ok()?;
         let key = ["permissionDecision", "decision", "continue"].into_iter().find(|key| specific.contains_key(*key))?;
-        Some(format!("answered `hookSpecificOutput.{key}`, which means nothing here; say `decision` at the top"))
+        Some(format!(
+            "answered `hookSpecificOutput.{key}`, which means nothing here; say `decision` at the top, or declare the hook with \"dialect\": \"claude\""
+        ))
     }
 
     pub(super) fn read(self, kind: EventKind) -> Reading {
@@ -126,8 +128,8 @@ impl<'de> Visitor<'de> for &mut Start {
 }
 
 /// Whether somewhere in a text stands an object with a field of an answer, or the start of one.
-pub(super) fn holds_an_answer(text: &str) -> bool {
-    const FIELDS: [&str; 7] = [
+pub(crate) fn holds_an_answer(text: &str) -> bool {
+    const FIELDS: [&str; 8] = [
         "\"decision\"",
         "\"continue\"",
         "\"reason\"",
@@ -135,6 +137,7 @@ pub(super) fn holds_an_answer(text: &str) -> bool {
         "\"systemMessage\"",
         "\"suppressOutput\"",
         "\"hookSpecificOutput\"",
+        "\"permissionDecision\"",
     ];
     let Some((_, object)) = text.split_once('{') else { return false };
     let mut found = FIELDS.iter().flat_map(|field| object.match_indices(*field));

@@ -5,20 +5,25 @@ use std::time::Duration;
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
+use super::FileKind;
 use super::node::NodeReader;
 use super::{Common, Layer, nearest, when};
 use crate::answer::Decision;
-use crate::event::{EventKind, Power};
-use crate::hook::{Action, CommandAction, Duty, Hook, RuleAction, Source};
+use crate::dialect::claude::{self, Whose};
+use crate::dialect::{Condition, Dialect};
+use crate::event::{EventKind, Power, Subject};
+use crate::hook::{Action, CommandAction, Duty, Hook, Occasion, RuleAction, Source};
 use crate::jsonc::{kind_of, last};
 use crate::on_error::{FailureAction, OnError};
-use crate::run::words::Invocation;
+use crate::run::words::{Invocation, joined};
 use crate::when::When;
 
 /// The keys of a hook.
-pub(super) const HOOK_KEYS: [&str; 16] = [
+pub(super) const HOOK_KEYS: [&str; 22] = [
     "type",
     "command",
+    "args",
+    "dialect",
     "name",
     "description",
     "timeout",
@@ -29,6 +34,10 @@ pub(super) const HOOK_KEYS: [&str; 16] = [
     "enabled",
     "async",
     "shell",
+    "if",
+    "once",
+    "onFailure",
+    "asyncRewake",
     "statusMessage",
     "when",
     "decision",
@@ -43,23 +52,25 @@ pub(super) fn read(
     object: &Object<'_>,
     common: &Common,
 ) -> Option<Hook> {
+    let kind_of_hook = kind_of_hook(read, layer, object)?;
     read.unknown_keys(object, &[&HOOK_KEYS, common.also].concat(), "a hook");
-    let kind_of_hook = kind_of_hook(read, object)?;
-    check_shell(read, object);
     let when: Vec<When> = common.when.iter().cloned().chain(when::read(read, kind, object)).collect();
+    let dialect = dialect(read, layer, kind, object)?;
     let action = match kind_of_hook {
         KindOfHook::Command => {
             let command = command(read, object)?;
+            let command = in_its_form(read, object, command);
             let mut env = layer.env.clone();
             env.extend(environment(read, object));
             unused(read, object, &["decision", "reason"], "only a rule has it");
             let invocation = Invocation::analyse(&command, &layer.placeholders);
-            Action::Command(CommandAction { command, env, invocation })
+            Action::Command(CommandAction { command, env, dialect, invocation })
         }
         KindOfHook::Rule => Action::Rule(rule(read, kind, object, &when)?),
     };
     let name = read.string(object, "name").filter(|name| !name.is_empty());
     let on_error = last(object, "onError").map(|property| on_error(read, property)).unwrap_or_default();
+    let on_error = on_error.or(on_failure(read, object));
     if on_error != OnError::default() && !kind.can(Power::Deny) {
         let wrong = last(object, "onError").map(|property| {
             read.warning(&property.value, format!("{kind} can't be denied, so `onError` has no effect here"))
@@ -74,9 +85,13 @@ pub(super) fn read(
         matcher: common.matcher.clone(),
         matcher_text: common.matcher_text.clone(),
         when,
+        occasion: occasion(read, kind, object, common.whose),
         sequential: common.sequential,
         action,
-        timeout: timeout(read, object),
+        timeout: match layer.kind {
+            FileKind::Claude => seconds(read, kind, object),
+            FileKind::Settings | FileKind::Hooks => timeout(read, object, default_timeout(kind, dialect)),
+        },
         on_error,
         locked: locked(read, layer, object),
         duty: duty(read, kind, object),
@@ -86,13 +101,38 @@ pub(super) fn read(
     })
 }
 
+/// In whose words it is spoken to and answers. Nobody can be spoken to of an event in words that have none for it.
+fn dialect(read: &mut NodeReader<'_>, layer: &Layer<'_>, kind: EventKind, object: &Object<'_>) -> Option<Dialect> {
+    let property = last(object, "dialect").filter(|property| !matches!(property.value, Value::NullKeyword(_)));
+    let Some(property) = property else { return Some(layer.kind.dialect()) };
+    let word = property.value.as_string_lit().map(|text| text.value.clone().into_owned());
+    let Some(dialect) = word.as_deref().and_then(Dialect::from_name) else {
+        let names = Dialect::ALL.map(Dialect::as_str);
+        let text = "`dialect` should be \"gemini\" or \"claude\"; nobody can speak to this hook, and it never runs";
+        let wrong = read.error(&property.value, text);
+        let near = word.as_deref().and_then(|word| nearest(word, names.into_iter()));
+        read.report(match near {
+            Some(near) => wrong.help(format!("did you mean `{near}`?")),
+            None => wrong.help("\"gemini\" is the dialect of this file where nothing is said"),
+        });
+        return None;
+    };
+    if dialect == Dialect::Claude && claude::event_name(kind, Whose::Session).is_none() {
+        let text = format!("Claude Code has no event like {kind}, so that a hook in its dialect never runs");
+        let wrong = read.error(&property.value, text);
+        read.report(wrong.help("leave `dialect` out, and answer in Gemini CLI's words"));
+        return None;
+    }
+    Some(dialect)
+}
+
 /// The types of hooks that can be written.
 enum KindOfHook {
     Command,
     Rule,
 }
 
-fn kind_of_hook(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<KindOfHook> {
+fn kind_of_hook(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> Option<KindOfHook> {
     let Some(property) = last(object, "type") else {
         let wrong = read.error_at(object.range, "a hook needs `type`; this one never runs");
         read.report(wrong.expected("expected \"type\": \"command\""));
@@ -101,6 +141,12 @@ fn kind_of_hook(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<KindOf
     match property.value.as_string_lit().map(|text| text.value.as_ref()) {
         Some("command") => Some(KindOfHook::Command),
         Some("rule") => Some(KindOfHook::Rule),
+        Some(other) if layer.kind == FileKind::Claude => {
+            let text = format!("hooks of type `{other}` do not run here; this one never does");
+            let wrong = read.warning(&property.value, text);
+            read.report(wrong.expected("only \"command\" does"));
+            None
+        }
         Some(other) => {
             let wrong = read.error(&property.value, format!("unknown hook type `{other}`; this hook never runs"));
             let help = "the types are \"command\", which runs a program, and \"rule\", which needs none";
@@ -174,28 +220,119 @@ fn command(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {
     Some(command)
 }
 
-fn timeout(read: &mut NodeReader<'_>, object: &Object<'_>) -> Duration {
-    let Some(property) = last(object, "timeout") else { return Hook::DEFAULT_TIMEOUT };
+/// `args` make of the command a program that is started with just these; otherwise a shell may be named for it.
+fn in_its_form(read: &mut NodeReader<'_>, object: &Object<'_>, command: String) -> String {
+    read.string(object, "statusMessage");
+    let shell = read.string(object, "shell").zip(last(object, "shell"));
+    if last(object, "args").is_some_and(|property| !matches!(property.value, Value::NullKeyword(_))) {
+        let args = read.strings(object, "args");
+        return joined(command.trim(), &args);
+    }
+    match shell {
+        Some((name, _)) if name == "powershell" || name == "pwsh" => {
+            let before = ["-NoProfile", "-NonInteractive", "-Command"].map(str::to_owned);
+            joined("pwsh", &[before.as_slice(), &[command]].concat())
+        }
+        Some((name, property)) if name != "bash" => {
+            let text = format!("`shell` has no effect; this command is not run by {name}");
+            let wrong = read.warning(&property.value, text);
+            read.report(wrong.help("write the shell into the command, as in `zsh -c '…'`"));
+            command
+        }
+        _ => command,
+    }
+}
+
+/// When it runs of the times that its matcher lets it.
+fn occasion(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>, whose: Option<Whose>) -> Occasion {
+    let mut only_if = None;
+    if let (Some(text), Some(property)) = (read.string(object, "if"), last(object, "if")) {
+        only_if = Condition::parse(&text).filter(|_| kind.info().subject == Subject::ToolName);
+        if only_if.is_none() {
+            let wrong = read.warning(&property.value, "`if` can't be evaluated here; this hook runs every time");
+            read.report(wrong.help("on tool events, write a rule such as \"Bash(git *)\""));
+        }
+    }
+    let mut once = read.boolean(object, "once").unwrap_or(false);
+    let is_guard =
+        last(object, "guard").is_some_and(|guard| !matches!(guard.value.as_boolean_lit(), Some(no) if !no.value));
+    if once
+        && is_guard
+        && let Some(property) = last(object, "once")
+    {
+        let wrong =
+            read.error(&property.value, "a guard that runs once is asleep afterwards; this one runs every time");
+        read.report(wrong.help("remove `once`"));
+        once = false;
+    }
+    Occasion { only_if, once, whose }
+}
+
+/// Claude Code's word for what counts when a hook fails.
+fn on_failure(read: &mut NodeReader<'_>, object: &Object<'_>) -> OnError {
+    let property = last(object, "onFailure").filter(|property| !matches!(property.value, Value::NullKeyword(_)));
+    let Some(property) = property else { return OnError::default() };
+    match property.value.as_string_lit().map(|text| text.value.as_ref()) {
+        Some("continue") => OnError::default(),
+        Some("block") => OnError::all(FailureAction::Block),
+        _ => {
+            let wrong =
+                read.error(&property.value, "`onFailure` should be \"block\" or \"continue\"; it counts as \"block\"");
+            read.report(wrong.expected("expected \"block\" or \"continue\""));
+            OnError::all(FailureAction::Block)
+        }
+    }
+}
+
+fn default_timeout(kind: EventKind, dialect: Dialect) -> Duration {
+    match dialect {
+        Dialect::Gemini => Hook::DEFAULT_TIMEOUT,
+        Dialect::Claude => claude::default_timeout(kind),
+    }
+}
+
+/// The longest time that anybody means.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// A timeout as Claude Code's files have it.
+fn seconds(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> Duration {
+    let default = claude::default_timeout(kind);
+    let Some(property) = last(object, "timeout") else { return default };
+    let number = property.value.as_number_lit().and_then(|number| number.value.parse::<f64>().ok());
+    let Some(number) = number.filter(|number| *number > 0.0) else {
+        let wrong = read.error(&property.value, "`timeout` should be a number of seconds, more than 0");
+        read.report(wrong.help(format!("the default of {} s is used", default.as_secs())));
+        return default;
+    };
+    if claude::meant_in_milliseconds(number) {
+        let text = format!("a timeout of {number} s looks like milliseconds; timeouts are in seconds in this file");
+        let wrong = read.warning(&property.value, text);
+        read.report(wrong.help(format!("for {number} ms, write {}", number / 1000.0)));
+    }
+    Duration::try_from_secs_f64(number).map_or(LONGEST, |duration| duration.min(LONGEST))
+}
+
+fn timeout(read: &mut NodeReader<'_>, object: &Object<'_>, otherwise: Duration) -> Duration {
+    let Some(property) = last(object, "timeout") else { return otherwise };
     let value = &property.value;
-    let default = format!("the default of {} ms is used", Hook::DEFAULT_TIMEOUT.as_millis());
+    let default = format!("the default of {} ms is used", otherwise.as_millis());
     let Some(number) = value.as_number_lit().and_then(|number| number.value.parse::<f64>().ok()) else {
         let wrong = read.error(value, format!("`timeout` should be a number of milliseconds, not {}", kind_of(value)));
         let quoted = value.as_string_lit().and_then(|text| text.value.trim().parse::<f64>().ok());
         let help = quoted.map_or_else(|| default.clone(), |number| format!("write {number} without quotes; {default}"));
         read.report(wrong.expected("expected a number").help(help));
-        return Hook::DEFAULT_TIMEOUT;
+        return otherwise;
     };
     if number <= 0.0 {
         let wrong = read.error(value, format!("a timeout of {number} ms is over before the hook starts"));
         read.report(wrong.expected("expected more than 0").help(default));
-        return Hook::DEFAULT_TIMEOUT;
+        return otherwise;
     }
     if meant_in_seconds(number) {
         let text = format!("a timeout of {number} ms looks like seconds; timeouts are in milliseconds");
         let wrong = read.warning(value, text);
         read.report(wrong.help(format!("for {number} seconds, write {}", number * 1000.0)));
     }
-    const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
     Duration::try_from_secs_f64(number / 1000.0).map_or(LONGEST, |duration| duration.min(LONGEST))
 }
 
@@ -246,11 +383,12 @@ fn locked(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> 
 
 /// What is expected of a hook. Whoever writes `guard` wants one: anything but a plain no is a yes.
 fn duty(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> Duty {
-    let beside = read.boolean(object, "async").unwrap_or(false);
+    let wakes = read.boolean(object, "asyncRewake").unwrap_or(false);
+    let beside = read.boolean(object, "async").unwrap_or(false) || wakes;
     let guard = last(object, "guard").filter(|property| !matches!(property.value, Value::NullKeyword(_)));
     let guard = guard.filter(|_| read.boolean(object, "guard") != Some(false));
     let Some(guard) = guard else { return if beside { Duty::Beside } else { Duty::Ordinary } };
-    if beside && let Some(property) = last(object, "async") {
+    if beside && let Some(property) = last(object, if wakes { "asyncRewake" } else { "async" }) {
         let wrong = read.error(&property.value, "a guard can't run beside its event; this one is waited for");
         read.report(wrong.help("remove `async`"));
     }
@@ -261,17 +399,6 @@ fn duty(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> Duty
         read.report(wrong);
     }
     Duty::Guard
-}
-
-/// Keys of other programs that change nothing here, unless they ask for what there is not.
-fn check_shell(read: &mut NodeReader<'_>, object: &Object<'_>) {
-    read.string(object, "statusMessage");
-    if let (Some(shell), Some(property)) = (read.string(object, "shell"), last(object, "shell"))
-        && shell != "bash"
-    {
-        let wrong = read.warning(&property.value, format!("`shell` has no effect; this command is not run by {shell}"));
-        read.report(wrong.help("write the shell into the command, as in `zsh -c '…'`"));
-    }
 }
 
 /// `onError`: one word, or a word by cause.

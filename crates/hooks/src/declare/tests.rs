@@ -1,5 +1,6 @@
 //! Every kind of mistake, what is said about it, and what still loads beside it.
 
+mod claude;
 mod guards;
 mod when;
 mod whole_file;
@@ -105,6 +106,7 @@ fn a_good_file_loads_without_a_word() {
         on_error: OnError::all(FailureAction::Ask),
         required: Vec::new(),
         max_agent_retries: Some(2),
+        read_claude: None,
         max_parallel: std::num::NonZeroU32::new(8),
         keep_context: Some(true),
         notifications: Some(true),
@@ -158,11 +160,11 @@ fn an_unknown_event_is_named_with_what_was_meant() {
     let declared = declare_text(&text);
     assert_eq!(declared.hooks.iter().map(|hook| hook.event).collect::<Vec<_>>(), [EventKind::AfterTool]);
     assert_snapshot!(lines(&declared), @"
-    settings.json:3:5: error: unknown hook event `PreToolUse`; its hooks never run (this event is called `BeforeTool` here; `hookwright hooks migrate --from-claude` converts whole files)
+    settings.json:3:5: error: unknown hook event `PreToolUse`; its hooks never run (this event is called `BeforeTool` here; `hookwright hooks migrate --from-claude` converts whole files, and `hooksConfig.readClaude` reads them as they are)
     settings.json:4:5: error: unknown hook event `BeforeTools`; its hooks never run (did you mean `BeforeTool`?)
     settings.json:5:5: error: unknown hook event `aftertool`; its hooks never run (did you mean `AfterTool`?)
-    settings.json:6:5: error: unknown hook event `UserPromptSubmit`; its hooks never run (this event is called `BeforeAgent` here; `hookwright hooks migrate --from-claude` converts whole files)
-    settings.json:7:5: error: unknown hook event `SubagentStop`; its hooks never run (this event is called `AfterAgent` here; `hookwright hooks migrate --from-claude` converts whole files)
+    settings.json:6:5: error: unknown hook event `UserPromptSubmit`; its hooks never run (this event is called `BeforeAgent` here; `hookwright hooks migrate --from-claude` converts whole files, and `hooksConfig.readClaude` reads them as they are)
+    settings.json:7:5: error: unknown hook event `SubagentStop`; its hooks never run (this event is called `AfterAgent` here; `hookwright hooks migrate --from-claude` converts whole files, and `hooksConfig.readClaude` reads them as they are)
     settings.json:8:5: error: unknown hook event `Banana`; its hooks never run (the events are SessionStart, BeforeAgent, PreCompress, BeforeModel, BeforeToolSelection, AfterModel, BeforeTool, Notification, AfterTool, AfterAgent, SessionEnd)
     ");
 }
@@ -364,12 +366,13 @@ fn two_hooks_of_one_name_with_different_commands() {
 
 #[test]
 fn misspelt_keys() {
-    let (_, said) =
-        odd_hook(r#"{ "type": "command", "name": "odd", "command": "x", "timout": 5, "onerror": "block", "if": 1 }"#);
+    let (_, said) = odd_hook(
+        r#"{ "type": "command", "name": "odd", "command": "x", "timout": 5, "onerror": "block", "unless": 1 }"#,
+    );
     assert_snapshot!(said, @"
     settings.json:5:71: warning: a hook has no `timout`; it is ignored (did you mean `timeout`?)
     settings.json:5:84: warning: a hook has no `onerror`; it is ignored (did you mean `onError`?)
-    settings.json:5:104: warning: a hook has no `if`; it is ignored (it knows type, command, name, description, timeout, env, onError, locked, guard, enabled, async, shell, statusMessage, when, decision, reason)
+    settings.json:5:104: warning: a hook has no `unless`; it is ignored (it knows type, command, args, dialect, name, description, timeout, env, onError, locked, guard, enabled, async, shell, if, once, onFailure, asyncRewake, statusMessage, when, decision, reason)
     ");
     let declared = among_good(r#"{ "matchers": "glob", "sequental": true, "hooks": [] }"#);
     assert_snapshot!(lines(&declared), @"
@@ -378,7 +381,7 @@ fn misspelt_keys() {
     ");
     assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "enable": false, "verbose": 1 } }"#)), @"
     settings.json:1:20: warning: hooksConfig has no `enable`; it is ignored (did you mean `enabled`?)
-    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, required, maxAgentRetries, maxParallel, keepContext, onUnknown)
+    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, required, maxAgentRetries, maxParallel, keepContext, onUnknown, readClaude)
     ");
 }
 

@@ -42,6 +42,12 @@ pub struct HookInput {
     pieces: Vec<Bytes>,
 }
 
+impl From<Vec<u8>> for HookInput {
+    fn from(text: Vec<u8>) -> Self {
+        HookInput { pieces: vec![Bytes::from(text)] }
+    }
+}
+
 impl HookInput {
     /// Encodes an event of a session.
     pub(crate) fn encode<E: Event>(

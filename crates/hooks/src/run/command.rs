@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::words::{Invocation, SESSION_VARIABLES};
 use super::{RunEnd, Runner, lookup};
 use crate::answer::{Captured, End};
+use crate::dialect::Dialect;
 use crate::files::Whereabouts;
 use crate::hook::CommandAction;
 use crate::input::{HookInput, Session};
@@ -207,7 +208,9 @@ impl Runner {
         let cwd = self.directory(session);
         let place = cwd.is_absolute().then_some((OsStr::new("PWD"), cwd.as_os_str()));
         let of_session = session_env.iter().map(|(name, value)| (OsStr::new(*name), *value));
-        let mut env = base.chain(place).chain(of_session).chain(own);
+        let of_dialect =
+            dialect_environment(action, session).map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+        let mut env = base.chain(place).chain(of_session).chain(of_dialect).chain(own);
         let directory = self.directory.is_none().then_some(&session.directory);
         let mut program = Program { path, name, args, cwd, directory, env: &mut env };
         let (input, output) = (Input::Pieces(input.pieces().to_vec()), Output::Apart(Keep::Head(self.limits.output)));
@@ -276,6 +279,11 @@ fn session_environment(session: &Session) -> [(&'static str, &OsStr); 5] {
         (plans_dir, session.plans_dir.as_os_str()),
         (claude_dir, session.project_dir.as_os_str()),
     ]
+}
+
+/// The variables that scripts of another dialect look for.
+fn dialect_environment<'a>(action: &CommandAction, session: &'a Session) -> Option<(&'static str, &'a str)> {
+    (action.dialect == Dialect::Claude).then_some(("CLAUDE_CODE_SESSION_ID", session.id.as_str()))
 }
 
 fn ended(waited: std::io::Result<Exit>) -> End {

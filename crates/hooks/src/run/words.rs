@@ -48,6 +48,39 @@ impl Word {
     }
 }
 
+/// A program and its arguments as text for a shell that comes to just these words, whatever is in them. The session's
+/// variables are filled in, as Claude Code does.
+pub fn joined(program: &str, args: &[String]) -> String {
+    let words = std::iter::once(program).chain(args.iter().map(String::as_str));
+    words.map(literal).collect::<Vec<_>>().join(" ")
+}
+
+fn literal(word: &str) -> String {
+    // `A=b program` sets a variable.
+    if !word.is_empty() && !word.contains('=') && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    let mut out = String::with_capacity(word.len() + 2);
+    let mut text = String::new();
+    let mut rest = word;
+    while let Some(char) = rest.chars().next() {
+        if let Some((length, name)) = session_variable(rest).filter(|_| char == '$') {
+            if !text.is_empty() {
+                out.push_str(&quoted(&std::mem::take(&mut text)));
+            }
+            out.push_str(&format!("\"${{{name}}}\""));
+            rest = &rest[length..];
+        } else {
+            text.push(char);
+            rest = &rest[char.len_utf8()..];
+        }
+    }
+    if !text.is_empty() || out.is_empty() {
+        out.push_str(&quoted(&text));
+    }
+    out
+}
+
 impl Invocation {
     /// Decides how a command is started, once, when it is declared.
     pub(crate) fn analyse(command: &str, placeholders: &[(String, String)]) -> Self {

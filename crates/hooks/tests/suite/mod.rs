@@ -1,6 +1,7 @@
 mod world;
 
 mod cancel;
+mod claude;
 mod embed;
 mod endings;
 mod faults;

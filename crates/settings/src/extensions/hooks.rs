@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::{Declared, Diagnostic, Layer, Severity, Source, declare};
+use hookwright_hooks::{Declared, Diagnostic, FileKind, Layer, Severity, Source, declare};
 
 use super::Extension;
 use super::manifest::{MANIFEST, ManifestHooks};
@@ -46,7 +46,14 @@ impl Extension {
     }
 
     fn layer<'t>(&self, file: &'t Path, text: &'t str) -> Layer<'t> {
-        Layer { source: self.source(), file, text, placeholders: self.placeholders.clone(), env: self.hook_env() }
+        Layer {
+            source: self.source(),
+            file,
+            kind: FileKind::Settings,
+            text,
+            placeholders: self.placeholders.clone(),
+            env: self.hook_env(),
+        }
     }
 
     /// The variables that all of its hooks see.

@@ -15,7 +15,7 @@ use hookwright_hooks::{Around, AroundKind, CommandFiles, Fingerprinted, Follower
 use sha2::{Digest, Sha256};
 
 use crate::json::fill_variables;
-use crate::paths::{GEMINI_DIR, hex};
+use crate::paths::{CLAUDE_DIR, GEMINI_DIR, hex};
 use crate::world::World;
 
 /// How many lines of a script are remembered, to tell later how many changed.
@@ -255,11 +255,15 @@ fn repository(root: &Path, world: &World) -> Option<PathBuf> {
     (!home.is_some_and(|home| home.starts_with(top))).then(|| top.to_owned())
 }
 
-/// What counts where nobody can tell what runs: everything under `.gemini/`, or all of an extension.
+/// What counts where nobody can tell what runs: everything under `.gemini/`, and Claude Code's hooks, or all of an
+/// extension.
 fn likely(root: &Path, project: &Path) -> Around {
     let directory = if root == project { root.join(GEMINI_DIR) } else { root.to_owned() };
     let mut files = Vec::new();
     all_files(&directory, Kept::AtTheTop, &mut HashSet::new(), &mut files);
+    if root == project {
+        all_files(&root.join(CLAUDE_DIR).join("hooks"), Kept::AtTheTop, &mut HashSet::new(), &mut files);
+    }
     Around { directory, kind: AroundKind::All, files }
 }
 

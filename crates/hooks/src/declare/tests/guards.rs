@@ -108,7 +108,8 @@ fn common_keys_without_effect_are_no_warnings() {
     assert_eq!((said.as_str(), read.enabled, read.runs_beside()), ("", true, false));
     let (said, read) = hook(r#""enabled": false, "async": true"#);
     assert_eq!((said.as_str(), read.enabled, read.runs_beside()), ("", false, true));
-    assert!(hook(r#""shell": "powershell""#).0.contains("this command is not run by powershell"));
+    assert!(hook(r#""shell": "zsh""#).0.contains("this command is not run by zsh"));
+    assert_eq!(hook(r#""shell": "powershell""#).0, "");
 }
 
 #[test]

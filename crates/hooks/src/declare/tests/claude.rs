@@ -1,0 +1,120 @@
+//! Hooks in Claude Code's dialect, and its own files.
+
+use super::*;
+use crate::dialect::Dialect;
+use crate::dialect::claude::Whose;
+use crate::hook::Occasion;
+
+fn claudes(text: &str) -> Declared {
+    declare(&Layer::new(Source::Project, Path::new("settings.json"), text).of_kind(FileKind::Claude))
+}
+
+#[test]
+fn a_dialect_is_a_word_that_is_known() {
+    let hook = |keys: &str| format!(r#"{{ "type": "command", "name": "odd", "command": "x", {keys} }}"#);
+    let (declared, said) = odd_hook(&hook(r#""dialect": "claude", "timeout": 5000"#));
+    let odd = &declared.hooks[1];
+    assert_eq!((odd.dialect(), odd.timeout, said.as_str()), (Dialect::Claude, Duration::from_secs(5), ""));
+    let (declared, _) = odd_hook(&hook(r#""dialect": "claude""#));
+    assert_eq!(declared.hooks[1].timeout, Duration::from_secs(600), "as Claude Code has it");
+    assert_snapshot!(bad_hook(&hook(r#""dialect": "cluade""#)), @r#"settings.json:5:82: error: `dialect` should be "gemini" or "claude"; nobody can speak to this hook, and it never runs (did you mean `claude`?)"#);
+}
+
+#[test]
+fn events_that_claude_code_has_no_word_for_are_said() {
+    for event in ["BeforeModel", "AfterModel", "BeforeToolSelection"] {
+        let text = format!(
+            r#"{{"hooks": {{"{event}": [{{"hooks": [{{"type": "command", "command": "x", "dialect": "claude", "guard": true}}]}}]}}}}"#
+        );
+        let declared = declare_text(&text);
+        assert_eq!((declared.hooks.len(), declared.lost.len()), (0, 1), "{event}");
+        assert!(lines(&declared).contains(&format!("Claude Code has no event like {event}")), "{}", lines(&declared));
+    }
+}
+
+#[test]
+fn arguments_are_words_whatever_is_in_them() {
+    let (declared, said) = odd_hook(
+        r#"{ "type": "command", "name": "odd", "command": "bash", "args": ["${CLAUDE_PROJECT_DIR}/a b.sh", "it's; $(x) `y`", "", "A=1"] }"#,
+    );
+    assert_eq!(said, "");
+    assert_eq!(
+        declared.hooks[1].command(),
+        Some(r#"bash "${CLAUDE_PROJECT_DIR}"'/a b.sh' 'it'\''s; $(x) `y`' '' 'A=1'"#)
+    );
+}
+
+#[test]
+fn claudes_keys_on_any_hook() {
+    let (declared, said) = odd_hook(
+        r#"{ "type": "command", "name": "odd", "command": "x", "if": "Bash(git *)", "once": true, "onFailure": "block", "asyncRewake": true }"#,
+    );
+    let odd = &declared.hooks[1];
+    assert_eq!((said.as_str(), odd.occasion.once, odd.runs_beside()), ("", true, true));
+    assert_eq!(odd.occasion.only_if.as_ref().map(|rule| rule.text()), Some("Bash(git *)"));
+    assert_eq!(odd.on_error, OnError::all(FailureAction::Block));
+    let (_, said) = odd_hook(
+        r#"{ "type": "command", "name": "odd", "command": "x", "if": "git only", "once": true, "guard": true, "onFailure": "stop" }"#,
+    );
+    assert_snapshot!(said, @r#"
+    settings.json:5:77: warning: `if` can't be evaluated here; this hook runs every time (on tool events, write a rule such as "Bash(git *)")
+    settings.json:5:97: error: a guard that runs once is asleep afterwards; this one runs every time (remove `once`)
+    settings.json:5:131: error: `onFailure` should be "block" or "continue"; it counts as "block"; expected "block" or "continue"
+    "#);
+}
+
+#[test]
+fn claudes_own_file_is_read_in_its_words() {
+    let declared = claudes(
+        r#"{
+  "permissions": { "deny": ["Bash(rm *)"] }, "model": "opus", "hooksConfig": { "enabled": false },
+  "hooks": {
+    "PreToolUse": [{ "matcher": "Bash, Edit", "hooks": [{ "type": "command", "command": "guard", "timeout": 5 }] }],
+    "Stop": [{ "matcher": "ignored", "hooks": [{ "type": "command", "command": "stop", "timeout": 30000 }] }],
+    "SubagentStop": [{ "hooks": [{ "type": "command", "command": "sub" }, { "type": "prompt", "prompt": "think" }] }],
+    "SessionEnd": [{ "matcher": "other", "hooks": [{ "type": "command", "command": "end" }] }],
+    "SessionStart": [{ "matcher": "startup|compact", "hooks": [{ "type": "command", "command": "start" }] }],
+    "PostCompact": [{ "hooks": [{ "type": "command", "command": "a" }, { "type": "command", "command": "b" }] }],
+    "TaskCreated": []
+  }
+}"#,
+    );
+    assert_eq!(loaded(&declared), ["guard", "stop", "sub", "end", "start"]);
+    assert!(declared.hooks.iter().all(|hook| hook.dialect() == Dialect::Claude));
+    assert_eq!(declared.config, HooksConfig::default(), "what is ours is not said there");
+    let of = |at: usize| &declared.hooks[at];
+    assert_eq!((of(0).event, of(0).timeout), (EventKind::BeforeTool, Duration::from_secs(5)));
+    assert!(
+        of(0).matcher.matches("replace")
+            && of(0).matcher.matches("run_shell_command")
+            && !of(0).matcher.matches("glob")
+    );
+    assert_eq!(of(1).occasion, Occasion { whose: Some(Whose::Session), ..Occasion::default() });
+    assert_eq!(of(2).occasion.whose, Some(Whose::SubAgent));
+    assert!(of(3).matcher.matches("exit") && of(4).matcher.matches("startup") && !of(4).matcher.matches("resume"));
+    assert_snapshot!(lines(&declared), @"
+    settings.json:2:3: warning: Claude Code's `permissions` are not read here (write what they refuse as policies, or as hooks: docs/claude-hooks.md)
+    settings.json:5:99: warning: a timeout of 30000 s looks like milliseconds; timeouts are in seconds in this file (for 30000 ms, write 30)
+    settings.json:6:85: warning: hooks of type `prompt` do not run here; this one never does; only \"command\" does
+    settings.json:9:5: warning: no such event here, and its hooks never run: PostCompact, TaskCreated
+    ");
+}
+
+#[test]
+fn hooks_that_claudes_file_switches_off_are_off() {
+    let declared = claudes(
+        r#"{"disableAllHooks": true, "hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#,
+    );
+    assert!(!declared.hooks[0].enabled && lines(&declared).contains("`disableAllHooks`"), "{}", lines(&declared));
+}
+
+#[test]
+fn a_file_of_hooks_needs_no_key_around_them() {
+    let bare = r#"{"$schema": "x", "BeforeTool": [{"hooks": [{"type": "command", "command": "x"}]}], "hooksConfig": {"required": ["x"]}}"#;
+    let wrapped = r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#;
+    for text in [bare, wrapped] {
+        let layer = Layer::new(Source::Project, Path::new("hooks.json"), text).of_kind(FileKind::Hooks);
+        let declared = declare(&layer);
+        assert_eq!((loaded(&declared), lines(&declared).as_str()), (vec!["x"], ""), "{text}");
+    }
+}

@@ -1,0 +1,243 @@
+//! What a hook in Claude Code's dialect is told: that program's names of events, tools and fields, made from our input.
+//! What it answers is `claude_answer.rs`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::tools::{self, Call, NotPutBack};
+use crate::event::EventKind;
+use crate::input::HookInput;
+
+/// Where within a session an event happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The agent that the user talks to.
+    Session,
+    /// An agent that it has given an objective to.
+    SubAgent,
+}
+
+/// What Claude Code calls an event, if it has it: as the table of events has it, else as we do.
+pub fn event_name(kind: EventKind, whose: Whose) -> Option<&'static str> {
+    if matches!(kind, EventKind::BeforeModel | EventKind::AfterModel | EventKind::BeforeToolSelection) {
+        return None;
+    }
+    let names = kind.info().foreign_names;
+    // The end of a turn has two: the second is a sub-agent's.
+    let own = if whose == Whose::SubAgent { names.last() } else { names.first() };
+    Some(own.copied().unwrap_or(kind.name()))
+}
+
+/// The event that Claude Code means by a name, and in whose work alone it fires.
+pub fn event_of(name: &str) -> Option<(EventKind, Option<Whose>)> {
+    let kind = EventKind::all().find(|kind| {
+        [Whose::Session, Whose::SubAgent].into_iter().any(|whose| event_name(*kind, whose) == Some(name))
+    })?;
+    let whose = match name {
+        "Stop" => Some(Whose::Session),
+        "SubagentStop" => Some(Whose::SubAgent),
+        _ => None,
+    };
+    Some((kind, whose))
+}
+
+/// How long a hook may take where its file is Claude Code's or its dialect is, and nothing is said.
+pub fn default_timeout(kind: EventKind) -> Duration {
+    match kind {
+        EventKind::BeforeAgent => Duration::from_secs(30),
+        _ => Duration::from_secs(600),
+    }
+}
+
+/// Whether a number of seconds was surely meant in milliseconds: nobody lets a hook run for hours.
+pub fn meant_in_milliseconds(seconds: f64) -> bool {
+    seconds >= 3600.0 || (seconds >= 1000.0 && seconds % 500.0 == 0.0)
+}
+
+/// The values of an event's field that a word of a matcher stands for.
+pub fn field_words(kind: EventKind, word: &str) -> Vec<&str> {
+    match (kind, word) {
+        (EventKind::Notification, "permission_prompt") => vec!["ToolPermission"],
+        // Leaving is one of its other reasons there.
+        (EventKind::SessionEnd, "other") => vec!["other", "exit"],
+        _ => vec![word],
+    }
+}
+
+/// One event as a hook in Claude Code's dialect sees it.
+pub(crate) struct Shown {
+    /// The input, once for each view of a call: a no to one is a no to all. Never empty.
+    pub(crate) views: Vec<HookInput>,
+    /// The call that it is about, as we would make it, and where.
+    call: Option<(Call, PathBuf)>,
+}
+
+impl Shown {
+    /// An event's input in Claude Code's words.
+    ///
+    /// # Errors
+    /// If that input is no JSON object, or Claude Code has no such event.
+    pub(crate) fn of(kind: EventKind, input: &HookInput) -> Result<Shown, String> {
+        let ours: Map<String, Value> = serde_json::from_str(&input.to_json())
+            .map_err(|error| format!("its input could not be put into Claude Code's words: {error}"))?;
+        let whose = if ours.contains_key("agent_id") { Whose::SubAgent } else { Whose::Session };
+        let Some(name) = event_name(kind, whose) else {
+            return Err(format!("Claude Code has no event like {kind}, so that nothing can be told in its words"));
+        };
+        let cwd = PathBuf::from(text(&ours, "cwd"));
+        let common = common(name, &ours);
+        let call = ours.get("tool_name").and_then(Value::as_str).map(|tool| {
+            let input = ours.get("tool_input").and_then(Value::as_object).cloned().unwrap_or_default();
+            Call::new(tool, input)
+        });
+        let own = own_fields(kind, &ours);
+        let Some(call) = call else { return Ok(Shown { views: vec![encoded(&[&common, &own])?], call: None }) };
+        let theirs = tools::to_claude(&call, &cwd);
+        let views = theirs.views.iter().map(|view| {
+            let mut fields = common.clone();
+            if let Some(directory) = &theirs.cwd {
+                fields.insert("cwd".to_owned(), directory.to_string_lossy().into());
+            }
+            fields.insert("tool_name".to_owned(), view.tool.as_str().into());
+            fields.insert("tool_input".to_owned(), Value::Object(view.input.clone()));
+            if kind == EventKind::AfterTool {
+                fields.insert("tool_response".to_owned(), response(view, ours.get("tool_response")));
+            }
+            encoded(&[&fields, &own])
+        });
+        Ok(Shown { views: views.collect::<Result<_, _>>()?, call: Some((call, cwd)) })
+    }
+
+    /// Other arguments for one of the views, as changes to the call itself.
+    pub(super) fn put_back(&self, view: usize, input: &Map<String, Value>) -> Result<Map<String, Value>, NotPutBack> {
+        match &self.call {
+            Some((call, cwd)) => tools::put_back(call, cwd, view, input),
+            None => Ok(Map::new()),
+        }
+    }
+}
+
+fn text<'a>(fields: &'a Map<String, Value>, key: &str) -> &'a str {
+    fields.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The fields that every event has.
+fn common(name: &str, ours: &Map<String, Value>) -> Map<String, Value> {
+    let mut fields = Map::new();
+    for key in ["session_id", "transcript_path", "cwd"] {
+        fields.insert(key.to_owned(), text(ours, key).into());
+    }
+    fields.insert("hook_event_name".to_owned(), name.into());
+    for (theirs, key) in [
+        ("prompt_id", "turn_id"),
+        ("agent_id", "agent_id"),
+        ("agent_type", "agent_name"),
+        ("agent_transcript_path", "agent_transcript_path"),
+    ] {
+        fields.extend(ours.get(key).map(|value| (theirs.to_owned(), value.clone())));
+    }
+    fields
+}
+
+/// The event's own fields beside a call; what Claude Code does not know keeps its name.
+fn own_fields(kind: EventKind, ours: &Map<String, Value>) -> Map<String, Value> {
+    const TOLD: [&str; 14] = [
+        "session_id",
+        "transcript_path",
+        "cwd",
+        "hook_event_name",
+        "turn_id",
+        "agent_id",
+        "agent_name",
+        "agent_transcript_path",
+        "tool_name",
+        "tool_input",
+        "tool_response",
+        "notification_type",
+        "prompt_response",
+        "reason",
+    ];
+    let rest = ours.iter().filter(|(key, _)| !TOLD.contains(&key.as_str()));
+    let mut fields: Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
+    match kind {
+        EventKind::AfterAgent => {
+            fields.insert("last_assistant_message".to_owned(), text(ours, "prompt_response").into());
+        }
+        EventKind::PreCompress => {
+            fields.insert("custom_instructions".to_owned(), "".into());
+        }
+        EventKind::Notification => {
+            let kind = match text(ours, "notification_type") {
+                "ToolPermission" => "permission_prompt",
+                other => other,
+            };
+            fields.insert("notification_type".to_owned(), kind.into());
+        }
+        EventKind::SessionEnd => {
+            let reason = match text(ours, "reason") {
+                "exit" => "other",
+                reason => reason,
+            };
+            fields.insert("reason".to_owned(), reason.into());
+        }
+        _ => {}
+    }
+    fields
+}
+
+/// A tool's result with the fields that scripts look for there; ours stay beside them.
+fn response(view: &Call, ours: Option<&Value>) -> Value {
+    let mut fields = match ours {
+        Some(Value::Object(fields)) => fields.clone(),
+        Some(Value::Null) | None => Map::new(),
+        Some(other) => [("llmContent".to_owned(), other.clone())].into_iter().collect(),
+    };
+    let failed = fields.get("error").is_some_and(|error| !error.is_null());
+    let said = fields.get("llmContent").map_or_else(String::new, plain_text);
+    let mut add = |key: &str, value: Value| {
+        fields.entry(key).or_insert(value);
+    };
+    match view.tool.as_str() {
+        "Bash" => {
+            add("stdout", said.into());
+            add("stderr", "".into());
+            add("interrupted", json!(false));
+            add("isImage", json!(false));
+        }
+        "Write" | "Edit" | "Read" => {
+            add("filePath", view.input.get("file_path").cloned().unwrap_or_default());
+            add("success", json!(!failed));
+            if view.tool == "Read" {
+                add("file", json!({"filePath": view.input.get("file_path"), "content": said}));
+            }
+        }
+        _ => add("success", json!(!failed)),
+    }
+    Value::Object(fields)
+}
+
+/// The text of a result: a string, a part with text, or a list of those.
+fn plain_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(plain_text).collect(),
+        Value::Object(part) => part.get("text").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn encoded(parts: &[&Map<String, Value>]) -> Result<HookInput, String> {
+    let mut all = Map::new();
+    for part in parts {
+        for (key, value) in part.iter() {
+            all.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    let text = serde_json::to_vec(&all).map_err(|error| format!("its input could not be written as JSON: {error}"))?;
+    Ok(HookInput::from(text))
+}
+
+#[cfg(test)]
+mod tests;
