@@ -11,6 +11,7 @@ use hookwright_trial::{BEHAVIOURS, Behaviour, Host};
 ///   cargo run -p conformance
 ///   cargo run -p conformance -- --agents claude-code,codex@0.166.0 --behaviours short --json out.json
 ///   cargo run -p conformance -- --agents qwen --behaviours cut-off,log-before --wiring bridge --keep
+///   cargo run -p conformance -- --agents codex@0.167.0 --record crates/bridge/fixtures
 #[derive(Debug, Parser)]
 #[command(name = "conformance", verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -47,6 +48,9 @@ pub(crate) struct Args {
     /// Reads earlier results instead of running those cells again
     #[arg(long)]
     pub(crate) with: Option<PathBuf>,
+    /// Records what the agents send their hooks into this folder, such as crates/bridge/fixtures, and tries nothing
+    #[arg(long)]
+    pub(crate) record: Option<PathBuf>,
     /// Leaves homes and projects on disk, and says where
     #[arg(long)]
     pub(crate) keep: bool,

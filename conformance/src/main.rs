@@ -9,6 +9,7 @@ mod install;
 mod net;
 mod page;
 mod progress;
+mod record;
 mod table;
 mod trial;
 
@@ -44,6 +45,10 @@ fn run() -> anyhow::Result<ExitCode> {
         net::Where::Done(code) => return Ok(code),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
+    if let Some(folder) = &args.record {
+        runtime.block_on(record::all(&args, &agents, folder, fence))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let results = runtime.block_on(trial::all(&args, &agents, &hookwright, fence))?;
     print!("{}", table::plain(&results));
     let code = table::verdict(&results);

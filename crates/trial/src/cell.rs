@@ -1,8 +1,8 @@
 //! One cell of the table: a fresh home and a fresh project, the agent's own settings with a hook in them, one real run of
 //! the agent, and a look at what is on the disk afterwards.
 
-mod place;
-mod run;
+pub(crate) mod place;
+pub(crate) mod run;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -15,6 +15,7 @@ use crate::behaviour::{self, Behaviour, Meaning, Place, Wanted};
 use crate::driver::Driver;
 use crate::standin::{Standin, Wish};
 use place::Scene;
+use run::Patience;
 
 /// An agent that is here.
 #[derive(Debug, Clone, Copy)]
@@ -182,8 +183,9 @@ impl Cell<'_> {
         let standin = Standin::start(vec![self.wish(&scene)]).await.map_err(TrialError::Standin)?;
         scene.furnish(self, driver, &standin.url(), bounds).await?;
         let start = Instant::now();
-        let trusts = self.behaviour.place != Place::Untrusted;
-        let run = run::agent(self.agent.program, driver, &scene, &standin, bounds, trusts).await?;
+        // What became of the one wish is certain as soon as the agent comes back with it.
+        let patience = Patience { trusts: self.behaviour.place != Place::Untrusted, answers: Some(1) };
+        let run = run::agent(self.agent.program, driver, &scene, &standin, bounds, patience).await?;
         let started = scene.started();
         // Where nothing answers, some agents do not even take the prompt; that they otherwise would, other rows show.
         let was_asked = standin.wished() > 0 || started > 0 || self.behaviour.place == Place::ProgramGone;

@@ -10,12 +10,14 @@ pub mod cell;
 mod driver;
 mod limit;
 pub mod live;
+mod record;
 pub mod standin;
 
 pub use behaviour::{BEHAVIOURS, Behaviour, Meaning};
 pub use cell::{Agent, Bounds, Cell, End, Seen, TrialError, Wiring};
 pub use limit::limit;
 pub use live::{Live, Report, Row, live};
+pub use record::record;
 
 pub use hookwright_bridge::{FailClosed, Host};
 

@@ -117,7 +117,7 @@ impl Scene {
         link(&folder.join("node_modules"), &home.join("node_modules")).map_err(place(&folder))
     }
 
-    fn settings(&self, driver: &Driver, url: &str, entries: &[Entry<'_>]) -> Result<(), TrialError> {
+    pub(crate) fn settings(&self, driver: &Driver, url: &str, entries: &[Entry<'_>]) -> Result<(), TrialError> {
         let files = driver.files(url, entries);
         files.iter().try_for_each(|(path, text)| self.write(&self.home().join(path), text))
     }
@@ -129,20 +129,26 @@ impl Scene {
         fs::write(path, text).map_err(place(path))
     }
 
+    /// A script that can be run; its path.
+    pub(crate) fn script(&self, name: &str, text: &str) -> Result<String, TrialError> {
+        let path = self.hooks().join(name);
+        self.write(&path, text)?;
+        make_executable(&path).map_err(place(&path))?;
+        Ok(path.display().to_string())
+    }
+
     /// The hooks' scripts; the commands that run them.
     fn scripts(&self, behaviour: &Behaviour) -> Result<Vec<String>, TrialError> {
         let script = |(nth, hook): (usize, &Hook)| {
-            let path = self.hooks().join(format!("hook{nth}"));
+            let name = format!("hook{nth}");
+            let path = self.hooks().join(&name);
             // A mark of its own for every start, so that none is lost however many run at once.
             let mark = self.hooks().join(format!("started{nth}"));
             let head = format!("#!/bin/sh\n: > '{}'.$$\n", mark.display());
             match hook {
-                Hook::Script(text) => self.write(&path, &format!("{head}cat > /dev/null\n{text}\n"))?,
+                Hook::Script(text) => drop(self.script(&name, &format!("{head}cat > /dev/null\n{text}\n"))?),
                 Hook::NotExecutable(text) => self.write(&path, &format!("{head}{text}\n"))?,
                 Hook::Missing => {}
-            }
-            if matches!(hook, Hook::Script(_)) {
-                make_executable(&path).map_err(place(&path))?;
             }
             Ok(path.display().to_string())
         };

@@ -23,22 +23,30 @@ const GRACE: Duration = Duration::from_millis(500);
 const NOBODY: &str = "http://127.0.0.1:9";
 
 /// What came of a run.
-pub(super) struct Run {
+pub(crate) struct Run {
     /// Whether its time was up before it was done.
-    pub(super) is_overdue: bool,
+    pub(crate) is_overdue: bool,
     /// The end of what it printed.
-    pub(super) words: String,
+    pub(crate) words: String,
 }
 
-pub(super) async fn agent(
+/// How a run is started, and when it is over.
+pub(crate) struct Patience {
+    /// Whether the agent is told to trust hooks.
+    pub(crate) trusts: bool,
+    /// After how many answers to what the model wanted it is ended; when it is done by itself, if nothing.
+    pub(crate) answers: Option<usize>,
+}
+
+pub(crate) async fn agent(
     program: &Path,
     driver: &Driver,
     scene: &Scene,
     standin: &Standin,
     bounds: Bounds<'_>,
-    trusts: bool,
+    patience: Patience,
 ) -> Result<Run, TrialError> {
-    let args: Vec<OsString> = driver.args(trusts).into_iter().map(OsString::from).collect();
+    let args: Vec<OsString> = driver.args(patience.trusts).into_iter().map(OsString::from).collect();
     let mut env = base(scene, bounds);
     env.extend(driver.env(&standin.url()).into_iter().map(|(name, value)| (name, value.into())));
     let groups = Arc::new(Groups::default());
@@ -47,7 +55,7 @@ pub(super) async fn agent(
     let mut is_overdue = false;
     let done = tokio::select! {
         exit = process.wait() => exit.map(drop).map_err(failed),
-        () = standin.answered(1) => Ok(()),
+        () = standin.answered(patience.answers.unwrap_or(usize::MAX)) => Ok(()),
         () = tokio::time::sleep(bounds.time) => { is_overdue = true; Ok(()) }
     };
     process.end(GRACE, Until::LeaderGone).await;
@@ -61,7 +69,7 @@ pub(super) async fn agent(
 const SOON: Duration = Duration::from_secs(30);
 
 /// Runs Hookwright itself in a cell, to its end.
-pub(super) async fn hookwright(
+pub(crate) async fn hookwright(
     program: &Path,
     args: &[&str],
     scene: &Scene,
@@ -107,7 +115,7 @@ fn spawn(
 }
 
 /// What every program in a cell finds around it: nothing of the user's but where programs are.
-pub(super) fn base(scene: &Scene, bounds: Bounds<'_>) -> Vec<(&'static str, OsString)> {
+pub(crate) fn base(scene: &Scene, bounds: Bounds<'_>) -> Vec<(&'static str, OsString)> {
     let mut env = vec![
         ("PATH", bounds.path.to_owned()),
         ("HOME", scene.home().into_os_string()),
