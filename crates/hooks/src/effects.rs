@@ -5,11 +5,16 @@
 //! shell text), by a table of what programs do (`programs.rs`); whatever is in neither may do anything, and that is said.
 //! Paths are looked up on the disk, so that a link is known for what it leads to (`paths.rs`).
 
+mod archives;
+mod builtins;
+mod edits;
+mod finds;
 mod git;
 mod options;
 mod paths;
 mod programs;
 mod remote;
+mod transfer;
 mod walk;
 
 use std::path::Path;

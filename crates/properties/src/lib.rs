@@ -7,6 +7,7 @@
 #![expect(clippy::expect_used, reason = "panics are its way of saying that something does not hold")]
 
 mod answer;
+mod effects;
 mod policy;
 mod replay;
 mod settings;
@@ -18,6 +19,7 @@ mod transcript;
 mod words;
 
 pub use answer::answer;
+pub use effects::effects;
 pub use policy::policy;
 pub use replay::replay;
 pub use settings::settings;
@@ -31,10 +33,11 @@ pub use words::words;
 pub type Property = fn(&[u8]);
 
 /// All of them, by the names of the fuzzer's targets.
-pub const ALL: [(&str, Property); 9] = [
+pub const ALL: [(&str, Property); 10] = [
     ("settings", settings),
     ("answer", answer),
     ("shell", shell),
+    ("effects", effects),
     ("words", words),
     ("sse", sse),
     ("replay", replay),

@@ -86,7 +86,7 @@ async fn calls_that_change_things_run_alone_and_in_order() {
 #[tokio::test]
 async fn every_call_has_an_answer_when_one_of_them_stops_the_turn() {
     let stop = answer(&json!({"continue": false, "stopReason": "enough"}));
-    let project = Project::new().hook("BeforeTool", "stop", &format!("case $input in *two*)\n{stop}\n;; esac"));
+    let project = Project::new().hook("BeforeTool", "stop", &format!("case $input in *'\"two\"'*)\n{stop}\n;; esac"));
     let calls = ["one", "two", "three"].map(|text| call_as(text, "act", json!({"text": text}))).to_vec();
     let script = Script::new().parts(calls).says("never mind");
     let (log, note) = shared_log();
@@ -111,7 +111,7 @@ async fn every_call_has_an_answer_when_one_of_them_stops_the_turn() {
 #[tokio::test]
 async fn a_stop_among_calls_side_by_side_lets_the_others_be_answered() {
     let stop = answer(&json!({"continue": false, "stopReason": "enough"}));
-    let project = Project::new().hook("AfterTool", "stop", &format!("case $input in *two*)\n{stop}\n;; esac"));
+    let project = Project::new().hook("AfterTool", "stop", &format!("case $input in *'\"two\"'*)\n{stop}\n;; esac"));
     let calls = ["one", "two", "three"].map(|text| call_as(text, "look", json!({"text": text}))).to_vec();
     let mut stage = project.setup(Script::new().parts(calls)).tool(TestTool::echo("look", ToolKind::Read)).open();
     assert_eq!(stage.prompt("look").await, TurnEnd::Stopped("enough".into()));

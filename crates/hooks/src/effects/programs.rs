@@ -3,10 +3,10 @@
 //! An option that is not in a row is taken for a flag, so that what may be its value counts as an operand: rather too much
 //! is told than too little. Only programs whose writing options are all known stand here.
 
-use super::options::{Taken, take};
+use super::options::take;
 use super::walk::{Input, Walk};
-use super::{Aspect, Depth, git, remote};
-use crate::shell::{self, Field, State};
+use super::{Aspect, Depth, archives, edits, finds, git, remote, transfer};
+use crate::shell::{Field, State};
 
 /// What a program does with its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ const fn row(names: &'static [&'static str], does: Does, values: &'static [&'sta
     Row { names, does, values, reads: &[], writes: &[], odd: &[] }
 }
 
-const RECURSIVE: [&str; 3] = ["-r", "-R", "--recursive"];
+pub(super) const RECURSIVE: [&str; 3] = ["-r", "-R", "--recursive"];
 
 const ROWS: &[Row] = &[
     row(
@@ -291,24 +291,24 @@ type Judge = fn(&mut Walk<'_, '_>, &[Field], &Input, &State<'_>);
 /// Programs with ways of their own.
 fn special(name: &str) -> Option<Judge> {
     Some(match name {
-        "cp" | "gcp" | "install" => copies,
-        "mv" | "gmv" => moves,
-        "ln" | "gln" | "link" => links,
-        "dd" | "gdd" => dd,
-        "shred" => shreds,
-        "sed" | "gsed" => edits,
-        "awk" | "gawk" | "mawk" | "nawk" => awk,
-        "find" | "gfind" => finds,
-        "patch" | "gpatch" => patches,
-        "apply_patch" | "applypatch" => applies,
-        "tar" | "gtar" | "bsdtar" => tar,
-        "unzip" => unzips,
-        "zip" => zips,
+        "cp" | "gcp" | "install" => transfer::copies,
+        "mv" | "gmv" => transfer::moves,
+        "ln" | "gln" | "link" => transfer::links,
+        "dd" | "gdd" => transfer::dd,
+        "shred" => transfer::shreds,
+        "sed" | "gsed" => edits::edits,
+        "awk" | "gawk" | "mawk" | "nawk" => edits::awk,
+        "find" | "gfind" => finds::finds,
+        "patch" | "gpatch" => edits::patches,
+        "apply_patch" | "applypatch" => edits::applies,
+        "tar" | "gtar" | "bsdtar" => archives::tar,
+        "unzip" => archives::unzips,
+        "zip" => archives::zips,
         "gzip" | "gunzip" | "bzip2" | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" | "compress" | "uncompress" => {
-            packs
+            archives::packs
         }
-        "mktemp" => makes_temporary,
-        "split" | "csplit" => splits,
+        "mktemp" => archives::makes_temporary,
+        "split" | "csplit" => archives::splits,
         "git" => git::judge,
         "curl" => remote::curl,
         "wget" => remote::wget,
@@ -418,452 +418,8 @@ fn by_row(walk: &mut Walk<'_, '_>, row: &Row, words: &[Field], state: &State<'_>
     }
 }
 
-fn or_here(operands: &[Field]) -> &[Field] {
+/// The operands, or where the shell is.
+pub(super) fn or_here(operands: &[Field]) -> &[Field] {
     static HERE: std::sync::LazyLock<Vec<Field>> = std::sync::LazyLock::new(|| vec![Some(".".to_owned())]);
     if operands.is_empty() { HERE.as_slice() } else { operands }
-}
-
-/// The sources and the target of `cp`, `mv`, `install` and `ln`; nothing for a target that nobody knows.
-struct Transfer {
-    sources: Vec<Field>,
-    /// What is written: the target itself, or what is put into it.
-    written: Vec<Field>,
-    taken: Taken,
-}
-
-const TRANSFER_VALUES: [&str; 14] = [
-    "-t",
-    "--target-directory",
-    "-S",
-    "--suffix",
-    "-m",
-    "--mode",
-    "-o",
-    "--owner",
-    "-g",
-    "--group",
-    "--strip-program",
-    "-Z",
-    "--context",
-    "--no-preserve",
-];
-
-fn transfer(walk: &mut Walk<'_, '_>, words: &[Field], state: &State<'_>) -> Transfer {
-    let taken = take(&words[1..], &TRANSFER_VALUES);
-    // Backups are written beside what is replaced, under names that are told elsewhere.
-    if taken.unknown || taken.has(&["-b", "--backup", "-S", "--suffix", "--strip-program"]) {
-        walk.doubt(Aspect::Writes);
-    }
-    let mut sources = taken.operands.clone();
-    let told: Option<Field> = taken.values(&["-t", "--target-directory"]).last().cloned();
-    let into = told.is_some();
-    let target = told.unwrap_or_else(|| if sources.len() > 1 { sources.pop().flatten() } else { None });
-    let Some(target) = target else { return Transfer { sources, written: vec![None], taken } };
-    let there = state.path(&target);
-    let is_directory = into
-        || sources.len() > 1
-        || target.ends_with('/')
-        || (there.as_ref().is_some_and(|path| path.is_dir()) && !taken.has(&["-T", "--no-target-directory"]));
-    let name = |source: &Field| {
-        let source = source.as_deref()?.trim_end_matches('/');
-        let name = source.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | ".."))?;
-        Some(format!("{}/{name}", target.trim_end_matches('/')))
-    };
-    let inside = || sources.iter().map(|source| name(source).unwrap_or_else(|| target.clone()));
-    let written = match there.is_some_and(|path| path.exists()) {
-        _ if is_directory => inside().map(Some).collect(),
-        // Whether it is a directory by then, something before it may decide.
-        false if walk.has_changed_something() => std::iter::once(target.clone()).chain(inside()).map(Some).collect(),
-        _ => vec![Some(target.clone())],
-    };
-    Transfer { sources, written, taken }
-}
-
-fn copies(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let install = words[0].as_deref().is_some_and(|name| name.ends_with("install"));
-    if install && take(&words[1..], &TRANSFER_VALUES).has(&["-d", "--directory"]) {
-        let taken = take(&words[1..], &TRANSFER_VALUES);
-        return taken.operands.iter().for_each(|file| walk.touch(Aspect::Writes, file, state));
-    }
-    let Transfer { sources, written, taken } = transfer(walk, words, state);
-    let deep = taken.has(&["-r", "-R", "-a", "--recursive", "--archive", "-d"]);
-    let depth = if deep { Depth::All } else { Depth::Itself };
-    sources.iter().for_each(|file| walk.touch_to(Aspect::Reads, file, depth, state));
-    written.iter().for_each(|file| walk.touch_to(Aspect::Writes, file, depth, state));
-    // `cp -l` and `cp -s` make links.
-    if !install && taken.has(&["-l", "-s", "--link", "--symbolic-link"]) {
-        sources.iter().for_each(|file| walk.touch_to(Aspect::Writes, file, Depth::All, state));
-    }
-    // What is copied may be links, and is written through by whatever comes after.
-    if deep {
-        written.iter().flatten().filter_map(|file| state.path(file)).for_each(|path| walk.link(path));
-    }
-}
-
-fn moves(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let Transfer { sources, written, .. } = transfer(walk, words, state);
-    let depth = |file: &Field| match file.as_deref().and_then(|file| state.path(file)) {
-        Some(path) if path.symlink_metadata().is_ok_and(|found| !found.is_dir()) => Depth::Itself,
-        _ => Depth::All,
-    };
-    let deepest = if sources.iter().all(|file| depth(file) == Depth::Itself) { Depth::Itself } else { Depth::All };
-    sources.iter().for_each(|file| walk.touch_to(Aspect::Deletes, file, depth(file), state));
-    written.iter().for_each(|file| walk.touch_to(Aspect::Writes, file, deepest, state));
-    written.iter().flatten().filter_map(|file| state.path(file)).for_each(|path| walk.link(path));
-}
-
-/// A link is a further name under which what it leads to is written: both count.
-fn links(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let alone = take(&words[1..], &TRANSFER_VALUES).operands;
-    let here = [words, &[Some("./".to_owned())]].concat();
-    let Transfer { sources, written, taken } =
-        transfer(walk, if alone.len() == 1 { here.as_slice() } else { words }, state);
-    for link in &written {
-        walk.touch_to(Aspect::Writes, link, Depth::Itself, state);
-        let path = link.as_deref().and_then(|link| state.path(link));
-        if taken.has(&["-s", "--symbolic"]) {
-            // What it says counts from where it stands.
-            let mut from = state.clone();
-            from.cwd = path.as_deref().and_then(|path| path.parent()).map(ToOwned::to_owned);
-            sources.iter().for_each(|file| walk.touch_to(Aspect::Writes, file, Depth::All, &from));
-        }
-        path.into_iter().for_each(|path| walk.link(path));
-    }
-    sources.iter().for_each(|file| walk.touch_to(Aspect::Writes, file, Depth::All, state));
-}
-
-fn dd(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    for word in &words[1..] {
-        match word.as_deref().and_then(|word| word.split_once('=')) {
-            Some(("of", file)) => walk.touch(Aspect::Writes, &Some(file.to_owned()), state),
-            Some(("if", file)) => walk.touch(Aspect::Reads, &Some(file.to_owned()), state),
-            None if word.is_none() => walk.doubt(Aspect::Writes),
-            _ => {}
-        }
-    }
-}
-
-fn shreds(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let taken = take(&words[1..], &["-n", "-s", "--iterations", "--size", "--random-source"]);
-    let removes = taken.unknown || taken.has(&["-u", "--remove"]);
-    for file in &taken.operands {
-        walk.touch(Aspect::Writes, file, state);
-        if removes {
-            walk.touch(Aspect::Deletes, file, state);
-        }
-    }
-}
-
-/// `sed`: its files are written with `-i`; its script may write and run on its own.
-fn edits(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    if shell::sed_acts(words) {
-        walk.doubt_all();
-    }
-    let taken = take(&words[1..], &["-e", "-f", "-l", "--expression", "--file", "--line-length"]);
-    let in_place = |name: &str| name.starts_with("--i") || name == "-i" || name == "-I";
-    // Behind an `i` in a cluster stands the ending of backups.
-    let cluster = words[1..]
-        .iter()
-        .flatten()
-        .find(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(['i', 'I']));
-    let suffix = cluster.and_then(|word| word.split_once(['i', 'I'])).map(|(_, suffix)| suffix);
-    let suffix = suffix.map(str::to_owned).or_else(|| {
-        taken.given.iter().find(|(name, _)| name.starts_with("--i")).and_then(|(_, value)| value.clone().flatten())
-    });
-    let told = taken.has(&["-e", "-f", "--expression", "--file"]);
-    let files = taken.operands.get(usize::from(!told)..).unwrap_or_default();
-    if taken.unknown || taken.given.iter().any(|(name, _)| in_place(name)) || cluster.is_some() {
-        // On some systems the ending stands in a word of its own, which may be empty.
-        let files: Vec<&Field> = files.iter().filter(|word| word.as_deref() != Some("")).collect();
-        files.iter().for_each(|file| walk.touch(Aspect::Writes, file, state));
-        if suffix.as_deref().is_none_or(str::is_empty) {
-            return;
-        }
-        if suffix.as_deref().is_some_and(|suffix| suffix.contains(['/', '*'])) {
-            walk.doubt(Aspect::Writes);
-        } else {
-            let with = |file: &&Field| Some(format!("{}{}", file.as_deref()?, suffix.as_deref().unwrap_or_default()));
-            files.iter().map(with).for_each(|file| walk.touch(Aspect::Writes, &file, state));
-        }
-    } else {
-        files
-            .iter()
-            .filter(|file| file.as_deref() != Some("-"))
-            .for_each(|file| walk.touch(Aspect::Reads, file, state));
-    }
-    taken.values(&["-f", "--file"]).for_each(|file| walk.touch(Aspect::Reads, file, state));
-}
-
-/// `awk`: a language that writes with `>` and runs with `|` and `system`.
-fn awk(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let taken =
-        take(&words[1..], &["-F", "-v", "-f", "-i", "-l", "-E", "-e", "--file", "--assign", "--field-separator"]);
-    let foreign = taken.unknown || taken.given.iter().any(|(name, _)| !matches!(name.as_str(), "-F" | "-v"));
-    let Some(Some(code)) = taken.operands.first().filter(|_| !foreign) else { return walk.doubt_all() };
-    if ["|", "system", "getline", "@", "\\"].iter().any(|sign| code.contains(sign)) {
-        return walk.doubt_all();
-    }
-    if code.contains('>') {
-        walk.doubt(Aspect::Writes);
-    }
-    taken.operands[1..].iter().for_each(|file| walk.touch(Aspect::Reads, file, state));
-}
-
-/// `find`: where it looks, what it runs on what it finds, what it removes and writes by itself.
-fn finds(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let begins = |word: &Field| word.as_deref().is_some_and(|word| word.starts_with(['-', '(', '!', ')']));
-    let after_options =
-        words[1..].iter().take_while(|word| matches!(word.as_deref(), Some("-L" | "-P" | "-H"))).count() + 1;
-    let end = words[after_options..].iter().position(begins).map_or(words.len(), |at| after_options + at);
-    let roots = or_here(&words[after_options..end]).to_vec();
-    if words.contains(&None) {
-        walk.doubt_all();
-    }
-    roots.iter().for_each(|root| walk.touch_to(Aspect::Reads, root, Depth::All, state));
-    let mut at = end;
-    while at < words.len() {
-        let word = words[at].as_deref();
-        at += 1;
-        match word {
-            None => {}
-            Some("-delete") => roots.iter().for_each(|root| walk.touch_to(Aspect::Deletes, root, Depth::All, state)),
-            Some("-fprint" | "-fprint0" | "-fls" | "-fprintf") => {
-                walk.touch(Aspect::Writes, &words.get(at).cloned().flatten(), state);
-            }
-            Some("-files0-from") => walk.doubt_all(),
-            Some(option @ ("-exec" | "-execdir" | "-ok" | "-okdir")) => {
-                let rest = &words[at..];
-                let length =
-                    rest.iter().position(|word| matches!(word.as_deref(), Some(";" | "+"))).unwrap_or(rest.len());
-                let mut inner = state.clone();
-                inner.cwd.take_if(|_| option.ends_with("dir"));
-                run_on(walk, &rest[..length], &roots, &mut inner);
-                at += length;
-            }
-            Some(_) => {}
-        }
-    }
-}
-
-/// Runs a command on whatever is in some directories.
-fn run_on(walk: &mut Walk<'_, '_>, command: &[Field], roots: &[Field], state: &mut State<'_>) {
-    for root in roots {
-        let put = |word: &Field| match word.as_deref() {
-            Some("{}") => root.clone(),
-            Some(word) if word.contains("{}") => None,
-            _ => word.clone(),
-        };
-        let words: Vec<Field> = command.iter().map(put).collect();
-        let shown: Vec<String> = command.iter().map(|word| word.clone().unwrap_or_else(|| "…".to_owned())).collect();
-        let depth = std::mem::replace(&mut walk.depth, Depth::All);
-        walk.nested_run(&words, &shown, state);
-        walk.depth = depth;
-    }
-}
-
-/// `patch`: changes what its input says, unless it is told the one file.
-fn patches(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let taken = take(
-        &words[1..],
-        &[
-            "-p",
-            "-d",
-            "-i",
-            "-o",
-            "-r",
-            "-B",
-            "-Y",
-            "-z",
-            "-D",
-            "-F",
-            "-g",
-            "-V",
-            "--strip",
-            "--directory",
-            "--input",
-            "--output",
-            "--reject-file",
-        ],
-    );
-    if taken.has(&["--dry-run", "-C", "--check"]) && !taken.unknown {
-        return;
-    }
-    walk.doubt(Aspect::Writes);
-    walk.doubt(Aspect::Deletes);
-    taken.values(&["-i", "--input"]).for_each(|file| walk.touch(Aspect::Reads, file, state));
-    taken.values(&["-o", "--output", "-r", "--reject-file"]).for_each(|file| walk.touch(Aspect::Writes, file, state));
-    taken.operands.iter().take(1).for_each(|file| walk.touch(Aspect::Writes, file, state));
-}
-
-/// `apply_patch`, with the patch as its argument or its input.
-fn applies(walk: &mut Walk<'_, '_>, words: &[Field], input: &Input, state: &State<'_>) {
-    let text = match (words.get(1), input) {
-        (Some(text), _) => text.clone(),
-        (None, Input::Text(text)) => text.clone(),
-        (None, Input::Any) => None,
-    };
-    match text {
-        Some(text) => walk.finder.patch(&text, state.cwd.as_deref()),
-        None => {
-            walk.doubt(Aspect::Writes);
-            walk.doubt(Aspect::Deletes);
-        }
-    }
-}
-
-fn tar(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let bundle = words.get(1).and_then(Option::as_deref).filter(|word| !word.starts_with('-'));
-    let mut rest = words[1..].to_vec();
-    if let (Some(bundle), Some(first)) = (bundle, rest.first_mut()) {
-        *first = Some(format!("-{bundle}"));
-    }
-    let values = [
-        "-f",
-        "-C",
-        "-T",
-        "-X",
-        "-b",
-        "-H",
-        "-K",
-        "-N",
-        "-V",
-        "-g",
-        "--file",
-        "--directory",
-        "--files-from",
-        "--exclude-from",
-        "--exclude",
-        "--transform",
-        "--xform",
-        "--strip-components",
-        "--owner",
-        "--group",
-        "--mode",
-        "--mtime",
-    ];
-    let taken = take(&rest, &values);
-    let extracts = taken.has(&["-x", "--extract", "--get"]);
-    let odd = [
-        "-P",
-        "--absolute-names",
-        "--transform",
-        "--xform",
-        "--remove-files",
-        "--unlink-first",
-        "-U",
-        "--recursive-unlink",
-        "-s",
-        "--listed-incremental",
-        "-g",
-    ];
-    if taken.unknown || taken.has(&odd) {
-        walk.doubt(Aspect::Writes);
-        walk.doubt(Aspect::Deletes);
-    }
-    let archives: Vec<Field> =
-        taken.values(&["-f", "--file"]).filter(|file| file.as_deref() != Some("-")).cloned().collect();
-    let directories: Vec<Field> = taken.values(&["-C", "--directory"]).cloned().collect();
-    if extracts {
-        archives.iter().for_each(|file| walk.touch(Aspect::Reads, file, state));
-        let to_stdout = taken.has(&["-O", "--to-stdout"]);
-        let here = or_here(&directories).to_vec();
-        here.iter().filter(|_| !to_stdout).for_each(|file| walk.touch_to(Aspect::Writes, file, Depth::All, state));
-        here.iter().flatten().filter_map(|file| state.path(file)).for_each(|path| walk.link(path));
-    } else if taken.has(&["-t", "--list", "-d", "--diff", "--compare"]) {
-        archives.iter().for_each(|file| walk.touch(Aspect::Reads, file, state));
-    } else if taken.has(&[
-        "-c",
-        "-r",
-        "-u",
-        "-A",
-        "--create",
-        "--append",
-        "--update",
-        "--catenate",
-        "--concatenate",
-        "--delete",
-    ]) {
-        archives.iter().for_each(|file| walk.touch(Aspect::Writes, file, state));
-        taken.operands.iter().for_each(|file| walk.touch_to(Aspect::Reads, file, Depth::All, state));
-    } else {
-        walk.doubt_all();
-    }
-}
-
-fn unzips(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let taken = take(&words[1..], &["-d", "-x", "-P"]);
-    taken.operands.iter().take(1).for_each(|file| walk.touch(Aspect::Reads, file, state));
-    if !taken.unknown && taken.has(&["-l", "-t", "-p", "-v", "-Z", "-c"]) {
-        return;
-    }
-    if taken.unknown || taken.has(&["-:"]) {
-        walk.doubt(Aspect::Writes);
-    }
-    let directories: Vec<Field> = taken.values(&["-d"]).cloned().collect();
-    let here = or_here(&directories).to_vec();
-    here.iter().for_each(|file| walk.touch_to(Aspect::Writes, file, Depth::All, state));
-    here.iter().flatten().filter_map(|file| state.path(file)).for_each(|path| walk.link(path));
-}
-
-fn zips(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let taken = take(&words[1..], &["-x", "-i", "-b", "-O", "-n", "-t", "-tt", "--out"]);
-    if taken.unknown || taken.has(&["-m", "--move", "-O", "--out"]) {
-        walk.doubt(Aspect::Writes);
-        walk.doubt(Aspect::Deletes);
-    }
-    let mut operands = taken.operands.iter();
-    if let Some(archive) = operands.next() {
-        walk.touch(Aspect::Writes, archive, state);
-        let with_ending = archive.as_ref().map(|archive| format!("{archive}.zip"));
-        walk.touch(Aspect::Writes, &with_ending, state);
-    }
-    operands.for_each(|file| walk.touch_to(Aspect::Reads, file, Depth::All, state));
-}
-
-/// `gzip` and its kin: a file becomes another beside it, and goes.
-fn packs(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    const ENDINGS: [&str; 6] = [".gz", ".bz2", ".xz", ".zst", ".Z", ".lzma"];
-    let taken = take(
-        &words[1..],
-        &["-S", "--suffix", "-o", "-T", "-B", "--threads", "--output-dir-flat", "--output-dir-mirror"],
-    );
-    let only_reads = taken.has(&["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"]) && !taken.unknown;
-    if taken.unknown || taken.has(&["-S", "--suffix", "--output-dir-flat", "--output-dir-mirror"]) {
-        walk.doubt(Aspect::Writes);
-    }
-    taken.values(&["-o"]).for_each(|file| walk.touch(Aspect::Writes, file, state));
-    let depth = if taken.has(&RECURSIVE) { Depth::All } else { Depth::Itself };
-    for file in &taken.operands {
-        walk.touch_to(Aspect::Reads, file, depth, state);
-        if only_reads {
-            continue;
-        }
-        let name = file.as_deref();
-        let unpacked = name.and_then(|name| ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)));
-        walk.touch_to(Aspect::Writes, &unpacked.or(name).map(str::to_owned), depth, state);
-        for ending in ENDINGS {
-            walk.touch_to(Aspect::Writes, &name.map(|name| format!("{name}{ending}")), depth, state);
-        }
-        walk.touch_to(Aspect::Deletes, file, depth, state);
-    }
-}
-
-/// `mktemp`: a new file where nobody else's are, unless it is told where.
-fn makes_temporary(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let taken = take(&words[1..], &["-p", "--tmpdir", "--suffix", "-t"]);
-    let directories: Vec<Field> = taken.values(&["-p", "--tmpdir"]).cloned().collect();
-    if taken.unknown || (!directories.is_empty() && !taken.operands.is_empty()) {
-        walk.doubt(Aspect::Writes);
-    }
-    directories.iter().for_each(|file| walk.touch_to(Aspect::Writes, file, Depth::All, state));
-    taken.operands.iter().for_each(|file| walk.touch(Aspect::Writes, file, state));
-}
-
-fn splits(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    let taken = take(
-        &words[1..],
-        &["-a", "-b", "-C", "-l", "-n", "-t", "-f", "-k", "--filter", "--bytes", "--lines", "--number", "--prefix"],
-    );
-    taken.operands.iter().take(1).for_each(|file| walk.touch(Aspect::Reads, file, state));
-    walk.doubt(Aspect::Writes);
 }

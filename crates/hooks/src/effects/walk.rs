@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{Aspect, Command, Depth, Finder, known, programs};
+use super::{Aspect, Command, Depth, Finder, programs};
 use crate::shell::{
     self, Field, Inside, Language, Node, Piece, RedirectionKind, SimpleCommand, State, Word, Wrapped, commands_in,
 };
@@ -93,7 +93,7 @@ pub(super) enum Input {
 pub(super) struct Walk<'f, 'p> {
     pub(super) finder: &'f mut Finder<'p>,
     /// Functions that are surely there once they have been met.
-    functions: HashSet<String>,
+    pub(super) functions: HashSet<String>,
     /// Links that it makes: nobody knows yet what is behind them.
     links: Vec<PathBuf>,
     /// The names of the programs that it runs.
@@ -101,9 +101,9 @@ pub(super) struct Walk<'f, 'p> {
     /// Whether what is looked at surely runs, in this shell.
     sure: bool,
     /// Whether the last command went to a directory that it may not have reached.
-    unproven: bool,
+    pub(super) unproven: bool,
     /// Whether anything in the text goes to another directory.
-    moves: bool,
+    pub(super) moves: bool,
     /// Whether programs are started with variables that may say what they do.
     odd_environment: bool,
     /// How much of what is touched is touched.
@@ -162,7 +162,7 @@ impl<'f, 'p> Walk<'f, 'p> {
     }
 
     /// What may run, or runs in a shell of its own.
-    fn unsurely(&mut self, go: impl FnOnce(&mut Self)) {
+    pub(super) fn unsurely(&mut self, go: impl FnOnce(&mut Self)) {
         let sure = std::mem::replace(&mut self.sure, false);
         go(self);
         self.sure = sure;
@@ -234,7 +234,7 @@ impl<'f, 'p> Walk<'f, 'p> {
     }
 
     /// The shell as it may be whenever something is run: nothing is known of its variables.
-    fn anywhere<'s>(&self, state: &State<'s>) -> State<'s> {
+    pub(super) fn anywhere<'s>(&self, state: &State<'s>) -> State<'s> {
         let mut inside = state.clone();
         inside.forget();
         inside.parameters = None;
@@ -452,93 +452,6 @@ impl<'f, 'p> Walk<'f, 'p> {
             Wrapped::Script { .. } | Wrapped::Module(_) | Wrapped::Code(_) | Wrapped::Unsure => self.doubt_all(),
         }
     }
-
-    /// What a shell does by itself; whether this is such a thing.
-    fn built_in(&mut self, name: &str, words: &[Field], state: &mut State<'_>) -> bool {
-        let args = &words[1..];
-        match name {
-            "cd" | "pushd" => self.go(name, args, state),
-            "popd" => state.cwd = None,
-            "." | "source" => {
-                state.forget();
-                state.cwd = None;
-                self.doubt_all();
-            }
-            "eval" => match known(args) {
-                Some(texts) => self.text(&texts.join(" "), state),
-                None => {
-                    state.forget();
-                    state.cwd = None;
-                    self.doubt_all();
-                }
-            },
-            "trap" => match args.first() {
-                Some(Some(text)) if text.starts_with('-') || text.is_empty() => {}
-                Some(Some(text)) => self.unsurely(|walk| walk.text(text, &mut walk.anywhere(state))),
-                Some(None) => self.doubt_all(),
-                None => {}
-            },
-            "export" | "readonly" | "local" | "declare" | "typeset" => self.declare(args, state),
-            "set" => {
-                state.parameters = None;
-                if args.iter().take_while(|arg| arg.as_deref() != Some("--")).any(is_odd_setting) {
-                    self.doubt_all();
-                }
-            }
-            "shift" => state.parameters = None,
-            "read" | "mapfile" | "readarray" | "getopts" | "unset" | "let" => {
-                let function =
-                    name == "unset" && args.iter().flatten().any(|arg| arg.starts_with('-') && arg.contains('f'));
-                if function || args.contains(&None) {
-                    state.forget();
-                    self.doubt_all();
-                }
-                for arg in args.iter().flatten() {
-                    let _ = state.set(arg.split(['=', '+', '-', '*', '/']).next().unwrap_or_default(), None);
-                }
-            }
-            "alias" | "shopt" | "enable" | "fc" | "history" | "bind" => self.doubt_all(),
-            name if self.functions.contains(name) => {
-                // It may have set anything and gone anywhere.
-                state.forget();
-                state.cwd.take_if(|_| self.moves);
-                if !programs::knows(name) {
-                    return true;
-                }
-                return false;
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    fn go(&mut self, name: &str, args: &[Field], state: &mut State<'_>) {
-        let operand = args.iter().find(|arg| arg.as_deref().is_none_or(|arg| !arg.starts_with('-') || arg.len() == 1));
-        let odd = name == "pushd" && operand.is_none_or(|arg| arg.as_deref().is_none_or(|arg| arg.starts_with('+')));
-        state.go(args);
-        if odd {
-            state.cwd = None;
-        }
-        // Who cannot look into a directory cannot go there.
-        let is_there = |path: &PathBuf| path.join(".").metadata().is_ok_and(|found| found.is_dir());
-        self.unproven = self.has_changed_something() || !state.cwd.as_ref().is_some_and(is_there);
-    }
-
-    fn declare(&mut self, args: &[Field], state: &mut State<'_>) {
-        let odd = |arg: &String| arg.starts_with('-') && arg.contains(['n', 'i', 'a', 'A', 'u', 'l', 'c']);
-        let odd = args.iter().flatten().any(odd);
-        for arg in args {
-            match arg.as_deref().map(|arg| arg.split_once('=').map_or((arg, None), |(a, b)| (a, Some(b)))) {
-                Some((name, Some(value))) => drop(state.set(name, Some(value.to_owned()).filter(|_| !odd))),
-                Some(_) => {}
-                None => {
-                    state.forget();
-                    self.doubt_all();
-                }
-            }
-            arg.iter().for_each(|arg| state.export(arg.split('=').next().unwrap_or_default()));
-        }
-    }
 }
 
 /// The text that a command reads, if it is told exactly one.
@@ -585,15 +498,6 @@ fn exports_oddly(words: &[Field]) -> bool {
             .is_some_and(|name| !is_harmless(name) && !name.starts_with('-'))
     };
     declares && words[1..].iter().any(name)
-}
-
-/// What `set` is given that changes how words are read.
-fn is_odd_setting(arg: &Field) -> bool {
-    const LONG: [&str; 8] =
-        ["allexport", "keyword", "noglob", "posix", "restricted", "privileged", "physical", "braceexpand"];
-    let Some(arg) = arg.as_deref() else { return true };
-    let letters = arg.starts_with(['-', '+']) && arg.contains(['a', 'k', 'f', 'p', 'r', 't', 'B', 'P']);
-    letters || LONG.contains(&arg)
 }
 
 /// Whether commands go to other directories, or may.

@@ -85,6 +85,7 @@ fn commands_and_templates() {
     nested("template", "prompt = ", ARRAYS, "");
     for brackets in [("(", ")"), ("$(", ")"), ("{ ", "; }"), ("\"$(", ")\""), ("if ", "; then :; fi"), ("((", "))")] {
         nested("shell", "", brackets, "");
+        nested("effects", "", brackets, "");
         nested("words", "", brackets, "");
     }
 }

@@ -83,6 +83,7 @@ targets! {
     settings: 3000,
     answer: 600,
     shell: 6000,
+    effects: 3000,
     words: 10_000,
     sse: 4000,
     replay: 10_000,

@@ -1,0 +1,31 @@
+//! Any text as a command, and as a patch: what it does can be told or is in doubt, and whatever is told is a whole path.
+
+use std::path::{Component, Path};
+
+use hookwright_hooks::{Aspect, CallPlace, Effects, patch, shell::parse};
+use serde_json::{Map, Value};
+
+/// Looks at what the text would do.
+pub fn effects(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let project = Path::new("/nowhere/project");
+    let place = CallPlace { cwd: project, project, home: Some(Path::new("/nowhere/home")) };
+    let of = |tool: &str, argument: &str| {
+        let args = Map::from_iter([(argument.to_owned(), Value::from(text))]);
+        let effects = Effects::of(tool, &args, &place);
+        let all = || effects.reads.iter().chain(&effects.writes).chain(&effects.deletes);
+        assert!(
+            all().all(|one| one.path.is_absolute() && !one.path.components().any(|part| part == Component::ParentDir))
+        );
+        assert_eq!(effects.is_certain(), effects.unsure().next().is_none());
+        serde_json::to_string(&effects).expect("effects are JSON");
+        effects
+    };
+    let command = of("run_shell_command", "command");
+    assert!(parse(text).certain || !command.is_certain(), "all is known of a text that is not understood");
+    let patched = of("apply_patch", "input");
+    match patch::read(text) {
+        Ok(changes) => assert!(patched.writes.len() + patched.deletes.len() > 0 || changes.is_empty()),
+        Err(_) => assert!(patched.may_hold_more(Aspect::Writes), "a patch that is not understood changes nothing"),
+    }
+}
