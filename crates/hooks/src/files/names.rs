@@ -120,24 +120,31 @@ impl<'a> Walk<'a> {
     /// A name that counts if something of that name is there: beside the file, where the command runs, or in the root.
     pub(super) fn known_name(&mut self, name: &str, directory: &Path, passing: Passing, state: &State<'a>) {
         let Some(follower) = self.follower else { return };
-        let first = name.trim_start_matches('/').split('/').next().unwrap_or_default();
         let from = [Some(directory), state.cwd.as_deref(), Some(follower.root())];
         let mut looked_at: Vec<&Path> = Vec::new();
         for from in from.into_iter().flatten() {
-            // A listing is at hand; asking for each name would take much longer.
-            let there = matches!(first, ".." | "." | "") || follower.listing(from).names.contains_key(first);
-            if looked_at.contains(&from) || !there {
-                continue;
+            if !looked_at.contains(&from) {
+                looked_at.push(from);
+                self.known_in(name, from, passing, state);
             }
-            looked_at.push(from);
-            let path = if Path::new(name).is_absolute() && Path::new(name).exists() {
-                PathBuf::from(name)
-            } else {
-                from.join(name.trim_start_matches('/'))
-            };
-            if path != from && follower.holds(&path) && follower.kind(&path) != Kind::Nothing {
-                self.named(path, passing, state);
-            }
+        }
+    }
+
+    /// The same, in one directory alone.
+    fn known_in(&mut self, name: &str, from: &Path, passing: Passing, state: &State<'a>) {
+        let Some(follower) = self.follower else { return };
+        let first = name.trim_start_matches('/').split('/').next().unwrap_or_default();
+        // A listing is at hand; asking for each name would take much longer.
+        if !matches!(first, ".." | "." | "") && !follower.listing(from).names.contains_key(first) {
+            return;
+        }
+        let path = if Path::new(name).is_absolute() && Path::new(name).exists() {
+            PathBuf::from(name)
+        } else {
+            from.join(name.trim_start_matches('/'))
+        };
+        if path != from && follower.holds(&path) && follower.kind(&path) != Kind::Nothing {
+            self.named(path, passing, state);
         }
     }
 
@@ -147,16 +154,14 @@ impl<'a> Walk<'a> {
         let root = follower.root().to_owned();
         let mut seen = HashSet::new();
         let plain = |char: char| char.is_alphanumeric() || "_-./@+~".contains(char);
-        for name in text.split(|char: char| !plain(char)) {
-            let name = name.trim_start_matches("./").trim_matches('.');
-            if !name.is_empty() && seen.insert(name) {
-                self.known_name(name, &root, passing, state);
-            }
-        }
-        for place in self.went.clone() {
-            text.split(|char: char| !plain(char)).filter(|name| !name.is_empty()).for_each(|name| {
-                self.known_name(name.trim_start_matches("./"), &place, passing, state);
-            });
+        let names =
+            text.split(|char: char| !plain(char)).map(|name| name.trim_start_matches("./").trim_end_matches('.'));
+        let names: Vec<&str> = names.filter(|name| !name.is_empty() && seen.insert(*name)).collect();
+        names.iter().for_each(|name| self.known_name(name, &root, passing, state));
+        let mut places = self.went.clone();
+        places.retain(|place| *place != root && Some(place) != state.cwd.as_ref());
+        for place in places {
+            names.iter().for_each(|name| self.known_in(name, &place, passing, state));
         }
     }
 

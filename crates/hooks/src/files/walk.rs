@@ -269,7 +269,7 @@ impl<'a> Walk<'a> {
             name if self.functions.contains(name) => {}
             "cd" | "pushd" => {
                 state.go(args);
-                self.went.extend(state.cwd.clone());
+                self.went.extend(state.cwd.clone().filter(|place| !self.went.contains(place)));
             }
             "popd" => state.cwd = None,
             "." | "source" => self.source(args, state, when),
