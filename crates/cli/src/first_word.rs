@@ -21,7 +21,7 @@ const EXPECTED: &[(&str, &str)] = &[
     ("exec", "`hookwright -p TEXT` answers one prompt"),
     ("fire", "`hookwright hooks fire EVENT`"),
     ("init", "`/init` in a session"),
-    ("install", "`hookwright extensions install SOURCE`"),
+    ("install", "`hookwright extensions install SOURCE`, `hookwright agents install AGENT`"),
     ("list", "`hookwright hooks list`, `hookwright mcp list`, `hookwright --list-sessions`"),
     ("login", "a model's key goes into GEMINI_API_KEY or OPENAI_API_KEY"),
     ("logout", "keys are in your environment; `hookwright mcp logout NAME` is for servers"),
@@ -42,7 +42,7 @@ const EXPECTED: &[(&str, &str)] = &[
     ("test", "`hookwright hooks test`"),
     ("tools", "`/tools` in a session"),
     ("trust", "`hookwright hooks trust`"),
-    ("uninstall", "`hookwright extensions uninstall NAME`"),
+    ("uninstall", "`hookwright extensions uninstall NAME`, `hookwright agents uninstall AGENT`"),
     ("update", "the program is updated the way it was installed; `hookwright extensions update` is for extensions"),
     ("upgrade", "the program is updated the way it was installed"),
     ("validate", "`hookwright hooks validate`"),
@@ -147,6 +147,8 @@ mod tests {
     fn what_looks_like_a_command_is_no_prompt() {
         for words in [
             &["hook"][..],
+            &["agent", "list"],
+            &["agnets"],
             &["hook", "list"],
             &["Hooks"],
             &["hoosk"],

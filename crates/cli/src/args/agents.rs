@@ -7,7 +7,7 @@ use super::Place;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  hookwright agents                               which agents are here, and which of them ask Hookwright\n  hookwright agents install claude-code           for all of your projects; shows the change and asks\n  hookwright agents install codex --project       for everybody who works on this project\n  hookwright agents doctor codex --live           does a deny hold on this machine?"
+    after_help = "Examples:\n  hookwright agents                           which are here, and which ask your hooks\n  hookwright agents install claude-code       for all of your projects; asks first\n  hookwright agents install codex --project   for everybody who works on this project\n  hookwright agents doctor codex --live       does a deny hold on this machine?"
 )]
 pub(crate) struct AgentsArgs {
     #[command(subcommand)]
@@ -30,7 +30,7 @@ pub(crate) enum AgentsCommand {
     },
     /// Have an agent ask Hookwright's hooks: one entry per event in that agent's own settings; shows the change and asks.
     #[command(
-        after_help = "The user's settings call this program by its whole path. A project's settings (--project) call `hookwright` by name,\nbecause they are shared: on a machine without it, every call is refused, with words.\nThe agent's record of what it trusts is never written: what to confirm there is said at the end.\n\nExamples:\n  hookwright agents install claude-code\n  hookwright agents install codex --project --dry-run\n  hookwright agents install cursor --yes"
+        after_help = "Your own settings call this program by its whole path. A project's (--project) call\n`hookwright` by name, because they are shared: on a machine without it, every call is\nrefused, with words. What you have to confirm in the agent itself is said at the end.\n\nExamples:\n  hookwright agents install claude-code\n  hookwright agents install codex --project --dry-run\n  hookwright agents install cursor --yes"
     )]
     Install(InstallAgent),
     /// Take Hookwright's entries out of an agent's settings, and nothing else; shows the change and asks.

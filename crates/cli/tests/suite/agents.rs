@@ -547,3 +547,25 @@ fn the_plugin_for_opencode_and_the_bridge_understand_each_other() {
     assert_eq!(said[1]["no"], Value::Null, "{said}");
     assert_eq!((&said[2]["no"], &said[3]), (&Value::Null, &json!("x")), "{said}");
 }
+
+#[test]
+fn a_trial_is_remembered() {
+    let sandbox = place();
+    // It says its version, and does nothing else: nothing can be said of its denies.
+    program(&sandbox.beside("bin"), "codex", "[ \"$1\" = --version ] && echo 'codex-cli 0.166.0'; exit 0");
+    let none = sandbox.run(&["agents", "doctor", "qwen", "--live"]).exits(1);
+    assert!(none.stderr.contains("no program `qwen` is on the search path"), "{none:?}");
+    let run = sandbox.run(&["agents", "doctor", "codex", "--live"]).exits(1);
+    assert!(
+        run.stdout.contains("does a deny hold on this machine? nothing could be tried: Codex CLI 0.166.0, 0 of"),
+        "{run:?}"
+    );
+    let list = sandbox.run(&["agents"]).exits(0);
+    assert!(list.stdout.contains(": 0 of "), "{list:?}");
+    let json = sandbox.run(&["agents", "doctor", "codex", "--live", "--json"]).exits(1).json();
+    assert_eq!(
+        (&json["live"]["holds"], &json["live"]["rows"][0]["verdict"]),
+        (&json!(false), &json!("unknown")),
+        "{json}"
+    );
+}

@@ -71,7 +71,8 @@ fn print(presence: &Presence, report: &Report, held: usize) -> anyhow::Result<()
     let unknown = report.rows.iter().filter(|row| row.verdict() == Verdict::Unknown).count();
     let answer = match report.holds() {
         true => "yes",
-        false if held + unknown == of => "as far as it could be tried",
+        false if held == 0 && unknown == of => "nothing could be tried",
+        false if held + unknown == of => "as far as it could be tried, yes",
         false => "NO",
     };
     writeln!(stdout, "does a deny hold on this machine? {answer}: {title} {version}, {held} of {of}")?;
