@@ -38,6 +38,7 @@ impl Dialect for Antigravity {
                 let fields = json!({"prompt": "", "prompt_response": "", "stop_hook_active": false});
                 heard.views.push(hearing::view(EventKind::AfterAgent, fields)?);
             }
+            None if row.is_none() => hearing::unknown(&mut heard, &payload),
             _ => {}
         }
         Ok(heard)

@@ -27,6 +27,7 @@ impl Dialect for Cursor {
                 let fields = fields(kind, &payload)?;
                 heard.views.push(hearing::view(kind, fields)?);
             }
+            None if row.is_none() => hearing::unknown(&mut heard, &payload),
             None => {}
         }
         Ok(heard)

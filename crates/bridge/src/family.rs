@@ -19,16 +19,8 @@ impl Dialect for Family {
         let row = host.event(&event);
         let mut heard = hearing::frame(host, &event, row, &payload);
         let Some(kind) = row.and_then(|row| row.ours) else {
-            // An event that nobody knows may still be about a call.
-            if let Some(name) = text(&payload, TOOL_NAME) {
-                hearing::call(
-                    &mut heard,
-                    EventKind::BeforeTool,
-                    name.to_owned(),
-                    arguments(&payload, TOOL_INPUT)?,
-                    None,
-                )?;
-                heard.views.clear();
+            if row.is_none() {
+                hearing::unknown(&mut heard, &payload);
             }
             return Ok(heard);
         };

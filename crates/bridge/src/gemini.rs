@@ -16,7 +16,10 @@ impl Dialect for Gemini {
         let event = event_name(text(&payload, &["hook_event_name"]), told)?;
         let row = host.event(&event);
         let mut heard = hearing::frame(host, &event, row, &payload);
-        let Some(kind) = row.and_then(|row| row.ours) else { return Ok(heard) };
+        let Some(kind) = row.and_then(|row| row.ours) else {
+            hearing::unknown(&mut heard, &payload);
+            return Ok(heard);
+        };
         if matches!(kind, EventKind::BeforeTool | EventKind::AfterTool) {
             let (name, input) = (needed(&payload, &["tool_name"])?, arguments(&payload, &["tool_input"])?);
             let result =

@@ -3,7 +3,7 @@
 use hookwright_hooks::{AnyEvent, EventKind};
 use serde_json::{Map, Value, json};
 
-use crate::dialect::{Back, Heard, Misheard, NativeTool, SessionFacts, View};
+use crate::dialect::{Back, Heard, Misheard, NativeTool, SessionFacts, Standing, View};
 use crate::host::{Host, HostEvent};
 use crate::payload::text;
 use crate::tools;
@@ -82,6 +82,20 @@ pub(crate) fn call(
     }
     heard.tool = Some(NativeTool { name, input, standing: views.standing });
     Ok(())
+}
+
+/// An event that is in no row may still be about a call; what it is about is not lost.
+pub(crate) fn unknown(heard: &mut Heard, payload: &Map<String, Value>) {
+    let named = text(payload, &["tool_name", "toolName"]);
+    let called = || payload.get("toolCall").and_then(|call| call.get("name")?.as_str());
+    let run = || text(payload, &["command", "command_line"]).map(|_| "a command");
+    let input =
+        || ["tool_input", "toolInput", "toolArgs"].iter().find_map(|key| payload.get(*key)?.as_object().cloned());
+    heard.tool = named.or_else(called).or_else(run).map(|name| NativeTool {
+        name: name.to_owned(),
+        input: input().unwrap_or_default(),
+        standing: Standing::Unknown,
+    });
 }
 
 /// A tool's result in our words: `llmContent`, `returnDisplay` and, if it failed, `error`.

@@ -33,7 +33,12 @@ impl Dialect for Opencode {
             }),
             Some(EventKind::SessionStart) => json!({"source": "startup"}),
             Some(EventKind::PreCompress) => json!({"trigger": "auto"}),
-            _ => return Ok(heard),
+            _ => {
+                if row.is_none() {
+                    hearing::unknown(&mut heard, &payload);
+                }
+                return Ok(heard);
+            }
         };
         if let Some(kind) = row.and_then(|row| row.ours) {
             heard.views.push(hearing::view(kind, fields)?);

@@ -81,6 +81,11 @@ fn an_event_that_calls_itself_another_is_a_no() {
         json!({"hook_event_name": "SessionEnd", "reason": "x", "tool_name": "Bash", "tool_input": {"command": "rm"}});
     let run = bridge(&sandbox, &["claude-code", "--event", "PreToolUse"], &lie);
     assert!(run.stdout.contains("deny") && run.stdout.contains("this entry is for PreToolUse"), "{run:#?}");
+    for (host, _) in HOSTS {
+        let mut payload = shell(host, "SomethingNew", "rm");
+        payload["hookEventName"] = "SomethingNew".into();
+        is_blind_no(host, &bridge(&sandbox, &[host], &payload));
+    }
     for name in ["pretooluse", "PRETOOLUSE", "PreToolUse ", "BeforeTool", "PreToolUseX"] {
         let mut payload = shell("claude-code", "PreToolUse", "rm");
         payload["hook_event_name"] = name.into();
