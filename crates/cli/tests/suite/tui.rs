@@ -9,6 +9,7 @@ mod extensions;
 mod guards;
 mod hooks;
 mod leaving;
+mod mcp;
 mod screens;
 mod skills;
 mod terminal;
