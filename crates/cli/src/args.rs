@@ -382,7 +382,9 @@ pub(crate) enum HooksCommand {
         folder: bool,
     },
     /// Take over the hooks of another agent.
-    #[command(after_help = "Example:\n  hookwright hooks migrate --from-claude --dry-run")]
+    #[command(
+        after_help = "Examples:\n  hookwright hooks migrate --from-claude --dry-run\n  hookwright hooks migrate --from-claude --verify"
+    )]
     Migrate(Migrate),
     /// Write a new hook: a working script, its settings entry and its hook test.
     #[command(
@@ -434,6 +436,13 @@ pub(crate) struct Migrate {
     /// Only show what would change.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Change nothing; fire every guard with sample calls, as Claude Code would run it and as it is taken over, and show both
+    /// answers. Exit 1 if they differ.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) verify: bool,
+    /// With --verify: print JSON.
+    #[arg(long, requires = "verify")]
+    pub(crate) json: bool,
     /// Only from and to the user's own settings; `--project` takes over only the project's.
     #[arg(long)]
     pub(crate) user: bool,

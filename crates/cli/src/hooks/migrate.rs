@@ -1,5 +1,8 @@
 //! `hooks migrate --from-claude`: Claude Code's hooks, added to what is here.
 
+mod as_claude;
+mod verify;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +15,9 @@ use crate::args::{Migrate, Place};
 use crate::{exit, out, report};
 
 pub(crate) fn run(place: &Place, world: &World, migrate: &Migrate) -> anyhow::Result<u8> {
+    if migrate.verify {
+        return verify::run(place, world, migrate);
+    }
     let project = place.directory(world)?;
     let paths = Paths::new(world);
     let (of_project, of_user): (Vec<PathBuf>, Vec<PathBuf>) =
@@ -63,7 +69,9 @@ fn apply(migration: &Migration, target: &Path, dry_run: bool) -> anyhow::Result<
     let migration = migration.clone();
     edit::rewrite(target, move |text| claude::merged_text(target, text, &migration))?;
     out::note(format!("added {} hook definitions to {}", count_added(&before, &after), target.display()))?;
-    out::hint("`hookwright hooks doctor` checks that they can run")?;
+    out::hint(
+        "`hookwright hooks doctor` checks that they can run, `hooks migrate --from-claude --verify` that guards hold",
+    )?;
     Ok(())
 }
 

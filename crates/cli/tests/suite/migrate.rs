@@ -52,3 +52,50 @@ fn the_users_own_go_to_the_user() {
     let text = std::fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
     assert!(text.contains("BeforeTool"), "{text}");
 }
+
+/// Guards that hold under Claude Code hold when they are taken over; what it does not hear itself is heard here.
+#[test]
+fn guards_are_fired_both_ways_and_hold() {
+    let sandbox = sandbox().project_named("a project's");
+    super::claude::with_guards(&sandbox);
+    let verify = |sandbox: &hookwright_testkit::Sandbox| {
+        sandbox.run(&["hooks", "migrate", "--from-claude", "--verify", "--json"])
+    };
+    let report = verify(&sandbox).exits(1).json();
+    let different: Vec<_> =
+        report["cases"].as_array().unwrap().iter().filter(|case| !case["difference"].is_null()).collect();
+    // The one that logs before it answers, and the one that answers without the event's name.
+    assert!(different.iter().all(|case| case["difference"] == "stricter"), "{different:#?}");
+    assert!(different.iter().any(|case| case["tool_input"]["command"] == "git push --force origin main"), "{report:#}");
+    assert!(!sandbox.has(".gemini/settings.json"), "nothing is changed");
+    let held = |tool: &str, side: &str| {
+        let cases = report["cases"].as_array().unwrap().iter();
+        cases.filter(|case| case["tool_name"] == tool && case[side]["decision"] == "deny").count()
+    };
+    assert_eq!((held("Write", "claude_code"), held("Write", "here"), held("Edit", "here")), (1, 1, 1), "{report:#}");
+    sandbox.write(".claude/hooks/no-force-push.sh", "exit 0\n");
+    let same = verify(&sandbox).exits(0).json();
+    assert_eq!(same["ok"], true, "{same:#}");
+    let shown = sandbox.run(&["hooks", "migrate", "--from-claude", "--verify"]).exits(0);
+    assert!(shown.stdout.contains("CLAUDE CODE") && shown.stdout.contains("the same in both"), "{}", shown.stdout);
+}
+
+#[test]
+fn guards_of_a_folder_that_is_not_trusted_are_not_fired() {
+    let sandbox = sandbox().untrusted();
+    super::claude::with_guards(&sandbox);
+    sandbox.write(".claude/hooks/no-force-push.sh", "touch RAN\n");
+    let run = sandbox.run(&["hooks", "migrate", "--from-claude", "--verify"]).exits(1);
+    assert!(run.stderr.contains("this folder is not trusted") && !sandbox.has("RAN"), "{run:#?}");
+}
+
+#[test]
+fn guards_hold_after_they_are_taken_over() {
+    let sandbox = sandbox().project_named("a project's");
+    super::claude::with_guards(&sandbox);
+    let run = sandbox.run(&["hooks", "migrate", "--from-claude"]).exits(0);
+    assert!(run.stderr.contains("`Bash(curl *)` of `permissions.deny` is not taken over"), "{}", run.stderr);
+    super::claude::guards_hold(&sandbox);
+    let text = sandbox.read(".gemini/settings.json");
+    assert!(text.contains("\"dialect\": \"claude\"") && !text.contains("\"args\""), "{text}");
+}

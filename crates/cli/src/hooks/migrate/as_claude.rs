@@ -1,0 +1,181 @@
+//! A guard as Claude Code runs and hears it, by what was measured of that program: to have something to compare with. Not a
+//! way to run hooks.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use hookwright_hooks::dialect::tools::Call;
+use hookwright_hooks::{Decision, Found, Search};
+use hookwright_process::{Exit, Groups, Input, Keep, Output, Process, Program, Until};
+use serde_json::{Map, Value, json};
+
+use crate::hooks::Toolbox;
+
+/// What came of a call.
+pub(super) struct Heard {
+    pub(super) decision: Decision,
+    pub(super) words: String,
+}
+
+/// Nobody waits longer for a sample.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Whether a matcher of Claude Code's is for a tool: everything, a list of names, or a pattern.
+pub(super) fn matches(matcher: &str, tool: &str) -> bool {
+    let matcher = matcher.trim();
+    let words = || matcher.split(['|', ',']).map(str::trim);
+    let is_name = |word: &str| word.chars().all(|char| char.is_ascii_alphanumeric() || char == '_' || char == '-');
+    match matcher {
+        "" | "*" => true,
+        _ if words().all(is_name) => words().any(|word| word == tool),
+        _ => Search::new(matcher).is_ok_and(|pattern| matches!(pattern.find(tool), Found::At(_))),
+    }
+}
+
+/// A hook's command, for people.
+pub(super) fn shown(hook: &Map<String, Value>) -> String {
+    let args = hook.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let command = hook.get("command").and_then(Value::as_str).unwrap_or_default();
+    std::iter::once(command).chain(args).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs a guard on a call of Claude Code's and hears its answer as that program does.
+pub(super) async fn run(
+    toolbox: &Toolbox,
+    hook: &Map<String, Value>,
+    event: &str,
+    call: &Call,
+) -> anyhow::Result<Heard> {
+    let root = &toolbox.loaded.project.root;
+    let input = json!({
+        "session_id": "migrate-verify",
+        "transcript_path": root.join("transcript.jsonl"),
+        "cwd": root,
+        "prompt_id": "migrate-verify-1",
+        "permission_mode": "default",
+        "hook_event_name": event,
+        "tool_name": call.tool,
+        "tool_input": call.input,
+        "tool_use_id": "toolu_verify",
+    });
+    let args = arguments(hook, root);
+    let mut env = toolbox.loaded.hook_places().project.env;
+    env.push(("CLAUDE_PROJECT_DIR".into(), root.into()));
+    env.push(("CLAUDE_CODE_SESSION_ID".into(), "migrate-verify".into()));
+    let groups = Arc::new(Groups::default());
+    let mut variables = env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let mut program =
+        Program { path: shell(), name: OsStr::new("sh"), args: &args, cwd: root, directory: None, env: &mut variables };
+    let input = Input::Pieces(vec![input.to_string().into()]);
+    let mut process = Process::spawn(&mut program, input, Output::Apart(Keep::Head(1 << 20)), &groups)
+        .context("a guard could not be started")?;
+    let seconds = hook.get("timeout").and_then(Value::as_f64).unwrap_or(LONGEST.as_secs_f64());
+    let limit = Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST).min(LONGEST);
+    let exit = tokio::time::timeout(limit, process.wait()).await;
+    if exit.is_err() {
+        process.end(Duration::from_millis(500), Until::LeaderGone).await;
+    }
+    let left = process.finish();
+    groups.end_all(Duration::from_millis(200)).await;
+    let (stdout, stderr) = (text(left.stdout.head()), text(left.stderr.head()));
+    let closed = hook.get("onFailure").and_then(Value::as_str) == Some("block");
+    Ok(match exit {
+        Ok(Ok(Exit::Code(2))) => Heard { decision: Decision::Deny, words: stderr },
+        Ok(Ok(Exit::Code(0))) => hear(event, &stdout, closed),
+        Ok(Ok(Exit::Code(code))) => failed(closed, format!("exits with {code}: {stderr}")),
+        Ok(Ok(Exit::Signal(signal))) => failed(closed, format!("is ended by signal {signal}")),
+        Ok(Err(error)) => failed(closed, error.to_string()),
+        Err(_) => failed(closed, format!("takes longer than {} s", limit.as_secs_f64())),
+    })
+}
+
+/// The shell that Claude Code would take.
+fn shell() -> &'static Path {
+    let shells = ["/bin/bash", "/usr/bin/bash"].map(Path::new);
+    shells.into_iter().find(|shell| shell.exists()).unwrap_or(Path::new("/bin/sh"))
+}
+
+/// What the shell is given: the command, or a program with just its arguments.
+fn arguments(hook: &Map<String, Value>, root: &Path) -> Vec<OsString> {
+    let command = hook.get("command").and_then(Value::as_str).unwrap_or_default();
+    let Some(args) = hook.get("args").and_then(Value::as_array) else {
+        return vec!["-c".into(), command.into()];
+    };
+    let root = root.to_string_lossy();
+    let filled = |word: &str| OsString::from(word.replace("${CLAUDE_PROJECT_DIR}", &root));
+    let words = std::iter::once(command).chain(args.iter().filter_map(Value::as_str)).map(filled);
+    ["-c", "exec \"$0\" \"$@\""].map(OsString::from).into_iter().chain(words).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}
+
+/// A failure lets the call pass there, unless the hook says otherwise.
+fn failed(closed: bool, words: String) -> Heard {
+    Heard { decision: if closed { Decision::Deny } else { Decision::Allow }, words: format!("fails: {words}") }
+}
+
+/// Exit 0: an object counts if it is all that was printed, and in the event's own name.
+fn hear(event: &str, stdout: &str, closed: bool) -> Heard {
+    let passes = |words: &str| Heard { decision: Decision::Allow, words: words.to_owned() };
+    if !stdout.contains('{') {
+        return passes("no objection");
+    }
+    let Ok(Value::Object(answer)) = serde_json::from_str(stdout) else {
+        return passes("does not hear it: the output is more than an object, or less");
+    };
+    let said =
+        |fields: &Map<String, Value>, key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let specific = answer.get("hookSpecificOutput").and_then(Value::as_object).cloned().unwrap_or_default();
+    if !specific.is_empty() && said(&specific, "hookEventName") != event {
+        return failed(closed, format!("`hookEventName` is not {event}"));
+    }
+    let decision = match (said(&specific, "permissionDecision").as_str(), said(&answer, "decision").as_str()) {
+        ("deny", _) | (_, "block") => Decision::Deny,
+        ("ask", _) => Decision::Ask,
+        ("" | "allow" | "defer", "" | "approve") => Decision::Allow,
+        (one, other) => return failed(closed, format!("unknown decision `{one}{other}`")),
+    };
+    let reason = said(&specific, "permissionDecisionReason");
+    Heard { decision, words: if reason.is_empty() { said(&answer, "reason") } else { reason } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matchers_are_claude_codes_own() {
+        assert!(
+            matches("", "Bash")
+                && matches("*", "Bash")
+                && matches("Bash|Edit", "Edit")
+                && matches("Bash, Edit", "Edit")
+        );
+        assert!(!matches("Bash", "BashOutput") && !matches("Edit", "MultiEdit"));
+        assert!(matches("^Ba", "Bash") && matches("mcp__.*", "mcp__a__b") && !matches("(", "Bash"));
+    }
+
+    /// As measured on the real program.
+    #[test]
+    fn what_claude_code_hears_and_what_it_does_not() {
+        let deny = r#"{"hookSpecificOutput":{"hookEventName":"E","permissionDecision":"deny"}}"#;
+        for (stdout, decision) in [
+            (deny.to_owned(), Decision::Deny),
+            (r#"{"decision":"block"}"#.to_owned(), Decision::Deny),
+            (format!("log\n{deny}"), Decision::Allow),
+            (deny[..deny.len() - 2].to_owned(), Decision::Allow),
+            (r#"{"hookSpecificOutput":{"permissionDecision":"deny"}}"#.to_owned(), Decision::Allow),
+            (r#"{"decision":"deny"}"#.to_owned(), Decision::Allow),
+            (r#"{"continue":false}"#.to_owned(), Decision::Allow),
+            (String::new(), Decision::Allow),
+        ] {
+            assert_eq!(hear("E", &stdout, false).decision, decision, "{stdout}");
+        }
+        assert_eq!(hear("E", r#"{"decision":"deny"}"#, true).decision, Decision::Deny, "onFailure: block");
+    }
+}
