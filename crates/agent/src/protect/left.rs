@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hookwright_hooks::{Hook, Sentry};
 use hookwright_settings::Loaded;
-use hookwright_settings::trust::{PendingChange, all_pending};
+use hookwright_settings::trust::{PendingChange, all_pending, any_ledger};
 
 use super::guards::WAY_ON;
 
@@ -18,6 +18,9 @@ pub struct LeftChanges {
 impl LeftChanges {
     /// What agents left in this project, if anything.
     pub fn of(loaded: &Loaded) -> Option<Arc<dyn Sentry>> {
+        if !any_ledger(&loaded.paths) {
+            return None;
+        }
         let changes = all_pending(&loaded.paths, &loaded.project.root, loaded.guard_files(&[]));
         (!changes.is_empty()).then(|| Arc::new(LeftChanges { loaded: loaded.clone(), changes }) as Arc<dyn Sentry>)
     }

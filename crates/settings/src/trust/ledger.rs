@@ -317,6 +317,11 @@ pub fn hooks_before(project: &Path, changes: &[PendingChange]) -> Vec<LedgerHook
     found
 }
 
+/// Whether any session has kept a ledger: without one nothing is pending, and nobody needs to look for files.
+pub fn any_ledger(paths: &Paths) -> bool {
+    fs::read_dir(folder(paths)).into_iter().flatten().flatten().any(|entry| is_sheet(&entry.path()))
+}
+
 /// The same for whoever does not know with which rules sessions were started: of all files that agents changed in this
 /// project, and of these.
 pub fn all_pending(paths: &Paths, project: &Path, mut files: Vec<GuardFile>) -> Vec<PendingChange> {

@@ -18,5 +18,7 @@ pub use hooks::{Finding, Review, hold, trust_hooks, trust_hooks_too};
 pub(crate) use hooks::{Reviewer, Scope};
 pub(crate) use hookwright_hooks::shell::normalized;
 pub(crate) use ledger::own_change;
-pub use ledger::{Ledger, LedgerEntry, LedgerHook, PendingChange, all_pending, hooks_before, pending, trust_changes};
+pub use ledger::{
+    Ledger, LedgerEntry, LedgerHook, PendingChange, all_pending, any_ledger, hooks_before, pending, trust_changes,
+};
 pub use names::may_be_loaded;
