@@ -229,10 +229,9 @@ impl Converter<'_> {
         }
         for (key, value) in hook.as_object().into_iter().flatten() {
             match key.as_str() {
-                "type" | "command" | "args" | "timeout" => {}
-                "if" | "once" | "async" | "asyncRewake" | "onFailure" | "shell" | "statusMessage" | "name"
-                | "description" => {
-                    new.insert(key.clone(), value.clone());
+                "type" | "command" | "args" | "timeout" | "dialect" => {}
+                key if CARRIED.contains(&key) => {
+                    new.insert(key.to_owned(), value.clone());
                 }
                 _ => self.note(format!("`{key}` of `{command}` has no counterpart; it is left out")),
             }
@@ -264,6 +263,23 @@ impl Converter<'_> {
         Value::from((number * factor).round().max(0.0) as u64)
     }
 }
+
+/// The keys of a hook that mean the same here; somebody may have written ours into its file.
+const CARRIED: [&str; 13] = [
+    "if",
+    "once",
+    "async",
+    "asyncRewake",
+    "onFailure",
+    "onError",
+    "guard",
+    "enabled",
+    "env",
+    "shell",
+    "statusMessage",
+    "name",
+    "description",
+];
 
 /// What to write for a permission rule of Claude Code's.
 fn instead_of(rule: &str, decision: &str) -> String {
@@ -299,7 +315,7 @@ mod tests {
     fn events_tools_and_timeouts_are_converted_and_the_dialect_is_said() {
         let migration = migrated(&json!({"hooks": {
             "PreToolUse": [{"matcher": "Bash|Read, MultiEdit|Edit|mcp__git__push", "hooks": [
-                {"type": "command", "command": "\"$CLAUDE_PROJECT_DIR\"/x.sh", "timeout": 1.5, "if": "Bash(git *)", "onFailure": "block"}
+                {"type": "command", "command": "\"$CLAUDE_PROJECT_DIR\"/x.sh", "timeout": 1.5, "if": "Bash(git *)", "onFailure": "block", "guard": true}
             ]}, {"matcher": "^(Bash|Edit)$", "hooks": [{"type": "command", "command": "y"}]}],
             "Stop": [{"hooks": [{"type": "command", "command": "stop"}]}],
             "SessionStart": [{"matcher": "startup|compact|resume", "hooks": [{"type": "command", "command": "s"}]}],
@@ -314,7 +330,7 @@ mod tests {
                     EventKind::BeforeTool,
                     json!({"matcher": "run_shell_command|read_file|read_many_files|replace|mcp__git__push", "hooks": [
                         {"type": "command", "command": "\"$CLAUDE_PROJECT_DIR\"/x.sh", "dialect": "claude", "timeout": 1500,
-                            "if": "Bash(git *)", "onFailure": "block"}
+                            "if": "Bash(git *)", "onFailure": "block", "guard": true}
                     ]})
                 ),
                 (EventKind::BeforeTool, json!({"matcher": "^(Bash|Edit)$", "hooks": [plain("y")]})),
