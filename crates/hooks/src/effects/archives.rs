@@ -51,6 +51,33 @@ pub(super) fn tar(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &S
         "--listed-incremental",
         "-g",
     ];
+    const KNOWN: [&str; 16] = [
+        "--extract",
+        "--get",
+        "--create",
+        "--list",
+        "--append",
+        "--update",
+        "--diff",
+        "--compare",
+        "--gzip",
+        "--bzip2",
+        "--xz",
+        "--zstd",
+        "--verbose",
+        "--to-stdout",
+        "--auto-compress",
+        "--exclude-vcs",
+    ];
+    let is_strange = |name: &str| name.starts_with("--") && !KNOWN.contains(&name) && !values.contains(&name);
+    if taken.given.iter().any(|(name, _)| is_strange(name)) {
+        walk.doubt(Aspect::Writes);
+        walk.doubt(Aspect::Deletes);
+    }
+    // An archive of another machine is reached by a program.
+    if taken.values(&["-f", "--file"]).flatten().any(|file| file.contains(':')) {
+        walk.doubt_all();
+    }
     if taken.unknown || taken.has(&odd) {
         walk.doubt(Aspect::Writes);
         walk.doubt(Aspect::Deletes);

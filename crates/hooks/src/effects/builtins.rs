@@ -73,6 +73,12 @@ impl Walk<'_, '_> {
         if odd {
             state.cwd = None;
         }
+        // With more words than one it fails, and `pushd -n` goes nowhere.
+        let options = args.iter().take_while(|arg| matches!(arg.as_deref(), Some("-P" | "-L" | "-e" | "--")));
+        let words = args.len() - options.count();
+        if words > 1 || (name == "pushd" && words < args.len()) {
+            state.cwd = None;
+        }
         // Who cannot look into a directory cannot go there.
         let is_there = |path: &PathBuf| path.join(".").metadata().is_ok_and(|found| found.is_dir());
         self.unproven = self.has_changed_something() || !state.cwd.as_ref().is_some_and(is_there);

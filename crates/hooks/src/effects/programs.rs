@@ -119,8 +119,6 @@ const ROWS: &[Row] = &[
             "pr",
             "look",
             "tsort",
-            "nm",
-            "size",
         ],
         Does::Reads,
         &[
@@ -146,10 +144,6 @@ const ROWS: &[Row] = &[
         &["-d", "-f", "-c", "-b", "--delimiter", "--fields", "--characters", "--bytes", "--output-delimiter"],
     ),
     row(&["less"], Does::Reads, &[]),
-    Row {
-        odd: &["--pager", "--config-file", "--diff"],
-        ..row(&["bat", "batcat"], Does::Reads, &["-l", "--language", "-r", "--line-range", "--style", "--theme"])
-    },
     Row {
         reads: &["-i", "--input"],
         writes: &["-o", "--output"],

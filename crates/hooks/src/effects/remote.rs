@@ -120,6 +120,11 @@ pub(super) fn curl(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &
         walk.doubt(Aspect::Network);
     }
     taken.values(&WRITES).for_each(|file| walk.touch(Aspect::Writes, file, state));
+    // `%output{file}` in what it is to print leads that elsewhere.
+    let printed = taken.values(&["-w", "--write-out"]);
+    if printed.cloned().any(|text| text.is_none_or(|text| text.contains("%output") || text.starts_with('@'))) {
+        walk.doubt(Aspect::Writes);
+    }
     for value in taken.values(&SENDS) {
         let file = value.as_deref().and_then(|value| value.split_once('@')).map(|(_, file)| file.to_owned());
         file.into_iter().for_each(|file| walk.touch(Aspect::Reads, &Some(file), state));
@@ -143,8 +148,18 @@ pub(super) fn curl(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &
 }
 
 pub(super) fn wget(walk: &mut Walk<'_, '_>, words: &[Field], _: &Input, state: &State<'_>) {
-    const WRITES: [&str; 8] =
-        ["-O", "--output-document", "-o", "--output-file", "-a", "--append-output", "--save-cookies", "--warc-file"];
+    const WRITES: [&str; 10] = [
+        "-O",
+        "--output-document",
+        "-o",
+        "--output-file",
+        "-a",
+        "--append-output",
+        "--save-cookies",
+        "--warc-file",
+        "--rejected-log",
+        "--hsts-file",
+    ];
     let values = [
         "-P",
         "--directory-prefix",

@@ -33,7 +33,7 @@ const TRANSFER_VALUES: [&str; 14] = [
 fn transfer(walk: &mut Walk<'_, '_>, words: &[Field], state: &State<'_>) -> Transfer {
     let taken = take(&words[1..], &TRANSFER_VALUES);
     // Backups are written beside what is replaced, under names that are told elsewhere.
-    if taken.unknown || taken.has(&["-b", "--backup", "-S", "--suffix", "--strip-program"]) {
+    if taken.unknown || taken.has(&["-b", "--backup", "-S", "--suffix", "--strip-program", "--parents"]) {
         walk.doubt(Aspect::Writes);
     }
     let mut sources = taken.operands.clone();
