@@ -153,15 +153,21 @@ impl Converter<'_> {
     /// The matchers that together mean what this one meant; none if it cannot match here.
     fn matchers(&mut self, name: &str, event: EventKind, matcher: &str) -> Vec<Option<String>> {
         let matcher = matcher.trim();
-        if matcher.is_empty() || matcher == "*" {
+        if matches!(matcher, "" | "*" | ".*" | "^.*$" | ".+") {
             return vec![None];
         }
+        let is_word = |char: char| char.is_alphanumeric() || "_-|, ".contains(char);
         match event.info().subject {
             Subject::Nothing => {
                 self.note(format!("`{name}` has no matcher here; `{matcher}` is dropped"));
                 vec![None]
             }
             Subject::ToolName => vec![Some(self.tool_matcher(name, matcher))],
+            // Patterns are not tried on these here. A hook that runs too often is better than one that never does.
+            Subject::Field { .. } if !matcher.chars().all(is_word) => {
+                self.note(format!("`{name}` has no patterns here; instead of `{matcher}` its hooks run every time"));
+                vec![None]
+            }
             // These are compared exactly here, so a choice becomes several definitions.
             Subject::Field { values, .. } => {
                 let mut matchers = Vec::new();
@@ -344,6 +350,18 @@ mod tests {
     }
 
     /// A bare `bash` would read the call, which a model wrote, as a script.
+    #[test]
+    fn a_pattern_on_an_event_without_patterns_runs_too_often_rather_than_never() {
+        for (matcher, noted) in [(".*", false), ("^.*$", false), ("start.*", true), ("(startup|resume)", true)] {
+            let hook = json!({"type": "command", "command": "s"});
+            let migration = migrated(&json!({"hooks": {"SessionStart": [{"matcher": matcher, "hooks": [hook]}]}}));
+            assert_eq!(migration.entries.len(), 1, "{matcher}");
+            assert!(migration.entries[0].definition.get("matcher").is_none(), "{matcher}");
+            let said = migration.notes.iter().any(|note| note.contains("its hooks run every time"));
+            assert_eq!(said, noted, "{matcher}: {:?}", migration.notes);
+        }
+    }
+
     #[test]
     fn arguments_become_part_of_the_command() {
         let migration = migrated(&json!({"hooks": {"PreToolUse": [{"hooks": [
