@@ -86,8 +86,13 @@ impl BridgeCall {
         let code = if without == WithoutAnswer::Refused { 2 } else { 1 };
         let found = match program.contains('/') {
             true => String::new(),
+            // Up to the repository's root, since an agent may work below it, and with links followed on both sides. No name
+            // of a variable here is one that agents could fill in.
             false => format!(
-                "case $(command -v \"$0\") in \"$(pwd)\"/*|[!/]*|\"\") echo \"hookwright is not installed on this machine, \
+                "hw_up=$(pwd -P); while [ -n \"$hw_up\" ] && [ ! -e \"$hw_up/.git\" ]; do hw_up=${{hw_up%/*}}; done; \
+                 [ -n \"$hw_up\" ] || hw_up=$(pwd -P); hw_at=$(command -v \"$0\"); \
+                 case $hw_at in /*) hw_at=$(cd \"${{hw_at%/*}}/\" && pwd -P);; *) hw_at=;; esac; \
+                 case $hw_at/ in /|\"$hw_up\"/*|*/node_modules/*) echo \"hookwright is not installed on this machine, \
                  or only inside of this project{refused}\" >&2; exit {code};; esac; "
             ),
         };
@@ -247,6 +252,13 @@ mod tests {
         // By a whole path that leads into the project, too.
         let absolute = gate.replace("/bin/sh -c", "PATH=\"$PWD/bin:$PATH\"; export PATH; /bin/sh -c");
         assert_eq!(run(&absolute, Some("exit 0"), true).status.code(), Some(2));
+        // And from a folder below the repository's root, through a link.
+        let below = format!(
+            "git init -q . && mkdir sub && ln -s \"$PWD/bin\" ../link && PATH=\"$PWD/../link:$PATH\" && cd sub && {gate}"
+        );
+        let refused = run(&below, Some("exit 0"), true);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("only inside of this project"), "{refused:?}");
         let said = run(&written("hookwright", WithoutAnswer::Said), Some("touch RAN"), true);
         assert_eq!(said.status.code(), Some(1), "{said:?}");
     }

@@ -10,24 +10,25 @@ const PATIENCE = @PATIENCE@
 const MOST = 16 * 1024 * 1024
 
 // Where the program is. One that is searched for is never taken from inside of the project, nor by a relative path.
-function program(directory) {
+function program(folders) {
   if (isAbsolute(PROGRAM)) return PROGRAM
-  const inside = realpathSync(directory) + sep
+  const roots = folders.map((folder) => realpathSync(folder)).filter((folder) => folder !== sep)
+  const isOurs = (path) => path.includes(sep + "node_modules" + sep) || roots.some((root) => path.startsWith(root + sep))
   for (const folder of (process.env.PATH ?? "").split(delimiter)) {
     if (!isAbsolute(folder)) continue
     try {
       const path = realpathSync(join(folder, PROGRAM))
       accessSync(path, constants.X_OK)
-      if (statSync(path).isFile() && !path.startsWith(inside)) return path
+      if (statSync(path).isFile() && !isOurs(path)) return path
     } catch {}
   }
   throw new Error("hookwright is not installed on this machine, or only inside of this project")
 }
 
-function run(event, directory, payload) {
+function run(event, folders, payload) {
   return new Promise((resolve, reject) => {
     const args = ["bridge", "opencode", "--event", event, "--deadline", String(PATIENCE[event])]
-    const child = spawn(program(directory), args, { cwd: directory, stdio: ["pipe", "pipe", "pipe"] })
+    const child = spawn(program(folders), args, { cwd: folders[0], stdio: ["pipe", "pipe", "pipe"] })
     let stdout = ""
     let stderr = ""
     const fail = (words) => {
@@ -61,10 +62,10 @@ function run(event, directory, payload) {
 }
 
 // What Hookwright says. There is always a decision, and it is a no unless it says otherwise.
-async function ask(event, directory, fields) {
+async function ask(event, folders, fields) {
   try {
-    const payload = { hook_event_name: event, cwd: directory, ...fields }
-    const answer = JSON.parse(await run(event, directory, payload))
+    const payload = { hook_event_name: event, cwd: folders[0], ...fields }
+    const answer = JSON.parse(await run(event, folders, payload))
     if (answer?.decision === "allow") return answer
     const reason = answer?.decision === "deny" ? answer.reason : "hookwright's answer is not understood"
     return { ...answer, decision: "deny", reason: reason || "a hook said no" }
@@ -78,7 +79,8 @@ function wrapped(context) {
   return "\n\n<hook_context>" + escaped + "</hook_context>"
 }
 
-export const Hookwright = async ({ directory, client }) => {
+export const Hookwright = async ({ directory, worktree, client }) => {
+  const folders = [directory, worktree].filter((folder) => folder)
   // The arguments of calls that run, and the last answer of each session: what later events do not carry themselves.
   const calls = new Map()
   const answers = new Map()
@@ -93,7 +95,7 @@ export const Hookwright = async ({ directory, client }) => {
   return {
     "tool.execute.before": async (input, output) => {
       const args = output.args ?? {}
-      const answer = await ask("tool.execute.before", directory, {
+      const answer = await ask("tool.execute.before", folders, {
         session_id: input.sessionID,
         tool_use_id: input.callID,
         tool_name: input.tool,
@@ -113,7 +115,7 @@ export const Hookwright = async ({ directory, client }) => {
     "tool.execute.after": async (input, output) => {
       const args = input.args ?? calls.get(input.callID) ?? {}
       calls.delete(input.callID)
-      const answer = await ask("tool.execute.after", directory, {
+      const answer = await ask("tool.execute.after", folders, {
         session_id: input.sessionID,
         tool_use_id: input.callID,
         tool_name: input.tool,
@@ -130,7 +132,7 @@ export const Hookwright = async ({ directory, client }) => {
 
     "chat.message": async (input, output) => {
       const texts = (output.parts ?? []).filter((part) => part.type === "text" && !part.synthetic)
-      const answer = await ask("chat.message", directory, {
+      const answer = await ask("chat.message", folders, {
         session_id: input.sessionID,
         prompt: texts.map((part) => part.text).join("\n"),
       })
@@ -141,7 +143,7 @@ export const Hookwright = async ({ directory, client }) => {
     },
 
     "experimental.session.compacting": async (input) => {
-      await say(await ask("session.compacting", directory, { session_id: input.sessionID }))
+      await say(await ask("session.compacting", folders, { session_id: input.sessionID }))
     },
 
     event: async ({ event }) => {
@@ -154,12 +156,12 @@ export const Hookwright = async ({ directory, client }) => {
         const answer = answers.get(about.part.sessionID)
         if (answer?.id === about.part.messageID) answer.text = about.part.text
       } else if (event.type === "session.created") {
-        await say(await ask("session.created", directory, { session_id: about.info?.id ?? "" }))
+        await say(await ask("session.created", folders, { session_id: about.info?.id ?? "" }))
       } else if (event.type === "session.idle") {
         const session = about.sessionID ?? ""
         const text = answers.get(session)?.text ?? ""
         answers.delete(session)
-        await say(await ask("session.idle", directory, { session_id: session, prompt_response: text }))
+        await say(await ask("session.idle", folders, { session_id: session, prompt_response: text }))
       }
     },
   }

@@ -83,10 +83,12 @@ fn clean_path(world: &World, project: &Path) -> OsString {
     std::env::join_paths(folders(world, project)).unwrap_or_default()
 }
 
-/// Whether a path is inside of the project. Where that is the user's whole home, what is in it is the user's.
+/// Whether a path is inside of the project, or of the repository that the project is a part of. Where that is the user's whole
+/// home, what is in it is the user's.
 fn is_of_project(path: &Path, world: &World, project: &Path) -> bool {
-    let is_home = world.home.as_deref().is_some_and(|home| home.starts_with(project));
-    !is_home && path.starts_with(project)
+    let repository = project.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(project);
+    let is_home = |folder: &Path| world.home.as_deref().is_some_and(|home| home.starts_with(folder));
+    [project, repository].into_iter().any(|root| !is_home(root) && path.starts_with(root))
 }
 
 #[cfg(unix)]

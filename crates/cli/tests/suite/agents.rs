@@ -186,6 +186,8 @@ fn the_agents_that_are_here_are_listed() {
     // What a project brings is never run.
     let ran = sandbox.project().join("RAN");
     program(&sandbox.project().join("bin"), "gemini", &format!("touch '{}'", ran.display()));
+    std::fs::create_dir_all(sandbox.project().join(".git")).unwrap();
+    std::fs::create_dir_all(sandbox.project().join("sub")).unwrap();
     let path = format!("bin:{}:{}:/usr/bin:/bin", sandbox.project().join("bin").display(), bin.display());
     let sandbox = sandbox.env("PATH", &path);
     std::fs::create_dir_all(sandbox.home().join(".cursor")).unwrap();
@@ -201,6 +203,9 @@ fn the_agents_that_are_here_are_listed() {
     qwen         does not say  no     no       -              never
     ");
     assert_eq!(run.stderr, "note: not found here: copilot, droid, grok, gemini-cli, antigravity, opencode\n");
+    // From a folder below, too.
+    sandbox.run(&["agents", "--project", "sub"]).exits(0);
+    assert!(!ran.exists());
     // The same without its name, and as a slip of the finger.
     assert_eq!(sandbox.run(&["agents", "list"]).exits(0).stdout, run.stdout);
     assert!(sandbox.run(&["agnets", "list"]).exits(42).stderr.contains("did you mean `hookwright agents`"));
