@@ -92,7 +92,12 @@ pub fn trust(target: &Target, wiring: &Wiring, world: &World) -> Trust {
             })
         }
         (Host::GeminiCli, Scope::Project) => {
-            folder(hookwright_settings::Paths::new(world).trusted_folders, by_folder_rules)
+            let paths = hookwright_settings::Paths::new(world);
+            let settings = json_of(&paths.user_settings).unwrap_or_default();
+            match settings["security"]["folderTrust"]["enabled"] == false {
+                true => Trust::NotAsked,
+                false => folder(paths.trusted_folders, by_folder_rules),
+            }
         }
         (Host::Qwen, Scope::Project) => match folder(home.join(".qwen/trustedFolders.json"), by_folder_rules) {
             Trust::Yes => Trust::Yes,

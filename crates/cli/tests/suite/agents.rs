@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use hookwright_testkit::{Run, Sandbox, has_program, skipped};
+use hookwright_testkit::{Run, Sandbox, skipped};
 use serde_json::{Value, json};
 
 use crate::sandbox;
@@ -13,7 +13,7 @@ const HOSTS: [&str; 10] =
     ["claude-code", "codex", "copilot", "cursor", "qwen", "droid", "grok", "gemini-cli", "antigravity", "opencode"];
 
 /// A box whose search path has nothing but a folder of its own and the system's.
-fn place() -> Sandbox {
+pub(crate) fn place() -> Sandbox {
     let sandbox = sandbox();
     let bin = sandbox.beside("bin");
     std::fs::create_dir_all(&bin).unwrap();
@@ -21,7 +21,7 @@ fn place() -> Sandbox {
     sandbox.env("PATH", &path)
 }
 
-fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
+pub(crate) fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
     std::fs::create_dir_all(folder).unwrap();
     let file = folder.join(name);
     std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -242,6 +242,10 @@ fn claude_and_gemini_are_asked_which_folders_they_trust() {
     for host in ["claude-code", "gemini-cli", "copilot"] {
         assert_eq!(state(host, "project", &sandbox)["trusted"], "yes", "{host}");
     }
+    // Nobody is asked where it is switched off.
+    std::fs::remove_file(home.join(".gemini/trustedFolders.json")).unwrap();
+    sandbox.user_settings(&json!({"security": {"folderTrust": {"enabled": false}}}));
+    assert_eq!(state("gemini-cli", "project", &sandbox)["trusted"], "not asked");
 }
 
 #[test]
@@ -450,107 +454,6 @@ fn nobody_elses_entries_are_taken_out() {
         assert!(run.stderr.contains("was not written by `hookwright agents install`"), "{run:?}");
     }
     assert_eq!(std::fs::read_to_string(plugin).unwrap(), "export const Mine = async () => ({})\n");
-}
-
-/// Runs the generated plugin's functions under node, with a program in Hookwright's place.
-fn plugin(sandbox: &Sandbox, hookwright: Option<&str>, test: &str) -> Option<Value> {
-    if !has_program("node") {
-        skipped("the_plugin_for_opencode", "there is no node");
-        return None;
-    }
-    let file = sandbox.beside("bin/hookwright");
-    let _ = std::fs::remove_file(&file);
-    if let Some(script) = hookwright {
-        program(&sandbox.beside("bin"), "hookwright", script);
-    }
-    let plugin = std::fs::read_to_string(sandbox.project().join(".opencode/plugin/hookwright.js")).unwrap();
-    std::fs::write(sandbox.beside("plugin.mjs"), plugin).unwrap();
-    let main = format!(
-        "import {{ Hookwright }} from './plugin.mjs'\n\
-         const hooks = await Hookwright({{ directory: {project}, client: {{}} }})\n\
-         const said = async (what) => {{ try {{ await what(); return null }} catch (error) {{ return error.message }} }}\n\
-         const before = async (args) => {{ const output = {{ args }}; const no = await said(() => hooks['tool.execute.before']({{ tool: 'bash', sessionID: 's', callID: 'c' }}, output)); return {{ no, args: output.args, same: output.args === args }} }}\n\
-         const after = async (text) => {{ const output = {{ title: 't', output: text, metadata: {{ x: 1 }} }}; await hooks['tool.execute.after']({{ tool: 'bash', sessionID: 's', callID: 'c' }}, output); return output }}\n\
-         const prompt = async (text) => {{ const output = {{ parts: [{{ type: 'text', text }}] }}; const no = await said(() => hooks['chat.message']({{ sessionID: 's' }}, output)); return {{ no, text: output.parts[0].text }} }}\n\
-         console.log(JSON.stringify(await (async () => {{ {test} }})()))\n",
-        project = json!(sandbox.project()),
-    );
-    std::fs::write(sandbox.beside("main.mjs"), main).unwrap();
-    let node =
-        Command::new("node").arg(sandbox.beside("main.mjs")).env("PATH", path_with_node(sandbox)).output().unwrap();
-    assert!(node.status.success(), "{node:?}");
-    Some(serde_json::from_slice(&node.stdout).unwrap())
-}
-
-fn path_with_node(sandbox: &Sandbox) -> String {
-    format!("tools:{}:{}", sandbox.beside("bin").display(), std::env::var("PATH").unwrap_or_default())
-}
-
-#[test]
-fn the_plugin_for_opencode_does_what_is_answered_and_refuses_otherwise() {
-    let sandbox = place();
-    sandbox.run(&["agents", "install", "opencode", "--yes", "--project"]).exits(0);
-    let call = "return await before({ command: 'ls', x: 1 })";
-    let Some(denied) = plugin(&sandbox, Some("echo '{\"decision\": \"deny\", \"reason\": \"not that\"}'"), call) else {
-        return;
-    };
-    assert_eq!(denied["no"], "not that");
-    let allowed = plugin(&sandbox, Some("echo '{\"decision\": \"allow\"}'"), call).unwrap();
-    assert_eq!(allowed, json!({"no": null, "args": {"command": "ls", "x": 1}, "same": true}));
-    let rewritten = "cat > \"$0.in\"; echo '{\"decision\": \"allow\", \"args\": {\"command\": \"true\"}}'";
-    let rewritten = plugin(&sandbox, Some(rewritten), call).unwrap();
-    assert_eq!(rewritten, json!({"no": null, "args": {"command": "true"}, "same": true}));
-    let payload: Value =
-        serde_json::from_str(&std::fs::read_to_string(sandbox.beside("bin/hookwright.in")).unwrap()).unwrap();
-    assert_eq!((&payload["hook_event_name"], &payload["tool_name"]), (&json!("tool.execute.before"), &json!("bash")));
-    // Whatever goes wrong is a no with words.
-    for (script, words) in [
-        (None, "is not installed on this machine"),
-        (Some("exit 1"), "ended with 1"),
-        (Some("echo words >&2; exit 2"), "words"),
-        (Some("kill -9 $$"), "SIGKILL"),
-        (Some("echo '{\"decision\": \"allow\"'"), "JSON"),
-        (Some("echo log; echo '{\"decision\": \"allow\"}'"), "JSON"),
-        (Some("true"), "JSON"),
-        (Some("echo '{}'"), "not understood"),
-        (Some("echo null"), "not understood"),
-        (Some("echo '{\"decision\": \"ask\"}'"), "not understood"),
-        (Some("yes x"), "does not end"),
-    ] {
-        let refused = plugin(&sandbox, script, call).unwrap();
-        assert!(refused["no"].as_str().unwrap_or_default().contains(words), "{script:?} {refused}");
-    }
-    // One that the project brings along is nobody.
-    program(&sandbox.project().join("tools"), "hookwright", "echo '{\"decision\": \"allow\"}'");
-    assert!(plugin(&sandbox, None, call).unwrap()["no"].as_str().unwrap().contains("only inside of this project"));
-    let hidden =
-        plugin(&sandbox, Some("echo '{\"decision\": \"deny\", \"reason\": \"secret\"}'"), "return await after('k3y')")
-            .unwrap();
-    assert_eq!(hidden, json!({"title": "t", "output": "secret", "metadata": {}}));
-    let more = "echo '{\"decision\": \"allow\", \"context\": \"<b>\"}'";
-    let told = plugin(&sandbox, Some(more), "return [await after('x'), await prompt('hi')]").unwrap();
-    assert_eq!(told[0]["output"], "x\n\n<hook_context>&lt;b&gt;</hook_context>");
-    assert_eq!(told[1], json!({"no": null, "text": "hi\n\n<hook_context>&lt;b&gt;</hook_context>"}));
-}
-
-#[test]
-fn the_plugin_for_opencode_and_the_bridge_understand_each_other() {
-    let sandbox = place();
-    let guard = sandbox.script("guard.sh", "grep -q forbidden && { echo 'not that' >&2; exit 2; }; exit 0");
-    sandbox.settings(
-        &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": guard, "guard": true}]}]}}),
-    );
-    sandbox.run(&["agents", "install", "opencode", "--yes", "--project"]).exits(0);
-    let real = format!(
-        "export HOME='{}'; export GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_SYSTEM_SETTINGS_PATH=\"$HOME/system-settings.json\"; exec '{}' \"$@\"",
-        sandbox.home().display(),
-        env!("CARGO_BIN_EXE_hookwright")
-    );
-    let calls = "return [await before({ command: 'touch forbidden' }), await before({ command: 'touch fine' }), await prompt('hi'), (await after('x')).output]";
-    let Some(said) = plugin(&sandbox, Some(&real), calls) else { return };
-    assert!(said[0]["no"].as_str().unwrap().contains("not that"), "{said}");
-    assert_eq!(said[1]["no"], Value::Null, "{said}");
-    assert_eq!((&said[2]["no"], &said[3]), (&Value::Null, &json!("x")), "{said}");
 }
 
 #[test]

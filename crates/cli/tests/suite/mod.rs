@@ -21,6 +21,8 @@ mod mcp;
 #[cfg(unix)]
 mod mcp_session;
 mod migrate;
+#[cfg(unix)]
+mod opencode;
 mod policy;
 mod seclusion;
 mod skills;
