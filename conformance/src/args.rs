@@ -48,6 +48,9 @@ pub(crate) struct Args {
     /// Reads earlier results instead of running those cells again
     #[arg(long)]
     pub(crate) with: Option<PathBuf>,
+    /// Tries nothing: prints and writes earlier results once more
+    #[arg(long, requires = "with")]
+    pub(crate) again: bool,
     /// Records what the agents send their hooks into this folder, such as crates/bridge/fixtures, and tries nothing
     #[arg(long)]
     pub(crate) record: Option<PathBuf>,

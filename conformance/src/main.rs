@@ -33,7 +33,10 @@ fn main() -> ExitCode {
 /// Exit 1 says that with the bridge something did not hold that could have.
 fn run() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
-    let agents = install::agents(&args)?;
+    if args.again {
+        return show(&args, trial::earlier(&args, &[])?);
+    }
+    let agents = install::agents(&args);
     if agents.is_empty() {
         eprintln!("conformance: none of the agents could be installed; nothing is tried");
         return Ok(ExitCode::SUCCESS);
@@ -49,7 +52,11 @@ fn run() -> anyhow::Result<ExitCode> {
         runtime.block_on(record::all(&args, &agents, folder, fence))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let results = runtime.block_on(trial::all(&args, &agents, &hookwright, fence))?;
+    show(&args, runtime.block_on(trial::all(&args, &agents, &hookwright, fence))?)
+}
+
+/// Prints the table and writes it down where that was asked for.
+fn show(args: &Args, results: Vec<trial::Tried>) -> anyhow::Result<ExitCode> {
     print!("{}", table::plain(&results));
     let code = table::verdict(&results);
     if let Some(path) = &args.page {

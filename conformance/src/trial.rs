@@ -126,7 +126,7 @@ fn said(error: &dyn std::error::Error) -> String {
 }
 
 /// Earlier results of cells that were not run now.
-fn earlier(args: &Args, now: &[Tried]) -> anyhow::Result<Vec<Tried>> {
+pub(crate) fn earlier(args: &Args, now: &[Tried]) -> anyhow::Result<Vec<Tried>> {
     let Some(path) = &args.with else { return Ok(Vec::new()) };
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut file: crate::table::File = serde_json::from_str(&text).with_context(|| format!("in {}", path.display()))?;

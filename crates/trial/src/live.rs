@@ -10,7 +10,7 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 
 use crate::behaviour::Behaviour;
-use crate::cell::{Agent, Bounds, Cell, Seen, TrialError, Wiring};
+use crate::cell::{Agent, Bounds, Cell, End, Seen, TrialError, Wiring};
 use crate::driver::Driver;
 
 /// What is tried.
@@ -30,6 +30,9 @@ pub struct Live<'a> {
 
 /// How many runs go on at once.
 const AT_ONCE: usize = 3;
+
+/// How long one run may take before it says something of the agent; less says only that the machine was busy.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What came of it.
 #[derive(Debug)]
@@ -63,7 +66,7 @@ impl Row {
     /// What it comes to.
     pub fn verdict(&self) -> Verdict {
         match &self.seen {
-            Some(seen) if seen.end == crate::End::Dead => Verdict::Unknown,
+            Some(seen) if seen.end == End::Dead => Verdict::Unknown,
             Some(seen) if seen.is_as_meant(self.behaviour) => Verdict::Holds,
             Some(_) => Verdict::Fails,
             None => Verdict::Unknown,
@@ -92,12 +95,13 @@ pub async fn live(wanted: Live<'_>, mut done: impl FnMut(&Row)) -> Result<Report
         let room = &room;
         async move {
             let _place = room.acquire().await;
-            let time = deadline.saturating_duration_since(Instant::now());
-            if time.is_zero() {
-                return Ok((nth, Row { behaviour: cell.behaviour, seen: None }));
-            }
-            let seen = cell.run(Bounds { path: wanted.path, time, fence: true, keep: false }).await?;
-            Ok((nth, Row { behaviour: cell.behaviour, seen: Some(seen) }))
+            let time = PATIENCE.min(deadline.saturating_duration_since(Instant::now()));
+            let seen = match time.is_zero() {
+                true => None,
+                false => Some(cell.run(Bounds { path: wanted.path, time, fence: true, keep: false }).await?),
+            };
+            let seen = seen.filter(|seen| seen.end != End::Hung || time == PATIENCE);
+            Ok((nth, Row { behaviour: cell.behaviour, seen }))
         }
     });
     let mut rows: Vec<(usize, Row)> = Vec::new();

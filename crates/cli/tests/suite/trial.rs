@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use hookwright_trial::{Agent, Behaviour, Bounds, Cell, End, Host, Seen, Wiring};
+use hookwright_trial::{Agent, Behaviour, Bounds, Cell, End, Host, Live, Seen, Wiring, live};
 
 /// One run of a program as if it were Gemini CLI.
 fn run(program: &Path, behaviour: &str, time: u64) -> Seen {
@@ -52,4 +52,29 @@ fn an_agent_that_does_nothing_has_not_blocked_anything() {
     std::fs::write(&sleeper, "#!/bin/sh\nsleep 60\n").unwrap();
     std::fs::set_permissions(&sleeper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     assert_eq!(run(&sleeper, "gemini-deny", 1).end, End::Hung);
+}
+
+/// The few that a user's machine is asked, through the bridge as `agents install` writes it.
+#[test]
+fn the_short_column_holds_here() {
+    let hookwright = Path::new(env!("CARGO_BIN_EXE_hookwright"));
+    let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+    let time = Duration::from_secs(300);
+    let wanted = Live { host: Host::GeminiCli, program: hookwright, hookwright, path: &path, time };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut heard = 0;
+    let report = runtime.block_on(live(wanted, |_| heard += 1)).unwrap();
+    assert_eq!((heard, report.rows.len()), (10, 10));
+    assert!(report.holds(), "{report:#?}");
+}
+
+/// A machine too busy says nothing of an agent.
+#[test]
+fn who_had_no_time_is_not_said_to_fail() {
+    let (program, path) = (Path::new("/bin/true"), OsString::from("/usr/bin:/bin"));
+    let wanted = Live { host: Host::GeminiCli, program, hookwright: program, path: &path, time: Duration::ZERO };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let report = runtime.block_on(live(wanted, |_| ())).unwrap();
+    assert!(report.rows.iter().all(|row| row.verdict() == hookwright_trial::live::Verdict::Unknown));
+    assert!(!report.holds());
 }
