@@ -90,7 +90,7 @@ mod tests {
           |
         2 |     "hooks": { "PreToolUse": [] }
           |                ^^^^^^^^^^^^
-          = help: this event is called `BeforeTool` here; `hookwright hooks migrate --from-claude` converts whole files
+          = help: this event is called `BeforeTool` here; `hookwright hooks migrate --from-claude` converts whole files, and `hooksConfig.readClaude` reads them as they are
         "#);
     }
 

@@ -74,7 +74,9 @@ mod tests {
             let loaded = load(&world, &LoadOptions { project: root.to_owned(), ..LoadOptions::default() });
             let watch = Watch::new(&loaded, &[]);
             let own = watch.files.keys().filter_map(|path| path.strip_prefix(root).ok());
-            own.filter(|path| !path.starts_with(".gemini")).map(|path| path.display().to_string()).collect()
+            own.filter(|path| !path.starts_with(".gemini") && !path.starts_with(".hookwright"))
+                .map(|path| path.display().to_string())
+                .collect()
         };
         assert_eq!(found("python3 \"$GEMINI_PROJECT_DIR/check.py\" --fast"), ["check.py"]);
         assert_eq!(found("${GEMINI_PROJECT_DIR}/not/yet.sh && check.py"), ["check.py", "not/yet.sh"]);

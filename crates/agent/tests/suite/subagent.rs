@@ -156,7 +156,7 @@ async fn an_agent_has_no_tool_that_the_other_has_not_and_none_to_delegate_with()
     let scout = Script::new().says("well");
     let mut stage = project.setup(script(&scout)).agent("scout", "tools: Read, grep_search").open();
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
-    assert_eq!(offered(&scout, 0), ["read_file", "search_file_content"]);
+    assert_eq!(offered(&scout, 0), ["read_file", "search_file_content", "read_many_files"]);
 }
 
 #[tokio::test]

@@ -318,10 +318,3 @@ fn hostile_definitions_are_said_and_spoil_no_other() {
     assert_eq!(checked["agents"][0]["tools"], json!([]));
     has(&sandbox.run(&["subagents", "validate", "nowhere"]).exits(1).stderr, "there is no ");
 }
-
-/// `agents` is not the word: it is kept for what people mean by it elsewhere.
-#[test]
-fn the_word_agents_is_no_prompt_and_no_command() {
-    let sandbox = crate::sandbox();
-    has(&sandbox.run(&["agents"]).exits(42).stderr, "hookwright subagents");
-}
