@@ -26,6 +26,19 @@ fn crates_use_only_those_above_them() {
     assert_eq!(ours, ["hookwright-process"], "the engine stands on nothing else");
 }
 
+/// The README says `cargo run -- demo`: cargo must know which program that is.
+#[test]
+fn cargo_run_means_this_program() {
+    let workspace: toml::Table = std::fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+    assert_eq!(workspace["workspace"]["default-members"].as_array().unwrap(), &["crates/*".into()]);
+    let has_program = |folder: &PathBuf| {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+        folder.join("src/main.rs").exists() || folder.join("src/bin").exists() || manifest.contains("[[bin]]")
+    };
+    let crates = std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(crates.filter(has_program).collect::<Vec<_>>(), [root().join("crates/cli")]);
+}
+
 /// Run with UPDATE_SCHEMAS=1 to write them anew.
 #[test]
 fn schemas_are_not_stale() {
