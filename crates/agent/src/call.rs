@@ -15,7 +15,7 @@ use hookwright_tools::{OutputSink, Tool, ToolErrorKind, ToolResult, ToolSet};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use crate::event::{AgentEvent, CallDecision, ToolStart};
+use crate::event::{AgentEvent, CallDecision, CallNumber, ToolStart};
 use crate::panics::run_tool;
 use crate::protect::settle;
 use crate::scope::Scope;
@@ -93,6 +93,10 @@ struct Call<'a> {
     /// What is to be kept in the place of the model's arguments.
     redacted: Option<Map<String, Value>>,
     rewritten: Vec<String>,
+    /// What hooks changed, as it was before.
+    before: Map<String, Value>,
+    /// Which of the answer's calls it is.
+    number: Option<CallNumber>,
     decision: Option<CallDecision>,
     /// The protected file that the user lets it change.
     allowed: Option<PathBuf>,
@@ -129,12 +133,13 @@ pub(crate) async fn run(
     services: &Arc<Services>,
     call: &FunctionCall,
     call_id: &str,
+    number: CallNumber,
     choice: Option<&ToolChoice>,
     scope: &Scope,
 ) -> CallResult {
     let first = Call::new(services, call_id.to_owned(), &call.name, call.args.clone(), scope);
     let unannounced = is_planned(services, &first.tools, EventKind::BeforeTool, &first.name).then(|| call.args.clone());
-    let (last, end) = see_through(Call { unannounced, ..first }, None, choice).await;
+    let (last, end) = see_through(Call { unannounced, number: Some(number), ..first }, None, choice).await;
     last.span().in_scope(|| last.conclude(call, end))
 }
 
@@ -197,6 +202,8 @@ impl<'a> Call<'a> {
             unannounced: None,
             redacted: None,
             rewritten: Vec::new(),
+            before: Map::new(),
+            number: None,
             decision: None,
             allowed: None,
             scope,

@@ -349,6 +349,10 @@ pub struct ApprovalRequest {
     pub preview: Option<Display>,
     /// Arguments that hooks changed.
     pub rewritten: Vec<String>,
+    /// What those were before, where there was something; nothing at all if hooks want it kept from people.
+    pub before: Option<Map<String, Value>>,
+    /// Which of the answer's calls it is.
+    pub number: Option<CallNumber>,
     /// Who wants it to run.
     pub requested_by: RequestedBy,
     /// The hooks that want the user asked, and why.
@@ -357,6 +361,15 @@ pub struct ApprovalRequest {
     pub server: Option<ServerTool>,
     /// The file that guards are made of and that the call would change; such a call is asked about every time.
     pub protected: Option<String>,
+}
+
+/// Which of an answer's calls one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallNumber {
+    /// From 1.
+    pub at: usize,
+    /// How many there are.
+    pub of: usize,
 }
 
 /// Who wants the user asked.

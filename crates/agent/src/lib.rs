@@ -43,8 +43,8 @@ pub use aside::Aside;
 pub use budget::Budget;
 pub use door::Door;
 pub use event::{
-    Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, Gravity, GuardReply,
-    ToolEnd, ToolStart, TurnEnd,
+    Activity, AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision, CallError, CallNumber, Gravity,
+    GuardReply, ToolEnd, ToolStart, TurnEnd,
 };
 pub use events::{EventStream, Events};
 pub use hookwright_settings::ApprovalMode;

@@ -14,7 +14,7 @@ use crate::agent::Agent;
 use crate::call::{self, AfterCall, CallResult};
 use crate::compress::{self, Trigger};
 use crate::door::{self, Asking, ModelAnswer};
-use crate::event::{AgentEvent, TurnEnd};
+use crate::event::{AgentEvent, CallNumber, TurnEnd};
 use crate::loop_guard::LoopGuard;
 use crate::scope::Scope;
 
@@ -122,6 +122,7 @@ impl Agent {
         let mut parts = Vec::new();
         let mut redacted = Vec::new();
         let mut end = repeated.map(TurnEnd::Loop);
+        let mut number = CallNumber { at: 1, of: calls.len() };
         for batch in self.batches(calls) {
             if end.is_some() {
                 // Every call needs an answer, or the provider will not take the history.
@@ -131,7 +132,9 @@ impl Agent {
                 redacted.extend(batch.iter().map(|call| unseen(call).then(|| call::redacted(call.args.clone()))));
                 continue;
             }
-            for result in self.run_batch(batch, choice, &mut room, scope).await {
+            let results = self.run_batch(batch, number, choice, &mut room, scope).await;
+            number.at += batch.len();
+            for result in results {
                 parts.extend(result.parts);
                 redacted.push(result.redacted);
                 end = match result.after {
@@ -174,6 +177,7 @@ impl Agent {
     async fn run_batch(
         &mut self,
         batch: &[FunctionCall],
+        first: CallNumber,
         choice: Option<&ToolChoice>,
         room: &mut Room,
         scope: &Scope,
@@ -191,7 +195,7 @@ impl Agent {
             ids.push(call_id);
         }
         if let ([call], [id]) = (batch, ids.as_slice()) {
-            return vec![room.keep(call::run(&self.services, call, id, choice, scope).await)];
+            return vec![room.keep(call::run(&self.services, call, id, first, choice, scope).await)];
         }
         // Only so many at once. Each batch by itself: a call that itself makes calls never waits for a place of its own.
         let most = Shares::of_process().jobs.size();
@@ -211,7 +215,8 @@ impl Agent {
             let (services, call, choice) = (Arc::clone(&self.services), call.clone(), choice.cloned());
             let delegates = canonical_name(&call.name) == DELEGATE_TO_AGENT;
             let scope = if delegates { side_by_side.clone() } else { scope.clone() };
-            let run = async move { (at, call::run(&services, &call, &id, choice.as_ref(), &scope).await) };
+            let number = CallNumber { at: first.at + at, of: first.of };
+            let run = async move { (at, call::run(&services, &call, &id, number, choice.as_ref(), &scope).await) };
             tasks.spawn(run.in_current_span());
         }
         while let Some(result) = tasks.join_next().await {

@@ -4,6 +4,7 @@
 
 mod agents;
 mod args;
+mod asked;
 mod bridge;
 mod choices;
 mod completions;

@@ -414,6 +414,9 @@ pub(crate) mod ending {
     /// Nobody stops a process here.
     pub fn stop_here() {}
 
+    /// There are no jobs.
+    pub fn stop_job() {}
+
     /// There is no such signal.
     pub fn is_hangup_ignored() -> bool {
         false

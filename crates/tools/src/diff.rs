@@ -13,6 +13,8 @@ pub struct FileDiff {
     pub file_name: String,
     /// Its real path.
     pub file_path: PathBuf,
+    /// Its path as people write it: from the project, where it is below it.
+    pub shown_path: String,
     /// The unified diff, with three lines of context.
     pub unified: String,
     /// What was there; `None` for a new file.
@@ -37,8 +39,8 @@ pub struct DiffStat {
 }
 
 impl FileDiff {
-    /// The difference between two texts of one file.
-    pub(crate) fn new(path: &Path, original: Option<String>, new: String) -> Self {
+    /// The difference between two texts of one file, which people know by `shown_path`.
+    pub(crate) fn new(path: &Path, shown_path: String, original: Option<String>, new: String) -> Self {
         let file_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let diff = compare(original.as_deref().unwrap_or_default(), &new);
         let mut stat = DiffStat::default();
@@ -59,7 +61,12 @@ impl FileDiff {
         let header = (format!("{file_name}\tCurrent"), format!("{file_name}\tProposed"));
         let body = diff.unified_diff().context_radius(3).header(&header.0, &header.1).to_string();
         let unified = format!("Index: {file_name}\n{}\n{body}", "=".repeat(67));
-        Self { file_name, file_path: path.to_owned(), unified, original, new, stat }
+        Self { file_name, file_path: path.to_owned(), shown_path, unified, original, new, stat }
+    }
+
+    /// The difference between two texts that are in no file.
+    pub fn between(name: &str, before: String, after: String) -> Self {
+        Self::new(Path::new(name), name.to_owned(), Some(before), after)
     }
 
     /// True if the file is being created.
@@ -136,7 +143,7 @@ mod tests {
     use super::*;
 
     fn diff(old: Option<&str>, new: &str) -> FileDiff {
-        FileDiff::new(Path::new("/w/src/a.rs"), old.map(str::to_owned), new.to_owned())
+        FileDiff::new(Path::new("/w/src/a.rs"), "src/a.rs".to_owned(), old.map(str::to_owned), new.to_owned())
     }
 
     #[test]

@@ -168,10 +168,11 @@ impl Call<'_> {
                 if !given.contains(&key) {
                     names = Names::Others;
                 }
+                let before = self.args.insert(key.clone(), value);
                 if !self.rewritten.contains(&key) {
-                    self.rewritten.push(key.clone());
+                    self.before.extend(before.map(|before| (key.clone(), before)));
+                    self.rewritten.push(key);
                 }
-                self.args.insert(key, value);
             }
         }
         if self.rewritten.is_empty() {
@@ -279,6 +280,8 @@ impl Call<'_> {
             description: tool.describe(&args),
             preview: tool.preview(&args, &self.services.context()).await,
             rewritten: self.rewritten.clone(),
+            before: self.redacted.is_none().then(|| self.before.clone()),
+            number: self.number,
             requested_by: self.requested_by,
             asked_by,
             server: tool.server().cloned(),
@@ -297,6 +300,7 @@ impl Call<'_> {
     fn edit(&mut self, args: Map<String, Value>) -> Result<(), Box<CallEnd>> {
         self.decision = Some(CallDecision::Modify);
         self.rewritten.clear();
+        self.before.clear();
         self.args = args;
         let fits = canonical_arguments(&self.name, &mut self.args);
         match fits.and_then(|()| self.tools.check(&self.name, &Value::Object(self.args.clone()))) {

@@ -9,12 +9,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
 use crate::args::AgentArgs;
+use crate::asked::{self, Difference};
 use crate::choices::Choice;
 use crate::signals::Signals;
 use crate::stats::{self, Stats};
 use crate::telemetry::Telemetry;
+use crate::tui::diff;
 use crate::tui::hooklog::{self, HookLog};
-use crate::tui::text::clean;
+use crate::tui::text::{Line, clean};
 use crate::tui::view::PLACEHOLDER;
 use crate::{exit, out, replies, report, session, trace};
 
@@ -58,7 +60,7 @@ enum Then {
 
 /// What the next line answers.
 enum Question {
-    Call(oneshot::Sender<ApprovalReply>, Vec<Choice>),
+    Call(oneshot::Sender<ApprovalReply>, Box<ApprovalRequest>),
     Guards(oneshot::Sender<GuardReply>),
 }
 
@@ -66,7 +68,7 @@ impl Question {
     /// Answers it, if anybody waits for that; nobody does where the turn is over.
     fn answer(self, line: &str) -> bool {
         match self {
-            Question::Call(reply, choices) => reply.send(reply_of(line, &choices)).is_ok(),
+            Question::Call(reply, request) => reply.send(reply_of(line, &request)).is_ok(),
             Question::Guards(reply) => {
                 let word = if line == "trust" { GuardReply::Trust } else { GuardReply::Leave };
                 reply.send(word).is_ok()
@@ -133,8 +135,9 @@ impl Front {
         self.log.note(&event, std::time::Instant::now());
         match event {
             AgentEvent::Approval(request, reply) => {
-                self.question = Some(Question::Call(reply, Choice::of(&request)));
-                ask(&request)
+                let asked = ask(&request);
+                self.question = Some(Question::Call(reply, request));
+                asked
             }
             AgentEvent::GuardsChanged(changes, reply) => {
                 self.question = Some(Question::Guards(reply));
@@ -203,31 +206,39 @@ fn ask(request: &ApprovalRequest) -> io::Result<()> {
     // A model's own description of a long command is no substitute for the command.
     let command = request.args.get("command").and_then(serde_json::Value::as_str);
     let what = match (command, &request.preview) {
-        (Some(command), _) => command.to_owned(),
+        (Some(command), _) => out::spelled(command),
         (None, Some(Display::Diff(file))) => {
-            format!("{}\n{}", request.description, file.unified.replace("\r\n", "\n"))
+            let lines = diff::lines(&diff::spelled_diff(file), usize::MAX);
+            lines.iter().map(Line::plain).collect::<Vec<_>>().join("\n").trim_start().to_owned()
         }
-        (None, Some(Display::Text(text))) => format!("{}\n{text}", request.description),
-        (None, _) => request.description.clone(),
+        (None, Some(Display::Text(text))) => out::spelled(&format!("{}\n{text}", request.description)),
+        (None, _) => out::spelled(&request.description),
     };
-    say(&format!("Allow {}? {}", out::spelled(&request.title), out::spelled(&what)))?;
+    say(&format!("Allow {}?{} {what}", out::spelled(&request.title), asked::number(request)))?;
+    if let Some(said) = asked::description(request) {
+        say(&format!("the model says: {}", out::spelled(said)))?;
+    }
     if let Some(path) = &request.protected {
         say(&format!("{path} is protected: guards are made of it"))?;
     }
     if let Some(asked) = &request.asked_by {
         say(&format!("hook {} wants you to decide: {}", asked.hooks.join(", "), asked.reason))?;
     }
-    if !request.rewritten.is_empty() {
-        say(&format!(
-            "hooks changed {}; it will run with {}",
-            request.rewritten.join(", "),
-            out::spelled(&serde_json::Value::Object(request.args.clone()).to_string())
-        ))?;
+    for change in asked::changes(request) {
+        let words = match change.what {
+            Difference::Short(before, after) => format!(": {before} → {after}"),
+            Difference::Long(file) => {
+                let body = file.unified.lines().skip_while(|line| !line.starts_with("@@"));
+                format!(":\n{}", body.collect::<Vec<_>>().join("\n"))
+            }
+            Difference::Unsaid => String::new(),
+        };
+        say(&out::spelled(&format!("hooks changed {}{words}", change.name)))?;
     }
     say(&answers(request))
 }
 
-/// What can be answered, under the numbers that the screen has; arguments can't be written in lines.
+/// What can be answered, under the numbers that the screen has; only a command can be written anew in a line.
 fn answers(request: &ApprovalRequest) -> String {
     let words = |(at, choice): (usize, Choice)| {
         let number = at + 1;
@@ -237,6 +248,9 @@ fn answers(request: &ApprovalRequest) -> String {
             Choice::Server => {
                 let server = request.server.as_ref().map_or("", |tool| tool.server.as_str());
                 format!("{number}: allow all tools of MCP server {} for this session.", out::spelled(server))
+            }
+            Choice::Edit if request.name == "run_shell_command" => {
+                format!("{number}, with another command: run that instead.")
             }
             Choice::Edit => return None,
             Choice::Deny => format!("{number} or n, with a word to the model if you like: deny."),
@@ -257,7 +271,8 @@ fn ask_about_guards(changes: &[GuardChange]) -> io::Result<()> {
     )
 }
 
-fn reply_of(line: &str, choices: &[Choice]) -> ApprovalReply {
+fn reply_of(line: &str, request: &ApprovalRequest) -> ApprovalReply {
+    let choices = Choice::of(request);
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let numbered = || word.parse::<usize>().ok()?.checked_sub(1).and_then(|at| choices.get(at).copied());
     let choice = match word {
@@ -270,6 +285,9 @@ fn reply_of(line: &str, choices: &[Choice]) -> ApprovalReply {
         Some(Choice::Session) => ApprovalReply::Session,
         Some(Choice::Server) => ApprovalReply::Server,
         Some(Choice::Deny) => ApprovalReply::Deny(Some(rest.trim().to_owned()).filter(|word| !word.is_empty())),
+        Some(Choice::Edit) if request.name == "run_shell_command" && !rest.trim().is_empty() => {
+            asked::with_text(request, rest.trim()).map_or(ApprovalReply::Cancel, ApprovalReply::Edited)
+        }
         Some(Choice::Edit | Choice::Cancel) | None => ApprovalReply::Cancel,
     }
 }

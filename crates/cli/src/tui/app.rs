@@ -352,7 +352,10 @@ impl App {
         if self.busy.is_some() {
             return vec![Effect::Order(Order::Cancel)];
         }
-        self.composer.take();
+        // The draft is gone from sight; undo brings it back.
+        if !self.composer.is_empty() {
+            self.composer.set("");
+        }
         self.completion = None;
         Vec::new()
     }

@@ -41,22 +41,18 @@ impl Block {
     }
 }
 
-/// Pieces in so many columns, never two empty lines in a row.
-pub(crate) fn render_all<'a>(
-    blocks: impl IntoIterator<Item = &'a Block>,
-    columns: usize,
-    after_gap: &mut bool,
-) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+/// Pieces with their lines in so many columns, never two empty lines in a row.
+pub(crate) fn render_all(blocks: Vec<Block>, columns: usize, after_gap: &mut bool) -> Vec<(Block, Vec<Line>)> {
+    let mut drawn = Vec::with_capacity(blocks.len());
     for block in blocks {
-        if *block == Block::Gap && *after_gap {
+        if block == Block::Gap && *after_gap {
             continue;
         }
-        let drawn = block.render(columns);
-        if let Some(last) = drawn.last() {
+        let lines = block.render(columns);
+        if let Some(last) = lines.last() {
             *after_gap = last.spans.is_empty();
         }
-        lines.extend(drawn);
+        drawn.push((block, lines));
     }
-    lines
+    drawn
 }

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use hookwright_agent::{ToolEnd, ToolStart};
-use hookwright_tools::{Display, FileDiff, TodoStatus};
+use hookwright_tools::{Display, TodoStatus};
 
 use super::block::Block;
-use super::highlight::diff_line;
+use super::diff;
 use super::text::{BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN, elapsed};
 
 /// So much of a running command's output is kept for the screen.
@@ -112,7 +112,7 @@ fn short_args(end: &ToolEnd) -> String {
 
 fn result(display: &Display) -> Vec<Line> {
     match display {
-        Display::Diff(file) => diff(file, DIFF_LINES),
+        Display::Diff(file) => diff::lines(file, DIFF_LINES),
         Display::Todos(todos) => todos
             .iter()
             .map(|todo| {
@@ -140,27 +140,5 @@ fn indented(style: anstyle::Style, text: &str, most: usize) -> Vec<Line> {
         lines.push(Line::of(DIM, format!("  … {hidden} lines before")));
     }
     lines.extend(all[hidden..].iter().map(|line| Line::of(style, format!("  {line}")).hanging(2)));
-    lines
-}
-
-/// A diff in colours, without its heading.
-pub(crate) fn diff(file: &FileDiff, most: usize) -> Vec<Line> {
-    let what = if file.is_new_file() { "new file" } else { "changed" };
-    let mut lines = vec![
-        Line::of(DIM, format!("  {} {what} ", file.file_name))
-            .with(GOOD, format!("+{}", file.stat.added_lines))
-            .with(PLAIN, " ")
-            .with(BAD, format!("-{}", file.stat.removed_lines)),
-    ];
-    let body: Vec<&str> = file.unified.lines().skip_while(|line| !line.starts_with("@@")).collect();
-    let shown = body.iter().take(most).map(|text| {
-        let mut line = Line::of(PLAIN, "  ").hanging(4);
-        line.spans.extend(diff_line(&super::text::clean(text)).spans);
-        line
-    });
-    lines.extend(shown);
-    if body.len() > most {
-        lines.push(Line::of(DIM, format!("  … {} more lines", body.len() - most)));
-    }
     lines
 }

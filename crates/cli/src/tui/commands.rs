@@ -17,9 +17,10 @@ const KEYS: &[(&str, &str)] = &[
     ("Shift+Tab", "next approval mode"),
     ("Ctrl+R", "search earlier prompts; ↑ ↓ step through them"),
     ("Ctrl+X", "write in your editor"),
-    ("Ctrl+Z", "undo; Alt+Z redo; Ctrl+W, Ctrl+U, Ctrl+K delete; Ctrl+Y puts back"),
+    ("Ctrl+_", "undo, as does Alt+Z; Alt+Shift+Z redo; Ctrl+W, Ctrl+U, Ctrl+K delete; Ctrl+Y puts back"),
+    ("Ctrl+Z", "suspend; fg comes back"),
     ("Ctrl+L", "draw the screen again"),
-    ("Ctrl+C", "twice: leave; Ctrl+D leaves too"),
+    ("Ctrl+C", "puts the draft aside (undo brings it back); twice: leave; Ctrl+D leaves too"),
 ];
 
 impl Driver<'_> {

@@ -2,23 +2,18 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_agent::{ApprovalReply, ApprovalRequest};
-use hookwright_tools::{Display, FileDiff, ToolKind};
-use serde_json::{Map, Value};
+use hookwright_tools::{Display, ToolKind};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::card;
 use super::composer::Composer;
+use super::diff::{self, spelled_diff};
 use super::guards::GuardDialog;
 use super::keys::edit;
-use super::text::{ACCENT, BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN};
+use super::text::{ACCENT, BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN};
+use crate::asked;
 use crate::choices::Choice;
 use crate::out::spelled;
-
-/// A diff whose every character can be seen; that lines end in the way of another system is no secret.
-pub(crate) fn spelled_diff(file: &FileDiff) -> FileDiff {
-    let unified = spelled(&file.unified.replace("\r\n", "\n"));
-    FileDiff { unified, file_name: spelled(&file.file_name), ..file.clone() }
-}
 
 /// Something that the user is asked while the agent works.
 pub(crate) enum Asking {
@@ -45,6 +40,21 @@ impl Asking {
     pub(crate) fn paste(&mut self, text: &str) {
         if let Asking::Call(dialog) = self {
             dialog.paste(text);
+        }
+    }
+
+    /// The arguments that the user is writing, and the file whose language they are in.
+    pub(crate) fn written(&self) -> Option<(&str, String)> {
+        match self {
+            Asking::Call(dialog) => dialog.written(),
+            Asking::Guards(_) => None,
+        }
+    }
+
+    /// Replaces what the user is writing.
+    pub(crate) fn rewrite(&mut self, text: &str) {
+        if let Asking::Call(dialog) = self {
+            dialog.rewrite(text);
         }
     }
 
@@ -97,7 +107,6 @@ pub(crate) enum Reaction {
     Given,
 }
 
-/// What the user can choose.
 impl Dialog {
     pub(crate) fn new(request: Box<ApprovalRequest>, reply: oneshot::Sender<ApprovalReply>) -> Self {
         Dialog { request, reply: Some(reply), selected: 0, scroll: 0, writing: None, problem: None }
@@ -174,7 +183,7 @@ impl Dialog {
     }
 
     fn scroll_by(&mut self, lines: isize) -> Reaction {
-        self.scroll = self.scroll.saturating_add_signed(lines).min(self.subject().len().saturating_sub(1));
+        self.scroll = self.scroll.saturating_add_signed(lines).min(self.whole().len().saturating_sub(1));
         Reaction::Open
     }
 
@@ -189,12 +198,7 @@ impl Dialog {
             Choice::Once => self.answer(ApprovalReply::Once),
             Choice::Session => self.answer(ApprovalReply::Session),
             Choice::Server => self.answer(ApprovalReply::Server),
-            Choice::Edit => {
-                let text = self
-                    .command()
-                    .map_or_else(|| format!("{:#}", Value::Object(self.request.args.clone())), str::to_owned);
-                self.begin(Written::Arguments, &text)
-            }
+            Choice::Edit => self.begin(Written::Arguments, &asked::text_of(&self.request)),
             Choice::Deny => self.begin(Written::Word, ""),
             Choice::Cancel => self.answer(ApprovalReply::Cancel),
         }
@@ -225,7 +229,7 @@ impl Dialog {
                 let word = Some(text.trim().to_owned()).filter(|word| !word.is_empty());
                 self.answer(ApprovalReply::Deny(word))
             }
-            Written::Arguments => match self.arguments(&text) {
+            Written::Arguments => match asked::with_text(&self.request, &text) {
                 Ok(args) => self.answer(ApprovalReply::Edited(args)),
                 Err(problem) => {
                     self.problem = Some(problem);
@@ -233,15 +237,6 @@ impl Dialog {
                 }
             },
         }
-    }
-
-    fn arguments(&self, text: &str) -> Result<Map<String, Value>, String> {
-        if self.command().is_none() {
-            return serde_json::from_str(text).map_err(|error| format!("this is no JSON object: {error}"));
-        }
-        let mut args = self.request.args.clone();
-        args.insert("command".to_owned(), Value::String(text.to_owned()));
-        Ok(args)
     }
 
     fn answer(&mut self, reply: ApprovalReply) -> Reaction {
@@ -252,10 +247,32 @@ impl Dialog {
         Reaction::Given
     }
 
+    /// All there is to see before the answer: what hooks changed, and what would run.
+    fn whole(&self) -> Vec<Line> {
+        let mut lines: Vec<Line> = changes(&self.request);
+        lines.extend(self.subject());
+        lines
+    }
+
+    /// What is being written, and the file whose language it is in.
+    fn written(&self) -> Option<(&str, String)> {
+        let writing = self.writing.as_ref().filter(|writing| writing.what == Written::Arguments)?;
+        Some((writing.text.text(), asked::file_name(&self.request)))
+    }
+
+    /// Replaces what is being written.
+    fn rewrite(&mut self, text: &str) {
+        if let Some(writing) = &mut self.writing {
+            // Editors end the last line, whether it had an end or not.
+            let ended = writing.text.text().ends_with('\n');
+            writing.text.set(if ended { text } else { text.strip_suffix('\n').unwrap_or(text) });
+        }
+    }
+
     /// What would run: the command, the diff, or the arguments.
     fn subject(&self) -> Vec<Line> {
         match (&self.request.preview, self.command()) {
-            (Some(Display::Diff(file)), _) => card::diff(&spelled_diff(file), usize::MAX),
+            (Some(Display::Diff(file)), _) => diff::lines(&spelled_diff(file), usize::MAX),
             (_, Some(command)) => {
                 let directory =
                     self.request.args.get("directory").or(self.request.args.get("dir_path")).and_then(Value::as_str);
@@ -283,8 +300,12 @@ impl Dialog {
         let mut head = vec![
             Line::of(ACCENT.bold(), "? ")
                 .with(BOLD, format!("Allow {}?", spelled(&request.title)))
-                .with(DIM, format!("  {}", request.name)),
+                .with(DIM, format!("  {}{}", request.name, asked::number(request)))
+                .hanging(4),
         ];
+        if let Some(said) = asked::description(request) {
+            head.push(Line::of(DIM, "  the model says: ").with(PLAIN, spelled(said)).hanging(4));
+        }
         if let Some(path) = &request.protected {
             head.push(Line::of(WARN, format!("  {path} is protected: guards are made of it")).hanging(4));
         }
@@ -293,22 +314,16 @@ impl Dialog {
                 if asked.hooks.is_empty() { "a hook".to_owned() } else { format!("hook {}", asked.hooks.join(", ")) };
             head.push(Line::of(WARN, format!("  {who} wants you to decide: ")).with(PLAIN, &asked.reason).hanging(4));
         }
-        if !request.rewritten.is_empty() {
-            head.push(
-                Line::of(WARN, format!("  hooks changed {}; this is what will run:", request.rewritten.join(", ")))
-                    .hanging(4),
-            );
-        }
         let (foot, cursor) = self.foot(columns);
         let wrap = |lines: Vec<Line>| lines.iter().flat_map(|line| line.wrap(columns)).collect::<Vec<_>>();
         let mut lines = wrap(head);
-        let subject = wrap(self.subject());
+        let subject = wrap(self.whole());
         let room = rows.saturating_sub(lines.len() + foot.len() + 1).max(3);
         let from = self.scroll.min(subject.len().saturating_sub(room));
         lines.extend(subject.iter().skip(from).take(room).cloned());
         if subject.len() > room {
             let left = subject.len().saturating_sub(from + room);
-            lines.push(Line::of(DIM, format!("  … {left} more lines (page down)")));
+            lines.push(Line::of(DIM, format!("  … {} (page down; ctrl+o shows all)", diff::more(left))).clip(columns));
         }
         let cursor = cursor.map(|(row, column)| (row + lines.len(), column));
         lines.extend(foot);
@@ -325,7 +340,7 @@ impl Dialog {
         };
         let what = match writing.what {
             Written::Word => "A word to the model, then Enter (Esc goes back):",
-            Written::Arguments => "Edit, then Enter to run it (Esc goes back):",
+            Written::Arguments => "Edit, then Enter to run it (Ctrl+X: in your editor; Esc goes back):",
         };
         let mut lines = Line::of(NOTE, what).wrap(columns);
         lines.extend(self.problem.iter().map(|problem| Line::of(BAD, problem).clip(columns)));
@@ -334,4 +349,28 @@ impl Dialog {
         lines.extend(text);
         (lines, cursor)
     }
+}
+
+/// What hooks changed, as it was and as it is.
+fn changes(request: &ApprovalRequest) -> Vec<Line> {
+    let draw = |change: asked::Change| {
+        let heading = Line::of(WARN, format!("  hooks changed {}", change.name)).hanging(4);
+        match change.what {
+            asked::Difference::Short(before, after) => {
+                let heading = heading.with(PLAIN, ": ").with(BAD, spelled(&before));
+                vec![heading.with(DIM, " → ").with(GOOD, spelled(&after))]
+            }
+            asked::Difference::Long(file) => {
+                let mut lines = vec![heading.with(PLAIN, ":")];
+                lines.extend(diff::lines(&spelled_diff(&file), usize::MAX).into_iter().skip(1));
+                lines
+            }
+            asked::Difference::Unsaid => vec![heading],
+        }
+    };
+    let mut lines: Vec<Line> = asked::changes(request).into_iter().flat_map(draw).collect();
+    if !lines.is_empty() {
+        lines.push(Line::of(WARN, "  this is what will run:"));
+    }
+    lines
 }

@@ -1,7 +1,6 @@
 //! Holds the session together: waits for keys, for the agent, for signals and for time; passes them to the state, draws it,
 //! and does what it asks for.
 
-use std::collections::VecDeque;
 use std::io::Stdout;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,14 +13,16 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 use super::app::{App, Effect, Status};
-use super::block::{Block, render_all};
+use super::block::Block;
 use super::complete;
 use super::history::History;
 use super::input::Input;
+use super::keys::is_suspend;
 use super::panel::Panel;
 use super::place::{branch, place};
-use super::screen::Screen;
-use super::stops::Stops;
+use super::rewrap::Rewrap;
+use super::screen::{Frame, Screen};
+use super::stops::{Stop, Stops};
 use super::terminal::{self, Guard};
 use super::text::{BAD, BOLD, DIM, Line, WARN};
 use super::{Hands, files, view};
@@ -35,8 +36,6 @@ const LARGEST_PROMPT: u64 = 8 << 20;
 
 const FRAME: Duration = Duration::from_millis(16);
 const TICK: Duration = Duration::from_millis(100);
-/// So many finished pieces can be drawn again after a resize.
-const KEPT: usize = 400;
 /// How old the list of files may be before it is made again.
 const FILES_AGE: Duration = Duration::from_secs(10);
 /// SessionEnd hooks and what tools left running get this long.
@@ -61,8 +60,8 @@ pub(crate) struct Driver<'a> {
     files: (UnboundedSender<FileList>, UnboundedReceiver<FileList>),
     files_since: Option<Instant>,
     telemetry: Telemetry,
-    kept: VecDeque<Block>,
-    after_gap: bool,
+    /// When it went on after having been stopped.
+    went_on: Option<Instant>,
     /// Whether the screen is to be emptied with the next frame.
     wiped: bool,
     pub(crate) leave: Option<u8>,
@@ -101,7 +100,7 @@ impl<'a> Driver<'a> {
             app,
             session,
             panel: None,
-            screen: Screen::new(terminal::raw(), colour),
+            screen: Screen::new(terminal::raw(), colour, Rewrap::of(world)),
             guard,
             input,
             events,
@@ -111,8 +110,7 @@ impl<'a> Driver<'a> {
             files: unbounded_channel(),
             files_since: None,
             telemetry,
-            kept: VecDeque::new(),
-            after_gap: true,
+            went_on: None,
             wiped: false,
             leave: None,
         };
@@ -179,8 +177,7 @@ impl<'a> Driver<'a> {
                 }
                 code = self.signals.next() => return Ok(code),
                 stop = self.stops.next() => {
-                    self.guard.stopped(stop);
-                    self.redraw()?;
+                    self.stopped(stop)?;
                 }
                 () = tokio::time::sleep(wait), if dirty || self.app.is_moving() => {
                     self.app.tick(Instant::now());
@@ -196,6 +193,10 @@ impl<'a> Driver<'a> {
         let now = Instant::now();
         let effects = match event {
             Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+            Event::Key(key) if is_suspend(&key) => {
+                hookwright_process::stop_job();
+                Vec::new()
+            }
             Event::Key(key) if self.panel.is_some() => {
                 self.panel_key(key);
                 Vec::new()
@@ -205,7 +206,7 @@ impl<'a> Driver<'a> {
                 self.app.paste(&text);
                 Vec::new()
             }
-            Event::Resize(..) => vec![Effect::Redraw],
+            // Whoever draws next sees that the size is another.
             _ => Vec::new(),
         };
         for effect in effects {
@@ -311,35 +312,46 @@ impl<'a> Driver<'a> {
             let page = panel.view(&self.app, columns, rows);
             return Ok(self.screen.page(&page, rows)?);
         }
+        let frame = view::view(&self.app, columns, rows, Instant::now());
         if std::mem::take(&mut self.wiped) {
-            return self.redraw();
+            self.screen.scroll_away(&frame)?;
         }
-        let out = self.app.take_out();
-        let lines = render_all(&out, columns, &mut self.after_gap);
-        self.kept.extend(out);
-        let surplus = self.kept.len().saturating_sub(KEPT);
-        self.kept.drain(..surplus);
-        Ok(self.screen.draw(&lines, &view::view(&self.app, columns, rows, Instant::now()))?)
+        Ok(self.screen.draw(self.app.take_out(), &frame)?)
     }
 
-    /// Draws what fits of the finished pieces, and the live part, on an empty screen.
+    /// Draws everything that the screen shows once more.
     fn redraw(&mut self) -> anyhow::Result<()> {
-        if self.panel.is_some() {
-            return self.draw();
+        let (columns, rows) = terminal::size();
+        match self.panel {
+            Some(_) => self.draw(),
+            None => Ok(self.screen.afresh(&view::view(&self.app, columns, rows, Instant::now()))?),
+        }
+    }
+
+    /// The program is to stop as a job of its shell, or goes on after that.
+    fn stopped(&mut self, stop: Stop) -> anyhow::Result<()> {
+        /// Whoever goes on after such a wish hears of it a moment later.
+        const SOON: Duration = Duration::from_secs(1);
+        match stop {
+            Stop::Wanted => self.screen.finish()?,
+            Stop::Over if self.went_on.take().is_some_and(|then| then.elapsed() < SOON) => return Ok(()),
+            Stop::Over => {}
+        }
+        self.guard.stopped(stop);
+        if matches!(stop, Stop::Wanted) {
+            self.went_on = Some(Instant::now());
         }
         let (columns, rows) = terminal::size();
-        self.kept.extend(self.app.take_out());
-        self.after_gap = true;
-        let lines = render_all(&self.kept, columns, &mut self.after_gap);
-        let frame = view::view(&self.app, columns, rows, Instant::now());
-        let room = rows.saturating_sub(frame.lines.len());
-        Ok(self.screen.afresh(&lines[lines.len().saturating_sub(room)..], &frame)?)
+        match self.panel {
+            Some(_) => self.draw(),
+            // What the shell wrote meanwhile stays.
+            None => Ok(self.screen.again(&view::view(&self.app, columns, rows, Instant::now()))?),
+        }
     }
 
     /// Nothing of what was said so far is drawn again; it stays in the scrollback.
     fn wipe(&mut self) {
         self.app.take_out();
-        self.kept.clear();
         self.wiped = true;
     }
 
@@ -347,7 +359,8 @@ impl<'a> Driver<'a> {
     fn edit(&mut self) -> anyhow::Result<()> {
         let var = |name: &str| self.world.var(name).filter(|value| !value.trim().is_empty());
         let editor = var("VISUAL").or_else(|| var("EDITOR")).unwrap_or("vi").to_owned();
-        let file = match prompt_file(self.app.composer.text()) {
+        let (text, name) = self.app.editable();
+        let file = match draft(&text, &name) {
             Ok(file) => file,
             Err(error) => {
                 self.app.tell(BAD, format!("there can be no file to edit: {error}"));
@@ -366,13 +379,14 @@ impl<'a> Driver<'a> {
         let status = self.input.lend(|| guard.lend(run))?;
         match status {
             Ok(status) if status.success() => match hookwright_disk::read_text(file.path(), LARGEST_PROMPT) {
-                Ok(text) => self.app.composer.set(text.trim_end()),
+                Ok(text) => self.app.edited(&text),
                 Err(error) => self.app.tell(BAD, format!("what {editor} left can't be read: {error}")),
             },
             Ok(_) => self.app.tell(WARN, format!("{editor} ended with an error; the text is as it was")),
             Err(error) => self.app.tell(BAD, format!("can't start {editor}: {error}")),
         }
-        self.redraw()
+        self.screen.forget();
+        self.draw()
     }
 
     /// Ends the session: what runs is cancelled, SessionEnd fires, the terminal is given back.
@@ -392,11 +406,9 @@ impl<'a> Driver<'a> {
         let warnings = std::mem::take(&mut self.telemetry).shutdown();
         warnings.iter().for_each(|warning| self.app.tell(WARN, format!("! {warning}")));
         self.app.busy = None;
-        let (columns, _) = terminal::size();
-        let out = self.app.take_out();
-        let lines = render_all(&out, columns, &mut self.after_gap);
+        let nothing = Frame { size: Some(terminal::size()), ..Frame::default() };
         // A terminal that is gone takes no farewell.
-        let _ = self.screen.draw(&lines, &super::screen::Frame::default());
+        let _ = self.screen.draw(self.app.take_out(), &nothing);
         let _ = self.screen.finish();
     }
 }
@@ -414,9 +426,12 @@ fn status(view: &SessionView) -> Status {
     status
 }
 
-/// The prompt in a file of its own, for an editor.
-fn prompt_file(text: &str) -> std::io::Result<tempfile::NamedTempFile> {
-    let file = tempfile::Builder::new().prefix("prompt-").suffix(".md").tempfile()?;
+/// A text in a file of its own, for an editor, which knows the language by the name's end.
+fn draft(text: &str, name: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    let (prefix, suffix) = name.rsplit_once('.').map_or((name, String::new()), |(one, end)| (one, format!(".{end}")));
+    let plain = |text: &str| text.chars().all(|char| char.is_ascii_alphanumeric() || ".-_".contains(char));
+    let (prefix, suffix) = if plain(name) { (prefix, suffix) } else { ("text", ".txt".to_owned()) };
+    let file = tempfile::Builder::new().prefix(&format!("{prefix}-")).suffix(&suffix).tempfile()?;
     hookwright_disk::tighten(file.as_file())?;
     std::fs::write(file.path(), text)?;
     Ok(file)

@@ -119,13 +119,13 @@ pub(crate) fn line(language: &str, text: &str) -> Line {
     if language == "diff" || language == "patch" {
         return diff_line(text);
     }
-    let plain = matches!(language, "" | "text" | "txt" | "plain" | "markdown" | "md" | "console" | "output");
+    let plain = is_plain(language);
     if plain || text.len() > 2000 {
         return Line::of(if plain { CODE } else { PLAIN }, text);
     }
     let comment: &[&str] = match language {
         "python" | "py" | "sh" | "bash" | "zsh" | "shell" | "ruby" | "rb" | "yaml" | "yml" | "toml" | "perl"
-        | "make" | "makefile" | "dockerfile" | "r" | "elixir" => &["#"],
+        | "make" | "makefile" | "dockerfile" | "r" | "elixir" | "pl" | "ex" | "exs" | "mk" | "conf" => &["#"],
         "sql" | "lua" | "haskell" | "hs" | "ada" => &["--"],
         "lisp" | "clojure" | "scheme" | "ini" => &[";"],
         _ => &["//", "/*"],
@@ -172,6 +172,21 @@ fn string_length(text: &str, quote: char) -> usize {
         }
     }
     1
+}
+
+/// Whether a language is none.
+pub(crate) fn is_plain(language: &str) -> bool {
+    matches!(language, "" | "text" | "txt" | "plain" | "markdown" | "md" | "console" | "output" | "csv" | "log")
+}
+
+/// The language of a file, by its name.
+pub(crate) fn language_of(file: &str) -> &str {
+    match file.rsplit_once('.') {
+        Some((_, extension)) => extension,
+        None if file.eq_ignore_ascii_case("makefile") => "make",
+        None if file.eq_ignore_ascii_case("dockerfile") => "dockerfile",
+        None => "text",
+    }
 }
 
 /// A line of a unified diff.

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use hookwright_agent::session::Order;
 
 use super::app::{App, Effect, Search};
 use super::complete::Completion;
 use super::composer::{Composer, Motion};
-use super::dialog::Reaction;
+use super::dialog::{Asking, Reaction};
 use super::text::WARN;
 
 impl App {
@@ -18,6 +18,9 @@ impl App {
         if self.answers_dialog(key, now)
             && let Some(dialog) = self.dialogs.front_mut()
         {
+            if control('x') && dialog.written().is_some() {
+                return vec![Effect::Editor];
+            }
             if dialog.key(key) == Reaction::Given {
                 self.dialogs.pop_front();
             }
@@ -83,6 +86,23 @@ impl App {
             (Some(dialog), _) if dialog.is_writing() => dialog.paste(text),
             (_, Some(search)) => search.text.push_str(text.lines().next().unwrap_or_default()),
             (_, None) => self.composer.insert(text),
+        }
+    }
+
+    /// What an editor would show now, and a name for it.
+    pub(crate) fn editable(&self) -> (String, String) {
+        let asked = self.dialogs.front().and_then(Asking::written);
+        asked.map_or_else(
+            || (self.composer.text().to_owned(), "prompt.md".to_owned()),
+            |(text, name)| (text.to_owned(), name),
+        )
+    }
+
+    /// What an editor gave back.
+    pub(crate) fn edited(&mut self, text: &str) {
+        match self.dialogs.front_mut() {
+            Some(dialog) if dialog.written().is_some() => dialog.rewrite(text),
+            _ => self.composer.set(text.trim_end()),
         }
     }
 
@@ -185,6 +205,11 @@ impl App {
     }
 }
 
+/// Whether a key asks to suspend the program, wherever it is pressed.
+pub(crate) fn is_suspend(key: &KeyEvent) -> bool {
+    key.code == KeyCode::Char('z') && key.modifiers == KeyModifiers::CONTROL && key.kind != KeyEventKind::Release
+}
+
 enum Recall {
     Older,
     Newer,
@@ -211,8 +236,9 @@ pub(crate) fn edit(composer: &mut Composer, key: KeyEvent) {
         KeyCode::Char('k') if control => composer.delete(Motion::LineEnd),
         KeyCode::Char('y') if control => composer.yank(),
         // Terminals send Ctrl-_ as Ctrl-7.
-        KeyCode::Char('z' | '_' | '7') if control && !key.modifiers.contains(KeyModifiers::SHIFT) => composer.undo(),
-        KeyCode::Char('z' | 'Z') if alt || control => composer.redo(),
+        KeyCode::Char('_' | '7') if control => composer.undo(),
+        KeyCode::Char('z') if alt && !key.modifiers.contains(KeyModifiers::SHIFT) => composer.undo(),
+        KeyCode::Char('z' | 'Z') if alt => composer.redo(),
         KeyCode::Char(char) if !control && !alt => composer.insert(char.encode_utf8(&mut [0; 4])),
         KeyCode::Backspace if control || alt => composer.delete(Motion::WordLeft),
         KeyCode::Backspace => composer.delete(Motion::Left),

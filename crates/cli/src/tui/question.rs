@@ -8,6 +8,8 @@ use hookwright_settings::World;
 
 use super::Hands;
 use super::input::Input;
+use super::keys::is_suspend;
+use super::rewrap::Rewrap;
 use super::screen::{Frame, Screen};
 use super::terminal;
 use super::text::{Line, NOTE, PLAIN};
@@ -33,12 +35,14 @@ impl Question {
 
     async fn ask_with_keys(&self, world: &World, hands: &mut Hands) -> anyhow::Result<Option<usize>> {
         let Hands { guard, input, signals, stops } = hands;
-        let mut screen = Screen::new(terminal::raw(), world.var("NO_COLOR").is_none_or(str::is_empty));
+        let mut screen =
+            Screen::new(terminal::raw(), world.var("NO_COLOR").is_none_or(str::is_empty), Rewrap::of(world));
         let count = self.answers.len();
         let mut selected = 0;
         let mut typed_at = None;
         let chosen = loop {
-            screen.draw(&[], &Frame { lines: self.draw(selected), cursor: None })?;
+            screen
+                .draw(Vec::new(), &Frame { lines: self.draw(selected), cursor: None, size: Some(terminal::size()) })?;
             let event = tokio::select! {
                 event = input.next() => event.ok_or(Ended(exit::HUNG_UP)),
                 code = signals.next() => Err(Ended(code)),
@@ -60,6 +64,7 @@ impl Question {
                 continue;
             }
             match key.code {
+                _ if is_suspend(&key) => hookwright_process::stop_job(),
                 KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => break None,
                 KeyCode::Esc => break Some(self.no),
                 KeyCode::Up => selected = (selected + count - 1) % count,

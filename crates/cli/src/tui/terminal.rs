@@ -121,6 +121,11 @@ pub(crate) fn on_other_screen(entered: bool) {
     OTHER_SCREEN.store(entered, Ordering::SeqCst);
 }
 
+/// Whether the other screen is drawn on.
+pub(crate) fn is_on_other_screen() -> bool {
+    OTHER_SCREEN.load(Ordering::SeqCst)
+}
+
 /// Columns and rows; something usable where the terminal does not say.
 pub(crate) fn size() -> (usize, usize) {
     match terminal::size() {

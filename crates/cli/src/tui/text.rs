@@ -83,7 +83,6 @@ impl Line {
     }
 
     /// The text without styles.
-    #[cfg(test)]
     pub(crate) fn plain(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }

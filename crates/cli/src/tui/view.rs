@@ -39,7 +39,7 @@ pub(crate) fn view(app: &App, columns: usize, rows: usize, now: Instant) -> Fram
     let cursor =
         cursor.map(|(row, column)| (row + lines.len(), column)).filter(|(row, _)| *row < lines.len() + foot.len());
     lines.extend(foot);
-    Frame { lines, cursor }
+    Frame { lines, cursor, size: Some((columns, rows)) }
 }
 
 /// What streams and what runs.

@@ -10,6 +10,8 @@ mod guards;
 mod hooks;
 mod leaving;
 mod mcp;
+#[cfg(unix)]
+mod rewrap;
 mod screens;
 mod skills;
 mod terminal;

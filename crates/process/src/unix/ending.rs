@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
-use rustix::process::{Signal, getpid, getppid, kill_process};
+use rustix::process::{Signal, getpid, getppid, kill_current_process_group, kill_process};
 
 use super::sys;
 
@@ -37,6 +37,12 @@ pub fn is_hung_up(error: &io::Error) -> bool {
 pub const STOP: i32 = libc::SIGTSTP;
 /// A process that was stopped goes on.
 pub const GO_ON: i32 = libc::SIGCONT;
+
+/// Asks everybody in this program's job to stop, as the terminal does where its keys are not read one by one; we too hear
+/// [`STOP`] then.
+pub fn stop_job() {
+    let _ = kill_current_process_group(Signal::TSTP);
+}
 
 /// Stops this process until somebody lets it go on, unless nobody is there who would: a program that is all there is in its
 /// terminal has no shell to do so.

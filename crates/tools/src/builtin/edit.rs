@@ -5,6 +5,7 @@ use crate::disk;
 use crate::encoding::{Encoding, LineEnding};
 use crate::failure::ToolFailure;
 use crate::result::{Display, ResultContent, ToolResult};
+use crate::workspace::Workspace;
 use std::path::PathBuf;
 
 /// How many lines of the new text the model is shown around its change.
@@ -31,19 +32,19 @@ impl Edit {
         Ok(Self { path, encoding, before: existing.map(|existing| existing.text), after })
     }
 
-    pub(super) fn into_diff(self) -> FileDiff {
-        FileDiff::new(&self.path, self.before, self.after)
+    pub(super) fn into_diff(self, workspace: &Workspace) -> FileDiff {
+        FileDiff::new(&self.path, workspace.shorten(&self.path), self.before, self.after)
     }
 
-    pub(super) fn into_display(self) -> Display {
-        Display::Diff(Box::new(self.into_diff()))
+    pub(super) fn into_display(self, workspace: &Workspace) -> Display {
+        Display::Diff(Box::new(self.into_diff(workspace)))
     }
 
     /// Writes the file. `headline` is the model's first line; the changed places follow it where there was a file.
-    pub(super) fn apply(self, headline: String) -> Result<ToolResult, ToolFailure> {
+    pub(super) fn apply(self, headline: String, workspace: &Workspace) -> Result<ToolResult, ToolFailure> {
         let write = if self.before.is_some() { disk::rewrite } else { disk::write_atomically };
         write(&self.path, &self.encoding.encode(&self.after))?;
-        let diff = self.into_diff();
+        let diff = self.into_diff(workspace);
         let snippet = if diff.is_new_file() { String::new() } else { diff.snippet(AROUND, MAX_SNIPPET_LINES) };
         let told =
             if snippet.is_empty() { headline } else { format!("{headline} Here is the updated code:\n{snippet}") };

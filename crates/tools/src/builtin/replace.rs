@@ -90,7 +90,7 @@ impl Builtin for Replace {
     }
 
     async fn preview(&self, args: Args, ctx: &ToolContext) -> Option<Display> {
-        blocking(ctx, move |ctx| plan(&args, ctx)).await.ok().map(|(edit, _)| edit.into_display())
+        blocking(ctx, move |ctx| Ok(plan(&args, ctx)?.0.into_display(&ctx.workspace))).await.ok()
     }
 
     async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
@@ -101,7 +101,7 @@ impl Builtin for Replace {
                 None => format!("Created new file: {path} with provided content."),
                 Some(_) => format!("Successfully modified file: {path} ({count} replacements)."),
             };
-            edit.apply(headline)
+            edit.apply(headline, &ctx.workspace)
         })
         .await
     }

@@ -49,7 +49,7 @@ impl Builtin for SaveMemory {
     }
 
     async fn preview(&self, args: Args, ctx: &ToolContext) -> Option<Display> {
-        blocking(ctx, move |ctx| plan(&args.fact, ctx)).await.ok().map(|(edit, _)| edit.into_display())
+        blocking(ctx, move |ctx| Ok(plan(&args.fact, ctx)?.0.into_display(&ctx.workspace))).await.ok()
     }
 
     async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {

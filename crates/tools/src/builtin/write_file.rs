@@ -49,7 +49,7 @@ impl Builtin for WriteFile {
     }
 
     async fn preview(&self, args: Args, ctx: &ToolContext) -> Option<Display> {
-        blocking(ctx, move |ctx| plan(&args, ctx)).await.ok().map(Edit::into_display)
+        blocking(ctx, move |ctx| Ok(plan(&args, ctx)?.into_display(&ctx.workspace))).await.ok()
     }
 
     async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
@@ -60,7 +60,7 @@ impl Builtin for WriteFile {
                 None => format!("Successfully created and wrote to new file: {path}."),
                 Some(_) => format!("Successfully overwrote file: {path}."),
             };
-            edit.apply(headline)
+            edit.apply(headline, &ctx.workspace)
         })
         .await
     }

@@ -21,7 +21,8 @@ fn typed(app: &mut App, text: &str) -> Vec<Effect> {
 }
 
 fn shown(app: &mut App, columns: usize) -> String {
-    let mut lines = super::super::block::render_all(&app.take_out(), columns, &mut true);
+    let drawn = super::super::block::render_all(app.take_out(), columns, &mut true);
+    let mut lines: Vec<Line> = drawn.into_iter().flat_map(|(_, lines)| lines).collect();
     lines.extend(view(app, columns, 24, Instant::now()).lines);
     lines.iter().map(|line| line.plain().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
@@ -121,6 +122,8 @@ fn question() -> (AgentEvent, tokio::sync::oneshot::Receiver<hookwright_agent::A
         description: "rm x".to_owned(),
         preview: None,
         rewritten: Vec::new(),
+        before: None,
+        number: None,
         requested_by: hookwright_hooks::RequestedBy::Model,
         asked_by: None,
         server: None,

@@ -8,8 +8,8 @@ fn drawn(text: &str, columns: usize) -> String {
     let mut blocks: Vec<Block> =
         chars.chunks(3).flat_map(|piece| stream.push(&piece.iter().collect::<String>())).collect();
     blocks.extend(stream.finish());
-    let lines = render_all(&blocks, columns, &mut true);
-    lines.iter().map(|line| line.plain().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    let lines = render_all(blocks, columns, &mut true).into_iter().flat_map(|(_, lines)| lines);
+    lines.map(|line| line.plain().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
 const ANSWER: &str = "# Title\nSome *text* with `code` and a [link](https://example.org).\n\n- one\n- two\n  - deep\n\n\

@@ -96,7 +96,7 @@ fn what_hooks_rewrote_is_what_is_asked_about() {
         &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "tamer", "command": command}]}]}}),
     );
     let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys(CALL).sees("hooks changed command");
+    terminal.ready().keys(CALL).sees("hooks changed command: echo made > made.txt → echo safe > made.txt");
     terminal.sees("  echo safe > made.txt\n");
     terminal.keys("\x1b[B\x1b[A\r");
     terminal.ready().sees("(hooks changed command)");
@@ -161,4 +161,95 @@ fn what_nobody_would_see_is_spelt_out_where_it_is_asked_about() {
         terminal.keys(call).keys("\r");
         terminal.sees(r"echo a\u{202e}b \u{1b}[2K\u{200b}c\rd");
     }
+}
+
+/// Two calls in one answer, of two files that have the same name.
+fn two_edits(sandbox: &hookwright_testkit::Sandbox) -> String {
+    sandbox.write("a/b/index.ts", "const one = 1;\nconst two = 2; // no more\n");
+    sandbox.write("c/index.ts", "let x;\n");
+    let call = |name: &str, args: serde_json::Value| json!({"functionCall": {"name": name, "args": args}});
+    let parts = json!([
+        call(
+            "replace",
+            json!({"file_path": "a/b/index.ts", "instruction": "count further", "old_string": "two = 2", "new_string": "two = \"zwei\""})
+        ),
+        call("write_file", json!({"file_path": "c/index.ts", "content": "let y;\n"})),
+    ]);
+    let answer = |parts: serde_json::Value| json!({"method": "generateContentStream", "response": [{"candidates": [{"content": {"role": "model", "parts": parts}}]}]});
+    let replay = format!("{}\n{}\n", answer(parts), answer(json!([{"text": "done"}])));
+    sandbox.write("replay.jsonl", replay).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_edit_is_asked_about_with_its_path_numbers_description_and_place() {
+    let sandbox = sandbox();
+    let replay = two_edits(&sandbox);
+    let mut terminal = Terminal::start(&sandbox, &["--fake-responses", &replay]);
+    terminal.ready().keys("go\r").sees("Allow once");
+    let screen = terminal.screen();
+    for wanted in [
+        "call 1 of 2",
+        "the model says: count further",
+        "  a/b/index.ts changed +1 -1",
+        "2 -const two = 2;",
+        "2 +const two = \"zwei\";",
+    ] {
+        assert!(screen.contains(wanted), "no {wanted:?}:\n{screen}");
+    }
+    // A keyword, a string and a comment in colours of their own.
+    let raw = terminal.raw();
+    assert!(raw.contains("\x1b[34mconst\x1b[0m") && raw.contains("\x1b[32m\"zwei\"\x1b[0m"), "{raw:?}");
+    terminal.keys("y");
+    terminal.sees("  c/index.ts changed +1 -1");
+    terminal.sees("call 2 of 2");
+    terminal.keys("y");
+    terminal.sees("\ndone");
+    terminal.ready();
+    assert_eq!(sandbox.read("c/index.ts"), "let y;\n");
+}
+
+#[test]
+fn an_edit_is_asked_about_in_lines_too() {
+    let sandbox = sandbox();
+    let replay = two_edits(&sandbox);
+    let mut terminal = Terminal::start(&sandbox, &["--fake-responses", &replay, "--screen-reader"]);
+    terminal.sees("Type your message");
+    terminal.keys("go\r").sees("1 or y: allow once");
+    let screen = terminal.screen();
+    for wanted in ["call 1 of 2", "the model says: count further", "a/b/index.ts changed +1 -1", "2 -const two = 2;"] {
+        assert!(screen.contains(wanted), "no {wanted:?}:\n{screen}");
+    }
+    assert!(!terminal.raw().contains('\x1b'));
+}
+
+#[test]
+fn the_text_of_a_file_is_edited_before_it_is_written() {
+    let sandbox = sandbox();
+    sandbox.script("editor", "case $1 in *.txt) sed 's/two/zwei/' \"$1\" > \"$1.new\"; cat \"$1.new\" > \"$1\";; esac");
+    let editor = sandbox.project().join(".gemini/hooks/editor").display().to_string();
+    let sandbox = sandbox.env("EDITOR", &editor);
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal
+        .ready()
+        .keys("call write_file {\"file_path\": \"n/a.txt\", \"content\": \"one\\ntwo\"}\r")
+        .sees("Allow once");
+    terminal.keys("e");
+    let screen = terminal.sees("> one\n  two");
+    let written = screen.split("Edit, then Enter").nth(1).unwrap();
+    assert!(!written.contains("content"), "{screen}");
+    terminal.keys("\x18");
+    terminal.sees("  zwei");
+    terminal.keys("!\r");
+    terminal.ready();
+    assert_eq!(sandbox.read("n/a.txt"), "one\nzwei!");
+}
+
+#[test]
+fn a_command_is_written_anew_in_lines() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["--screen-reader"]);
+    terminal.sees("Type your message");
+    terminal.keys(CALL).sees("3, with another command: run that instead.");
+    terminal.keys("3 echo anew > made.txt\r");
+    hookwright_testkit::wait_until("it runs", || sandbox.has("made.txt") && sandbox.read("made.txt") == "anew\n");
 }

@@ -48,7 +48,11 @@ fn undo_words_and_history() {
     terminal.ready().keys("some words here\x17\x17");
     terminal.loses("words here");
     terminal.sees("> some");
-    terminal.keys("\x1a");
+    terminal.keys("\x1f");
+    terminal.sees("> some words");
+    terminal.keys("\x1bZ");
+    terminal.loses("> some words");
+    terminal.keys("\x1bz");
     terminal.sees("> some words");
     terminal.keys("\x15");
     terminal.ready().keys("\x1b[A");

@@ -29,7 +29,9 @@ fn one_control_c_only_warns() {
     terminal.ready().keys("half a prompt\x03");
     terminal.sees("Press Ctrl+C again to exit");
     terminal.loses("half a prompt");
-    terminal.keys("say still here\r").sees("\nstill here");
+    terminal.keys("\x1f");
+    terminal.sees("> half a prompt");
+    terminal.keys("\x15say still here\r").sees("\nstill here");
 }
 
 #[test]

@@ -55,6 +55,8 @@ impl Terminal {
         }
         if command.get_env("TERM").is_none() {
             command.env("TERM", "xterm-256color");
+            // Like xterm's, this terminal's lines are cut off where it becomes narrower, and not wrapped.
+            command.env("XTERM_VERSION", "none");
         }
         let child = pair.slave.spawn_command(command).expect("the program starts");
         let seen = Arc::new(Mutex::new(Seen {

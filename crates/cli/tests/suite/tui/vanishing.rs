@@ -198,13 +198,45 @@ fn a_session_that_was_stopped_goes_on_where_it_was() {
     }
 }
 
+/// Ctrl-Z stops it as a shell's job, from the composer, from a question and from a page; `fg` draws all of it again.
+#[cfg(unix)]
+#[test]
+fn control_z_suspends_and_the_screen_comes_back() {
+    let call = "call run_shell_command {\"command\": \"touch made\"}\r";
+    for (keys, seen) in [("say something\r", "\nsomething"), ("/hooks panel\r", "Hooks 0/0"), (call, "Allow once")] {
+        let sandbox = sandbox();
+        let (mut terminal, job) = as_a_job(&sandbox, &[]);
+        terminal.ready().keys(keys).sees(seen);
+        terminal.keys("\x1a");
+        wait_until("it is stopped", || is_stopped(&job));
+        terminal.is_restored();
+        terminal.blank();
+        send("-CONT", &job);
+        let screen = terminal.sees(seen);
+        assert_eq!(screen.matches(seen).count(), 1, "{screen}");
+        wait_until("the terminal is taken again", || !terminal.echoes());
+        if !seen.starts_with('\n') {
+            terminal.keys("\x1b").loses(seen);
+        }
+        terminal.ready().keys("draft");
+        terminal.sees("> draft");
+        terminal.keys("\x1a");
+        wait_until("it is stopped again", || is_stopped(&job));
+        send("-CONT", &job);
+        wait_until("the terminal is taken again", || !terminal.echoes());
+        terminal.keys("\x15").ready().keys("\x04");
+        terminal.ends();
+        terminal.is_restored();
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_question_that_was_stopped_is_asked_again() {
     let sandbox = sandbox().untrusted();
     let (mut terminal, job) = as_a_job(&sandbox, &[]);
     terminal.sees("Don't trust it");
-    send("-TSTP", &job);
+    terminal.keys("\x1a");
     wait_until("it is stopped", || is_stopped(&job));
     terminal.is_restored();
     terminal.blank();
