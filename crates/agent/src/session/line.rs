@@ -40,6 +40,8 @@ pub enum View {
     Stats,
     /// Copy the last answer.
     Copy,
+    /// Show all of an output, a thought or a diff: which one from the end, from 1.
+    Expand(usize),
     /// Leave.
     Quit,
 }
@@ -200,6 +202,19 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         }),
         row("background end", &[], Required("PID"), "end one", |pid| background(BackgroundOrder::End(pid.to_owned()))),
         row("copy", &[], Alone, "copy the last answer", |_| Typed::View(View::Copy)),
+        row(
+            "expand",
+            &[],
+            Optional("NUMBER"),
+            "all of the last output, thought or diff, or of one before it",
+            |which| match which {
+                "" => Typed::View(View::Expand(1)),
+                number => match number.parse() {
+                    Ok(back @ 1..) => Typed::View(View::Expand(back)),
+                    _ => Typed::Misspelt("write it as /expand, or /expand 2 for the one before the last".to_owned()),
+                },
+            },
+        ),
         row("about", &["version"], Alone, "version, model, folder", |_| Typed::Order(Order::About)),
         row("quit", &["exit"], Alone, "leave", |_| Typed::View(View::Quit)),
     ]

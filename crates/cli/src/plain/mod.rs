@@ -3,7 +3,9 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use hookwright_agent::session::{Opened, Order, SLASH_COMMANDS, SessionHandle, Typed, View, When};
-use hookwright_agent::{AgentEvent, ApprovalReply, ApprovalRequest, EndReason, EventStream, GuardChange, GuardReply};
+use hookwright_agent::{
+    AgentEvent, ApprovalReply, ApprovalRequest, CallError, EndReason, EventStream, GuardChange, GuardReply,
+};
 use hookwright_tools::Display;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
@@ -14,6 +16,9 @@ use crate::choices::Choice;
 use crate::signals::Signals;
 use crate::stats::{self, Stats};
 use crate::telemetry::Telemetry;
+use crate::tui::card::{LiveCard, short_args};
+use crate::tui::cards::{Cards, Whole};
+use crate::tui::commands::nothing_to_open;
 use crate::tui::diff;
 use crate::tui::hooklog::{self, HookLog};
 use crate::tui::text::{Line, clean};
@@ -86,12 +91,17 @@ struct Front {
     /// What the next line answers.
     question: Option<Question>,
     working: bool,
+    /// What runs, and what can be shown whole.
+    running: Vec<LiveCard>,
+    cards: Cards,
+    thought: String,
 }
 
 impl Front {
     fn new(session: SessionHandle, telemetry: Telemetry) -> Self {
         let (stats, log) = (Stats::default(), HookLog::default());
-        Front { session, telemetry, stats, log, question: None, working: true }
+        let (running, cards, thought) = (Vec::new(), Cards::default(), String::new());
+        Front { session, telemetry, stats, log, question: None, working: true, running, cards, thought }
     }
 
     /// Listens to the session and to the user, until one of them ends it; the exit code.
@@ -133,6 +143,7 @@ impl Front {
         self.telemetry.record(&event);
         self.stats.count(&event);
         self.log.note(&event, std::time::Instant::now());
+        self.keep(&event)?;
         match event {
             AgentEvent::Approval(request, reply) => {
                 let asked = ask(&request);
@@ -157,6 +168,37 @@ impl Front {
             }
             event => tell(&event),
         }
+    }
+
+    /// Keeps what can be shown whole; what a call printed before it was cancelled is said.
+    fn keep(&mut self, event: &AgentEvent) -> io::Result<()> {
+        /// So many lines of it.
+        const MOST: usize = 12;
+        match event {
+            AgentEvent::Thought(text) => self.thought.push_str(text),
+            AgentEvent::ToolStarted(start) => {
+                self.running.push(LiveCard::new(start.clone(), std::time::Instant::now()));
+            }
+            AgentEvent::ToolOutput { call_id, text } => {
+                self.running.iter_mut().filter(|card| card.call_id == *call_id).for_each(|card| card.output(text));
+            }
+            AgentEvent::ToolFinished(end) => {
+                let at = self.running.iter().position(|card| card.call_id == end.call_id);
+                let card = at.map(|at| self.running.remove(at));
+                let title = || format!("{} {}", end.name, short_args(&end.args));
+                let (title, live) = card.as_ref().map_or_else(|| (title(), ""), |card| (card.title(), card.so_far()));
+                self.cards.keep(title, Whole::of(end, live), Some(&end.call_id));
+                if end.error.as_ref().is_some_and(CallError::is_cancelled) {
+                    let lines: Vec<&str> = live.lines().collect();
+                    lines[lines.len().saturating_sub(MOST)..].iter().try_for_each(|line| say(line))?;
+                }
+            }
+            AgentEvent::Text(_) | AgentEvent::TurnFinished(_) if !self.thought.is_empty() => {
+                self.cards.keep("thought", Whole::Text(std::mem::take(&mut self.thought)), None);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// The user wrote a line: the answer to a question, or something to do.
@@ -185,6 +227,13 @@ impl Front {
             View::Stats => {
                 stats::lines(&self.stats).iter().try_for_each(|(name, text)| say(&format!("{name}: {text}")))
             }
+            View::Expand(back) => match self.cards.back(back) {
+                Some(card) => {
+                    say(&card.title)?;
+                    card.whole.lines().iter().try_for_each(|line| say(&line.plain()))
+                }
+                None => say(&nothing_to_open(back)),
+            },
             View::Copy => say("there is nothing to copy with here; the answer stands above"),
             View::Quit => Ok(()),
         }

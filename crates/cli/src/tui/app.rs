@@ -9,6 +9,7 @@ use hookwright_agent::{AgentEvent, ApprovalMode, TurnEnd};
 
 use super::block::Block;
 use super::card;
+use super::cards::{Cards, Whole};
 use super::complete::{Completion, Names};
 use super::composer::Composer;
 use super::dialog::{Asking, Dialog};
@@ -30,6 +31,8 @@ pub(crate) enum Effect {
     Order(Order),
     /// Let the user write in an editor.
     Editor,
+    /// Open something whole.
+    Expand,
     /// Draw everything again.
     Redraw,
     /// Leave.
@@ -110,6 +113,8 @@ pub(crate) struct App {
     pub(crate) writing: Option<Instant>,
     /// The last answer, for `/copy`.
     pub(crate) answer: String,
+    /// What can be opened whole.
+    pub(crate) cards: Cards,
     /// Finished pieces that are not on the screen yet.
     out: Vec<Block>,
     answering: bool,
@@ -136,6 +141,7 @@ impl App {
             leaving: None,
             writing: None,
             answer: String::new(),
+            cards: Cards::default(),
             out: Vec::new(),
             answering: false,
         }
@@ -219,11 +225,13 @@ impl App {
                 }
             }
             AgentEvent::ToolFinished(end) => {
-                let card = self.running.iter().position(|card| card.call_id == end.call_id);
-                let block = match card {
-                    Some(at) => self.running.remove(at).finish(&end),
-                    None => card::finished(&end, "", &[]),
-                };
+                let at = self.running.iter().position(|card| card.call_id == end.call_id);
+                let card = at.map(|at| self.running.remove(at));
+                let title = || format!("{} {}", end.name, card::short_args(&end.args));
+                let (title, live) = card.as_ref().map_or_else(|| (title(), ""), |card| (card.title(), card.so_far()));
+                self.cards.keep(title, Whole::of(&end, live), Some(&end.call_id));
+                let over = || card::finished(&end, "", &[], "");
+                let block = card.map_or_else(over, |card| card.finish(&end));
                 self.say(block);
             }
             AgentEvent::HookFinished { report, .. } => {
@@ -319,11 +327,15 @@ impl App {
         let thought = std::mem::take(&mut self.thought);
         if let Some(first) = thought.lines().map(str::trim).find(|line| !line.is_empty()) {
             self.say(Block::line(Line::of(DIM.italic(), crate::out::shorten(first.trim_matches('*'), 100))));
+            self.cards.keep("thought", Whole::Text(thought.trim().to_owned()), None);
         }
     }
 
     fn turn_finished(&mut self, end: &TurnEnd) {
-        self.running.clear();
+        for card in std::mem::take(&mut self.running) {
+            self.cards.keep(card.title(), Whole::Text(card.so_far().to_owned()), Some(&card.call_id));
+            self.say(card.cut_off());
+        }
         self.dialogs.clear();
         if let Some(text) = end.words() {
             match end {

@@ -4,13 +4,15 @@ use std::time::{Duration, Instant};
 
 use hookwright_agent::{ToolEnd, ToolStart};
 use hookwright_tools::{Display, TodoStatus};
+use serde_json::{Map, Value};
 
 use super::block::Block;
+use super::cards;
 use super::diff;
 use super::text::{BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN, elapsed};
 
 /// So much of a running command's output is kept for the screen.
-const MOST_OUTPUT: usize = 16 * 1024;
+const MOST_OUTPUT: usize = 1 << 20;
 const LIVE_LINES: usize = 6;
 const RESULT_LINES: usize = 12;
 const DIFF_LINES: usize = 60;
@@ -23,25 +25,39 @@ pub(crate) struct LiveCard {
     description: String,
     rewritten: Vec<String>,
     output: String,
+    /// How much there was of it altogether.
+    printed: usize,
     started: Instant,
 }
 
 impl LiveCard {
     pub(crate) fn new(start: ToolStart, now: Instant) -> Self {
         let ToolStart { call_id, name, description, rewritten, .. } = start;
-        LiveCard { call_id, name, description, rewritten, output: String::new(), started: now }
+        LiveCard { call_id, name, description, rewritten, output: String::new(), printed: 0, started: now }
     }
 
     /// Takes output; only its end is of interest.
     pub(crate) fn output(&mut self, text: &str) {
         self.output.push_str(text);
+        self.printed += text.len();
         if self.output.len() > 2 * MOST_OUTPUT {
-            let mut cut = self.output.len() - MOST_OUTPUT;
-            while !self.output.is_char_boundary(cut) {
-                cut += 1;
-            }
-            self.output.drain(..cut);
+            self.output = cards::tail(&self.output, MOST_OUTPUT).0.to_owned();
         }
+    }
+
+    /// What it is, in a line.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.name, self.description).trim_end().to_owned()
+    }
+
+    /// What it printed so far, or the end of it.
+    pub(crate) fn so_far(&self) -> &str {
+        &self.output
+    }
+
+    /// How much it printed altogether.
+    pub(crate) fn printed(&self) -> usize {
+        self.printed
     }
 
     /// The card while it runs.
@@ -56,7 +72,14 @@ impl LiveCard {
 
     /// The card when it is over.
     pub(crate) fn finish(self, end: &ToolEnd) -> Block {
-        finished(end, &self.description, &self.rewritten)
+        finished(end, &self.description, &self.rewritten, &self.output)
+    }
+
+    /// The card of a call that ended with its turn, and of which nobody said more.
+    pub(crate) fn cut_off(self) -> Block {
+        let mut lines = vec![title(WARN, "−", &self.name, &self.description, &self.rewritten, None)];
+        lines.extend(cancelled(&self.output));
+        Block::Lines(lines)
     }
 }
 
@@ -82,17 +105,24 @@ fn title(
     line
 }
 
-/// A call that is over, also one that never ran.
-pub(crate) fn finished(end: &ToolEnd, description: &str, rewritten: &[String]) -> Block {
+/// What a call printed before it was cancelled.
+fn cancelled(output: &str) -> Vec<Line> {
+    let mut lines = indented(DIM, output, RESULT_LINES);
+    lines.push(Line::of(WARN, "  Cancelled"));
+    lines
+}
+
+/// A call that is over, also one that never ran; what it printed meanwhile counts where it was cancelled.
+pub(crate) fn finished(end: &ToolEnd, description: &str, rewritten: &[String], output: &str) -> Block {
     let (style, mark) = match &end.error {
         None => (GOOD, "✓"),
         Some(error) if error.is_cancelled() => (WARN, "−"),
         Some(_) => (BAD, "✗"),
     };
-    let description = if description.is_empty() { short_args(end) } else { description.to_owned() };
+    let description = if description.is_empty() { short_args(&end.args) } else { description.to_owned() };
     let mut lines = vec![title(style, mark, &end.name, &description, rewritten, Some(end.duration))];
     match &end.error {
-        Some(error) if error.is_cancelled() => lines.push(Line::of(WARN, "  Cancelled")),
+        Some(error) if error.is_cancelled() => lines.extend(cancelled(output)),
         Some(error) => lines.extend(indented(BAD, &error.message, RESULT_LINES)),
         None => lines.extend(result(&end.display)),
     }
@@ -100,11 +130,11 @@ pub(crate) fn finished(end: &ToolEnd, description: &str, rewritten: &[String]) -
 }
 
 /// The arguments of a call that nobody described.
-fn short_args(end: &ToolEnd) -> String {
+pub(crate) fn short_args(args: &Map<String, Value>) -> String {
     let first = ["command", "file_path", "path", "pattern", "query", "url", "prompt"];
-    let value = first.iter().find_map(|key| end.args.get(*key)).or_else(|| end.args.values().next());
+    let value = first.iter().find_map(|key| args.get(*key)).or_else(|| args.values().next());
     match value {
-        Some(serde_json::Value::String(text)) => crate::out::shorten(text, 80),
+        Some(Value::String(text)) => crate::out::shorten(text, 80),
         Some(value) => crate::out::shorten(&value.to_string(), 80),
         None => String::new(),
     }
@@ -137,7 +167,8 @@ fn indented(style: anstyle::Style, text: &str, most: usize) -> Vec<Line> {
     let hidden = all.len().saturating_sub(most);
     let mut lines = Vec::new();
     if hidden > 0 {
-        lines.push(Line::of(DIM, format!("  … {hidden} lines before")));
+        let lines_word = if hidden == 1 { "line" } else { "lines" };
+        lines.push(Line::of(DIM, format!("  … {hidden} {lines_word} before (ctrl+o shows all)")));
     }
     lines.extend(all[hidden..].iter().map(|line| Line::of(style, format!("  {line}")).hanging(2)));
     lines

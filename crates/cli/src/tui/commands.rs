@@ -5,6 +5,7 @@ use hookwright_agent::session::{SLASH_COMMANDS, View, prompt_commands, slash_gro
 
 use super::block::Block;
 use super::driver::Driver;
+use super::pager::Pager;
 use super::panel::Panel;
 use super::replies::rows;
 use super::text::{BOLD, DIM, Line, PLAIN, WARN};
@@ -19,9 +20,22 @@ const KEYS: &[(&str, &str)] = &[
     ("Ctrl+X", "write in your editor"),
     ("Ctrl+_", "undo, as does Alt+Z; Alt+Shift+Z redo; Ctrl+W, Ctrl+U, Ctrl+K delete; Ctrl+Y puts back"),
     ("Ctrl+Z", "suspend; fg comes back"),
+    ("Ctrl+O", "open the last output, thought or diff whole; ← → the others; / searches, y copies, q leaves"),
     ("Ctrl+L", "draw the screen again"),
     ("Ctrl+C", "puts the draft aside (undo brings it back); twice: leave; Ctrl+D leaves too"),
 ];
+
+/// What to say where there is no such card.
+pub(crate) fn nothing_to_open(back: usize) -> String {
+    match back {
+        1 => "there is nothing to open yet: outputs, thoughts and diffs can be".to_owned(),
+        back => format!("there is no {back}th card from the end to open"),
+    }
+}
+
+fn lines(count: usize) -> String {
+    format!("{count} line{}", if count == 1 { "" } else { "s" })
+}
 
 impl Driver<'_> {
     /// Shows what only the screen has.
@@ -36,6 +50,12 @@ impl Driver<'_> {
                 self.app.say(Block::Lines(lines.into_iter().map(draw).collect()));
             }
             View::Copy => self.copy()?,
+            View::Expand(back) => {
+                self.pager = Pager::open_card(&self.app, back);
+                if self.pager.is_none() {
+                    self.app.tell(WARN, nothing_to_open(back));
+                }
+            }
             View::Quit => self.leave = Some(exit::OK),
         }
         Ok(())
@@ -59,17 +79,29 @@ impl Driver<'_> {
         self.app.say(Block::Lines(lines));
     }
 
-    /// Copies through the terminal (OSC 52), which works over ssh too.
     fn copy(&mut self) -> anyhow::Result<()> {
-        use base64::Engine as _;
         if self.app.answer.is_empty() {
             self.app.tell(WARN, "there is no answer to copy yet");
             return Ok(());
         }
-        let text = base64::engine::general_purpose::STANDARD.encode(&self.app.answer);
-        self.screen.write(&format!("\x1b]52;c;{text}\x07"))?;
-        self.app.tell(DIM, "copied the last answer, if your terminal lets programs copy");
+        let answer = self.app.answer.clone();
+        let said = self.copy_text(&answer)?;
+        self.app.tell(DIM, said);
         Ok(())
+    }
+
+    /// Copies a text through the terminal (OSC 52), which works over ssh too; what to say of it. Whoever puts it into another
+    /// terminal is steered by nothing in it.
+    pub(crate) fn copy_text(&mut self, text: &str) -> anyhow::Result<String> {
+        use base64::Engine as _;
+        /// Terminals take no more.
+        const MOST: usize = 1 << 20;
+        let text = crate::out::safe(text);
+        let (kept, cut) = super::cards::tail(&text, MOST);
+        let encoded = base64::engine::general_purpose::STANDARD.encode(kept);
+        self.screen.write(&format!("\x1b]52;c;{encoded}\x07"))?;
+        let what = if cut { "the last megabyte of it".to_owned() } else { lines(kept.lines().count()) };
+        Ok(format!("copied {what}, if your terminal lets programs copy"))
     }
 
     /// Everything completion knows.

@@ -43,6 +43,14 @@ impl Asking {
         }
     }
 
+    /// All there is to see of what is asked about.
+    pub(crate) fn whole(&self) -> Vec<Line> {
+        match self {
+            Asking::Call(dialog) => dialog.whole(),
+            Asking::Guards(dialog) => dialog.whole(),
+        }
+    }
+
     /// The arguments that the user is writing, and the file whose language they are in.
     pub(crate) fn written(&self) -> Option<(&str, String)> {
         match self {

@@ -26,7 +26,7 @@ pub(crate) fn lines(file: &FileDiff, most: usize) -> Vec<Line> {
     let hidden = body.len().saturating_sub(most);
     lines.extend(body.into_iter().take(most));
     if hidden > 0 {
-        lines.push(Line::of(DIM, format!("  … {}", more(hidden))));
+        lines.push(Line::of(DIM, format!("  … {} (ctrl+o shows all)", more(hidden))));
     }
     lines
 }

@@ -18,6 +18,7 @@ use super::complete;
 use super::history::History;
 use super::input::Input;
 use super::keys::is_suspend;
+use super::pager::Pager;
 use super::panel::Panel;
 use super::place::{branch, place};
 use super::rewrap::Rewrap;
@@ -50,6 +51,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) app: App,
     pub(crate) session: SessionHandle,
     pub(crate) panel: Option<Panel>,
+    pub(crate) pager: Option<Pager>,
     pub(crate) screen: Screen<Stdout>,
     guard: Guard,
     input: Input,
@@ -100,6 +102,7 @@ impl<'a> Driver<'a> {
             app,
             session,
             panel: None,
+            pager: None,
             screen: Screen::new(terminal::raw(), colour, Rewrap::of(world)),
             guard,
             input,
@@ -197,6 +200,14 @@ impl<'a> Driver<'a> {
                 hookwright_process::stop_job();
                 Vec::new()
             }
+            Event::Key(key) if self.pager.is_some() => {
+                self.pager_key(key)?;
+                Vec::new()
+            }
+            Event::Paste(text) if self.pager.is_some() => {
+                self.pager.iter_mut().for_each(|pager| pager.paste(&text));
+                Vec::new()
+            }
             Event::Key(key) if self.panel.is_some() => {
                 self.panel_key(key);
                 Vec::new()
@@ -221,6 +232,7 @@ impl<'a> Driver<'a> {
             Effect::Submit(text) => self.submit(&text)?,
             Effect::Order(order) => self.session.order(order),
             Effect::Editor => self.edit()?,
+            Effect::Expand => self.expand(),
             Effect::Redraw => self.redraw()?,
             Effect::Quit => self.leave = Some(exit::OK),
         }
@@ -308,6 +320,12 @@ impl<'a> Driver<'a> {
 
     fn draw(&mut self) -> anyhow::Result<()> {
         let (columns, rows) = terminal::size();
+        if let Some(pager) = &mut self.pager {
+            match pager.view(&self.app, columns, rows) {
+                Some(page) => return Ok(self.screen.page(&page, rows)?),
+                None => self.pager = None,
+            }
+        }
         if let Some(panel) = &self.panel {
             let page = panel.view(&self.app, columns, rows);
             return Ok(self.screen.page(&page, rows)?);
@@ -319,12 +337,17 @@ impl<'a> Driver<'a> {
         Ok(self.screen.draw(self.app.take_out(), &frame)?)
     }
 
+    /// Whether a page of its own is shown in the place of the conversation.
+    fn has_page(&self) -> bool {
+        self.panel.is_some() || self.pager.is_some()
+    }
+
     /// Draws everything that the screen shows once more.
     fn redraw(&mut self) -> anyhow::Result<()> {
         let (columns, rows) = terminal::size();
-        match self.panel {
-            Some(_) => self.draw(),
-            None => Ok(self.screen.afresh(&view::view(&self.app, columns, rows, Instant::now()))?),
+        match self.has_page() {
+            true => self.draw(),
+            false => Ok(self.screen.afresh(&view::view(&self.app, columns, rows, Instant::now()))?),
         }
     }
 
@@ -342,10 +365,10 @@ impl<'a> Driver<'a> {
             self.went_on = Some(Instant::now());
         }
         let (columns, rows) = terminal::size();
-        match self.panel {
-            Some(_) => self.draw(),
+        match self.has_page() {
+            true => self.draw(),
             // What the shell wrote meanwhile stays.
-            None => Ok(self.screen.again(&view::view(&self.app, columns, rows, Instant::now()))?),
+            false => Ok(self.screen.again(&view::view(&self.app, columns, rows, Instant::now()))?),
         }
     }
 
@@ -392,7 +415,7 @@ impl<'a> Driver<'a> {
     /// Ends the session: what runs is cancelled, SessionEnd fires, the terminal is given back.
     async fn part(&mut self) {
         self.session.end(When::Now, EndReason::Exit);
-        self.panel = None;
+        (self.panel, self.pager) = (None, None);
         self.app.dialogs.clear();
         let see_out = async {
             while let Some(event) = self.events.recv().await {

@@ -59,6 +59,11 @@ impl GuardDialog {
         Reaction::Given
     }
 
+    /// What changed.
+    pub(crate) fn whole(&self) -> Vec<Line> {
+        lines_of(&self.changes)
+    }
+
     /// The question, in so many columns and rows.
     pub(crate) fn view(&self, columns: usize, rows: usize) -> Vec<Line> {
         let title = Line::of(ACCENT.bold(), "? ").with(BOLD, "The agent changed what your guards are made of");
@@ -69,7 +74,7 @@ impl GuardDialog {
         lines.extend(subject.iter().skip(from).take(room).cloned());
         if subject.len() > room {
             let left = subject.len().saturating_sub(from + room);
-            lines.push(Line::of(DIM, format!("  … {left} more lines (page down)")));
+            lines.push(Line::of(DIM, format!("  … {} (page down; ctrl+o shows all)", super::diff::more(left))));
         }
         for (at, (_, text)) in CHOICES.iter().enumerate() {
             let (mark, style) = if at == self.selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };

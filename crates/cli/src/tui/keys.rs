@@ -15,6 +15,9 @@ impl App {
     /// A key was pressed.
     pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> Vec<Effect> {
         let control = |letter| key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char(letter);
+        if control('o') {
+            return vec![Effect::Expand];
+        }
         if self.answers_dialog(key, now)
             && let Some(dialog) = self.dialogs.front_mut()
         {

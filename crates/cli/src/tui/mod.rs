@@ -5,8 +5,9 @@
 
 mod app;
 mod block;
-mod card;
-mod commands;
+pub(crate) mod card;
+pub(crate) mod cards;
+pub(crate) mod commands;
 mod complete;
 mod composer;
 mod dialog;
@@ -20,6 +21,7 @@ pub(crate) mod hooklog;
 mod input;
 mod keys;
 mod markdown;
+mod pager;
 mod panel;
 mod place;
 mod question;

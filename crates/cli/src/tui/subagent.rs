@@ -7,6 +7,7 @@ use hookwright_hooks::SubAgent;
 use super::app::{App, words};
 use super::block::Block;
 use super::card;
+use super::cards::Whole;
 use super::text::{Line, PLAIN, WARN};
 
 /// So much of one call stays on the screen.
@@ -18,7 +19,11 @@ impl App {
         match event {
             AgentEvent::Text(text) => self.live(call_id, &text),
             AgentEvent::ToolStarted(start) => self.live(call_id, &format!("\n{} {}\n", start.name, start.description)),
-            AgentEvent::ToolFinished(end) => self.say(finished(agent, &end)),
+            AgentEvent::ToolFinished(end) => {
+                let title = format!("{} › {} {}", agent.name, end.name, card::short_args(&end.args));
+                self.cards.keep(title, Whole::of(&end, ""), None);
+                self.say(finished(agent, &end));
+            }
             AgentEvent::TurnFinished(end) => {
                 let words = end.words().map(|words| format!("\n{words}")).unwrap_or_default();
                 self.live(call_id, &words);
@@ -48,11 +53,12 @@ pub(super) fn leaves_lines(event: &AgentEvent) -> bool {
 /// A call that is over, indented and in short.
 fn finished(agent: &SubAgent, end: &ToolEnd) -> Block {
     let named = ToolEnd { name: format!("{} › {}", agent.name, end.name), ..end.clone() };
-    let Block::Lines(mut lines) = card::finished(&named, "", &[]) else { return Block::Lines(Vec::new()) };
+    let Block::Lines(mut lines) = card::finished(&named, "", &[], "") else { return Block::Lines(Vec::new()) };
     let hidden = lines.len().saturating_sub(MOST_LINES);
     lines.truncate(MOST_LINES);
     if hidden > 0 {
-        lines.push(Line::of(super::text::DIM, format!("  … {hidden} more lines")));
+        let more = super::diff::more(hidden);
+        lines.push(Line::of(super::text::DIM, format!("  … {more} (ctrl+o shows all)")));
     }
     Block::Lines(lines.into_iter().map(|line| line.indented(2)).collect())
 }

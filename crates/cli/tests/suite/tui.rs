@@ -10,6 +10,7 @@ mod guards;
 mod hooks;
 mod leaving;
 mod mcp;
+mod pager;
 #[cfg(unix)]
 mod rewrap;
 mod screens;
