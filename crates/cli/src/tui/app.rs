@@ -18,6 +18,7 @@ use super::history::History;
 use super::hooklog::{self, HookLog};
 use super::markdown::Stream;
 use super::replies;
+use super::sent::Sent;
 use super::subagent;
 use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, lines_of};
 use crate::stats::Stats;
@@ -115,6 +116,7 @@ pub(crate) struct App {
     pub(crate) answer: String,
     /// What can be opened whole.
     pub(crate) cards: Cards,
+    pub(crate) sent: Sent,
     /// Finished pieces that are not on the screen yet.
     out: Vec<Block>,
     answering: bool,
@@ -142,6 +144,7 @@ impl App {
             writing: None,
             answer: String::new(),
             cards: Cards::default(),
+            sent: Sent::default(),
             out: Vec::new(),
             answering: false,
         }
@@ -182,9 +185,12 @@ impl App {
 
     /// What the user typed, now that it is begun.
     pub(crate) fn echo(&mut self, text: &str) {
-        let text = text.trim();
+        let short = self.sent.in_short(text);
+        if short.is_some() {
+            self.cards.keep("your prompt", Whole::Text(text.trim().to_owned()), None);
+        }
         self.say(Block::Gap);
-        let mut lines = lines_of(BOLD, text);
+        let mut lines = lines_of(BOLD, short.as_deref().unwrap_or(text.trim()));
         for (at, line) in lines.iter_mut().enumerate() {
             let mark = super::text::Span { style: NOTE, text: if at == 0 { "> " } else { "  " }.to_owned() };
             line.spans.insert(0, mark);
@@ -197,9 +203,9 @@ impl App {
     /// Prompts that will not be begun are the user's again.
     fn take_back(&mut self, mut texts: Vec<String>) {
         if !self.composer.is_empty() {
-            texts.push(self.composer.text().to_owned());
+            texts.push(self.composer.whole());
         }
-        self.composer.set(texts.join("\n"));
+        self.composer.put(texts.join("\n"));
     }
 
     /// The agent tells of something.

@@ -4,9 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::composer::Composer;
+use super::fuzzy;
 
 /// So many suggestions are kept.
 const MOST: usize = 50;
+/// So many commands are suggested that do not begin like what was typed.
+const FEW: usize = 8;
 
 /// Everything there is to suggest.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +20,25 @@ pub(crate) struct Names {
     pub(crate) agents: Vec<(String, String)>,
     /// Files of the project.
     pub(crate) files: Arc<Vec<String>>,
+    /// What fits among very many files: what was typed, and those, looked for beside the loop.
+    pub(crate) found: Option<(String, Vec<String>)>,
+}
+
+/// Among so many files the fitting ones are looked for at once.
+pub(crate) const AT_ONCE: usize = 2_000;
+
+impl Names {
+    /// What has to be looked for beside the loop, if anything has.
+    pub(crate) fn wants(&self, before: &str) -> Option<String> {
+        let typed = &before[mention(before)?..];
+        let known = self.found.as_ref().is_some_and(|(known, _)| known == typed);
+        (self.files.len() > AT_ONCE && !known).then(|| typed.to_owned())
+    }
+}
+
+/// The files that fit, the best first.
+pub(crate) fn search(files: &[String], typed: &str) -> Vec<String> {
+    fuzzy::best(files.iter().map(String::as_str), typed, MOST).into_iter().map(str::to_owned).collect()
 }
 
 /// Suggestions for the text before the cursor.
@@ -76,7 +98,20 @@ fn commands(typed: &str, names: &Names) -> Vec<(String, String)> {
     let fits = |name: &str| {
         name.starts_with(typed) && name.matches(' ').count() <= words.max(usize::from(typed.ends_with(' ')))
     };
-    names.commands.iter().filter(|(name, _)| fits(name)).take(MOST).cloned().collect()
+    let begin: Vec<(String, String)> =
+        names.commands.iter().filter(|(name, _)| fits(name)).take(MOST).cloned().collect();
+    if !begin.is_empty() {
+        return begin;
+    }
+    // What stands behind a command is its own business.
+    if typed.contains(' ') {
+        return Vec::new();
+    }
+    // Nothing begins like that, so the letters may be those of any command, deeper ones too.
+    let all = names.commands.iter().map(|(name, _)| name.as_str());
+    let found = fuzzy::best(all, typed, FEW);
+    let named = |name: &str| names.commands.iter().find(|(known, _)| known == name).cloned();
+    found.into_iter().filter_map(named).collect()
 }
 
 /// Where the path behind the last `@` begins.
@@ -92,23 +127,14 @@ fn agents(typed: &str, names: &Names) -> Vec<(String, String)> {
     names.agents.iter().filter(|(name, _)| name.to_lowercase().starts_with(&wanted)).take(MOST).cloned().collect()
 }
 
-/// Files whose path begins like that, then those whose name does, then those that hold it anywhere.
+/// Files that fit. Until what fits among very many is known, that of what fitted before which still does.
 fn files(typed: &str, names: &Names) -> Vec<(String, String)> {
-    let wanted = typed.to_lowercase();
-    let rank = |path: &String| {
-        let lower = path.to_lowercase();
-        let name = lower.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        if lower.starts_with(&wanted) {
-            Some(0)
-        } else if name.starts_with(&wanted) {
-            Some(1)
-        } else {
-            lower.contains(&wanted).then_some(2)
-        }
+    let found = match &names.found {
+        _ if names.files.len() <= AT_ONCE => search(&names.files, typed),
+        Some((_, found)) => search(found, typed),
+        None => Vec::new(),
     };
-    let mut found: Vec<(usize, &String)> = names.files.iter().filter_map(|path| Some((rank(path)?, path))).collect();
-    found.sort_by_key(|(rank, path)| (*rank, path.len()));
-    found.into_iter().take(MOST).map(|(_, path)| (path.clone(), String::new())).collect()
+    found.into_iter().map(|path| (path, String::new())).collect()
 }
 
 #[cfg(test)]
@@ -121,6 +147,7 @@ mod tests {
             commands: commands.map(|name| (name.to_owned(), String::new())).to_vec(),
             agents: vec![("scout".to_owned(), "looks around".to_owned())],
             files: Arc::new(["src/", "src/main.rs", "docs/src.md"].map(str::to_owned).to_vec()),
+            found: None,
         }
     }
 
@@ -137,6 +164,29 @@ mod tests {
         assert_eq!(found("/hooks "), ["hooks panel", "hooks enable"]);
         assert_eq!(found("/hooks enable g"), ["hooks enable guard"]);
         assert!(found("/clear").is_empty() && found("say /h").is_empty());
+    }
+
+    #[test]
+    fn letters_find_what_nothing_begins_with() {
+        assert_eq!(found("/hkpan"), ["hooks panel"]);
+        assert_eq!(found("/clr"), ["clear"]);
+        assert_eq!(found("@smain"), ["src/main.rs"]);
+        assert!(found("/zz").is_empty() && found("/h x").is_empty());
+    }
+
+    #[test]
+    fn among_very_many_files_what_is_known_is_shown_and_the_rest_is_wanted() {
+        let many = (0..=AT_ONCE).map(|number| format!("src/file_{number}.rs")).collect();
+        let mut names = Names { files: Arc::new(many), ..Names::default() };
+        assert_eq!(names.wants("look at @fi"), Some("fi".to_owned()));
+        assert_eq!((names.wants("no mention"), names.wants("@a b")), (None, None));
+        names.found = Some(("fi".to_owned(), search(&names.files, "fi")));
+        assert_eq!(names.wants("@fi"), None);
+        let mut composer = Composer::default();
+        composer.insert("@file_1.");
+        let items = Completion::find(&composer, &names).map(|one| one.items).unwrap_or_default();
+        assert_eq!(items.first().map(|(item, _)| item.as_str()), Some("src/file_1.rs"));
+        assert_eq!(names.wants("@file_1."), Some("file_1.".to_owned()));
     }
 
     #[test]

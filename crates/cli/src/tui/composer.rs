@@ -17,7 +17,20 @@ pub(crate) struct Composer {
     /// Whether the last change was typing, which is undone a word at a time.
     typing: bool,
     killed: String,
+    /// Long texts that a label stands for.
+    labels: Vec<Label>,
 }
+
+/// A long text, shown in short and sent whole.
+#[derive(Clone, Debug)]
+struct Label {
+    shown: String,
+    whole: String,
+}
+
+/// More lines, or more letters, than these are shown by a label.
+const LONG_LINES: usize = 20;
+const LONG_TEXT: usize = 4_000;
 
 /// Where to move, or what to delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,17 +65,87 @@ impl Composer {
         self.cursor = self.text.len();
     }
 
-    /// Takes the text and leaves nothing, not even something to undo.
+    /// Replaces everything with a prompt; a long one is shown by a label.
+    pub(crate) fn put(&mut self, text: impl Into<String>) {
+        let mut text: String = text.into();
+        for label in &self.labels {
+            text = text.replace(&label.whole, &label.shown);
+        }
+        let text = if is_long(&text) { self.label("", text) } else { text };
+        self.set(text);
+    }
+
+    /// Takes the whole text and leaves nothing, not even something to undo.
     pub(crate) fn take(&mut self) -> String {
-        let killed = std::mem::take(&mut self.killed);
-        let text = std::mem::take(self).text;
-        self.killed = killed;
-        text
+        let whole = self.whole();
+        *self = Composer { killed: std::mem::take(&mut self.killed), ..Composer::default() };
+        whole
+    }
+
+    /// Inserts what was pasted; a long text is shown by a label.
+    pub(crate) fn paste(&mut self, text: &str) {
+        let text = unified(text);
+        let shown = if is_long(&text) { self.label("pasted ", text) } else { text };
+        self.insert(&shown);
+        self.typing = false;
+    }
+
+    /// A label for a text.
+    fn label(&mut self, what: &str, whole: String) -> String {
+        if let Some(known) = self.labels.iter().find(|label| label.whole == whole) {
+            return known.shown.clone();
+        }
+        let size = match whole.lines().count() {
+            lines @ 2.. => format!("{lines} lines"),
+            _ => format!("{} letters", whole.chars().count()),
+        };
+        let named = |number: usize| match number {
+            1 => format!("[{what}{size}]"),
+            number => format!("[{what}{size} #{number}]"),
+        };
+        let is_free = |shown: &String| self.labels.iter().all(|label| label.shown != *shown);
+        let shown = (1..=self.labels.len() + 1).map(named).find(is_free).unwrap_or_else(|| named(1));
+        self.labels.push(Label { shown: shown.clone(), whole });
+        shown
+    }
+
+    /// Where labels stand.
+    fn labelled(&self) -> Vec<(std::ops::Range<usize>, &Label)> {
+        let mut found = Vec::new();
+        let mut from = 0;
+        while let Some((at, label)) = self
+            .labels
+            .iter()
+            .filter_map(|label| Some((from + self.text[from..].find(&label.shown)?, label)))
+            .min_by_key(|(at, _)| *at)
+        {
+            from = at + label.shown.len();
+            found.push((at..from, label));
+        }
+        found
+    }
+
+    /// Whether a label stands for something.
+    pub(crate) fn has_labels(&self) -> bool {
+        !self.labels.is_empty() && !self.labelled().is_empty()
+    }
+
+    /// The text as it is sent.
+    pub(crate) fn whole(&self) -> String {
+        let mut whole = String::with_capacity(self.text.len());
+        let mut from = 0;
+        for (range, label) in self.labelled() {
+            whole.push_str(&self.text[from..range.start]);
+            whole.push_str(&label.whole);
+            from = range.end;
+        }
+        whole.push_str(&self.text[from..]);
+        whole
     }
 
     /// Types text at the cursor.
     pub(crate) fn insert(&mut self, text: &str) {
-        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = unified(text);
         let goes_on = self.typing && text.chars().all(|char| !char.is_whitespace());
         if !goes_on {
             self.remember();
@@ -162,7 +245,17 @@ impl Composer {
             column += grapheme.width();
             at += grapheme.len();
         }
-        self.cursor = at;
+        self.cursor = self.beside_labels(at);
+    }
+
+    /// Next to a label that an offset lies within, on the side that is farther from the cursor.
+    fn beside_labels(&self, at: usize) -> usize {
+        if self.labels.is_empty() {
+            return at;
+        }
+        let within =
+            self.labelled().into_iter().map(|(range, _)| range).find(|range| range.start < at && at < range.end);
+        within.map_or(at, |range| if at < self.cursor { range.start } else { range.end })
     }
 
     fn remember(&mut self) {
@@ -175,6 +268,10 @@ impl Composer {
     }
 
     fn target(&self, motion: Motion) -> usize {
+        self.beside_labels(self.target_in_text(motion))
+    }
+
+    fn target_in_text(&self, motion: Motion) -> usize {
         let (before, after) = self.text.split_at(self.cursor);
         let word =
             |text: &str| !text.trim().is_empty() && text.chars().any(|char| char.is_alphanumeric() || char == '_');
@@ -192,6 +289,14 @@ impl Composer {
                 .map_or(self.text.len(), |(at, text)| self.cursor + at + text.len()),
         }
     }
+}
+
+fn unified(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+fn is_long(text: &str) -> bool {
+    text.len() > LONG_TEXT || text.lines().count() > LONG_LINES
 }
 
 #[cfg(test)]
@@ -233,6 +338,42 @@ mod tests {
         assert_eq!(one.text(), "");
         one.redo();
         assert_eq!(one.text(), "hi");
+    }
+
+    #[test]
+    fn a_long_paste_is_shown_by_a_label_and_taken_whole() {
+        let (long, other) = ("line\n".repeat(3000), "other\r\n".repeat(3000));
+        let mut one = composer("see ");
+        one.paste(&long);
+        one.insert(" and ");
+        one.paste(&other);
+        assert_eq!(one.text(), "see [pasted 3000 lines] and [pasted 3000 lines #2]");
+        // A label is one thing: it goes and comes as a whole, and nothing is typed into it.
+        one.delete(Motion::Left);
+        assert_eq!(one.text(), "see [pasted 3000 lines] and ");
+        one.undo();
+        one.go(Motion::Start);
+        (0..6).for_each(|_| one.go(Motion::Right));
+        one.insert("x");
+        assert_eq!(one.text(), "see [pasted 3000 lines] xand [pasted 3000 lines #2]");
+        let whole = one.take();
+        assert_eq!(whole, format!("see {long} xand {}", other.replace("\r\n", "\n")));
+        assert!(one.is_empty() && !one.has_labels());
+    }
+
+    #[test]
+    fn what_a_label_stands_for_names_no_label() {
+        let mut one = Composer::default();
+        one.paste(&"[pasted 30 lines]\n".repeat(30));
+        one.paste(&"x\n".repeat(30));
+        assert_eq!(one.text(), "[pasted 30 lines][pasted 30 lines #2]");
+        assert_eq!(one.whole(), "[pasted 30 lines]\n".repeat(30) + &"x\n".repeat(30));
+        one.paste(&"é".repeat(4000));
+        assert!(one.text().ends_with("[pasted 4000 letters]"));
+        one.put("é".repeat(4000) + "!");
+        assert_eq!(one.text(), "[pasted 4000 letters]!");
+        one.put("y\n".repeat(21));
+        assert_eq!((one.text(), one.whole()), ("[21 lines]", "y\n".repeat(21)));
     }
 
     #[test]

@@ -42,7 +42,13 @@ const FILES_AGE: Duration = Duration::from_secs(10);
 /// SessionEnd hooks and what tools left running get this long.
 const PARTING: Duration = Duration::from_secs(4);
 
-type FileList = Arc<Vec<String>>;
+/// What was looked for beside the loop.
+enum Looked {
+    /// The project's files.
+    Listed(Arc<Vec<String>>),
+    /// Those that fit what was typed.
+    Found(String, Vec<String>),
+}
 
 /// The screen of a session.
 pub(crate) struct Driver<'a> {
@@ -59,8 +65,10 @@ pub(crate) struct Driver<'a> {
     ended: JoinHandle<()>,
     signals: Signals,
     stops: Stops,
-    files: (UnboundedSender<FileList>, UnboundedReceiver<FileList>),
+    files: (UnboundedSender<Looked>, UnboundedReceiver<Looked>),
     files_since: Option<Instant>,
+    /// Whether fitting files are being looked for.
+    finding: bool,
     telemetry: Telemetry,
     /// When it went on after having been stopped.
     went_on: Option<Instant>,
@@ -112,6 +120,7 @@ impl<'a> Driver<'a> {
             stops,
             files: unbounded_channel(),
             files_since: None,
+            finding: false,
             telemetry,
             went_on: None,
             wiped: false,
@@ -173,9 +182,8 @@ impl<'a> Driver<'a> {
                     self.agent(event);
                     dirty = true;
                 }
-                Some(files) = self.files.1.recv() => {
-                    self.app.names.files = files;
-                    self.app.completion = complete::Completion::find(&self.app.composer, &self.app.names);
+                Some(looked) = self.files.1.recv() => {
+                    self.looked(looked);
                     dirty = true;
                 }
                 code = self.signals.next() => return Ok(code),
@@ -307,15 +315,37 @@ impl<'a> Driver<'a> {
     /// Starts to look for files where somebody wants to mention one.
     fn want_files(&mut self) {
         let before = &self.app.composer.text()[..self.app.composer.cursor()];
-        let old = self.files_since.is_none_or(|since| since.elapsed() > FILES_AGE);
-        if !old || complete::mention(before).is_none() {
+        if complete::mention(before).is_none() {
             return;
         }
-        self.files_since = Some(Instant::now());
-        let view = self.session.view();
-        let (sender, root, filter) =
-            (self.files.0.clone(), view.loaded.project.root.clone(), view.services.tool_context.filter);
-        tokio::task::spawn_blocking(move || sender.send(files::list(&root, filter)));
+        if let Some(typed) = self.app.names.wants(before).filter(|_| !self.finding) {
+            self.finding = true;
+            let (sender, files) = (self.files.0.clone(), self.app.names.files.clone());
+            tokio::task::spawn_blocking(move || {
+                let found = complete::search(&files, &typed);
+                sender.send(Looked::Found(typed, found))
+            });
+        }
+        if self.files_since.is_none_or(|since| since.elapsed() > FILES_AGE) {
+            self.files_since = Some(Instant::now());
+            let view = self.session.view();
+            let (sender, root, filter) =
+                (self.files.0.clone(), view.loaded.project.root.clone(), view.services.tool_context.filter);
+            tokio::task::spawn_blocking(move || sender.send(Looked::Listed(files::list(&root, filter))));
+        }
+    }
+
+    /// What was looked for is there; something else may have been typed meanwhile.
+    fn looked(&mut self, looked: Looked) {
+        match looked {
+            Looked::Listed(files) => (self.app.names.files, self.app.names.found) = (files, None),
+            Looked::Found(typed, found) => {
+                self.finding = false;
+                self.app.names.found = Some((typed, found));
+            }
+        }
+        self.app.completion = complete::Completion::find(&self.app.composer, &self.app.names);
+        self.want_files();
     }
 
     fn draw(&mut self) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hookwright_tools::{FileFilter, Workspace};
 
 /// More than this nobody steps through.
-const MOST: usize = 20_000;
+const MOST: usize = 100_000;
 const DEEPEST: usize = 12;
 
 /// Files and folders below a root, relative to it; folders end with a slash.

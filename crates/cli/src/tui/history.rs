@@ -1,8 +1,11 @@
 //! The prompts of this and earlier sessions: stepped through, searched, and kept in a file of the user's own.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use hookwright_disk::{Found, Lasting, add, open_own, overwrite, own_directory};
+
+use super::fuzzy::{Fit, Fitting};
 
 /// How many prompts are kept.
 const MOST: usize = 1000;
@@ -79,11 +82,18 @@ impl History {
         }
     }
 
-    /// The prompt that holds this text: the `skip`-th from the end.
+    /// The `skip`-th prompt that fits: those that hold the text, the newest first, then those with its letters in that order.
     pub(crate) fn find(&self, text: &str, skip: usize) -> Option<&str> {
-        let wanted = text.to_lowercase();
-        let found = self.prompts.iter().rev().filter(|prompt| prompt.to_lowercase().contains(&wanted));
-        found.map(String::as_str).nth(skip)
+        let mut fitting = Fitting::new(text);
+        let mut seen = HashSet::new();
+        let newest_first = self.prompts.iter().rev().map(String::as_str).filter(|prompt| seen.insert(*prompt));
+        let rank = |prompt| match fitting.of(prompt)? {
+            letters @ Fit::Letters(_) => Some((letters, prompt)),
+            _ => Some((Fit::Begins, prompt)),
+        };
+        let mut found: Vec<(Fit, &str)> = newest_first.filter_map(rank).collect();
+        found.sort_by_key(|(fit, _)| *fit);
+        found.get(skip).map(|(_, prompt)| *prompt)
     }
 }
 
@@ -118,5 +128,7 @@ mod tests {
         assert_eq!(history.newer(), None);
         assert_eq!(history.find("LINES", 0), Some("two\nlines"));
         assert_eq!(history.find("o", 1), Some("one"));
+        assert_eq!(history.find("twlin", 0), Some("two\nlines"));
+        assert_eq!(history.find("xyz", 0), None);
     }
 }

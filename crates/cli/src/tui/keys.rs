@@ -44,7 +44,7 @@ impl App {
             KeyCode::Char('l') if control('l') => vec![Effect::Redraw],
             KeyCode::Char('x') if control('x') => vec![Effect::Editor],
             KeyCode::Char('r') if control('r') => {
-                self.search = Some(Search { before: self.composer.text().to_owned(), ..Search::default() });
+                self.search = Some(Search { before: self.composer.whole(), ..Search::default() });
                 Vec::new()
             }
             KeyCode::Esc if self.busy.is_some() => vec![Effect::Order(Order::Cancel)],
@@ -88,24 +88,21 @@ impl App {
         match (self.dialogs.front_mut(), &mut self.search) {
             (Some(dialog), _) if dialog.is_writing() => dialog.paste(text),
             (_, Some(search)) => search.text.push_str(text.lines().next().unwrap_or_default()),
-            (_, None) => self.composer.insert(text),
+            (_, None) => self.composer.paste(text),
         }
     }
 
     /// What an editor would show now, and a name for it.
     pub(crate) fn editable(&self) -> (String, String) {
         let asked = self.dialogs.front().and_then(Asking::written);
-        asked.map_or_else(
-            || (self.composer.text().to_owned(), "prompt.md".to_owned()),
-            |(text, name)| (text.to_owned(), name),
-        )
+        asked.map_or_else(|| (self.composer.whole(), "prompt.md".to_owned()), |(text, name)| (text.to_owned(), name))
     }
 
     /// What an editor gave back.
     pub(crate) fn edited(&mut self, text: &str) {
         match self.dialogs.front_mut() {
             Some(dialog) if dialog.written().is_some() => dialog.rewrite(text),
-            _ => self.composer.set(text.trim_end()),
+            _ => self.composer.put(text.trim_end()),
         }
     }
 
@@ -116,7 +113,9 @@ impl App {
             self.composer.insert("\n");
             return Vec::new();
         }
+        let shown = self.composer.text().trim().to_owned();
         let text = self.composer.take();
+        self.sent.note(&text, shown);
         if let Some(trouble) = self.history.add(&text) {
             self.tell(WARN, trouble);
         }
@@ -135,11 +134,11 @@ impl App {
             Recall::Older if self.composer.is_empty() && !self.queue.is_empty() => {
                 return vec![Effect::Order(Order::TakeBack)];
             }
-            Recall::Older => self.history.older(self.composer.text()),
+            Recall::Older => self.history.older(&self.composer.whole()),
             Recall::Newer => self.history.newer(),
         };
         if let Some(text) = text {
-            self.composer.set(text);
+            self.composer.put(text);
         }
         Vec::new()
     }
@@ -193,7 +192,7 @@ impl App {
             }
         }
         match self.history.find(&search.text, search.skip) {
-            Some(found) if !search.text.is_empty() => self.composer.set(found.to_owned()),
+            Some(found) if !search.text.is_empty() => self.composer.put(found.to_owned()),
             Some(_) => {}
             None => search.skip = search.skip.saturating_sub(1),
         }
@@ -202,7 +201,7 @@ impl App {
 
     fn end_search(&mut self) -> bool {
         if let Some(search) = self.search.take() {
-            self.composer.set(search.before);
+            self.composer.put(search.before);
         }
         true
     }

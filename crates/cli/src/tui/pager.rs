@@ -20,6 +20,8 @@ enum At {
     Live(String),
     /// What the model thinks now.
     Thought,
+    /// What the user writes, where it is shown in short.
+    Draft,
     /// What the user is asked about.
     Question,
 }
@@ -194,6 +196,9 @@ fn places(app: &App) -> Vec<At> {
         places.push(At::Thought);
     }
     places.extend(app.running.iter().map(|card| At::Live(card.call_id.clone())));
+    if app.composer.has_labels() {
+        places.push(At::Draft);
+    }
     if !app.dialogs.is_empty() {
         places.push(At::Question);
     }
@@ -208,6 +213,7 @@ fn title(at: &At, app: &App) -> String {
             card.map(|card| format!("running: {}", card.title())).unwrap_or_default()
         }
         At::Thought => "thinking".to_owned(),
+        At::Draft => "your draft".to_owned(),
         At::Question => "what is asked about".to_owned(),
     }
 }
@@ -217,7 +223,7 @@ fn version(at: &At, app: &App) -> usize {
     match at {
         At::Live(call_id) => app.running.iter().find(|card| card.call_id == *call_id).map_or(0, |card| card.printed()),
         At::Thought => app.thought.len(),
-        At::Kept(_) | At::Question => 0,
+        At::Kept(_) | At::Draft | At::Question => 0,
     }
 }
 
@@ -225,7 +231,7 @@ fn lines(at: &At, app: &App) -> Vec<Line> {
     match at {
         At::Kept(number) => app.cards.get(*number).map(|card| card.whole.lines()).unwrap_or_default(),
         At::Question => app.dialogs.front().map(|dialog| dialog.whole()).unwrap_or_default(),
-        At::Live(_) | At::Thought => text_lines(&text(at, app)),
+        At::Live(_) | At::Thought | At::Draft => text_lines(&text(at, app)),
     }
 }
 
@@ -237,6 +243,7 @@ fn text(at: &At, app: &App) -> String {
             card.map(|card| card.so_far().to_owned()).unwrap_or_default()
         }
         At::Thought => app.thought.clone(),
+        At::Draft => app.composer.whole(),
         At::Question => lines(at, app).iter().map(Line::plain).collect::<Vec<_>>().join("\n"),
     }
 }

@@ -63,7 +63,8 @@ fn activity(app: &App, columns: usize, now: Instant) -> Vec<Line> {
         lines.push(line.clip(columns));
     }
     for prompt in &app.queue {
-        lines.push(Line::of(DIM, format!("queued: {prompt}")).clip(columns));
+        let shown = app.sent.in_short(prompt);
+        lines.push(Line::of(DIM, format!("queued: {}", shown.as_deref().unwrap_or(prompt))).clip(columns));
     }
     lines
 }
@@ -78,6 +79,9 @@ fn composer(app: &App, columns: usize, rows: usize, lines: &mut Vec<Line>) -> (u
     let first = lines.len();
     let (text, (row, column)) = layout(&app.composer, PLACEHOLDER, columns, (rows / 3).max(3));
     lines.extend(text);
+    if app.composer.has_labels() {
+        lines.push(Line::of(DIM, "  ctrl+o shows all of it, ctrl+x opens it in your editor").clip(columns));
+    }
     lines.push(rule);
     if let Some(completion) = &app.completion {
         let from = completion.selected.saturating_sub(MOST_SUGGESTIONS - 1);

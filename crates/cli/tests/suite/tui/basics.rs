@@ -277,3 +277,55 @@ fn a_hook_that_reads_the_terminal_fails_at_once() {
     hookwright_testkit::wait_until("the hook is over", || sandbox.has("over"));
     assert!(!sandbox.has("read-it"));
 }
+
+#[test]
+fn letters_of_a_name_find_it() {
+    let sandbox = sandbox();
+    sandbox.write("src/new_module.py", "");
+    sandbox.write(".geminiignore", "vault\n");
+    sandbox.write("vault/new_mode.py", "");
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("see @newmod").sees("› src/new_module.py");
+    assert!(!terminal.screen().contains("vault"));
+    terminal.keys("\t").sees("> see @src/new_module.py");
+    terminal.keys("\x15").ready().keys("/hkspan").sees("› hooks panel");
+    terminal.keys("\t").sees("> /hooks panel");
+    terminal.keys("\x15").ready().keys("say a rather long prompt\r").sees("\na rather long prompt");
+    terminal.ready().keys("\x12ratpro");
+    terminal.sees("> say a rather long prompt\n─");
+}
+
+/// Among more files than can be looked through at once, beside the loop.
+#[test]
+fn letters_find_a_file_among_very_many() {
+    let sandbox = sandbox();
+    for number in 0..2_500 {
+        sandbox.write(&format!("src/d{}/module_{number}.rs", number % 20), "");
+    }
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("@mod2481").sees("› src/d1/module_2481.rs");
+    terminal.keys("\x15@zzzzqqq");
+    terminal.loses("module_");
+}
+
+#[test]
+fn a_long_paste_is_shown_in_short_opened_and_sent_whole() {
+    let sandbox = sandbox();
+    let command = sandbox.script("count.sh", "cat > \"$GEMINI_PROJECT_DIR/prompt.json\"");
+    sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "command": command}]}]}}));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    let pasted: String = (1..=3000).map(|number| format!("say pasted {number}\r")).collect();
+    terminal.ready().keys(&format!("\x1b[200~{pasted}\x1b[201~")).sees("> [pasted 3000 lines]");
+    terminal.keys("\x0f").sees("your draft");
+    terminal.keys("G").sees("say pasted 3000");
+    terminal.keys("q").sees("> [pasted 3000 lines]");
+    terminal.keys("say the end\r").sees("3000 the end");
+    let screen = terminal.ready().sees("the end");
+    let everything = terminal.everything();
+    assert!(everything.contains("> [pasted 3000 lines]say the end"), "{screen}");
+    assert!(!everything.contains("> say pasted 1\r\n"), "it is not echoed");
+    let prompt = sandbox.read("prompt.json");
+    assert!(prompt.contains("say pasted 1\\nsay pasted 2\\n") && prompt.contains("say pasted 3000\\nsay the end"));
+    // From the history it comes back as it was.
+    terminal.keys("\x1b[A").sees("> [3001 lines]");
+}
