@@ -91,17 +91,16 @@ impl Fitting {
             next.resize(count, NEVER);
             // The best that the letters before this one can be worth, if it does not stand right behind them.
             let mut apart = if at == 0 { 0 } else { NEVER };
-            for place in 0..count {
+            // What the letters before this one are worth where they end right before a place.
+            let mut ended = NEVER;
+            for (place, worth) in next.iter_mut().enumerate() {
                 if self.text[place] == *letter {
-                    let joined = match place.checked_sub(1) {
-                        Some(before) if at > 0 => last[before] + self.worth[place].max(NEXT),
-                        _ => NEVER,
-                    };
-                    next[place] = LETTER + joined.max(apart + self.worth[place]);
+                    let joined = ended + self.worth[place].max(NEXT);
+                    *worth = LETTER + joined.max(apart + self.worth[place]);
                 }
                 if at > 0 {
-                    let behind = place.checked_sub(1).map_or(NEVER, |before| last[before] - GAP);
-                    apart = (apart - FURTHER).max(behind);
+                    apart = (apart - FURTHER).max(ended - GAP);
+                    ended = last[place];
                 }
             }
             std::mem::swap(last, next);
