@@ -104,7 +104,7 @@ pub use guard::{Lost, Required, Unarmed, WhyUnarmed};
 pub use hook::{Action, CommandAction, Duty, Hook, HookFunction, Occasion, RuleAction, Source};
 pub use input::*;
 pub use matcher::Matcher;
-pub use mcp_names::{McpName, is_like};
+pub use mcp_names::McpName;
 pub use merge::{Conflict, Merged};
 pub use model_api::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, SharedJson, ToolConfig,
@@ -123,3 +123,4 @@ pub use run::{Limits, Places, Surroundings};
 pub use sentry::Sentry;
 pub use tool_names::{canonical_tool_name, claude_tool, is_possible_tool, known_tools, tool_help, tools_meant};
 pub use when::{Because, When};
+pub use wildcard::is_like;

@@ -1,6 +1,8 @@
 //! All the names of an MCP server's tool, and which of them an entry of a list or a rule means. Models know a tool by a plain
 //! and short name; people also write what its server and the tool itself are called. Pure, and about names only.
 
+use crate::wildcard::is_like;
+
 /// A server's tool, by all of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct McpName<'a> {
@@ -96,19 +98,6 @@ impl<'a> McpName<'a> {
     pub fn is_surely_of(&self, pattern: &str, others: &[String]) -> bool {
         self.may_be_of(pattern) && (pattern.contains('*') || !others.iter().any(|other| other == pattern))
     }
-}
-
-/// Whether a pattern with `*` for any characters means this name.
-pub fn is_like(name: &str, pattern: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut left) = name.strip_prefix(first) else { return false };
-    let mut pieces: Vec<&str> = rest.split('*').collect();
-    let last = pieces.pop().unwrap_or_default();
-    for piece in pieces {
-        let Some(at) = left.find(piece) else { return false };
-        left = &left[at + piece.len()..];
-    }
-    left.ends_with(last)
 }
 
 #[cfg(test)]

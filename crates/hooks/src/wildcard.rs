@@ -1,4 +1,4 @@
-//! Wildcards in texts and in paths, in bounded time. Which texts are compared is others' business.
+//! THE reader of wildcards in texts, names and paths, in bounded time. Which texts are compared is others' business.
 
 /// A step of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,8 +15,11 @@ enum Step {
     Folders,
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text.
-pub(crate) fn fits_text(pattern: &str, text: &str) -> bool {
+/// Whether a text, or a name, is like a pattern in which `*` stands for any text.
+pub fn is_like(text: &str, pattern: &str) -> bool {
+    if !pattern.contains('*') {
+        return pattern == text;
+    }
     let steps: Vec<Step> = pattern.chars().map(|char| if char == '*' { Step::Any } else { Step::One(char) }).collect();
     fits(&steps, text)
 }
@@ -104,10 +107,16 @@ mod tests {
             ("npm run test", "npm run test", true),
             ("*", "", true),
             ("é*", "éa", true),
+            ("a*a", "a", false),
+            ("mcp__*__log", "mcp__git__log", true),
+            ("mcp__*__log", "mcp__log", false),
+            ("a**b", "ab", true),
+            ("", "", true),
+            ("", "a", false),
         ] {
-            assert_eq!(fits_text(pattern, text), expected, "{pattern} {text}");
+            assert_eq!(is_like(text, pattern), expected, "{pattern} {text}");
         }
-        assert!(!fits_text(&"*a".repeat(40), &"a".repeat(39)) && fits_text(&"*a".repeat(40), &"a".repeat(4000)));
+        assert!(!is_like(&"a".repeat(39), &"*a".repeat(40)) && is_like(&"a".repeat(4000), &"*a".repeat(40)));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::tools::{Call, to_claude};
 use crate::shell::parts;
 use crate::tool_names::tools_meant;
-use crate::wildcard::{fits_path, fits_text};
+use crate::wildcard::{fits_path, is_like};
 
 /// A permission rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Condition {
         self.tool == tool
             || tools_meant(&self.tool).any(|meant| meant == tool)
             || (edits && ["write_file", "replace"].contains(&tool))
-            || (self.tool.contains('*') && fits_text(&self.tool, tool))
+            || (self.tool.contains('*') && is_like(tool, &self.tool))
             || (tool.starts_with("mcp__") && tool.starts_with(&format!("{}__", self.tool)))
     }
 }
@@ -86,7 +86,7 @@ fn commanded(specifier: &str, command: &str) -> bool {
     let fits = |text: &str| {
         let text = text.trim();
         // `ls *` is about `ls` alone, too.
-        fits_text(&rule, text) || rule.strip_suffix(" *").is_some_and(|alone| fits_text(alone, text))
+        is_like(text, &rule) || rule.strip_suffix(" *").is_some_and(|alone| is_like(text, alone))
     };
     if command.len() > LONGEST || fits(command) {
         return true;
@@ -126,7 +126,7 @@ fn is_of(specifier: &str, url: &str) -> bool {
     let host = host.rsplit('@').next().unwrap_or_default();
     let host = host.split(':').next().unwrap_or_default().to_ascii_lowercase();
     let domain = domain.trim().to_ascii_lowercase();
-    fits_text(&domain, &host) || host.ends_with(&format!(".{domain}"))
+    is_like(&host, &domain) || host.ends_with(&format!(".{domain}"))
 }
 
 #[cfg(test)]
