@@ -93,9 +93,15 @@ fn looks_like_a_path(written: &str) -> bool {
 mod tests {
     use super::super::{Memory, MemoryOptions, load_memory};
     use std::fs;
+    use std::path::Path;
 
     /// The texts of `home/p` and `home/.gemini`, loaded in `home/p`.
     fn load(files: &[(&str, &str)]) -> (String, Memory) {
+        load_with(files, |_| {})
+    }
+
+    /// The same, with more in `home`.
+    fn load_with(files: &[(&str, &str)], more: impl FnOnce(&Path)) -> (String, Memory) {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap().join("home");
         for (path, text) in [("p/.keep", ""), (".gemini/.keep", "")].iter().chain(files) {
@@ -103,6 +109,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text.replace("$HOME", home.to_str().unwrap())).unwrap();
         }
+        more(&home);
         let memory = load_memory(&MemoryOptions {
             home: &home,
             home_gemini_dir: &home.join(".gemini"),
@@ -165,12 +172,15 @@ mod tests {
     #[test]
     fn a_project_imports_its_own_notes_and_nothing_else() {
         let (text, memory) = load(&[
-            ("p/GEMINI.md", "@../a.md @$HOME/a.md @~/.gemini/b.md @key.pem @.env @.gemini/c.md @d/.env.md @notes.txt"),
+            (
+                "p/GEMINI.md",
+                "@../a.md @$HOME/a.md @~/.gemini/b.md @key.pem @.env @d/.gemini/c.md @d/.env.md @notes.txt",
+            ),
             ("a.md", "first secret"),
             (".gemini/b.md", "second secret"),
             ("p/key.pem", "third secret"),
             ("p/.env", "fourth secret"),
-            ("p/.gemini/c.md", "fifth secret"),
+            ("p/d/.gemini/c.md", "fifth secret"),
             ("p/d/.env.md", "sixth secret"),
             ("p/notes.txt", "notes"),
         ]);
@@ -179,6 +189,47 @@ mod tests {
         let (outside, protected) = ("outside of the project: not read", "protected: not read");
         let ending = "neither .md nor .txt: not read";
         assert_eq!(why, [outside, outside, outside, ending, protected, protected, protected]);
+    }
+
+    #[test]
+    fn notes_beside_the_projects_settings_are_imported_and_settings_and_secrets_are_not() {
+        let secrets = "@.gemini/settings.json @.gemini/.env @.gemini/.env.md @.gemini/token.txt @.gemini/.git/x.md";
+        let (text, memory) = load(&[
+            ("p/GEMINI.md", &format!("@.gemini/style.md @./.gemini/notes/deep.md {secrets}")),
+            ("p/.gemini/style.md", "Tabs. @notes/deep.md"),
+            ("p/.gemini/notes/deep.md", "Deep."),
+            ("p/.gemini/settings.json", "first secret"),
+            ("p/.gemini/.env", "second secret"),
+            ("p/.gemini/.env.md", "third secret"),
+            ("p/.gemini/token.txt", "fourth secret"),
+            ("p/.gemini/.git/x.md", "fifth secret"),
+        ]);
+        assert!(
+            text.contains("[import of .gemini/style.md]\nTabs. [import of .gemini/notes/deep.md]\nDeep."),
+            "{text}"
+        );
+        assert!(!text.contains("secret"), "{text}");
+        assert_eq!(memory.warnings.len(), 5, "{:?}", memory.warnings);
+        assert!(memory.warnings.iter().all(|said| said.ends_with("which is protected: not read")), "{memory:?}");
+        assert_eq!(memory.imported.len(), 2);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_note_beside_the_settings_is_no_way_to_what_it_links_to() {
+        let link = |place: &Path| {
+            fs::create_dir_all(place.join("p/.gemini")).unwrap();
+            std::os::unix::fs::symlink("settings.json", place.join("p/.gemini/a.md")).unwrap();
+            std::os::unix::fs::symlink("../../out.md", place.join("p/.gemini/b.md")).unwrap();
+        };
+        let files = [
+            ("p/GEMINI.md", "@.gemini/a.md @.gemini/b.md"),
+            ("p/.gemini/settings.json", "first secret"),
+            ("out.md", "second secret"),
+        ];
+        let (text, memory) = load_with(&files, link);
+        assert!(!text.contains("secret"), "{text}");
+        assert_eq!(memory.warnings.len(), 2, "{:?}", memory.warnings);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use super::memory::{MemoryOptions, Owner, project_top, real};
 /// What files may be imported.
 pub(super) struct Reach {
     user_dir: PathBuf,
+    /// The project's own directory of settings, in which notes may be too.
+    project_dir: PathBuf,
     /// The outermost directory of the project.
     top: PathBuf,
     /// Where ignore files count; if there is none, nothing is known not to be ignored.
@@ -21,7 +23,8 @@ impl Reach {
     pub(super) fn new(options: &MemoryOptions<'_>) -> Self {
         let top = real(&project_top(options.project_root, options.cwd));
         let workspace = Workspace::new(options.project_root, [top.clone()]).ok();
-        Reach { user_dir: real(options.home_gemini_dir), top, workspace, filter: options.filter }
+        let project_dir = real(options.project_root).join(".gemini");
+        Reach { user_dir: real(options.home_gemini_dir), project_dir, top, workspace, filter: options.filter }
     }
 
     /// Why a file of that owner may not have this one read in its place, if it may not.
@@ -39,7 +42,10 @@ impl Reach {
 
     fn refuses_project(&self, real: &Path) -> Option<&'static str> {
         let Ok(below) = real.strip_prefix(&self.top) else { return Some("which is outside of the project") };
-        if below.components().any(is_protected) {
+        // Notes are often kept beside the settings; in a home directory, those of the user would be there too.
+        let notes = real.strip_prefix(&self.project_dir).ok().filter(|_| self.project_dir != self.user_dir);
+        let notes = notes.filter(|_| has_ending(real, &["md"]));
+        if notes.unwrap_or(below).components().any(is_protected) {
             return Some("which is protected");
         }
         if !has_ending(real, &["md", "txt"]) {
