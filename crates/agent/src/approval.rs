@@ -177,6 +177,11 @@ impl Approvals {
         *self.servers.write().unwrap_or_else(PoisonError::into_inner) = servers;
     }
 
+    /// These beside them: servers that an agent of this session brings.
+    pub(crate) fn add_servers(&self, servers: HashMap<String, String>) {
+        self.servers.write().unwrap_or_else(PoisonError::into_inner).extend(servers);
+    }
+
     /// What all MCP servers but this one's are called.
     fn other_servers(&self, mcp: Option<McpName<'_>>) -> Vec<String> {
         let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);

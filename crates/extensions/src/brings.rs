@@ -90,10 +90,13 @@ impl Brings {
             add(&mut reviewed, &extension.path, &file);
         }
         let (hooks, any_may_run) = hooks(&extension, &declared.hooks, loaded, &mut reviewed);
-        servers_files(&extension).iter().for_each(|file| add(&mut reviewed, &extension.path, file));
+        let contents = Contents::of(&extension, loaded);
+        // Where an agent starts programs, its file is as much of a server as the manifest is.
+        let serving = contents.agents.iter().filter(|agent| !agent.named_servers.is_empty());
+        serving.for_each(|agent| add(&mut reviewed, &extension.path, &agent.path));
+        servers_files(&extension, &contents).iter().for_each(|file| add(&mut reviewed, &extension.path, file));
         let policies = below(&extension.policies(), "toml");
         policies.iter().for_each(|file| add(&mut reviewed, &extension.path, file));
-        let contents = Contents::of(&extension, loaded);
         diagnostics.extend(contents.diagnostics.iter().cloned());
         let names = |paths: Vec<PathBuf>| paths.iter().map(|path| Item::from(from(&extension.path, path))).collect();
         let counts = |folder: PathBuf, what: Vec<Item>| with_left_out(&extension, &contents, &folder, what);
@@ -102,10 +105,7 @@ impl Brings {
         let agents = contents.agents.iter().map(|agent| agent.path.clone()).collect();
         let sections = [
             ("hooks", hooks),
-            (
-                "MCP servers",
-                extension.mcp_servers.iter().map(|(name, server)| self::server(&extension, name, server)).collect(),
-            ),
+            ("MCP servers", servers(&extension, &contents)),
             ("tools taken away", extension.exclude_tools.iter().cloned().map(Item::from).collect()),
             ("policies", names(policies)),
             ("context", names(extension.context_files.clone())),
@@ -195,13 +195,28 @@ fn hooks(
 }
 
 /// The files of its own that its servers are started with.
-fn servers_files(extension: &Extension) -> Vec<PathBuf> {
+fn servers_files(extension: &Extension, contents: &Contents) -> Vec<PathBuf> {
     let words = |server: &Value| -> Vec<String> {
         let args = server.get("args").and_then(Value::as_array).into_iter().flatten();
         args.chain(server.get("command")).filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    let all = extension.mcp_servers.values().flat_map(words).map(|word| extension.path.join(word));
+    let of_agents = contents.agents.iter().flat_map(|agent| agent.named_servers.values());
+    let all = extension.mcp_servers.values().chain(of_agents).flat_map(words);
+    let all = all.map(|word| extension.path.join(extension.filled(&word)));
     all.filter(|file| file.is_file() && is_inside(&extension.path, file)).collect()
+}
+
+/// Its servers, and those that its agents have for themselves.
+fn servers(extension: &Extension, contents: &Contents) -> Vec<Item> {
+    let own = extension.mcp_servers.iter().map(|(name, entry)| server(extension, name, entry));
+    let of_agents = contents.agents.iter().flat_map(|agent| {
+        agent.named_servers.iter().map(|(name, entry)| {
+            let Item { text, mut details } = server(extension, name, entry);
+            details.push(format!("for agent {} alone", agent.name));
+            Item { text, details }
+        })
+    });
+    own.chain(of_agents).collect()
 }
 
 fn server(extension: &Extension, name: &str, server: &Value) -> Item {

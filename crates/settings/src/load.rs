@@ -128,6 +128,11 @@ struct Own {
 }
 
 impl Loaded {
+    /// What the user and the system see, in which the project has no say.
+    pub(crate) fn own_world(&self) -> &World {
+        &self.own.world
+    }
+
     /// The settings file that enabling and disabling changes: the workspace's where it has any that counts, else the
     /// user's. A change to a file that is not loaded would be a change without effect.
     pub fn settings_file(&self) -> &Path {

@@ -18,8 +18,8 @@ use serde_json::Value;
 pub(crate) use enablement::Disabled;
 use enablement::FILE as ENABLEMENT_FILE;
 pub use enablement::switch as switch_server;
-pub(crate) use entry::diagnose;
 pub use entry::is_fine_name as is_server_name;
+pub(crate) use entry::{diagnose, problems, written};
 pub(crate) use tokens::FILE as TOKENS_FILE;
 pub use tokens::{McpCredentials, McpToken, TokenFileError, credentials, forget_credentials, keep_credentials};
 
@@ -273,6 +273,17 @@ pub struct McpServers {
     pub unknown: Vec<String>,
 }
 
+impl McpServers {
+    /// The server of a name that counts; else the one that does not, if there is one.
+    ///
+    /// # Errors
+    /// If none of that name counts.
+    pub fn named(&self, name: &str) -> Result<&McpServer, Option<&LeftOutServer>> {
+        let counting = self.servers.iter().find(|server| server.name == name);
+        counting.ok_or_else(|| self.left_out.iter().find(|server| server.name == name))
+    }
+}
+
 /// What is known about servers beside their entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
@@ -364,7 +375,8 @@ impl Loaded {
         own.into_iter().chain(of_extensions).chain(projects).collect()
     }
 
-    fn judged(&self, name: &str, value: &Value, origin: &Source) -> Result<McpServer, WhyLeftOut> {
+    /// The server that an entry means, if it counts here.
+    pub(crate) fn judged(&self, name: &str, value: &Value, origin: &Source) -> Result<McpServer, WhyLeftOut> {
         let has = |list: &[String]| list.iter().any(|one| is_same_server(one, name));
         let server = entry::server(name, value, origin, &self.project.root).map_err(WhyLeftOut::Broken)?;
         if !self.project.trust.is_trusted() && self.project.root != self.paths.home {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hookwright_hooks::{Diagnostic, Hook, Severity};
+use hookwright_hooks::{Diagnostic, Hook, Severity, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -43,6 +43,7 @@ pub enum News {
 }
 
 const HOOKS: &str = "hooks";
+const SERVERS: &str = "mcpServers";
 const EXTENSIONS: &str = "extensions";
 /// What is no setting: files of its own.
 const FILES: [&str; 4] = ["commands", "policies", "agents", "skills"];
@@ -56,6 +57,7 @@ pub(crate) fn offers(values: &Map<String, Value>, hooks: &[Hook], root: &Path, p
     for (what, value) in settings::listed(values) {
         offers.push(Offer { what, items: items(value) });
     }
+    offer_servers_of_agents(&mut offers, &paths.project_agents(root));
     offers.push(Offer { what: EXTENSIONS, items: extensions(&paths.project_extensions(root)) });
     let files = [
         ("commands", commands::toml_files(&paths.project_commands(root))),
@@ -77,6 +79,22 @@ pub(crate) fn offers(values: &Map<String, Value>, hooks: &[Hook], root: &Path, p
             std::mem::take(&mut offer.items).into_iter().map(|(item, mark)| (in_one_line(&item), mark)).collect();
     }
     offers
+}
+
+/// Servers that agents have for themselves are among the servers: they run as those of the settings do.
+fn offer_servers_of_agents(offers: &mut Vec<Offer>, folder: &Path) {
+    let agents = subagents::in_folder(folder, &Source::Project).list;
+    let of = |agent: &subagents::Definition| {
+        let named = |(name, entry): (&String, &Value)| {
+            (format!("{} for agent {}", mcp::shown(name, entry), agent.name), digest(&entry.to_string()))
+        };
+        agent.named_servers.iter().map(named).collect::<Vec<_>>()
+    };
+    let items: BTreeMap<String, String> = agents.iter().flat_map(of).collect();
+    match offers.iter_mut().find(|offer| offer.what == SERVERS) {
+        Some(known) => known.items.extend(items),
+        None => offers.push(Offer { what: SERVERS, items }),
+    }
 }
 
 /// The text with its control characters spelt out: nobody's name for something forges another line.
@@ -161,7 +179,7 @@ impl Record {
 
     /// What the user has not been told of. Of a project that nobody was asked about, only settings are news: its commands run
     /// when they are typed, its skills are asked about, its policies only tighten, and its agents may do no more than the one
-    /// that calls them.
+    /// that calls them (their own servers are among the settings').
     pub(crate) fn news(&self, root: &Path, offers: &[Offer]) -> Vec<(&'static str, Vec<(String, News)>)> {
         let known = self.projects.get(&key(root));
         let now = known_of(offers);

@@ -70,7 +70,9 @@ impl Conductor {
 /// An agent, and what to know of it.
 fn row(agent: &Definition) -> (String, String) {
     let state = if agent.enabled { "" } else { ", disabled" };
-    (agent.name.clone(), format!("{} ({}{state})", first_line(&agent.description), agent.source))
+    let servers: Vec<&str> = agent.servers.iter().map(|server| server.name.as_str()).collect();
+    let own = if servers.is_empty() { String::new() } else { format!(", with MCP server {}", servers.join(", ")) };
+    (agent.name.clone(), format!("{} ({}{state}{own})", first_line(&agent.description), agent.source))
 }
 
 fn first_line(text: &str) -> &str {

@@ -15,6 +15,7 @@ use super::open::{self, Made};
 use super::options::SessionOptions;
 use super::order::{Detail, Order};
 use super::reply::Reply;
+use super::sign_in::SigningIn;
 use super::watch::Watch;
 use super::{Asked, Shared, When, chats, shell};
 use crate::agent::{Agent, EndReason, StartSource};
@@ -35,6 +36,7 @@ pub(super) struct Conductor {
     pub(super) shared: std::sync::Arc<Shared>,
     pub(super) watch: Watch,
     pub(super) updates: Updates,
+    pub(super) signing_in: SigningIn,
     /// What is asked; nothing once nobody is left who could ask.
     asked: Option<UnboundedReceiver<Asked>>,
     work: Work,
@@ -96,6 +98,7 @@ impl Conductor {
         Conductor {
             watch: Watch::new(&shared.view().loaded, &options.policies),
             updates: Updates::default(),
+            signing_in: SigningIn::default(),
             options,
             world,
             shared,

@@ -133,6 +133,12 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         }),
         row("mcp desc", &[], Alone, "the same, with descriptions", |_| mcp(McpOrder::List(Detail::Full))),
         row("mcp refresh", &["mcp reload"], Alone, "connect MCP servers anew", |_| mcp(McpOrder::Refresh)),
+        row("mcp auth", &[], Required("NAME"), "sign in to an MCP server elsewhere", |name| {
+            mcp(McpOrder::SignIn(name.to_owned()))
+        }),
+        row("mcp logout", &[], Required("NAME"), "forget the token for one", |name| {
+            mcp(McpOrder::SignOut(name.to_owned()))
+        }),
         row("memory show", &["memory"], Alone, "what the model is told from GEMINI.md files", |_| {
             memory(MemoryOrder::Show)
         }),

@@ -18,8 +18,9 @@ mod open;
 mod options;
 mod order;
 mod reply;
-mod servers;
+pub(crate) mod servers;
 mod shell;
+mod sign_in;
 mod skills;
 mod state;
 

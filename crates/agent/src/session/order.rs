@@ -256,12 +256,16 @@ pub enum BackgroundOrder {
 }
 
 /// About MCP servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpOrder {
     /// List them with what they have.
     List(Detail),
     /// Connect all of them anew.
     Refresh,
+    /// Sign in to one.
+    SignIn(String),
+    /// Forget what was got by that.
+    SignOut(String),
 }
 
 /// About hooks.

@@ -26,6 +26,8 @@ use crate::services::Interaction;
 /// How long the first request of a session waits for servers: long where nobody watches, since nobody could ask again.
 const FIRST_REQUEST: Duration = Duration::from_secs(30);
 const FIRST_REQUEST_WATCHED: Duration = Duration::from_secs(5);
+/// How long any other does.
+const LATER_REQUEST: Duration = Duration::from_secs(1);
 
 /// The servers, none of which is started yet.
 pub(super) fn make(
@@ -44,7 +46,12 @@ pub(super) fn make(
         proxy: choose::proxy(&loaded.world),
     };
     let (tools, events) = (tools.clone(), events.clone());
-    Servers::new(access, move |told| match told {
+    Servers::new(access, move |told| pass_on(told, &tools, &events, interaction))
+}
+
+/// What servers bring about: tools for whoever works with them, words for whoever reads along.
+pub(crate) fn pass_on(told: Told, tools: &Toolbox, events: &Events, interaction: Interaction) {
+    match told {
         Told::Lost(server, status) => {
             lost(&server, &status, interaction).into_iter().for_each(|event| events.send(event));
         }
@@ -58,7 +65,7 @@ pub(super) fn make(
             // Their prompts are commands.
             events.send(AgentEvent::Configured);
         }
-    })
+    }
 }
 
 /// What to do where a folder is not trusted.
@@ -72,8 +79,8 @@ fn lost(name: &str, status: &Status, interaction: Interaction) -> Option<AgentEv
     };
     match status {
         Status::NeedsAuthentication => {
-            let then = again.map_or("", |_| ", then /mcp refresh");
-            let hint = format!("log in with `hookwright mcp auth {name}`{then}");
+            let how = again.map_or_else(|| format!("`hookwright mcp auth {name}`"), |_| format!("/mcp auth {name}"));
+            let hint = format!("sign in with {how}");
             Some(AgentEvent::Warning(format!("MCP server {name} needs authentication\nhint: {hint}")))
         }
         Status::Disconnected { why, again: true, .. } => {
@@ -116,9 +123,11 @@ impl Conductor {
         view.services.servers.set(all.servers);
     }
 
-    pub(super) fn mcp(&self, order: McpOrder) {
+    pub(super) fn mcp(&mut self, order: McpOrder) {
         let servers = self.services().servers.clone();
         match order {
+            McpOrder::SignIn(name) => self.sign_in(&name),
+            McpOrder::SignOut(name) => self.sign_out(&name),
             McpOrder::Refresh => {
                 servers.refresh();
                 self.reply(Reply::plain("MCP servers are connected anew; /mcp shows how they are"));
@@ -202,7 +211,7 @@ fn rows(view: &ServerView, detail: Detail) -> Vec<(String, String)> {
         Status::Disconnected { why, again: true, .. } => format!("disconnected: {why}; it is tried again"),
         Status::Disconnected { why, hint: Some(hint), .. } => format!("disconnected: {why}; {hint}"),
         Status::Disconnected { why, .. } => format!("disconnected: {why}"),
-        Status::NeedsAuthentication => format!("needs authentication: `hookwright mcp auth {}`", server.name),
+        Status::NeedsAuthentication => format!("needs authentication: /mcp auth {}", server.name),
     };
     let trusted = if server.trust { ", trusted" } else { "" };
     let mut rows = vec![(server.name.clone(), format!("{state} ({}{trusted})", server.origin))];
@@ -238,7 +247,7 @@ const INSTRUCTIONS: usize = 4 << 10;
 const ALL_INSTRUCTIONS: usize = 16 << 10;
 
 /// What servers want the model to know, as their words and nobody else's.
-fn instructions(all: &[(String, String)]) -> Option<String> {
+pub(crate) fn instructions(all: &[(String, String)]) -> Option<String> {
     let mut told = String::new();
     for (server, words) in all {
         let safe = |text: &str| text.replace('<', "&lt;").replace('>', "&gt;");
@@ -289,9 +298,11 @@ impl Agent {
         }
     }
 
-    /// The first request waits until servers have said what they have, but not for ever.
+    /// The first request waits until servers have said what they have, but not for ever. Later ones wait a moment for those
+    /// whose lists are just being read again, so that what is there now is what is offered.
     pub(crate) async fn wait_for_servers(&mut self, scope: &Scope) {
         if std::mem::replace(&mut self.servers_awaited, true) {
+            self.services.servers.settled(LATER_REQUEST, &scope.cancel).await;
             return;
         }
         let limit = match self.services.interaction {

@@ -3,6 +3,7 @@
 
 pub(crate) mod deadline;
 mod report;
+mod servers;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -24,6 +25,7 @@ use crate::services::{Interaction, Services};
 use crate::system::{Facts, system_prompt};
 use crate::transcript::{Header, Transcript, TranscriptError, of_agents};
 use deadline::Deadline;
+use servers::OwnServers;
 
 /// So many agents work side by side; others wait.
 const AT_ONCE: usize = 4;
@@ -89,13 +91,14 @@ impl Delegate {
             () = self.scope.cancel.cancelled() => return Err(ToolFailure::cancelled()),
         };
         let deadline = Arc::new(Deadline::new(definition.timeout));
-        let (mut agent, scope) = self.hire(definition, &deadline)?;
+        let (mut agent, scope, own) = self.hire(definition, &deadline).await?;
         let span = tracing::info_span!("agent", id = scope.agent.as_ref().map(|agent| agent.id.as_str()));
         let end = tokio::select! {
             end = agent.pursue(objective, &scope).instrument(span) => end,
             // Ends the work, and goes on waiting for its end.
             () = async { deadline.watch(&scope.cancel).await; std::future::pending().await } => TurnEnd::Cancelled,
         };
+        own.end().await;
         let is_late = deadline.is_over() && !self.scope.is_cancelled();
         let work = report::Work { definition, text: agent.last_words(), requests: agent.services().budget.spent() };
         Ok(match end {
@@ -104,8 +107,12 @@ impl Delegate {
         })
     }
 
-    /// Makes the agent, and where it works.
-    fn hire(&self, definition: &Definition, deadline: &Arc<Deadline>) -> Result<(Agent, Scope), ToolFailure> {
+    /// Makes the agent, where it works, and the servers that it alone has.
+    async fn hire(
+        &self,
+        definition: &Definition,
+        deadline: &Arc<Deadline>,
+    ) -> Result<(Agent, Scope, OwnServers), ToolFailure> {
         let id = format!("{}-{}", definition.name, &uuid::Uuid::new_v4().simple().to_string()[..8]);
         let model = definition.model.clone().unwrap_or_else(|| self.services.model.name());
         let transcript = self.transcript(&id, &model)?;
@@ -126,8 +133,10 @@ impl Delegate {
             ..Services::clone(&self.services)
         };
         let scope = Scope { agent: Some(identity), deadline: Some(deadline.clone()), ..self.scope.within() };
-        let system = system(definition, &services);
-        Ok((Agent::new(services, model, system, transcript, Vec::new()), scope))
+        let own = OwnServers::start(definition, &services, &scope.cancel).await;
+        let mut system = system(definition, &services);
+        system.extend(own.instructions().map(|words| format!("\n{words}")));
+        Ok((Agent::new(services, model, system, transcript, Vec::new()), scope, own))
     }
 
     /// Its own conversation, beside the session's. Where there are hooks, they are told of a file that is there.

@@ -43,10 +43,12 @@ pub(super) fn run(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<u8> {
 }
 
 fn tools(agent: &Definition) -> String {
+    let own = agent.servers.iter().map(|server| format!("those of its server {}", server.name));
+    let own: Vec<String> = own.collect();
     match agent.tools.names() {
-        None => "all".to_owned(),
-        Some(names) if names.is_empty() => "none".to_owned(),
-        Some(names) => names.join(", "),
+        None => [vec!["all".to_owned()], own].concat().join(", "),
+        Some(names) if names.is_empty() && own.is_empty() => "none".to_owned(),
+        Some(names) => [names, own].concat().join(", "),
     }
 }
 
@@ -57,5 +59,6 @@ pub(super) fn in_json(agent: &Definition) -> Value {
         "source": agent.source.to_string(), "file": agent.path, "enabled": agent.enabled,
         "tools": agent.tools.names(), "model": agent.model, "temperature": agent.temperature,
         "max_turns": agent.max_turns, "timeout_mins": agent.timeout.as_secs() / 60,
+        "mcp_servers": agent.servers.iter().map(|server| &server.name).collect::<Vec<_>>(),
     })
 }

@@ -31,6 +31,8 @@ mod sessions;
 mod signals;
 #[cfg(unix)]
 mod stopped;
+#[cfg(unix)]
+mod subagent_servers;
 mod subagents;
 mod tampering;
 mod telemetry;

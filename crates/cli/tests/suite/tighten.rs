@@ -146,14 +146,17 @@ fn generous(sandbox: &hookwright_testkit::Sandbox) {
     }));
     sandbox.write(".gemini/commands/go.toml", "prompt = \"say x\"\n");
     sandbox.write(".gemini/policies/p.toml", "");
+    let own = "mcp_servers:\n  own:\n    command: ./own.sh\n    args: [now]\n";
+    sandbox.write(".gemini/agents/a.md", format!("---\nname: a\ndescription: d\n{own}---\nbody"));
 }
 
-const LISTED: [&str; 7] = [
+const LISTED: [&str; 8] = [
     "hooks: greeter on BeforeAgent, which runs `echo hi`",
     "tools.allowed: run_shell_command(ls)",
     "tools.core: read_file; run_shell_command",
     "tools.exclude: glob",
-    "mcpServers: helper (`./server.sh`)",
+    "mcpServers: helper (`./server.sh`); own (`./own.sh now`) for agent a",
+    "agents: .gemini/agents/a.md",
     "commands: .gemini/commands/go.toml",
     "policies: .gemini/policies/p.toml",
 ];
@@ -183,4 +186,5 @@ fn what_runs_unasked_in_a_folder_that_nobody_was_asked_about_is_announced() {
     generous(&sandbox);
     let said = sandbox.run(&["-p", "say hello"]).exits(0).stderr;
     assert!(said.contains("this project's tools.allowed: `run_shell_command(ls)` is new"), "{said}");
+    assert!(said.contains("own (`./own.sh now`) for agent a"), "{said}");
 }

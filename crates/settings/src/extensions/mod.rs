@@ -128,6 +128,11 @@ impl Extension {
             .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
     }
 
+    /// The variables that its files see.
+    pub(crate) fn world(&self, world: &World) -> World {
+        own_world(world, &self.path, &self.placeholders, &self.env)
+    }
+
     /// The extension in a directory, installed or not, as it is written: no variable and no value of its settings is filled in,
     /// only its own path and the project's. Nothing if there is none.
     pub fn as_written(directory: &Path, project: &Path, diagnostics: &mut Vec<Diagnostic>) -> Option<Extension> {

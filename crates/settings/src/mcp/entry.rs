@@ -40,6 +40,13 @@ pub(super) fn server(name: &str, entry: &Value, origin: &Source, root: &Path) ->
     }
 }
 
+/// All that is wrong with an entry.
+pub(crate) fn problems(name: &str, entry: &Value, origin: &Source) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    read(name, entry, origin, Path::new(""), &mut problems);
+    problems
+}
+
 fn read(name: &str, entry: &Value, origin: &Source, root: &Path, problems: &mut Vec<Problem>) -> Option<McpServer> {
     if !is_fine_name(name) {
         let text = "a server's name can't be empty, longer than 200 bytes, or have control characters".to_owned();
@@ -91,7 +98,7 @@ fn narrowed<'e>(entry: &'e Map<String, Value>, problems: &mut Vec<Problem>) -> C
 }
 
 /// What others may be told of an entry, as it stands there.
-pub(super) fn written(entry: &Value) -> Written {
+pub(crate) fn written(entry: &Value) -> Written {
     entry.as_object().map(as_written).unwrap_or_default()
 }
 

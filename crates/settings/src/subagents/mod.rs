@@ -1,6 +1,7 @@
 //! Sub-agents: the files that define them, by name, and what settings say about them. Running one is the agent's work.
 
 mod read;
+mod servers;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::extensions::Extension;
 use crate::file::{leads_inside, read_text_up_to};
 use crate::load::{Loaded, Project};
+use crate::mcp::McpServer;
 use crate::paths::{GEMINI_DIR, Paths};
 pub use tools::ToolList;
 
@@ -43,6 +45,10 @@ pub struct Definition {
     pub max_turns: u32,
     /// How long it may take.
     pub timeout: Duration,
+    /// MCP servers that it alone has, as its file names them, in the words of settings.
+    pub named_servers: Map<String, Value>,
+    /// Those of them that count here; [`discover`] decides.
+    pub servers: Vec<McpServer>,
     /// Its system prompt.
     pub prompt: String,
     /// Whether it can be called.
@@ -163,10 +169,12 @@ pub fn discover(loaded: &Loaded) -> SubAgents {
     for agent in &mut agents.list {
         loaded.settings.agents.apply(agent);
         if loaded.settings.agents.gives_servers(&agent.name) {
-            let text = format!("`agents.overrides.{}.mcpServers`: {}", agent.name, read::NO_SERVERS);
-            agents.diagnostics.push(Diagnostic::about_file(Severity::Warning, &agent.path, text));
+            let text = format!("`agents.overrides.{}.mcpServers` starts no server", agent.name);
+            let wrong = Diagnostic::about_file(Severity::Warning, &agent.path, text);
+            agents.diagnostics.push(wrong.help("name them under `mcp_servers` in the agent's own file"));
         }
     }
+    servers::decide(&mut agents, loaded);
     agents
 }
 

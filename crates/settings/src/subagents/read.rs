@@ -7,9 +7,13 @@ use std::time::Duration;
 
 use hookwright_hooks::{Diagnostic, Severity, Source, SourceText, tool_help};
 
+use serde_json::{Map, Value};
+
+use super::servers::in_words_of_settings;
 use super::tools::{Trouble, patterns};
 use super::{Definition, MAX_TURNS, TIMEOUT, ToolList};
 use crate::front_matter::{self, Field, FrontMatter, Kind, Node};
+use crate::mcp;
 
 /// Longer names and descriptions nobody chooses by.
 const LONGEST_NAME: usize = 64;
@@ -17,9 +21,6 @@ const LONGEST_DESCRIPTION: usize = 4096;
 /// Longer than a day nobody waits.
 const LONGEST: u64 = 24 * 60;
 pub(super) const TEMPERATURES: RangeInclusive<f64> = 0.0..=2.0;
-
-/// Said where an agent would have servers.
-pub(super) const NO_SERVERS: &str = "servers of an agent's own are not started; it has the tools of the session's";
 
 /// The fields that are understood, under all their names.
 const KNOWN: &[&str] = &[
@@ -75,7 +76,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn definition(mut self, source: &Source, path: &Path) -> Option<Definition> {
         self.say_unknown();
-        self.say_servers();
+        let named_servers = self.servers(source);
         if !self.is_local() {
             return None;
         }
@@ -96,6 +97,8 @@ impl Reader<'_> {
                 .count(&["max_turns", "maxTurns"])
                 .map_or(MAX_TURNS, |count| u32::try_from(count).unwrap_or(u32::MAX)),
             timeout: self.count(&["timeout_mins"]).map_or(TIMEOUT, minutes),
+            named_servers,
+            servers: Vec::new(),
             name,
             description,
             prompt,
@@ -309,17 +312,25 @@ impl Reader<'_> {
         self.say(Severity::Warning, node, text).help = Some(help);
     }
 
-    /// Servers that only one agent has would have to be consented to, started and ended with it.
-    fn say_servers(&mut self) {
-        let Some(field) = self.field(&["mcp_servers", "mcpServers"]) else { return };
-        match &field.value.kind {
-            Kind::Map(servers) if servers.is_empty() => {}
-            Kind::Map(_) => {
-                let help = "name them under `mcpServers` in settings, and their tools in `tools`";
-                self.say(Severity::Warning, &field.value, NO_SERVERS.to_owned()).help = Some(help.to_owned());
+    /// The servers that only this agent has; what is wrong with one is said at its entry.
+    fn servers(&mut self, source: &Source) -> Map<String, Value> {
+        let Some(field) = self.field(&["mcp_servers", "mcpServers"]) else { return Map::new() };
+        let Kind::Map(entries) = &field.value.kind else {
+            self.wrong(&field, "servers by their names", "it is ignored");
+            return Map::new();
+        };
+        let mut servers = Map::new();
+        for entry in entries {
+            let named = in_words_of_settings(entry.value.json());
+            for problem in mcp::problems(&entry.key, &named, source) {
+                let fate = if problem.decides { "; the server is left out" } else { "" };
+                let text = format!("MCP server `{}`: {}{fate}", entry.key.escape_debug(), problem.text);
+                let said = self.say(problem.severity, &entry.value, text);
+                (said.expected, said.help) = (problem.expected, problem.help);
             }
-            _ => self.wrong(&field, "servers by their names", "it is ignored"),
+            servers.insert(entry.key.clone(), named);
         }
+        servers
     }
 }
 

@@ -197,3 +197,26 @@ fn a_kind_that_nobody_knows_is_local_and_others_fields_are_one_line() {
         ]
     );
 }
+
+#[test]
+fn servers_of_its_own_are_read_in_the_words_of_settings_and_what_is_wrong_is_said_there() {
+    let (agent, said) = read(
+        "---\nname: x\ndescription: y\nmcp_servers:\n  far:\n    http_url: https://h.example/mcp\n    exclude_tools: [a]\n    \
+         auth: {type: oauth, client_id: me, token_url: https://h.example/t}\n    trust: true\n  near:\n    command: sh\n    \
+         commnad: x\n  bad:\n    args: []\n---\nP",
+    );
+    let agent = agent.unwrap();
+    assert_eq!(
+        serde_json::Value::Object(agent.named_servers),
+        serde_json::json!({
+            "far": { "httpUrl": "https://h.example/mcp", "excludeTools": ["a"], "trust": true,
+                "oauth": { "clientId": "me", "tokenUrl": "https://h.example/t" } },
+            "near": { "command": "sh", "commnad": "x" },
+            "bad": { "args": [] },
+        })
+    );
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("11:") && said[0].contains("MCP server `near`: `commnad`"), "{said:?}");
+    assert!(said[1].contains("MCP server `bad`") && said[1].ends_with("the server is left out"), "{said:?}");
+    assert!(agent.servers.is_empty(), "which of them count is decided where everything is known");
+}

@@ -58,6 +58,13 @@ impl ToolList {
             && !self.denied.iter().any(|one| one.denies(tool, mcp))
     }
 
+    /// Whether the list leaves the agent a tool of a server that it alone has: such a server is there for all of its tools, but
+    /// for those that are taken away.
+    pub fn leaves(&self, tool: &str, mcp: Option<McpName<'_>>) -> bool {
+        let mcp = mcp.or_else(|| McpName::read(tool));
+        !self.denied.iter().any(|one| one.denies(tool, mcp))
+    }
+
     /// The names as they are understood; nothing if there is no list.
     pub fn names(&self) -> Option<Vec<String>> {
         let name = |pattern: &Pattern| match pattern {

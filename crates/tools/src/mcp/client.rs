@@ -215,6 +215,7 @@ impl Client {
                 () = self.again.notified() => return Over::Again,
                 () = connection.changes().next() => {}
             }
+            self.told.send_replace(false);
             tokio::select! {
                 () = connection.ended() => return Over::Lost(connection.why().await),
                 inventory = Inventory::take(connection, &self.server) => match inventory {
@@ -225,6 +226,7 @@ impl Client {
                     Err(error) => tracing::warn!("its lists have changed, and can't be read: {error}"),
                 },
             }
+            self.told.send_replace(true);
             tokio::time::sleep(BETWEEN_CHANGES).await;
         }
     }

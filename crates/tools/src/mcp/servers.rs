@@ -71,6 +71,11 @@ impl Servers {
         Arc::new(Servers { access, tell: Arc::new(tell), running: Mutex::default() })
     }
 
+    /// None yet, with the same access but processes of their own, for an agent of the session.
+    pub fn beside(&self, tell: impl Fn(Told) + Send + Sync + 'static) -> Arc<Self> {
+        Self::new(Access { groups: Arc::default(), ..self.access.clone() }, tell)
+    }
+
     /// For a session that has no servers.
     pub fn none() -> Arc<Self> {
         Self::new(Access::default(), |_| {})
@@ -167,6 +172,11 @@ impl Servers {
     /// Connects all of them anew.
     pub fn refresh(&self) {
         self.clients().iter().for_each(|client| client.reconnect());
+    }
+
+    /// Connects one of them anew.
+    pub fn reconnect(&self, name: &str) {
+        self.clients().iter().filter(|client| client.server.name == name).for_each(|client| client.reconnect());
     }
 
     /// All of them as they are now, in the order of the settings.

@@ -269,7 +269,7 @@ fn hostile_definitions_are_said_and_spoil_no_other() {
     let sandbox = crate::sandbox();
     agent(&sandbox, "scout", "");
     let folder = sandbox.project().join(".gemini/agents");
-    agent(&sandbox, "wrong", "max_turns: -1\ntimeout_mins: 0\ntools: {a: b}\nmcp_servers: {own: {command: x}}");
+    agent(&sandbox, "wrong", "max_turns: -1\ntimeout_mins: 0\ntools: {a: b}\nmcp_servers: {own: {command: 7}}");
     sandbox.write(".gemini/agents/climb.md", "---\nname: ../../climb\ndescription: x\n---\nP\n");
     sandbox.write(".gemini/agents/list.md", "---\n- name: x\n---\nP\n");
     sandbox.write(".gemini/agents/bytes.md", [0xff, 0xfe]);
@@ -285,7 +285,7 @@ fn hostile_definitions_are_said_and_spoil_no_other() {
         ("wrong.md:4:12", "`max_turns` should be a whole number above 0"),
         ("wrong.md:5:15", "`timeout_mins` should be a whole number above 0"),
         ("wrong.md:6:8", "it counts as an empty list"),
-        ("wrong.md:7:14", "servers of an agent's own are not started"),
+        ("wrong.md:7:20", "MCP server `own`: `command` should be"),
         ("climb.md:2:7", "lowercase letters"),
         ("list.md", "front matter"),
         ("bytes.md", "not valid UTF-8"),

@@ -41,7 +41,13 @@ fn a_changed_script_is_shown_and_asked_about_again() {
 #[test]
 fn a_new_server_policy_or_hook_is_asked_about() {
     let (sandbox, folder) = installed_guard();
-    let changes: [(&str, &dyn Fn()); 3] = [
+    let changes: [(&str, &dyn Fn()); 4] = [
+        ("+MCP servers: own: sh ${extensionPath}/own.sh", &|| {
+            let own = "mcp_servers:\n  own:\n    command: sh\n    args: ['${extensionPath}/own.sh']\n";
+            std::fs::write(folder.join("own.sh"), "evil\n").unwrap();
+            std::fs::write(folder.join("agents/a.md"), format!("---\nname: a\ndescription: d\n{own}---\nbody"))
+                .unwrap();
+        }),
         ("+MCP servers: evil: sh -c evil", &|| {
             let manifest = json!({"name": "guard", "version": "1.1.0", "mcpServers": {"evil": {"command": "sh", "args": ["-c", "evil"]}}});
             std::fs::write(folder.join("gemini-extension.json"), manifest.to_string()).unwrap();

@@ -13,17 +13,17 @@ use super::read;
 use crate::json::{kind_of, last, plain};
 
 /// Something that is wrong with an entry.
-pub(super) struct Problem {
+pub(crate) struct Problem {
     /// The way to it inside of the entry; the entry itself if empty.
     pub(super) at: Vec<String>,
     /// Whether the field's name is meant rather than its value.
     pub(super) on_name: bool,
-    pub(super) severity: Severity,
-    pub(super) text: String,
-    pub(super) expected: Option<String>,
-    pub(super) help: Option<String>,
+    pub(crate) severity: Severity,
+    pub(crate) text: String,
+    pub(crate) expected: Option<String>,
+    pub(crate) help: Option<String>,
     /// Whether the entry does not count for it.
-    pub(super) decides: bool,
+    pub(crate) decides: bool,
 }
 
 impl Problem {

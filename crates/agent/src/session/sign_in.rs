@@ -1,0 +1,71 @@
+//! Signing in to an MCP server from within a session, and out again. It goes on beside everything else: the session waits
+//! for nobody's browser. What it takes is `hookwright_tools::mcp::sign_in`.
+
+use hookwright_settings::McpServer;
+use hookwright_settings::mcp::forget_credentials;
+use hookwright_tools::mcp::{SignIn, sign_in};
+use tokio::task::JoinSet;
+
+use super::choose;
+use super::conduct::Conductor;
+use super::reply::Reply;
+use crate::event::AgentEvent;
+
+/// Who is being signed in to; dropping it calls that off.
+#[derive(Default)]
+pub(super) struct SigningIn(JoinSet<()>);
+
+impl Conductor {
+    /// Shows where the user's browser must go, and connects the server anew once it has come back.
+    pub(super) fn sign_in(&mut self, name: &str) {
+        let Some(server) = self.server_named(name) else { return };
+        let view = self.shared.view();
+        let (events, servers) = (view.services.events.clone(), view.services.servers.clone());
+        let (file, proxy) = (view.loaded.paths.mcp_tokens.clone(), choose::proxy(&view.loaded.world));
+        // Whoever begins anew has given up the address of before.
+        self.signing_in = SigningIn::default();
+        self.signing_in.0.spawn(async move {
+            let name = &server.name;
+            let reply = |reply| events.send(AgentEvent::Reply(reply));
+            let send = |page: &str, host: &str| {
+                reply(Reply::plain(format!("sign in to `{name}` at {host}, in a browser on this machine:\n{page}")));
+            };
+            let with = SignIn { file: &file, proxy: proxy.as_ref(), limit: SignIn::PATIENCE };
+            match sign_in(&server, &with, send).await {
+                Ok(()) => {
+                    servers.reconnect(name);
+                    reply(Reply::news(format!("signed in to `{name}`; it is connected anew")));
+                }
+                Err(error) => {
+                    let hint = error.hint().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+                    reply(Reply::error(format!("not signed in to `{name}`: {error}{hint}")));
+                }
+            }
+        });
+    }
+
+    /// Forgets a server's token. Whoever is connected with it is connected anew, without.
+    pub(super) fn sign_out(&mut self, name: &str) {
+        let view = self.shared.view();
+        self.reply(match forget_credentials(&view.loaded.paths.mcp_tokens, name) {
+            Ok(true) => {
+                view.services.servers.reconnect(name);
+                Reply::plain(format!("forgot the token for `{name}`; the server may still take it until it ends"))
+            }
+            Ok(false) => Reply::error(format!("there is no token for `{name}`")),
+            Err(error) => Reply::error(error),
+        });
+    }
+
+    /// The server of a name that counts here; if there is none, that is said.
+    fn server_named(&self, name: &str) -> Option<McpServer> {
+        let all = self.shared.view().loaded.mcp_servers();
+        let why = match all.named(name) {
+            Ok(server) => return Some(server.clone()),
+            Err(Some(left_out)) => format!("MCP server `{name}` does not count here: {}", left_out.why),
+            Err(None) => format!("no MCP server is called `{name}`; /mcp shows them all"),
+        };
+        self.reply(Reply::error(why));
+        None
+    }
+}

@@ -1,0 +1,178 @@
+//! MCP servers that one sub-agent alone has, with the real binary: there for that agent and as long as it works, behind the
+//! same trust, lists, questions and hooks as anybody's.
+
+use super::*;
+use hookwright_testkit::MCP_SERVER;
+use hookwright_testkit::replay::call;
+
+/// An agent of the project's with a server `own`, of which more may be said.
+fn with_server(sandbox: &Sandbox, fields: &str, server: &str) {
+    sandbox.write("server.sh", MCP_SERVER);
+    sandbox.write(".gemini/agents/scout.md", definition(fields, server));
+}
+
+fn definition(fields: &str, server: &str) -> String {
+    let own = format!(
+        "mcp_servers:\n  own:\n    command: sh\n    args: [server.sh]\n    env:\n      \
+         on_initialize: 'echo $$ > pid; echo started >> started; hello'\n{server}"
+    );
+    format!("---\nname: scout\ndescription: looks around\n{fields}{own}\n---\nYou are scout.\n")
+}
+
+fn own_call() -> Value {
+    call("mcp__own__echo", json!({}))
+}
+
+fn shell(command: &str) -> Value {
+    call("run_shell_command", json!({ "command": command }))
+}
+
+/// What is delegated, and what the agent then calls before it reports.
+fn delegating(calls: &[Value]) -> Replay {
+    let delegate = call("delegate_to_agent", json!({ "agent_name": "scout", "objective": "look around" }));
+    Replay::new().parts(&[delegate]).parts(calls).says("my report").says("done")
+}
+
+struct Ran {
+    run: Run,
+    results: Vec<Value>,
+}
+
+impl Ran {
+    /// How the agent's calls ended: their output, or the error.
+    fn inside(&self) -> Vec<String> {
+        let of_agent = self.results.iter().filter(|line| line["agent_name"] == "scout");
+        of_agent.map(|line| format!("{}{}", line["output"], line["error"]["message"])).collect()
+    }
+
+    /// All that was said, on either channel.
+    fn said(&self) -> String {
+        format!("{}{}", self.run.stdout, self.run.stderr)
+    }
+}
+
+fn run(sandbox: &Sandbox, replay: &Replay, more: &[&str]) -> Ran {
+    let file = sandbox.replay(replay);
+    let run = sandbox.run(&[&["-p", "go", "--fake-responses", &file, "-o", "stream-json"], more].concat()).exits(0);
+    let results = run.json_lines().into_iter().filter(|line| line["type"] == "tool_result").collect();
+    Ran { run, results }
+}
+
+const YOLO: &[&str] = &["--approval-mode=yolo"];
+
+#[test]
+fn a_server_of_an_agent_is_there_for_it_alone_past_the_hooks_and_ends_with_it() {
+    let sandbox = project(&[("BeforeTool", "mcp__own__.*", LOG), ("AfterTool", "mcp__own__.*", LOG)]);
+    // A list of tools is about the session's; its own server is there to be used.
+    with_server(&sandbox, "tools: [read_file]\n", "");
+    let delegate = call("delegate_to_agent", json!({ "agent_name": "scout", "objective": "look around" }));
+    let replay = Replay::new()
+        .parts(&[own_call(), shell("test ! -e started && echo nothing is started")])
+        .parts(&[delegate])
+        .parts(&[own_call()])
+        .says("my report")
+        .parts(&[own_call(), shell("kill -0 $(cat pid) 2>/dev/null && echo alive || echo it has ended")])
+        .says("done");
+    let ran = run(&sandbox, &replay, YOLO);
+    let ends: Vec<String> =
+        ran.results.iter().map(|line| format!("{}{}", line["output"], line["error"]["message"])).collect();
+    assert_eq!(ends.len(), 6, "{ends:?}");
+    for (end, words) in
+        ends.iter().zip(["not found", "nothing is started", "called", "my report", "not found", "it has ended"])
+    {
+        assert!(end.contains(words), "no {words} in {ends:?}");
+    }
+    for event in ["BeforeTool", "AfterTool"] {
+        let told = logged(&sandbox, event);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!((&told[0]["tool_name"], &told[0]["agent_name"]), (&json!("mcp__own__echo"), &json!("scout")));
+        let context = json!({ "server_name": "own", "tool_name": "echo", "command": "sh", "args": ["server.sh"] });
+        assert_eq!(told[0]["mcp_context"], context);
+    }
+    assert_eq!(sandbox.read("started"), "started\n");
+}
+
+#[test]
+fn hooks_questions_and_lists_hold_for_it_as_for_any_server() {
+    let deny = "echo 'not this one' >&2; exit 2";
+    for (what, hook, settings, fields, server, more, expected) in [
+        ("a hook", Some(deny), json!({}), "", "", YOLO, "not this one"),
+        ("nobody to ask", None, json!({}), "", "", &[][..], "needs approval and nobody is there"),
+        ("a project's trust", None, json!({}), "", "    trust: true\n", &[], "needs approval and nobody is there"),
+        ("tools.exclude", None, json!({ "tools": { "exclude": ["mcp__own__echo"] } }), "", "", YOLO, "not found"),
+        ("what the agent may not have", None, json!({}), "disallowedTools: mcp__own__*\n", "", YOLO, "not found"),
+        ("what its entry leaves out", None, json!({}), "", "    exclude_tools: [echo]\n", YOLO, "not found"),
+        ("the user's word", None, json!({}), "", "", &["--allowed-tools", "mcp__own__echo"], "called"),
+    ] {
+        let sandbox = match hook {
+            Some(script) => project(&[("BeforeTool", "mcp_own_echo", script)]),
+            None => project(&[]),
+        };
+        sandbox.user_settings(&settings);
+        with_server(&sandbox, fields, server);
+        let ran = run(&sandbox, &delegating(&[own_call()]), more);
+        let ends = ran.inside();
+        assert!(ends.len() == 1 && ends[0].contains(expected), "{what}: {ends:?}\n{}", ran.said());
+        assert!(sandbox.has("started"), "{what}");
+    }
+}
+
+#[test]
+fn a_server_of_an_agent_that_does_not_count_is_not_started() {
+    let user = json!({ "mcpServers": { "own": { "command": "sh", "args": ["-c", "exit 3"] } } });
+    for (what, settings, server, more, said) in [
+        ("mcp.excluded", json!({ "mcp": { "excluded": ["OWN"] } }), "", &[][..], ""),
+        ("mcp.allowed", json!({ "mcp": { "allowed": ["other"] } }), "", &[], ""),
+        ("its entry", json!({}), "    disabled: true\n", &[], ""),
+        ("the command line", json!({}), "", &["--allowed-mcp-server-names", "other"], ""),
+        ("a name that the user's has", user, "", &[], "is not started: another of that name counts, from user"),
+        ("a wrong entry", json!({}), "    timeout: soon\n    command: 7\n", &[], "MCP server `own`: `command`"),
+    ] {
+        let sandbox = project(&[]);
+        sandbox.user_settings(&settings);
+        with_server(&sandbox, "", server);
+        let ran = run(&sandbox, &delegating(&[own_call()]), &[YOLO, more].concat());
+        assert!(ran.inside()[0].contains("not found"), "{what}: {}", ran.said());
+        assert!(!sandbox.has("started"), "{what}");
+        assert!(ran.said().contains(said), "{what}: {}", ran.said());
+    }
+}
+
+/// The user's own agent comes along into a folder that is not trusted; its servers do not.
+#[test]
+fn no_server_of_an_agent_starts_in_a_folder_that_is_not_trusted() {
+    let sandbox = crate::sandbox().untrusted();
+    sandbox.write("server.sh", MCP_SERVER);
+    let folder = sandbox.home().join(".gemini/agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("scout.md"), definition("", "")).unwrap();
+    let file = sandbox.replay(&delegating(&[own_call()]));
+    let run = sandbox.run(&["-p", "go", "--fake-responses", &file, "-o", "stream-json"]);
+    let said = format!("{}{}", run.stdout, run.stderr);
+    assert!(said.contains("MCP server `own` of agent `scout` is not started: this folder is not trusted"), "{said}");
+    assert!(!sandbox.has("started"));
+}
+
+/// Two agents with servers of one name: what is granted to the one is not the other's.
+#[test]
+fn a_name_means_one_server_among_agents_too() {
+    let sandbox = project(&[]);
+    with_server(&sandbox, "", "");
+    let other = definition("", "    timeout: 5000\n").replace("name: scout", "name: second");
+    sandbox.write(".gemini/agents/second.md", other);
+    let same = definition("", "").replace("name: scout", "name: third");
+    sandbox.write(".gemini/agents/third.md", same);
+    let list = sandbox.run(&["subagents", "list", "--json"]).exits(0).json();
+    let servers: Vec<&Value> = list["agents"].as_array().unwrap().iter().map(|agent| &agent["mcp_servers"]).collect();
+    assert_eq!(servers, [&json!(["own"]), &json!([]), &json!(["own"])], "{list}");
+    assert!(list["diagnostics"].to_string().contains("`own` of agent `second` is not started"), "{list}");
+}
+
+#[test]
+fn an_agent_whose_server_is_not_there_works_without_it_and_that_is_said() {
+    let sandbox = project(&[]);
+    with_server(&sandbox, "", "  gone:\n    command: no-such-program\n");
+    let ran = run(&sandbox, &delegating(&[own_call()]), YOLO);
+    assert!(ran.inside()[0].contains("called"), "{}", ran.said());
+    assert!(ran.said().contains("MCP server gone is not there"), "{}", ran.said());
+}
