@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![expect(clippy::expect_used, reason = "a test that cannot set up its box has failed")]
 
+pub mod http;
 mod mcp;
 pub mod replay;
 

@@ -1,8 +1,6 @@
 //! `mcp auth` and `mcp logout`: signing in to a server elsewhere, and forgetting that again. No browser is started: one that
 //! this program starts would end with it.
 
-use std::time::Duration;
-
 use hookwright_agent::session::proxy;
 use hookwright_settings::Loaded;
 use hookwright_settings::mcp::forget_credentials;
@@ -11,13 +9,10 @@ use hookwright_tools::mcp::{SignIn, sign_in};
 use super::{shown, test};
 use crate::{exit, out, runtime};
 
-/// How long the user may take.
-const PATIENCE: Duration = Duration::from_secs(300);
-
 pub(crate) fn sign(loaded: &Loaded, name: &str) -> anyhow::Result<u8> {
     let server = test::find(loaded, name)?;
     let proxy = proxy(&loaded.world);
-    let with = SignIn { file: &loaded.paths.mcp_tokens, proxy: proxy.as_ref(), limit: PATIENCE };
+    let with = SignIn { file: &loaded.paths.mcp_tokens, proxy: proxy.as_ref(), limit: SignIn::PATIENCE };
     let send = |page: &str, host: &str| {
         // Whoever closed stderr sees no address.
         let _ = out::note(format!(

@@ -51,18 +51,16 @@ pub(crate) fn run(loaded: &Loaded, name: &str, as_json: bool) -> anyhow::Result<
 /// The server of a name that counts here.
 pub(crate) fn find(loaded: &Loaded, name: &str) -> anyhow::Result<McpServer> {
     let all = loaded.mcp_servers();
-    if let Some(server) = all.servers.into_iter().find(|server| server.name == name) {
-        return Ok(server);
-    }
     let name_shown = shown::name(name);
-    match all.left_out.iter().find(|server| server.name == name) {
-        Some(left_out) => {
+    match all.named(name) {
+        Ok(server) => Ok(server.clone()),
+        Err(Some(left_out)) => {
             if left_out.why == WhyLeftOut::Untrusted {
                 out::hint(TRUST)?;
             }
             bail!("MCP server `{name_shown}` does not count here: {}", out::one_line(&left_out.why.to_string()))
         }
-        None => bail!("no MCP server is called `{name_shown}`; `hookwright mcp list --no-connect` shows them all"),
+        Err(None) => bail!("no MCP server is called `{name_shown}`; `hookwright mcp list --no-connect` shows them all"),
     }
 }
 

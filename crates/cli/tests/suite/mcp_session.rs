@@ -1,5 +1,10 @@
 //! MCP servers in a session: the built binary, servers that are shell scripts or the demo's own, real hooks, replayed models.
 
+mod auth;
+pub(crate) mod authority;
+mod remote;
+mod rmcp;
+
 use std::path::Path;
 
 use hookwright_testkit::{MCP_SERVER, Replay, Run, Sandbox, has_program, skipped};
@@ -427,106 +432,4 @@ fn a_server_that_changes_guards_as_it_starts_is_found_out() {
     assert_ne!(sandbox.read(".gemini/settings.json"), before);
     let run = ask(&sandbox, "hi", &Replay::new().says("done"), YOLO).exits(52);
     assert!(run.stderr.contains("an agent changed"), "{}", run.stderr);
-}
-
-/// A server over HTTP, in its smallest: every request is answered with JSON.
-fn http_server() -> String {
-    use std::io::{BufRead, BufReader, Read, Write};
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let serve = |stream: std::net::TcpStream| -> Option<()> {
-        let mut reader = BufReader::new(stream.try_clone().ok()?);
-        let (mut first, mut length, mut line) = (String::new(), 0, String::new());
-        reader.read_line(&mut first).ok()?;
-        while line != "\r\n" {
-            line.clear();
-            reader.read_line(&mut line).ok()?;
-            let header = line.to_ascii_lowercase();
-            length = header.strip_prefix("content-length:").map_or(length, |text| text.trim().parse().unwrap());
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).ok()?;
-        let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let result = match asked["method"].as_str() {
-            Some("initialize") => json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
-                "serverInfo": { "name": "http", "version": "1" } }),
-            Some("tools/list") => json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object" } }] }),
-            Some("tools/call") => {
-                json!({ "content": [{ "type": "text", "text": asked["params"]["arguments"]["text"] }] })
-            }
-            _ => Value::Null,
-        };
-        let answer = match (first.starts_with("POST"), asked.get("id")) {
-            (false, _) => {
-                "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned()
-            }
-            (true, None) => "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned(),
-            (true, Some(id)) => {
-                let text = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
-                format!(
-                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
-                    text.len()
-                )
-            }
-        };
-        (&stream).write_all(answer.as_bytes()).ok()
-    };
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || serve(stream));
-        }
-    });
-    address
-}
-
-#[test]
-fn a_server_over_http_is_called_past_the_hooks() {
-    let address = http_server();
-    let sandbox =
-        sandbox(json!({ "demo": { "httpUrl": format!("{address}?key=s3cret"), "headers": { "X-Key": "s3cret" } } }));
-    let run = ask(&sandbox, "hi", &echo(), YOLO).exits(0);
-    assert_eq!(results(&run)[0]["output"], "hello there", "{}", run.stdout);
-    let context = &seen(&sandbox)[0]["mcp_context"];
-    assert_eq!(context, &json!({ "server_name": "demo", "tool_name": "echo", "url": address }));
-    assert!(!sandbox.read("seen").contains("s3cret"));
-}
-
-/// The same server of the protocol's own people over the newer way and the older.
-#[test]
-fn server_everything_over_http_and_events() {
-    let name = "server_everything_over_http_and_events";
-    let Some(modules) = std::env::var_os("HOOKWRIGHT_MCP_SERVERS").filter(|path| !path.is_empty()) else {
-        return skipped(name, "HOOKWRIGHT_MCP_SERVERS names none");
-    };
-    let program = Path::new(&modules).join("@modelcontextprotocol/server-everything/dist/index.js");
-    if !program.exists() || !has_program("node") {
-        return skipped(name, "server-everything or node is not there");
-    }
-    for (kind, path, key) in [("streamableHttp", "mcp", "httpUrl"), ("sse", "sse", "url")] {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = std::process::Command::new("node")
-            .arg(&program)
-            .arg(kind)
-            .env("PORT", port.to_string())
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn();
-        let mut child = child.unwrap();
-        let is_up = (0..1500).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
-        });
-        let mut server = json!({ key: format!("http://127.0.0.1:{port}/{path}") });
-        if kind == "sse" {
-            server["type"] = json!("sse");
-        }
-        let sandbox = sandbox(json!({ "all": server }));
-        let replay = Replay::new().calls("mcp__all__echo", json!({ "message": "hello there" })).says("done");
-        let run = ask(&sandbox, "hi", &replay, YOLO);
-        let _ = child.kill();
-        let _ = child.wait();
-        assert!(is_up, "{kind}: it never listened");
-        assert!(results(&run)[0]["output"].as_str().unwrap_or_default().contains("hello there"), "{kind}: {run:?}");
-        assert!(seen(&sandbox)[0]["mcp_context"]["url"].as_str().unwrap().contains(&port.to_string()));
-    }
 }

@@ -1,9 +1,11 @@
 //! MCP servers in sessions that a person sits in front of: on the screen, and in lines.
 
-use hookwright_testkit::{MCP_SERVER, Sandbox};
+use hookwright_testkit::http::browse;
+use hookwright_testkit::{MCP_SERVER, Sandbox, wait_until};
 use serde_json::{Value, json};
 
 use super::{Terminal, sandbox};
+use crate::suite::mcp_session::authority::{Authority, Mood, kept, page_in};
 
 const MODES: [&[&str]; 2] = [&[], &["--screen-reader"]];
 
@@ -65,6 +67,43 @@ fn a_whole_server_is_allowed_for_the_session_and_hooks_are_told_what_is_asked() 
         ] {
             assert_eq!(details[key], value, "{details}");
         }
+    }
+}
+
+/// A user signs in without leaving the session, and out again.
+#[test]
+fn a_user_signs_in_to_a_server_within_a_session_and_out_again() {
+    for mode in MODES {
+        let authority = Authority::new(Mood::Gives(3600));
+        let sandbox = sandbox();
+        sandbox.user_settings(&json!({ "mcpServers": authority.settings() }));
+        // Wide enough for an address in one line.
+        let mut terminal = Terminal::sized(&sandbox, mode, 700, 30);
+        terminal.ready().sees("MCP server demo needs authentication");
+        terminal.sees("sign in with /mcp auth demo");
+        terminal.keys("/mcp\r").sees("needs authentication: /mcp auth demo");
+        terminal.ready().keys("/mcp auth nobody\r").sees("no MCP server is called `nobody`");
+        terminal.ready().keys("/mcp auth demo\r").sees("in a browser on this machine:");
+        let mut page = None;
+        wait_until("the address is on the screen", || {
+            page = page_in(&terminal.screen());
+            page.is_some()
+        });
+        // Nobody waits for the browser.
+        terminal.ready().keys("/about\r").sees("offline");
+        let (status, text) = browse(&page.unwrap());
+        assert!(status == 200 && text.contains("You are signed in"), "{text}");
+        terminal.sees("signed in to `demo`; it is connected anew");
+        terminal.ready().keys("call mcp__demo__echo {\"text\":\"with a token\"}\r").sees("Allow");
+        terminal.keys(if mode.is_empty() { "y" } else { "y\r" }).sees("with a token");
+        terminal.ready();
+        terminal.blank();
+        terminal.keys("/mcp logout demo\r").sees("forgot the token for `demo`");
+        terminal.sees("sign in with /mcp auth demo");
+        assert!(!kept(&sandbox).unwrap_or_default().contains("s3cret-token"));
+        assert!(!terminal.screen().contains("s3cret"), "{}", terminal.screen());
+        terminal.keys("/mcp logout demo\r").sees("there is no token for `demo`");
+        terminal.keys("/mcp\r").sees("needs authentication: /mcp auth demo");
     }
 }
 

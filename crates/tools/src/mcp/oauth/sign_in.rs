@@ -29,6 +29,11 @@ pub struct SignIn<'a> {
     pub limit: Duration,
 }
 
+impl SignIn<'_> {
+    /// How long a user may take where nobody says otherwise.
+    pub const PATIENCE: Duration = Duration::from_secs(300);
+}
+
 /// Signs in to a server. `send` is told the address that the user's browser must go to, and who is asked.
 ///
 /// # Errors

@@ -1,0 +1,119 @@
+//! `hookwright mcp auth` and `mcp logout` with the built binary, from the first 401 to the call with a token that was renewed.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Child;
+
+use hookwright_testkit::http::{browse, field};
+use hookwright_testkit::{Run, Sandbox, finish};
+
+use super::authority::{Authority, Mood, kept, page_in};
+use super::{YOLO, all_text, ask, echo, results, sandbox, seen};
+
+/// The program, waiting for the browser, and the page that it must go to.
+fn begin(sandbox: &Sandbox) -> (Child, String) {
+    let mut child = sandbox.command(&["mcp", "auth", "demo"]).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut all = String::new();
+    let page = loop {
+        assert!(said.read_line(&mut all).unwrap() > 0, "no address: {all}");
+        if let Some(page) = page_in(&all) {
+            break page;
+        }
+    };
+    assert!(all.contains("sign in to `demo` at 127.0.0.1, in a browser on this machine:"), "{all}");
+    // What it says later belongs to the run.
+    child.stderr = Some(said.into_inner());
+    (child, page)
+}
+
+fn signed_in(sandbox: &Sandbox) -> Run {
+    let (child, page) = begin(sandbox);
+    let (status, text) = browse(&page);
+    assert!(status == 200 && text.contains("You are signed in"), "{text}");
+    assert!(!text.contains("s3cret"), "{text}");
+    finish(child).exits(0)
+}
+
+#[test]
+fn a_user_signs_in_and_the_model_calls_with_the_token_past_the_hooks() {
+    let authority = Authority::new(Mood::Gives(3600));
+    let sandbox = sandbox(authority.settings());
+    let test = sandbox.run(&["mcp", "test", "demo"]).exits(1);
+    assert!(test.stderr.contains("hookwright mcp auth demo"), "{test:?}");
+    let before = ask(&sandbox, "hi", &echo(), YOLO).exits(0);
+    assert!(before.stderr.contains("needs authentication") || before.stdout.contains("needs authentication"));
+    let run = signed_in(&sandbox);
+    assert!(run.stderr.contains("signed in to `demo`"), "{run:?}");
+    assert!(!format!("{run:?}").contains("s3cret"), "{run:?}");
+    let file = sandbox.home().join(".gemini/mcp-oauth-tokens.json");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(kept(&sandbox).unwrap().contains("s3cret-token-1"));
+    let run = ask(&sandbox, "hi", &echo(), &["--approval-mode=yolo", "--debug"]).exits(0);
+    assert_eq!(results(&run)[0]["output"], "hello there", "{}", run.stdout);
+    assert_eq!(seen(&sandbox).last().unwrap()["hook_event_name"], "AfterTool");
+    assert!(!sandbox.read("seen").contains("s3cret"));
+    assert!(!all_text(&sandbox.home().join(".gemini/hookwright/logs")).contains("s3cret"), "no token in a log");
+    sandbox.run(&["mcp", "logout", "demo"]).exits(0);
+    assert!(!kept(&sandbox).unwrap_or_default().contains("s3cret"));
+    let again = sandbox.run(&["mcp", "logout", "demo"]).exits(1);
+    assert!(again.stderr.contains("there is no token for `demo`"), "{again:?}");
+    sandbox.run(&["mcp", "test", "demo"]).exits(1);
+}
+
+/// Anybody on this machine can knock at the listener.
+#[test]
+fn whoever_comes_with_another_state_is_not_the_browser_that_was_sent() {
+    let authority = Authority::new(Mood::Gives(3600));
+    let sandbox = sandbox(authority.settings());
+    let (mut child, page) = begin(&sandbox);
+    let query = page.split_once('?').unwrap().1;
+    let back = field(query, "redirect_uri").unwrap();
+    for wrong in ["state=wrong&code=s3cret-evil", "code=s3cret-evil", "state=&code=s3cret-evil"] {
+        assert_eq!(browse(&format!("{back}?{wrong}")).0, 400, "{wrong}");
+    }
+    assert!(child.try_wait().unwrap().is_none() && kept(&sandbox).is_none(), "it goes on waiting");
+    assert_eq!(authority.grants("authorization_code"), 0);
+    assert_eq!(browse(&page).0, 200);
+    finish(child).exits(0);
+    assert_eq!(authority.grants("authorization_code"), 1);
+}
+
+#[test]
+fn a_no_is_said_and_nothing_is_kept() {
+    let authority = Authority::new(Mood::Refuses);
+    let sandbox = sandbox(authority.settings());
+    let (child, page) = begin(&sandbox);
+    let (status, text) = browse(&page);
+    assert!(status == 200 && text.contains("You are not signed in"), "{text}");
+    let run = finish(child).exits(1);
+    assert!(run.stderr.contains("the authorisation server refuses: access_denied: not today"), "{run:?}");
+    assert!(kept(&sandbox).is_none());
+}
+
+#[test]
+fn a_token_that_has_run_out_is_renewed_and_so_is_one_that_is_refused() {
+    let authority = Authority::new(Mood::Gives(1));
+    let sandbox = sandbox(authority.settings());
+    signed_in(&sandbox);
+    let run = ask(&sandbox, "hi", &echo(), YOLO).exits(0);
+    assert_eq!(results(&run)[0]["output"], "hello there", "{}", run.stdout);
+    assert_eq!(authority.grants("refresh_token"), 1);
+    assert!(kept(&sandbox).unwrap().contains("s3cret-token-2"));
+    authority.revoke();
+    let run = ask(&sandbox, "hi", &echo(), YOLO).exits(0);
+    assert_eq!(results(&run)[0]["output"], "hello there", "{}", run.stdout);
+    assert_eq!(authority.grants("refresh_token"), 2);
+    assert_eq!(authority.grants("authorization_code"), 1, "the user is asked once");
+    let file = sandbox.home().join(".gemini/mcp-oauth-tokens.json");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn what_needs_no_signing_in_or_is_not_there_is_said() {
+    let sandbox = sandbox(serde_json::json!({ "local": super::demo() }));
+    let local = sandbox.run(&["mcp", "auth", "local"]).exits(1);
+    assert!(local.stderr.contains("which needs no signing in"), "{local:?}");
+    let none = sandbox.run(&["mcp", "auth", "nobody"]).exits(1);
+    assert!(none.stderr.contains("no MCP server is called `nobody`"), "{none:?}");
+}

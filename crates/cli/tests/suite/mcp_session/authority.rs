@@ -1,0 +1,141 @@
+//! An MCP server that wants to know who asks, and its authorisation server, in one: on this machine, and strict about PKCE.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hookwright_testkit::Sandbox;
+use hookwright_testkit::http::{Answer, Asked, Http, field};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::remote;
+
+/// How the authorisation server behaves.
+#[derive(Clone, Copy)]
+pub(crate) enum Mood {
+    /// It gives out tokens that are good for so many seconds.
+    Gives(u64),
+    /// The user says no there.
+    Refuses,
+}
+
+#[derive(Default)]
+struct State {
+    /// The challenge behind each code.
+    codes: HashMap<String, String>,
+    /// How many tokens were given out; only the last is taken.
+    tokens: usize,
+}
+
+pub(crate) struct Authority {
+    pub(crate) http: Http,
+    state: Arc<Mutex<State>>,
+}
+
+impl Authority {
+    pub(crate) fn new(mood: Mood) -> Authority {
+        let state: Arc<Mutex<State>> = Arc::default();
+        let own = state.clone();
+        let http = Http::serve(move |asked| answer(asked, mood, &mut own.lock().unwrap()));
+        Authority { http, state }
+    }
+
+    /// Settings that name the server.
+    pub(crate) fn settings(&self) -> Value {
+        json!({ "demo": { "httpUrl": format!("{}/mcp", self.http.address) } })
+    }
+
+    /// Takes the token that was given out last no more, before its time.
+    pub(crate) fn revoke(&self) {
+        self.state.lock().unwrap().tokens += 1;
+    }
+
+    /// How many times a code or an older token was turned into a token.
+    pub(crate) fn grants(&self, kind: &str) -> usize {
+        self.http.heard("/token").iter().filter(|asked| asked.field("grant_type").as_deref() == Some(kind)).count()
+    }
+}
+
+/// The tokens that are kept.
+pub(crate) fn kept(sandbox: &Sandbox) -> Option<String> {
+    std::fs::read_to_string(sandbox.home().join(".gemini/mcp-oauth-tokens.json")).ok()
+}
+
+/// The address in a text that a browser is to go to.
+pub(crate) fn page_in(text: &str) -> Option<String> {
+    let page = text.split_whitespace().find(|word| word.starts_with("http://") && word.contains("/authorize?"))?;
+    // A page that is still being drawn lacks its end.
+    field(page.split_once('?')?.1, "scope").filter(|scope| scope == "use")?;
+    Some(page.to_owned())
+}
+
+fn token(number: usize) -> String {
+    format!("s3cret-token-{number}")
+}
+
+fn answer(asked: &Asked, mood: Mood, state: &mut State) -> Answer {
+    let base = format!("http://{}", asked.header("host"));
+    match asked.path.as_str() {
+        "/mcp" if asked.header("authorization") == format!("Bearer {}", token(state.tokens)) => remote::answer(asked),
+        "/mcp" => {
+            let about = format!("Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\"");
+            Answer::status(401).with("www-authenticate", &about)
+        }
+        "/.well-known/oauth-protected-resource/mcp" => Answer::json(
+            &json!({ "resource": format!("{base}/mcp"), "authorization_servers": [base], "scopes_supported": ["use"] }),
+        ),
+        "/.well-known/oauth-authorization-server" => Answer::json(&json!({
+            "issuer": base, "authorization_endpoint": format!("{base}/authorize"),
+            "token_endpoint": format!("{base}/token"), "registration_endpoint": format!("{base}/register"),
+            "code_challenge_methods_supported": ["S256"], "authorization_response_iss_parameter_supported": true,
+        })),
+        "/register" => Answer::json(&json!({ "client_id": "this-program" })),
+        "/authorize" => authorize(asked, &base, mood, state),
+        "/token" => given(asked, mood, state),
+        _ => Answer::status(404),
+    }
+}
+
+/// The user has read the page, and the browser goes back.
+fn authorize(asked: &Asked, base: &str, mood: Mood, state: &mut State) -> Answer {
+    let of = |name: &str| asked.field(name).unwrap_or_default();
+    assert_eq!((of("code_challenge_method"), of("client_id")), ("S256".to_owned(), "this-program".to_owned()));
+    assert_eq!((of("resource"), of("response_type")), (format!("{base}/mcp"), "code".to_owned()));
+    let said = match mood {
+        Mood::Refuses => "error=access_denied&error_description=not%20today".to_owned(),
+        Mood::Gives(_) => {
+            let code = format!("s3cret-code-{}", state.codes.len());
+            state.codes.insert(code.clone(), of("code_challenge"));
+            format!("code={code}")
+        }
+    };
+    let back = format!("{}?{said}&state={}&iss={base}", of("redirect_uri"), of("state"));
+    Answer::status(302).with("location", &back)
+}
+
+/// A code with the word that its challenge was made of, or the last token's renewal.
+fn given(asked: &Asked, mood: Mood, state: &mut State) -> Answer {
+    let of = |name: &str| asked.field(name).unwrap_or_default();
+    let is_good = match of("grant_type").as_str() {
+        "authorization_code" => {
+            let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(of("code_verifier")));
+            // A code is good once.
+            state.codes.remove(&of("code")).is_some_and(|known| known == challenge)
+        }
+        "refresh_token" => of("refresh_token").starts_with("s3cret-refresh"),
+        _ => false,
+    };
+    let Mood::Gives(seconds) = mood else { return Answer::status(400) };
+    if !is_good {
+        return Answer::Whole(400, Vec::new(), json!({ "error": "invalid_grant" }).to_string());
+    }
+    state.tokens += 1;
+    // Only the first ends soon: whoever renews it has one for long.
+    let seconds = if state.tokens == 1 { seconds } else { 3600 };
+    Answer::json(&json!({
+        "access_token": token(state.tokens), "token_type": "Bearer", "expires_in": seconds,
+        "refresh_token": format!("s3cret-refresh-{}", state.tokens),
+    }))
+}

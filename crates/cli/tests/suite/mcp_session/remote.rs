@@ -1,0 +1,215 @@
+//! Servers elsewhere, over both ways: streamable HTTP, and the older stream of events. Small servers of our own, and the
+//! protocol's own people's where it is installed.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
+
+use hookwright_testkit::http::{Answer, Asked, Http};
+use hookwright_testkit::{Replay, has_program, skipped};
+use serde_json::{Value, json};
+
+use super::{YOLO, ask, echo, results, sandbox, seen};
+
+/// What a small server says to a message; nothing to a notification.
+pub(super) fn said_to(asked: &Value) -> Option<Value> {
+    let id = asked.get("id")?;
+    let result = match asked["method"].as_str() {
+        Some("initialize") => json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
+            "serverInfo": { "name": "small", "version": "1" } }),
+        Some("tools/list") => json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object" } }] }),
+        Some("tools/call") => json!({ "content": [{ "type": "text", "text": asked["params"]["arguments"]["text"] }] }),
+        _ => Value::Null,
+    };
+    Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
+}
+
+/// Over streamable HTTP, in its smallest: every request is answered with JSON.
+pub(super) fn answer(asked: &Asked) -> Answer {
+    match (asked.method.as_str(), said_to(&asked.json())) {
+        ("POST", Some(said)) => Answer::json(&said),
+        ("POST", None) => Answer::status(202),
+        _ => Answer::status(405),
+    }
+}
+
+#[test]
+fn a_server_over_http_is_called_past_the_hooks() {
+    let http = Http::serve(answer);
+    let address = format!("{}/mcp", http.address);
+    let server = json!({ "httpUrl": format!("{address}?key=s3cret"), "headers": { "X-Key": "s3cret" } });
+    let sandbox = sandbox(json!({ "demo": server }));
+    let run = ask(&sandbox, "hi", &echo(), YOLO).exits(0);
+    assert_eq!(results(&run)[0]["output"], "hello there", "{}", run.stdout);
+    let context = &seen(&sandbox)[0]["mcp_context"];
+    assert_eq!(context, &json!({ "server_name": "demo", "tool_name": "echo", "url": address }));
+    assert!(!sandbox.read("seen").contains("s3cret"));
+    assert!(http.heard("/mcp").iter().all(|asked| asked.header("x-key") == "s3cret"));
+}
+
+/// Over a stream of events: `GET /sse` opens one and is told where to speak, `POST` there is answered in the stream.
+/// `heard` may do something else with a message first, and says whether that was all.
+fn older(heard: impl Fn(&Value, &Sender<String>) -> bool + Send + Sync + 'static) -> Http {
+    let streams: Mutex<Vec<Sender<String>>> = Mutex::default();
+    Http::serve(move |asked| {
+        let mut streams = streams.lock().unwrap();
+        match (asked.method.as_str(), asked.path.strip_prefix("/messages/")) {
+            ("GET", _) if asked.path == "/sse" => {
+                let (sender, events) = channel();
+                sender.send(format!(": hello\n\nevent: endpoint\ndata: /messages/{}?k=v\n\n", streams.len())).unwrap();
+                streams.push(sender);
+                Answer::Events(events)
+            }
+            ("POST", Some(number)) if asked.query == "k=v" => {
+                let message = asked.json();
+                let number: usize = number.parse().unwrap();
+                if !heard(&message, &streams[number]) {
+                    // In two pieces, as a slow network has it.
+                    if let Some(said) = said_to(&message) {
+                        let event = format!("event: message\r\ndata: {said}\r\n\r\n");
+                        let (one, other) = event.split_at(event.len() / 2);
+                        streams[number].send(one.to_owned()).unwrap();
+                        streams[number].send(other.to_owned()).unwrap();
+                    }
+                }
+                if message["method"] == "hang up" || (message["method"] == "tools/call" && gone(&message)) {
+                    // Whoever listens hears the end of the stream.
+                    streams[number] = channel().0;
+                }
+                Answer::status(202)
+            }
+            _ => Answer::status(405),
+        }
+    })
+}
+
+fn gone(call: &Value) -> bool {
+    call["params"]["arguments"]["text"] == "go away"
+}
+
+#[test]
+fn a_server_over_events_is_called_past_the_hooks_with_or_without_its_kind() {
+    for kind in [json!("sse"), Value::Null] {
+        let http = older(|_, _| false);
+        let address = format!("{}/sse", http.address);
+        let mut server = json!({ "url": address, "headers": { "X-Key": "s3cret" } });
+        if !kind.is_null() {
+            server["type"] = kind.clone();
+        }
+        let sandbox = sandbox(json!({ "demo": server }));
+        let run = ask(&sandbox, "hi", &echo(), YOLO).exits(0);
+        assert_eq!(results(&run)[0]["output"], "hello there", "{kind}: {run:?}");
+        let context = &seen(&sandbox)[0]["mcp_context"];
+        assert_eq!(context, &json!({ "server_name": "demo", "tool_name": "echo", "url": address }));
+        assert!(!sandbox.read("seen").contains("s3cret"));
+        let told = http.heard("/messages/0");
+        assert!(!told.is_empty() && told.iter().all(|asked| asked.header("x-key") == "s3cret"), "{told:?}");
+    }
+}
+
+/// Whoever names another server's address would have the headers sent there.
+#[test]
+fn what_is_told_over_events_goes_to_nobody_else() {
+    let other = Http::serve(|_| Answer::status(200));
+    let address = other.address.clone();
+    let http = Http::serve(move |_| {
+        let (sender, events) = channel();
+        sender.send(format!("event: endpoint\ndata: {address}/take\n\n")).unwrap();
+        // The stream stays open.
+        std::mem::forget(sender);
+        Answer::Events(events)
+    });
+    let server = json!({ "type": "sse", "url": format!("{}/sse", http.address), "headers": { "X-Key": "s3cret" } });
+    let sandbox = sandbox(json!({ "demo": server }));
+    let run = sandbox.run(&["mcp", "test", "demo"]).exits(1);
+    assert!(run.stdout.contains("it wants what it is told sent to another server"), "{run:?}");
+    assert!(other.heard("/take").is_empty());
+}
+
+/// A stream that ends in a call costs that call; the server is connected to again.
+#[test]
+fn a_stream_that_ends_costs_the_call_it_ended_in() {
+    let http = older(|message, _| message["method"] == "tools/call" && gone(message));
+    let sandbox = sandbox(json!({ "demo": { "type": "sse", "url": format!("{}/sse", http.address) } }));
+    let replay = Replay::new()
+        .calls("mcp__demo__echo", json!({ "text": "go away" }))
+        .calls("mcp__demo__echo", json!({ "text": "hello again" }))
+        .says("done");
+    let run = ask(&sandbox, "hi", &replay, YOLO).exits(0);
+    let results = results(&run);
+    assert!(results[0].to_string().contains("its stream of events ended"), "{}", results[0]);
+    assert_eq!(results[1]["output"], "hello again", "{}", run.stdout);
+    assert_eq!(http.heard("/sse").len(), 2, "{}", run.stdout);
+}
+
+/// News of a server come by the same stream.
+#[test]
+fn a_list_that_changes_is_heard_of_over_events() {
+    let grown = std::sync::atomic::AtomicBool::new(false);
+    let http = older(move |message, stream| {
+        use std::sync::atomic::Ordering::SeqCst;
+        let say = |value: Value| stream.send(format!("data: {value}\n\n")).unwrap();
+        match message["method"].as_str() {
+            Some("tools/call") if !grown.swap(true, SeqCst) => {
+                say(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+                false
+            }
+            Some("tools/list") if grown.load(SeqCst) => {
+                let tools = json!([{ "name": "echo", "inputSchema": { "type": "object" } }, { "name": "more" }]);
+                say(json!({ "jsonrpc": "2.0", "id": message["id"], "result": { "tools": tools } }));
+                true
+            }
+            _ => false,
+        }
+    });
+    let sandbox = sandbox(json!({ "demo": { "type": "sse", "url": format!("{}/sse", http.address) } }));
+    let replay = echo_then(&["mcp__demo__more"]);
+    let run = ask(&sandbox, "hi", &replay, YOLO).exits(0);
+    let results = results(&run);
+    assert_eq!(results[1]["output"], "more words", "{}", run.stdout);
+}
+
+fn echo_then(tools: &[&str]) -> Replay {
+    let first = Replay::new().calls("mcp__demo__echo", json!({ "text": "hello there" }));
+    tools.iter().fold(first, |replay, tool| replay.calls(tool, json!({ "text": "more words" }))).says("done")
+}
+
+/// The same server of the protocol's own people over the newer way and the older.
+#[test]
+fn server_everything_over_http_and_events() {
+    let name = "server_everything_over_http_and_events";
+    let Some(modules) = std::env::var_os("HOOKWRIGHT_MCP_SERVERS").filter(|path| !path.is_empty()) else {
+        return skipped(name, "HOOKWRIGHT_MCP_SERVERS names none");
+    };
+    let program = Path::new(&modules).join("@modelcontextprotocol/server-everything/dist/index.js");
+    if !program.exists() || !has_program("node") {
+        return skipped(name, "server-everything or node is not there");
+    }
+    for (kind, path, key) in [("streamableHttp", "mcp", "httpUrl"), ("sse", "sse", "url")] {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = std::process::Command::new("node")
+            .arg(&program)
+            .arg(kind)
+            .env("PORT", port.to_string())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn();
+        let mut child = child.unwrap();
+        let is_up = (0..1500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        let mut server = json!({ key: format!("http://127.0.0.1:{port}/{path}") });
+        if kind == "sse" {
+            server["type"] = json!("sse");
+        }
+        let sandbox = sandbox(json!({ "all": server }));
+        let replay = Replay::new().calls("mcp__all__echo", json!({ "message": "hello there" })).says("done");
+        let run = ask(&sandbox, "hi", &replay, YOLO);
+        let _ = child.kill();
+        let _ = child.wait();
+        assert!(is_up, "{kind}: it never listened");
+        assert!(results(&run)[0]["output"].as_str().unwrap_or_default().contains("hello there"), "{kind}: {run:?}");
+        assert!(seen(&sandbox)[0]["mcp_context"]["url"].as_str().unwrap().contains(&port.to_string()));
+    }
+}

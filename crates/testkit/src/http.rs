@@ -1,0 +1,170 @@
+//! An HTTP server on this machine, in its smallest: one request a connection, answered as the test wants. And a browser that
+//! follows where it is sent, in its smallest too.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+/// A request.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// `GET`, `POST` …
+    pub method: String,
+    /// The path, without its query.
+    pub path: String,
+    /// What stands behind the `?`.
+    pub query: String,
+    /// The headers, with names in small letters.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
+impl Asked {
+    /// A header's value; empty if there is none.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// The body as JSON; null if it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+
+    /// A field of the query, or of a form.
+    pub fn field(&self, name: &str) -> Option<String> {
+        field(&self.query, name).or_else(|| field(&self.body, name))
+    }
+}
+
+/// What is answered.
+#[derive(Debug)]
+pub enum Answer {
+    /// A status, further headers, and all of the body.
+    Whole(u16, Vec<(String, String)>, String),
+    /// Server-sent events, for as long as there may be more.
+    Events(Receiver<String>),
+}
+
+impl Answer {
+    /// Some JSON.
+    pub fn json(value: &Value) -> Answer {
+        Answer::Whole(200, vec![("content-type".to_owned(), "application/json".to_owned())], value.to_string())
+    }
+
+    /// A status alone.
+    pub fn status(status: u16) -> Answer {
+        Answer::Whole(status, Vec::new(), String::new())
+    }
+
+    /// The status with a header more.
+    #[must_use]
+    pub fn with(self, name: &str, value: &str) -> Answer {
+        match self {
+            Answer::Whole(status, mut headers, body) => {
+                headers.push((name.to_owned(), value.to_owned()));
+                Answer::Whole(status, headers, body)
+            }
+            events @ Answer::Events(_) => events,
+        }
+    }
+}
+
+/// A server that answers like this for as long as the test runs.
+pub struct Http {
+    /// Where it is, without a slash at the end.
+    pub address: String,
+    heard: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Http {
+    /// Starts it.
+    pub fn serve(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Http {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = format!("http://{}", listener.local_addr().expect("an address"));
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let (record, answer) = (heard.clone(), Arc::new(answer));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (record, answer) = (record.clone(), answer.clone());
+                // Whoever hangs up has heard enough.
+                std::thread::spawn(move || one(stream, &record, answer.as_ref()));
+            }
+        });
+        Http { address, heard }
+    }
+
+    /// What was asked for at this path so far.
+    pub fn heard(&self, path: &str) -> Vec<Asked> {
+        let all = self.heard.lock().expect("nobody panicked");
+        all.iter().filter(|asked| asked.path == path).cloned().collect()
+    }
+}
+
+fn one(stream: TcpStream, record: &Mutex<Vec<Asked>>, answer: &dyn Fn(&Asked) -> Answer) -> std::io::Result<()> {
+    let asked = read(&mut BufReader::new(stream.try_clone()?))?;
+    record.lock().expect("nobody panicked").push(asked.clone());
+    let mut stream = stream;
+    match answer(&asked) {
+        Answer::Whole(status, headers, body) => {
+            let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+            let head =
+                format!("HTTP/1.1 {status} X\r\n{more}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            stream.write_all(format!("{head}{body}").as_bytes())
+        }
+        Answer::Events(events) => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
+            events.iter().try_for_each(|event| stream.write_all(event.as_bytes()))
+        }
+    }
+}
+
+fn read(from: &mut impl BufRead) -> std::io::Result<Asked> {
+    let mut line = String::new();
+    from.read_line(&mut line)?;
+    let mut words = line.split(' ');
+    let method = words.next().unwrap_or_default().to_owned();
+    let (path, query) = words.next().map(|target| target.split_once('?').unwrap_or((target, ""))).unwrap_or_default();
+    let mut asked = Asked { method, path: path.to_owned(), query: query.to_owned(), ..Asked::default() };
+    loop {
+        let mut line = String::new();
+        from.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        asked.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let mut body = vec![0; asked.header("content-length").parse().unwrap_or(0)];
+    from.read_exact(&mut body)?;
+    asked.body = String::from_utf8_lossy(&body).into_owned();
+    Ok(asked)
+}
+
+/// Goes to an address on this machine, and on to wherever it is sent: the last status, and what stands there.
+pub fn browse(address: &str) -> (u16, String) {
+    let (place, target) = address.strip_prefix("http://").expect("an address").split_once('/').expect("a path");
+    let mut stream = TcpStream::connect(place).expect("somebody listens");
+    write!(stream, "GET /{target} HTTP/1.1\r\nhost: {place}\r\nconnection: close\r\n\r\n").expect("it is heard");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    let location = answer.lines().find_map(|line| line.strip_prefix("location: "));
+    location.map_or((status, answer.clone()), |next| browse(next.trim()))
+}
+
+/// A field of a query or a form, with its escapes undone.
+pub fn field(query: &str, name: &str) -> Option<String> {
+    let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
+    let mut bytes = Vec::new();
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.next() {
+        let hex = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16)).expect("an escape");
+        bytes.push(match byte {
+            b'%' => u8::try_from(hex(rest.next()) * 16 + hex(rest.next())).expect("a byte"),
+            b'+' => b' ',
+            byte => byte,
+        });
+    }
+    Some(String::from_utf8(bytes).expect("text"))
+}
