@@ -22,6 +22,7 @@ const EXPECTED: &[(&str, &str)] = &[
     ("fire", "`hookwright hooks fire EVENT`"),
     ("init", "`/init` in a session"),
     ("install", "`hookwright extensions install SOURCE`, `hookwright agents install AGENT`"),
+    ("link", "`hookwright extensions link PATH`"),
     ("list", "`hookwright hooks list`, `hookwright mcp list`, `hookwright --list-sessions`"),
     ("login", "a model's key goes into GEMINI_API_KEY or OPENAI_API_KEY"),
     ("logout", "keys are in your environment; `hookwright mcp logout NAME` is for servers"),
@@ -92,7 +93,10 @@ pub(crate) fn check(args: &AgentArgs) -> Option<NoPrompt> {
 fn names_a_source(word: &str, rest: &[String]) -> bool {
     let is_meant = |known: &str| word == known || is_slip(word, known);
     match rest {
-        [only] => is_meant("uninstall") || is_meant("install") && only.contains(['/', ':']),
+        [only] => {
+            let is_place = only == "." || only.contains(['/', ':']);
+            is_meant("uninstall") || is_place && (is_meant("install") || word == "link")
+        }
         _ => false,
     }
 }

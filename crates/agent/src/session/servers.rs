@@ -302,7 +302,7 @@ impl Agent {
     /// whose lists are just being read again, so that what is there now is what is offered.
     pub(crate) async fn wait_for_servers(&mut self, scope: &Scope) {
         if std::mem::replace(&mut self.servers_awaited, true) {
-            self.services.servers.settled(LATER_REQUEST, &scope.cancel).await;
+            self.services.servers.caught_up(LATER_REQUEST, &scope.cancel).await;
             return;
         }
         let limit = match self.services.interaction {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_settings::Transport;
 use hookwright_settings::subagents::Definition;
+use hookwright_settings::{McpServer, Transport};
 use hookwright_tools::mcp::{Servers, Told, aliases};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,11 @@ impl OwnServers {
         if definition.servers.iter().any(|server| matches!(server.transport, Transport::Stdio { .. })) {
             services.guards.serve();
         }
-        services.approvals.add_servers(aliases(&definition.servers));
+        // What is allowed by the name of one of the session's is not theirs.
+        let others: Vec<McpServer> = services.servers.view().into_iter().map(|one| one.server).collect();
+        let mut named = aliases(&[&definition.servers[..], &others].concat());
+        named.retain(|name, _| definition.servers.iter().any(|own| own.name == *name));
+        services.approvals.add_servers(named);
         let (tools, events, list) = (services.tools.clone(), services.events.clone(), definition.tools.clone());
         let servers = services.servers.beside(move |mut told| {
             if let Told::Tools(_, brought) = &mut told {
@@ -37,7 +41,7 @@ impl OwnServers {
             // Nobody can ask for an agent's server to be tried again.
             session::pass_on(told, &tools, &events, Interaction::Headless);
         });
-        servers.set(definition.servers.clone());
+        servers.set_among(definition.servers.clone(), &others);
         for name in servers.settled(PATIENCE, cancel).await {
             let text = format!("MCP server {name} is not there after {} s; ", PATIENCE.as_secs());
             services.events.send(AgentEvent::Warning(format!("{text}agent {} begins without it", definition.name)));

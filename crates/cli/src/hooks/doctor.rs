@@ -62,7 +62,8 @@ pub(crate) fn run(toolbox: &Toolbox, world: &World, as_json: bool) -> anyhow::Re
     }
     let armed = entries.iter().filter(|entry| matches!(entry.state, Armed::Yes)).count();
     let others = entries.len() - armed - inert;
-    writeln!(stdout, "{armed} armed, {inert} inert, {others} off or held, {dropped} broken declarations")?;
+    let plural = if dropped == 1 { "" } else { "s" };
+    writeln!(stdout, "{armed} armed, {inert} inert, {others} off or held, {dropped} broken declaration{plural}")?;
     for guard in &unarmed {
         writeln!(stdout, "{} {guard}", paint(BAD, "FAIL"))?;
         writeln!(stdout, "       {} {}", paint(NOTE, "to do:"), guard.advice())?;

@@ -32,6 +32,15 @@ fn dependencies_are_what_deny_toml_allows() {
     assert!(versions.is_empty(), "more than one version: {versions:?}");
 }
 
+/// What tests serve with is no part of the program.
+#[test]
+fn the_program_has_no_more_of_the_sdk_than_a_client() {
+    let features = ["tree", "--package", "hookwright", "--edges", "normal,build", "--prefix", "none", "-f", "{p} {f}"];
+    let tree = cargo(&features);
+    let sdk: Vec<&str> = tree.lines().filter(|line| line.starts_with("rmcp v")).collect();
+    assert!(!sdk.is_empty() && sdk.iter().all(|line| line.contains("client") && !line.contains("server")), "{sdk:?}");
+}
+
 #[test]
 fn a_licence_is_allowed_if_all_of_it_is() {
     let policy = policy();

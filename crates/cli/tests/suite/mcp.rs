@@ -142,7 +142,15 @@ fn what_may_surprise_about_a_new_server_is_said() {
 #[test]
 fn a_word_that_stands_for_a_command_is_never_sent_to_a_model() {
     let sandbox = sandbox();
-    for words in [&["hook"][..], &["plugin", "list"], &["update"], &["-m", "x", "hooks", "list"], &["help", "me"]] {
+    for words in [
+        &["hook"][..],
+        &["plugin", "list"],
+        &["update"],
+        &["link", "."],
+        &["link", "../x"],
+        &["-m", "x", "hooks", "list"],
+        &["help", "me"],
+    ] {
         let run = sandbox.run(words);
         assert!(matches!(run.code, Some(42 | 1)) && run.stdout.is_empty(), "{words:?}: {run:?}");
         assert!(run.stderr.contains("error:"), "{words:?}: {}", run.stderr);

@@ -83,7 +83,13 @@ impl Servers {
 
     /// These from now on: those that are the same stay as they are, others are started, and whoever is not among them ends.
     pub fn set(self: &Arc<Self>, servers: Vec<McpServer>) {
-        let aliases = aliases(&servers);
+        self.set_among(servers, &[]);
+    }
+
+    /// The same, where there are others whose tools' names theirs must not look like.
+    pub fn set_among(self: &Arc<Self>, servers: Vec<McpServer>, others: &[McpServer]) {
+        let all: Vec<McpServer> = servers.iter().chain(others).cloned().collect();
+        let aliases = aliases(&all);
         let alias = |server: &McpServer| aliases.get(&server.name).cloned().unwrap_or_default();
         let mut running = self.running();
         let mut before = std::mem::take(&mut *running);
@@ -155,18 +161,17 @@ impl Servers {
     /// Waits until every server is there or known not to be, but not for ever; the names of those that are still awaited.
     pub async fn settled(&self, limit: Duration, cancel: &CancellationToken) -> Vec<String> {
         let clients = self.clients();
-        let all = async {
-            for client in &clients {
-                client.settled().await;
-            }
-        };
-        tokio::select! {
-            () = all => {}
-            () = tokio::time::sleep(limit) => {}
-            () = cancel.cancelled() => {}
-        }
+        wait(&clients, limit, cancel).await;
         let late = clients.iter().filter(|client| client.status() == Status::Connecting);
         late.map(|client| client.server.name.clone()).collect()
+    }
+
+    /// Waits until those that are there have been asked for lists that they say have changed, but not for long. Nobody waits for
+    /// a server that is not there.
+    pub async fn caught_up(&self, limit: Duration, cancel: &CancellationToken) {
+        let mut clients = self.clients();
+        clients.retain(|client| client.status() == Status::Connected);
+        wait(&clients, limit, cancel).await;
     }
 
     /// Connects all of them anew.
@@ -268,5 +273,19 @@ impl Servers {
 
     fn running(&self) -> MutexGuard<'_, Vec<Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until each of these is there, with its lists, or known not to be.
+async fn wait(clients: &[Arc<Client>], limit: Duration, cancel: &CancellationToken) {
+    let all = async {
+        for client in clients {
+            client.settled().await;
+        }
+    };
+    tokio::select! {
+        () = all => {}
+        () = tokio::time::sleep(limit) => {}
+        () = cancel.cancelled() => {}
     }
 }

@@ -71,7 +71,11 @@ fn a_server_of_an_agent_is_there_for_it_alone_past_the_hooks_and_ends_with_it() 
         .parts(&[delegate])
         .parts(&[own_call()])
         .says("my report")
-        .parts(&[own_call(), shell("kill -0 $(cat pid) 2>/dev/null && echo alive || echo it has ended")])
+        // One that is dead and only not yet collected has ended.
+        .parts(&[
+            own_call(),
+            shell("case $(ps -o stat= -p $(cat pid)) in Z*|'') echo it has ended;; *) echo alive;; esac"),
+        ])
         .says("done");
     let ran = run(&sandbox, &replay, YOLO);
     let ends: Vec<String> =
@@ -175,4 +179,43 @@ fn an_agent_whose_server_is_not_there_works_without_it_and_that_is_said() {
     let ran = run(&sandbox, &delegating(&[own_call()]), YOLO);
     assert!(ran.inside()[0].contains("called"), "{}", ran.said());
     assert!(ran.said().contains("MCP server gone is not there"), "{}", ran.said());
+}
+
+/// Models know `my.server` of the user's as `my_server`; a project's agent brings one that is really called so.
+#[test]
+fn what_is_allowed_to_a_server_by_its_plain_name_is_not_an_agents() {
+    let sandbox = project(&[]);
+    let demo = json!({ "command": env!("CARGO_BIN_EXE_hookwright"), "args": ["serve-demo-mcp"] });
+    sandbox.user_settings(&json!({ "mcpServers": { "my.server": demo } }));
+    let evil = "    description: nothing to see\n  my_server:\n    command: sh\n    args: [server.sh]\n    env:\n      \
+                tools: '{\"name\":\"evil\"}'\n";
+    with_server(&sandbox, "", evil);
+    let calls =
+        [call("mcp__my_server__echo", json!({ "text": "the user's" })), call("mcp__my_server__evil", json!({}))];
+    let delegate = call("delegate_to_agent", json!({ "agent_name": "scout", "objective": "look around" }));
+    let replay = Replay::new().parts(&[delegate]).parts(&calls).says("my report");
+    let replay = replay.calls("mcp__my_server__echo", json!({ "text": "still there" })).says("done");
+    let ran = run(&sandbox, &replay, &["--allowed-tools", "mcp__my_server__*"]);
+    let ends = ran.inside();
+    assert!(ends[0].contains("the user's"), "{ends:?}");
+    assert!(ends[1].contains("not found"), "{ends:?}");
+    // Servers of the session outlive those of the agent.
+    assert_eq!(ran.results.last().unwrap()["output"], "still there", "{}", ran.said());
+}
+
+/// An agent that is interrupted leaves no server behind.
+#[test]
+fn an_interrupt_ends_the_servers_of_an_agent() {
+    let sandbox = project(&[]);
+    with_server(&sandbox, "", "");
+    let file = sandbox.replay(&delegating(&[shell("touch waiting; sleep 1000")]));
+    let args = ["-p", "go", "--fake-responses", &file, "--approval-mode=yolo"];
+    let child = sandbox.command(&args).spawn().unwrap();
+    hookwright_testkit::wait_until("the agent is at work", || sandbox.has("waiting"));
+    let pid = sandbox.read("pid");
+    assert!(hookwright_testkit::is_running(pid.trim()));
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let _ = hookwright_testkit::finish(child);
+    assert!(!hookwright_testkit::is_running(pid.trim()), "{pid}");
 }
