@@ -21,14 +21,14 @@ mod loaded_by_guards;
 #[cfg(unix)]
 mod memory;
 mod order;
-mod outliving;
+pub(crate) mod outliving;
 mod protected;
 #[cfg(unix)]
 mod resources;
 #[cfg(unix)]
 mod secrets;
 mod sessions;
-mod signals;
+pub(crate) mod signals;
 #[cfg(unix)]
 mod stopped;
 #[cfg(unix)]

@@ -1,6 +1,7 @@
 //! The bridge from end to end: the real binary, real guards, and what each agent would read, word for word.
 
 mod attacks;
+mod outliving;
 mod trace;
 
 use std::process::Stdio;

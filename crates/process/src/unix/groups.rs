@@ -138,7 +138,8 @@ impl Known {
     /// dead, so now and then is enough.
     fn collect_orphans_now_and_then(&mut self, family: Family) {
         const NOW_AND_THEN: Duration = Duration::from_secs(1);
-        if self.collected.is_none_or(|last| last.elapsed() >= NOW_AND_THEN) {
+        // Before the first run of this house there is nobody of it.
+        if self.collected.get_or_insert_with(Instant::now).elapsed() >= NOW_AND_THEN {
             self.collect_orphans(family);
         }
     }

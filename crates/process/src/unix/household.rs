@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use rustix::process::Pid;
 
 use super::kin::{Children, Kin, Search, Sure};
 use super::mark::{self, Family, Start};
+use super::sys;
 use super::watchdog::{Dog, Kennel, News};
 
 /// What is known of all processes of this program.
@@ -32,6 +33,9 @@ static HOUSEHOLD: Mutex<Household> =
 
 /// The watchdog's number, or 0: read while the household is locked, too.
 static WATCHDOG: AtomicU32 = AtomicU32::new(0);
+
+/// Whether orphans of those that this process starts become its own children, and have from the first one on.
+static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 /// From now on nothing that this process starts outlives it: children that lose their parent become its own, and with the
 /// first child a watchdog is started, which is `program` under this name. Where a program finds itself so called, it must
@@ -101,6 +105,30 @@ pub(super) fn read_on(pipe: OwnedFd) -> io::Result<()> {
     }
 }
 
+/// Whether nobody descends from this process but its watchdog, for certain and at little cost.
+///
+/// Whoever loses a parent among them becomes a child of this process, so that while anybody is there, one of them is in the
+/// system's list of its children. Dead ones stay in it until this process collects them, and new ones are put behind the
+/// others; so a list that is read with the watchdog at its beginning and nothing behind it was that short at its end. The
+/// list is a thread's own: with a second thread, nothing is certain.
+pub(super) fn is_alone() -> bool {
+    ADOPTS.load(Ordering::Relaxed) && children_of_only_thread().is_some_and(|children| children == watchdog())
+}
+
+/// The one child of the one thread, or that there is none. None where there are more, or nobody can tell.
+#[expect(clippy::option_option, reason = "nobody can tell, or nobody is there, or this one")]
+fn children_of_only_thread() -> Option<Option<u32>> {
+    let mut threads = std::fs::read_dir("/proc/self/task").ok()?;
+    let only = threads.next()?.ok()?;
+    if threads.next().is_some() {
+        return None;
+    }
+    let children = std::fs::read_to_string(only.path().join("children")).ok()?;
+    let mut children = children.split_ascii_whitespace();
+    let first = children.next().map(str::parse).transpose().ok()?;
+    children.next().is_none().then_some(first)
+}
+
 /// The number of the watchdog, if there is one.
 pub(super) fn watchdog() -> Option<u32> {
     Some(WATCHDOG.load(Ordering::Relaxed)).filter(|pid| *pid != 0)
@@ -146,7 +174,9 @@ impl Household {
 
 /// Children whose parent has ended become this process's own.
 fn adopt_orphans() {
-    if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
-        tracing::warn!(%error, "processes that lose their parent are known by their marks only");
+    match rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+        // Where the end of children is ignored, dead ones leave the list by themselves, and others while it is read.
+        Ok(()) => ADOPTS.store(!sys::ignores(libc::SIGCHLD), Ordering::Relaxed),
+        Err(error) => tracing::warn!(%error, "processes that lose their parent are known by their marks only"),
     }
 }

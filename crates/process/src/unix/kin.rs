@@ -51,6 +51,9 @@ impl Search {
     /// Everybody, with all that they have started: those who are dead and only not yet collected are nobody. An error is
     /// that nobody could be looked at, as where there are no descriptors.
     pub(super) fn find(&self) -> io::Result<Vec<Kin>> {
+        if household::is_alone() {
+            return Ok(Vec::new());
+        }
         let mut all = HashMap::new();
         for pid in pids()? {
             all.extend(Kin::read(pid)?.map(|kin| (pid, kin)));
@@ -166,7 +169,8 @@ impl Search {
 
 /// The numbers of all with these marks, be they dead and only not yet collected.
 pub(super) fn carriers(family: Family) -> io::Result<impl Iterator<Item = u32>> {
-    Ok(pids()?.filter(move |pid| mark::of(*pid).is_some_and(|mark| family.contains(mark))))
+    let all = if household::is_alone() { None } else { Some(pids()?) };
+    Ok(all.into_iter().flatten().filter(move |pid| mark::of(*pid).is_some_and(|mark| family.contains(mark))))
 }
 
 fn pids() -> io::Result<impl Iterator<Item = u32>> {

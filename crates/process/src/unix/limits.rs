@@ -1,5 +1,6 @@
 //! The limits that the system sets this program: read, raised where that is free, and handed on as they were.
 
+use std::io::Read;
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -60,7 +61,14 @@ pub(super) fn hand_on(_: rustix::process::Pid) {}
 
 /// How many processes the system has killed for want of memory since it was started; 0 where it does not tell.
 pub(crate) fn killed_for_memory() -> u64 {
-    if cfg!(target_os = "linux") { oom_kills(&std::fs::read_to_string("/proc/vmstat").unwrap_or_default()) } else { 0 }
+    /// Longer than the file is; its length is not known before it is read.
+    const ROOM: usize = 16 << 10;
+    if !cfg!(target_os = "linux") {
+        return 0;
+    }
+    let mut vmstat = String::with_capacity(ROOM);
+    let read = std::fs::File::open("/proc/vmstat").and_then(|mut file| file.read_to_string(&mut vmstat));
+    read.map_or(0, |_| oom_kills(&vmstat))
 }
 
 fn oom_kills(vmstat: &str) -> u64 {

@@ -6,7 +6,7 @@ use super::*;
 use hookwright_testkit::{finish, has_program, skipped, wait_until};
 
 /// A daemon as daemons are: a session of its own, no parent, no pipes; it listens to nobody. `before` stands before the command that starts it.
-fn daemon(before: &str) -> String {
+pub(crate) fn daemon(before: &str) -> String {
     format!(
         "({before} setsid sh -c 'trap \"\" TERM HUP INT; exec </dev/null >/dev/null 2>&1; echo $$ > daemon.tmp; \
          mv daemon.tmp daemon; while :; do sleep 1; done' &)\n\
@@ -15,7 +15,7 @@ fn daemon(before: &str) -> String {
 }
 
 /// Whether a program is missing that the test needs, which is said.
-fn lacks_any(test: &str, programs: &[&str]) -> bool {
+pub(crate) fn lacks_any(test: &str, programs: &[&str]) -> bool {
     let missing = programs.iter().find(|program| !has_program(program));
     missing.inspect(|program| skipped(test, &format!("{program} is not installed"))).is_some()
 }

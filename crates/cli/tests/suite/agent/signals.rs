@@ -4,13 +4,13 @@ use super::*;
 use hookwright_testkit::{finish, wait_until};
 use std::process::Command;
 
-pub(super) fn send(signal: &str, pid: &str) {
+pub(crate) fn send(signal: &str, pid: &str) {
     Command::new("kill").args([signal, pid]).status().unwrap();
 }
 
 /// Waits until a process is gone; one that nobody has taken leave of yet counts as gone.
 #[track_caller]
-pub(super) fn assert_gone(pid: &str) {
+pub(crate) fn assert_gone(pid: &str) {
     wait_until(&format!("process {pid} is gone"), || {
         let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap().stdout;
         state.is_empty() || state.starts_with(b"Z")
