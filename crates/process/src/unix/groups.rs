@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::group::{Group, ask_strays, kill};
 use super::leader::Leader;
 use super::process::Stayer;
-use super::{Family, House, Search, carriers, limits, start};
+use super::{Family, House, Search, carriers, limits, rest, start};
 
 /// The processes that run, and what ended ones left behind. A group is forgotten once it is empty; whoever left it is
 /// found again by what it carries.
@@ -62,7 +62,7 @@ impl Groups {
         let groups = std::mem::take(&mut self.known().groups);
         let is_over = || search.glance().is_ok_and(|found| found.is_empty());
         if groups.is_empty() && is_over() {
-            return;
+            return rest();
         }
         groups.iter().for_each(|group| group.ask_members());
         ask_strays(&search);

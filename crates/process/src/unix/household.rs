@@ -79,6 +79,15 @@ pub fn end_descendants() {
     }
 }
 
+/// Tells the watchdog to go if there is nobody whom it could end, so that its end is not waited for at the program's own.
+/// Whoever starts something after that has another one.
+pub(super) fn rest() {
+    let mut household = lock();
+    if is_alone() {
+        household.dog.iter_mut().for_each(Dog::let_go);
+    }
+}
+
 /// Starts a process with the mark of its run.
 pub(super) fn start(run: Family, start: impl FnOnce() -> io::Result<Pid>) -> io::Result<Pid> {
     let mut household = lock();
@@ -116,7 +125,6 @@ pub(super) fn is_alone() -> bool {
 }
 
 /// The one child of the one thread, or that there is none. None where there are more, or nobody can tell.
-#[expect(clippy::option_option, reason = "nobody can tell, or nobody is there, or this one")]
 fn children_of_only_thread() -> Option<Option<u32>> {
     let mut threads = std::fs::read_dir("/proc/self/task").ok()?;
     let only = threads.next()?.ok()?;
@@ -148,6 +156,7 @@ impl Household {
         }
         match &self.dog {
             Some(dog) if dog.lives() => return,
+            Some(dog) if dog.goes() => {}
             Some(_) => tracing::warn!("somebody has ended the watchdog; another one is started"),
             None => {}
         }

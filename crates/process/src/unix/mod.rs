@@ -35,10 +35,10 @@ pub use process::{Hearing, Process, Speaking, Stayer};
 pub use watchdog::stand_watch;
 
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{Family, House, Kin, Search, Sure, carriers, read_on, start};
+use elsewhere::{Family, House, Kin, Search, Sure, carriers, read_on, rest, start};
 #[cfg(target_os = "linux")]
 use {
-    household::{read_on, start},
+    household::{read_on, rest, start},
     kin::{Kin, Search, Sure, carriers},
     mark::{Family, House},
 };

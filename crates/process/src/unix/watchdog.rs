@@ -83,7 +83,7 @@ impl Kennel {
         let pid = mark::with(Start::Bare, || self.spawn(read.as_fd(), &family, Hears::Nothing))?;
         // It listens all the time; whoever stops it does not stop us.
         rustix::io::ioctl_fionbio(&leash, true)?;
-        let dog = Dog { pid, leash };
+        let dog = Dog { pid, leash, goes: false };
         dog.tell([0, mark::secret()]);
         Ok(dog)
     }
@@ -112,6 +112,8 @@ pub(super) struct Dog {
     pid: Pid,
     /// Closed by the system when this program is gone, however that came.
     leash: PipeWriter,
+    /// Whether it was told to go.
+    goes: bool,
 }
 
 impl Dog {
@@ -126,16 +128,35 @@ impl Dog {
         }
     }
 
-    /// Whether it is there; one that was stopped goes on.
+    /// Whether it is there, to stay; one that was stopped goes on.
     pub(super) fn lives(&self) -> bool {
+        if self.goes {
+            self.collect();
+            return false;
+        }
         let _ = kill_process(self.pid, Signal::CONT);
         let ended = waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         matches!(ended, Ok(None))
     }
 
-    /// There is nobody left whom it could end.
-    pub(super) fn dismiss(self) {
-        if kill_process(self.pid, Signal::KILL).is_ok() {
+    /// Whether it was told to go.
+    pub(super) fn goes(&self) -> bool {
+        self.goes
+    }
+
+    /// There is nobody left whom it could end. It is not waited for: that is for [`dismiss`](Self::dismiss).
+    pub(super) fn let_go(&mut self) {
+        self.goes = self.goes || kill_process(self.pid, Signal::KILL).is_ok();
+    }
+
+    /// The same, and it is gone after this.
+    pub(super) fn dismiss(mut self) {
+        self.let_go();
+        self.collect();
+    }
+
+    fn collect(&self) {
+        if self.goes {
             let _ = waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED);
         }
     }
