@@ -28,7 +28,7 @@ impl Services {
     pub(crate) fn fire_aside<E: Event<Verdict = Advice> + 'static>(&self, event: E, scope: &Scope) -> Option<Done> {
         let (turn, over) = (scope.cancel.clone(), self.aside.over.clone());
         let cancel = over.child_token();
-        let run = self.hooks.fire_aside(event, &scope.belongs(), &cancel)?;
+        let run = self.hooks.fire_aside(event, &self.belongs(scope), &cancel)?;
         let (events, guards) = (HookEvents(self.events.clone()), self.guards.clone());
         let (done, when_done) = oneshot::channel();
         let task = async move {

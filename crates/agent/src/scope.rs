@@ -38,7 +38,7 @@ impl Scope {
 
     /// What hooks are told of it.
     pub(crate) fn belongs(&self) -> Belongs {
-        Belongs { turn_id: self.turn_id.clone(), agent: self.agent.clone(), tool_use_id: None, host: None }
+        Belongs { turn_id: self.turn_id.clone(), agent: self.agent.clone(), ..Belongs::default() }
     }
 
     /// Nobody's time runs out while this is there: somebody is asked.

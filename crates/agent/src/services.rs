@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::{Event, EventKind, HookEngine, HookInput, Observer, Outcome, RunReport, RunStart, Said};
+use hookwright_hooks::{
+    Belongs, Event, EventKind, HookEngine, HookInput, Observer, Outcome, RunReport, RunStart, Said,
+};
 use hookwright_model::{GenerationConfig, ToolDeclaration};
 use hookwright_tools::mcp::Servers;
 use hookwright_tools::{ToolContext, ToolSet, Toolbox};
@@ -79,10 +81,15 @@ impl Services {
     pub(crate) async fn fire_now<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
         // Nothing runs, nothing changes.
         let window = self.hooks.plan_as(E::KIND, event.subject(), event.mcp_name()).map(|_| self.guards.hooks());
-        let outcome = self.hooks.fire_in(event, &scope.belongs(), &scope.cancel).await;
+        let outcome = self.hooks.fire_in(event, &self.belongs(scope), &scope.cancel).await;
         drop(window);
         self.pass_on::<E>(&outcome.messages, &outcome.warnings);
         outcome
+    }
+
+    /// What hooks are told of where they run, and of what may be done there unasked.
+    pub(crate) fn belongs(&self, scope: &Scope) -> Belongs {
+        Belongs { approval_mode: Some(self.approvals.mode().as_str().into()), ..scope.belongs() }
     }
 
     /// Passes on words of and about hooks.

@@ -2,7 +2,7 @@
 //! command leads to is `files.rs`.
 
 use crate::dialect::Dialect;
-use crate::dialect::claude::Whose;
+use crate::dialect::claude::{CallEnd, Whose};
 use crate::hook::{Action, Duty, Hook, Occasion};
 use crate::on_error::{FailureAction, OnError};
 
@@ -23,7 +23,7 @@ impl Hook {
             matcher: _,
             matcher_text,
             when: _,
-            occasion: Occasion { only_if, once, whose },
+            occasion: Occasion { only_if, once, whose, after },
             sequential,
             action,
             timeout,
@@ -73,6 +73,7 @@ impl Hook {
             ("if", only_if.as_ref().map_or_else(String::new, |rule| rule.text().to_owned())),
             ("once", flag(*once)),
             ("whose", whose.to_owned()),
+            ("result", if *after == Some(CallEnd::Failed) { "failed".to_owned() } else { String::new() }),
         ];
         fields.extend(later.into_iter().filter(|(_, value)| !value.is_empty()));
         fields

@@ -18,7 +18,7 @@ use jsonc_parser::common::Ranged;
 use crate::bridge_call::BridgeCall;
 use crate::diagnostic::{Diagnostic, SourceText};
 use crate::dialect::Dialect;
-use crate::dialect::claude::{self, Whose};
+use crate::dialect::claude::{self, CallEnd, Whose};
 use crate::event::{EVENTS, EventKind};
 use crate::guard::{self, Lost, Required};
 use crate::hook::{Hook, Source};
@@ -197,14 +197,14 @@ struct Declarer<'a, 'l> {
     matchers: HashMap<(EventKind, String), Matcher>,
     /// Named hooks already seen, with their command and place.
     named: HashMap<String, (String, usize)>,
-    /// In whose work alone the event at hand fires.
-    whose: Option<Whose>,
+    /// When the event at hand fires, of the times that ours does.
+    part: Part,
 }
 
 impl<'a, 'l> Declarer<'a, 'l> {
     fn new(layer: &'a Layer<'l>, source: &'a SourceText<'a>, declared: &'a mut Declared) -> Self {
         let read = NodeReader { source, diagnostics: Vec::new() };
-        Declarer { layer, read, declared, matchers: HashMap::new(), named: HashMap::new(), whose: None }
+        Declarer { layer, read, declared, matchers: HashMap::new(), named: HashMap::new(), part: Part::default() }
     }
 
     fn root(mut self, root: &Object<'_>) {
@@ -265,15 +265,15 @@ impl<'a, 'l> Declarer<'a, 'l> {
         let mut without: Vec<&ObjectProp<'_>> = Vec::new();
         for property in &hooks.properties {
             match claude::event_of(property.name.as_str()) {
-                Some((kind, whose)) if self.read.is_last(hooks, property) => {
-                    self.whose = whose;
-                    self.definitions(kind, property);
+                Some(moment) if self.read.is_last(hooks, property) => {
+                    self.part = Part { whose: moment.whose, after: moment.after };
+                    self.definitions(moment.kind, property);
                 }
                 Some(_) => {}
                 None => without.push(property),
             }
         }
-        self.whose = None;
+        self.part = Part::default();
         let Some(first) = without.first() else { return };
         let names: Vec<&str> = without.iter().map(|property| property.name.as_str()).collect();
         let text = format!("no such event here, and its hooks never run: {}", names.join(", "));
@@ -372,8 +372,8 @@ impl<'a, 'l> Declarer<'a, 'l> {
             let matcher = self.matcher(kind, object, matcher_text.as_deref());
             let also: &[&str] = &["matcher", "sequential"];
             // Its `when` is its own.
-            let whose = self.whose;
-            self.hook(kind, object, &Common { matcher, matcher_text, when: None, sequential, whose, also });
+            let part = self.part;
+            self.hook(kind, object, &Common { matcher, matcher_text, when: None, sequential, part, also });
         } else {
             self.hooks(kind, object, matcher_text, sequential);
         }
@@ -393,7 +393,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
         let Some(list) = self.read.array(&property.value, "`hooks` should be an array", "an array of hooks") else {
             return;
         };
-        let common = Common { matcher, matcher_text, when, sequential, whose: self.whose, also: &[] };
+        let common = Common { matcher, matcher_text, when, sequential, part: self.part, also: &[] };
         for element in &list.elements {
             match element {
                 Value::Object(object) => self.hook(kind, object, &common),
@@ -517,7 +517,14 @@ struct Common {
     sequential: bool,
     /// Keys of the definition that stand among the hook's own.
     also: &'static [&'static str],
+    part: Part,
+}
+
+/// When an event of Claude Code's fires, of the times that ours does.
+#[derive(Clone, Copy, Default)]
+struct Part {
     whose: Option<Whose>,
+    after: Option<CallEnd>,
 }
 
 /// Whether Claude Code's `permissions` refuse anything, or want somebody asked.

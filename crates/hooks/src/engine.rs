@@ -222,7 +222,7 @@ impl HookEngine {
         let here = if belongs.agent.is_some() { Whose::SubAgent } else { Whose::Session };
         let mut spent = self.shared.spent.lock().unwrap_or_else(PoisonError::into_inner);
         let plan = plan.keeping(|hook| {
-            let Occasion { only_if, once, whose } = &hook.occasion;
+            let Occasion { only_if, once, whose, after } = &hook.occasion;
             let meant = match (only_if, event.call()) {
                 (Some(rule), Some((tool, input))) => rule.matches(tool, input, &session.cwd, &session.project_dir),
                 _ => true,
@@ -230,7 +230,8 @@ impl HookEngine {
             // A guard does not go to sleep.
             let mut first =
                 || !*once || hook.is_guard() || spent.insert((E::KIND, hook.id().to_owned(), session.id.clone()));
-            whose.is_none_or(|whose| whose == here) && meant && first()
+            let ended = after.is_none_or(|after| event.end().is_none_or(|end| end == after));
+            whose.is_none_or(|whose| whose == here) && ended && meant && first()
         });
         (!plan.hooks.is_empty()).then(|| Arc::new(plan))
     }

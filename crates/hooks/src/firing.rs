@@ -345,7 +345,7 @@ impl Firing {
         because: &Because,
         input: HookInput,
     ) -> (RunEnd, HookInput, Reading) {
-        let shown = match Shown::of(self.kind, &input) {
+        let shown = match Shown::of(self.kind, hook.occasion.after, &input) {
             Ok(shown) => shown,
             Err(message) => {
                 return self.ended(RunEnd::not_run(End::NotStarted { code: 126, message }), input);

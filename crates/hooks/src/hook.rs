@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::answer::{Answer, Decision};
 use crate::diagnostic::Place;
-use crate::dialect::claude::Whose;
+use crate::dialect::claude::{CallEnd, Whose};
 use crate::dialect::{Condition, Dialect};
 use crate::effects::{self, Effects};
 use crate::event::{EventKind, Subject};
@@ -67,6 +67,8 @@ pub struct Occasion {
     pub once: bool,
     /// Only at the work of the agent that the user talks to, or only at a sub-agent's.
     pub whose: Option<Whose>,
+    /// Only after calls that came to such an end.
+    pub after: Option<CallEnd>,
 }
 
 /// One hook.

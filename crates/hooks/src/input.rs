@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answer::Answer;
+use crate::dialect::claude::CallEnd;
 use crate::event::EventKind;
 use crate::growing::GrowingText;
 use crate::mcp_names::McpName;
@@ -44,6 +45,11 @@ pub trait Event: Serialize + Clone + Send + Sync {
 
     /// The tool that is called, and its arguments.
     fn call(&self) -> Option<(&str, &Map<String, Value>)> {
+        None
+    }
+
+    /// How the call came to its end, once it has.
+    fn end(&self) -> Option<CallEnd> {
         None
     }
 
@@ -494,6 +500,10 @@ fn mcp_name<'a>(name: &'a str, context: Option<&'a Value>) -> Option<McpName<'a>
 impl Event for AfterTool<'_> {
     const KIND: EventKind = EventKind::AfterTool;
     type Verdict = outcome::AfterToolVerdict;
+    fn end(&self) -> Option<CallEnd> {
+        let failed = self.tool_response.get("error").is_some_and(|error| !error.is_null());
+        Some(if failed { CallEnd::Failed } else { CallEnd::Succeeded })
+    }
     fn subject(&self) -> Option<&str> {
         Some(&self.tool_name)
     }

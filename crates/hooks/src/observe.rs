@@ -1,5 +1,6 @@
 //! Who wants to know: every run is reported as it starts and as it ends, for panels, telemetry and traces.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +57,8 @@ pub struct Belongs {
     pub tool_use_id: Option<Arc<str>>,
     /// The agent that it happens in, if that is another one.
     pub host: Option<Arc<AgentHost>>,
+    /// What the agent may do unasked: `default`, `auto_edit`, `plan`, `yolo`, or another agent's own word.
+    pub approval_mode: Option<Cow<'static, str>>,
 }
 
 /// Another agent, whose event it really is.

@@ -276,6 +276,18 @@ impl Registry {
         self.refresh();
     }
 
+    /// Leaves out hooks that are nobody's business at the moment.
+    pub fn keep(&mut self, wanted: impl Fn(&Hook) -> bool) {
+        if self.hooks.iter().all(|hook| wanted(hook)) {
+            return;
+        }
+        let held = std::mem::take(&mut self.held);
+        let kept: Vec<usize> = (0..self.hooks.len()).filter(|at| wanted(&self.hooks[*at])).collect();
+        self.held = kept.iter().enumerate().filter_map(|(now, was)| Some((now, held.get(was)?.clone()))).collect();
+        self.hooks = kept.into_iter().map(|at| self.hooks[at].clone()).collect();
+        self.refresh();
+    }
+
     fn refresh(&mut self) {
         self.states = (0..self.hooks.len()).map(|at| self.state_of(at)).collect();
     }

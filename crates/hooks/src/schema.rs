@@ -73,6 +73,8 @@ struct HookSchema {
     r#if: Option<String>,
     /// Whether it runs only the first time in a session. Not for guards.
     once: Option<bool>,
+    /// On AfterTool: whether it runs only after calls that failed, or only after those that did not.
+    result: Option<CallEndSchema>,
     /// Claude Code's word for `onError`.
     on_failure: Option<OnFailureSchema>,
     /// The same as `async`.
@@ -147,6 +149,14 @@ struct EffectsSchema {
 enum DialectSchema {
     Gemini,
     Claude,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "CallEnd", rename_all = "lowercase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum CallEndSchema {
+    Succeeded,
+    Failed,
 }
 
 #[derive(JsonSchema)]

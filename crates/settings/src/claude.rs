@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::dialect::claude::{event_of, field_words, meant_in_milliseconds};
+use hookwright_hooks::dialect::claude::{CallEnd, event_of, field_words, meant_in_milliseconds};
 use hookwright_hooks::{Diagnostic, Dialect, EventKind, Subject, joined_command, tools_meant};
 use serde_json::{Map, Value};
 
@@ -97,12 +97,13 @@ impl Converter<'_> {
         }
         self.permissions(settings);
         for (name, definitions) in settings.get("hooks").and_then(Value::as_object).into_iter().flatten() {
-            let event = event_of(name).map(|(event, _)| event).or_else(|| EventKind::from_name(name));
+            let event = event_of(name).map(|moment| moment.kind).or_else(|| EventKind::from_name(name));
             let Some(event) = event else {
                 self.note(format!("event `{name}` has no counterpart; its hooks are left out"));
                 continue;
             };
-            if matches!(event_of(name), Some((_, Some(_)))) && definitions.as_array().is_some_and(|all| !all.is_empty())
+            if event_of(name).is_some_and(|moment| moment.whose.is_some())
+                && definitions.as_array().is_some_and(|all| !all.is_empty())
             {
                 self.note(format!("`{name}` is {event} here, which fires for the agent and for its sub-agents alike"));
             }
@@ -230,6 +231,9 @@ impl Converter<'_> {
         new.insert("type".to_owned(), Value::from("command"));
         new.insert("command".to_owned(), Value::String(command.clone()));
         new.insert("dialect".to_owned(), Value::from(Dialect::Claude.as_str()));
+        if event_of(event).is_some_and(|moment| moment.after == Some(CallEnd::Failed)) {
+            new.insert("result".to_owned(), Value::from("failed"));
+        }
         if let Some(number) = hook.get("timeout").and_then(Value::as_f64) {
             new.insert("timeout".to_owned(), self.milliseconds(&command, number));
         }
@@ -423,5 +427,15 @@ mod tests {
         let good = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "s"}]}]}}"#;
         let migration = migrate([(Path::new("bad"), "{"), (Path::new("good"), good)]);
         assert_eq!((migration.entries.len(), migration.diagnostics.len()), (1, 1));
+    }
+
+    #[test]
+    fn hooks_on_failures_stay_hooks_on_failures() {
+        let migration = migrated(&json!({"hooks": {"PostToolUseFailure": [
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": "note"}]},
+        ]}}));
+        let entry = &migration.entries[0];
+        assert_eq!((entry.event, &entry.definition["hooks"][0]["result"]), (EventKind::AfterTool, &json!("failed")));
+        assert!(migration.notes.is_empty(), "{:?}", migration.notes);
     }
 }

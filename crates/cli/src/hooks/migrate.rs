@@ -1,6 +1,7 @@
 //! `hooks migrate --from-claude`: Claude Code's hooks, added to what is here.
 
 mod as_claude;
+mod samples;
 mod verify;
 
 use std::io::Write;

@@ -80,6 +80,40 @@ fn guards_are_fired_both_ways_and_hold() {
     assert!(shown.stdout.contains("CLAUDE CODE") && shown.stdout.contains("the same in both"), "{}", shown.stdout);
 }
 
+/// Whoever can object there is tried here too, whatever the event; what can't be refused here is said.
+#[test]
+fn every_event_that_can_be_objected_to_is_fired_both_ways() {
+    let sandbox = sandbox();
+    let hook = |script: &str| json!([{"hooks": [{"type": "command", "command": script}]}]);
+    let says = |event: &str| {
+        format!("echo '{{\"hookSpecificOutput\":{{\"hookEventName\":\"{event}\",\"additionalContext\":\"mind\"}}}}'")
+    };
+    let settings = json!({"hooks": {
+        "UserPromptSubmit": hook("grep -q AKIA && { echo 'no keys' >&2; exit 2; }; exit 0"),
+        "Stop": hook("grep -q 'not run the tests' && echo '{\"decision\":\"block\",\"reason\":\"run them\"}'; exit 0"),
+        "SubagentStop": hook("exit 0"),
+        "PostToolUse": hook(&says("PostToolUse")),
+        "PostToolUseFailure": hook("grep -q '\"error\":\"Command failed' || exit 0; echo 'try again' >&2; exit 2"),
+        "PreCompact": hook("echo 'not now' >&2; exit 2"),
+        "SessionStart": hook("touch RAN"),
+    }});
+    sandbox.write(".claude/settings.json", settings.to_string());
+    let report = sandbox.run(&["hooks", "migrate", "--from-claude", "--verify", "--json"]).exits(1).json();
+    let cases = report["cases"].as_array().unwrap();
+    let of = |event: &str| cases.iter().filter(|case| case["event"] == event).collect::<Vec<_>>();
+    for event in ["UserPromptSubmit", "Stop", "SubagentStop", "PostToolUse", "PostToolUseFailure"] {
+        assert!(!of(event).is_empty(), "{event}: {report:#}");
+        assert!(of(event).iter().all(|case| case["difference"].is_null()), "{event}: {report:#}");
+    }
+    for event in ["UserPromptSubmit", "Stop", "PostToolUse", "PostToolUseFailure"] {
+        assert!(of(event).iter().any(|case| case["here"]["decision"] == "deny"), "{event}: {report:#}");
+    }
+    // Compression can't be refused here.
+    assert!(of("PreCompact").iter().all(|case| case["difference"] == "weaker"), "{report:#}");
+    assert_eq!(report["guards"], 6);
+    assert!(!sandbox.has("RAN"), "nobody can object to a session's start");
+}
+
 #[test]
 fn guards_of_a_folder_that_is_not_trusted_are_not_fired() {
     let sandbox = sandbox().untrusted();

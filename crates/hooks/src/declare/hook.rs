@@ -7,9 +7,9 @@ use jsonc_parser::common::Ranged;
 
 use super::FileKind;
 use super::node::NodeReader;
-use super::{Common, Layer, nearest, when};
+use super::{Common, Layer, Part, nearest, when};
 use crate::answer::Decision;
-use crate::dialect::claude::{self, Whose};
+use crate::dialect::claude::{self, CallEnd, Whose};
 use crate::dialect::{Condition, Dialect};
 use crate::event::{EventKind, Power, Subject};
 use crate::hook::{Action, CommandAction, Duty, Hook, Occasion, RuleAction, Source};
@@ -19,7 +19,7 @@ use crate::run::words::{Invocation, joined};
 use crate::when::When;
 
 /// The keys of a hook.
-pub(super) const HOOK_KEYS: [&str; 22] = [
+pub(super) const HOOK_KEYS: [&str; 23] = [
     "type",
     "command",
     "args",
@@ -36,6 +36,7 @@ pub(super) const HOOK_KEYS: [&str; 22] = [
     "shell",
     "if",
     "once",
+    "result",
     "onFailure",
     "asyncRewake",
     "statusMessage",
@@ -85,7 +86,7 @@ pub(super) fn read(
         matcher: common.matcher.clone(),
         matcher_text: common.matcher_text.clone(),
         when,
-        occasion: occasion(read, kind, object, common.whose),
+        occasion: occasion(read, kind, object, common.part),
         sequential: common.sequential,
         action,
         timeout: match layer.kind {
@@ -244,7 +245,7 @@ fn in_its_form(read: &mut NodeReader<'_>, object: &Object<'_>, command: String) 
 }
 
 /// When it runs of the times that its matcher lets it.
-fn occasion(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>, whose: Option<Whose>) -> Occasion {
+fn occasion(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>, part: Part) -> Occasion {
     let mut only_if = None;
     if let (Some(text), Some(property)) = (read.string(object, "if"), last(object, "if")) {
         only_if = Condition::parse(&text).filter(|_| kind.info().subject == Subject::ToolName);
@@ -265,7 +266,30 @@ fn occasion(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>, who
         read.report(wrong.help("remove `once`"));
         once = false;
     }
-    Occasion { only_if, once, whose }
+    // A guard of results is one of all results.
+    let after = result(read, kind, object).or(part.after.filter(|end| !is_guard || *end == CallEnd::Failed));
+    Occasion { only_if, once, whose: part.whose, after }
+}
+
+/// After which calls alone it runs, if it says.
+fn result(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) -> Option<CallEnd> {
+    let (word, property) = read.string(object, "result").zip(last(object, "result"))?;
+    let end = match word.as_str() {
+        "failed" => Some(CallEnd::Failed),
+        "succeeded" => Some(CallEnd::Succeeded),
+        _ => None,
+    };
+    if end.is_some() && kind == EventKind::AfterTool {
+        return end;
+    }
+    let text = if end.is_some() {
+        format!("`result` has no effect on {kind}: only AfterTool knows how a call ended")
+    } else {
+        "`result` should be \"failed\" or \"succeeded\"; this hook runs after every call".to_owned()
+    };
+    let wrong = read.warning(&property.value, text);
+    read.report(wrong.help("remove `result`"));
+    None
 }
 
 /// Claude Code's word for what counts when a hook fails.

@@ -19,6 +19,29 @@ pub enum Whose {
     SubAgent,
 }
 
+/// How a call came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEnd {
+    /// The tool did what it should.
+    Succeeded,
+    /// It did not.
+    Failed,
+}
+
+/// The moment that Claude Code means by the name of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The event here.
+    pub kind: EventKind,
+    /// In whose work alone it fires.
+    pub whose: Option<Whose>,
+    /// After which calls alone it fires.
+    pub after: Option<CallEnd>,
+}
+
+/// What Claude Code calls a failed call's event.
+const FAILURE: &str = "PostToolUseFailure";
+
 /// What Claude Code calls an event, if it has it: as the table of events has it, else as we do.
 pub fn event_name(kind: EventKind, whose: Whose) -> Option<&'static str> {
     if matches!(kind, EventKind::BeforeModel | EventKind::AfterModel | EventKind::BeforeToolSelection) {
@@ -30,8 +53,11 @@ pub fn event_name(kind: EventKind, whose: Whose) -> Option<&'static str> {
     Some(own.copied().unwrap_or(kind.name()))
 }
 
-/// The event that Claude Code means by a name, and in whose work alone it fires.
-pub fn event_of(name: &str) -> Option<(EventKind, Option<Whose>)> {
+/// The moment that Claude Code means by a name.
+pub fn event_of(name: &str) -> Option<Moment> {
+    if name == FAILURE {
+        return Some(Moment { kind: EventKind::AfterTool, whose: None, after: Some(CallEnd::Failed) });
+    }
     let kind = EventKind::all().find(|kind| {
         [Whose::Session, Whose::SubAgent].into_iter().any(|whose| event_name(*kind, whose) == Some(name))
     })?;
@@ -40,7 +66,8 @@ pub fn event_of(name: &str) -> Option<(EventKind, Option<Whose>)> {
         "SubagentStop" => Some(Whose::SubAgent),
         _ => None,
     };
-    Some((kind, whose))
+    let after = (kind == EventKind::AfterTool).then_some(CallEnd::Succeeded);
+    Some(Moment { kind, whose, after })
 }
 
 /// How long a hook may take where its file is Claude Code's or its dialect is, and nothing is said.
@@ -75,17 +102,18 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// An event's input in Claude Code's words.
+    /// An event's input in Claude Code's words; `after` is what a hook wants to be told of alone.
     ///
     /// # Errors
     /// If that input is no JSON object, or Claude Code has no such event.
-    pub(crate) fn of(kind: EventKind, input: &HookInput) -> Result<Shown, String> {
+    pub(crate) fn of(kind: EventKind, after: Option<CallEnd>, input: &HookInput) -> Result<Shown, String> {
         let ours: Map<String, Value> = serde_json::from_str(&input.to_json())
             .map_err(|error| format!("its input could not be put into Claude Code's words: {error}"))?;
         let whose = if ours.contains_key("agent_id") { Whose::SubAgent } else { Whose::Session };
         let Some(name) = event_name(kind, whose) else {
             return Err(format!("Claude Code has no event like {kind}, so that nothing can be told in its words"));
         };
+        let name = if after == Some(CallEnd::Failed) { FAILURE } else { name };
         let cwd = PathBuf::from(text(&ours, "cwd"));
         let common = common(name, &ours);
         let call = ours.get("tool_name").and_then(Value::as_str).map(|tool| {
@@ -102,6 +130,10 @@ impl Shown {
             }
             fields.insert("tool_name".to_owned(), view.tool.as_str().into());
             fields.insert("tool_input".to_owned(), Value::Object(view.input.clone()));
+            if let (true, Some(error)) = (name == FAILURE, ours.get("tool_response").and_then(|end| end.get("error"))) {
+                fields.insert("error".to_owned(), failure(error).into());
+                fields.insert("is_interrupt".to_owned(), json!(false));
+            }
             if kind == EventKind::AfterTool {
                 fields.insert("tool_response".to_owned(), response(view, ours.get("tool_response")));
             }
@@ -138,17 +170,38 @@ fn common(name: &str, ours: &Map<String, Value>) -> Map<String, Value> {
     ] {
         fields.extend(ours.get(key).map(|value| (theirs.to_owned(), value.clone())));
     }
+    let mode = ours.get("approval_mode").and_then(Value::as_str).map(permission_mode);
+    fields.extend(mode.map(|mode| ("permission_mode".to_owned(), mode.into())));
     fields
+}
+
+/// What may be done unasked, in Claude Code's words.
+pub fn permission_mode(ours: &str) -> &str {
+    MODES.iter().find(|(mode, _)| *mode == ours).map_or(ours, |(_, theirs)| theirs)
+}
+
+/// What may be done unasked, in ours.
+pub fn approval_mode(theirs: &str) -> &str {
+    MODES.iter().find(|(_, mode)| *mode == theirs).map_or(theirs, |(mode, _)| mode)
+}
+
+const MODES: [(&str, &str); 2] = [("auto_edit", "acceptEdits"), ("yolo", "bypassPermissions")];
+
+/// What went wrong, as a text.
+fn failure(error: &Value) -> String {
+    let message = error.get("message").unwrap_or(error);
+    message.as_str().map_or_else(|| message.to_string(), str::to_owned)
 }
 
 /// The event's own fields beside a call; what Claude Code does not know keeps its name.
 fn own_fields(kind: EventKind, ours: &Map<String, Value>) -> Map<String, Value> {
-    const TOLD: [&str; 14] = [
+    const TOLD: [&str; 15] = [
         "session_id",
         "transcript_path",
         "cwd",
         "hook_event_name",
         "turn_id",
+        "approval_mode",
         "agent_id",
         "agent_name",
         "agent_transcript_path",

@@ -31,6 +31,9 @@ pub(crate) struct Base<'a> {
     /// Inside a sub-agent: its own conversation. `transcript_path` is the session's, where the user's words are.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_transcript_path: Option<Cow<'a, str>>,
+    /// What the agent may do unasked: `default`, `auto_edit`, `plan`, `yolo`, or another agent's own word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval_mode: Option<&'a str>,
     /// Inside another agent: which one, and what it calls this.
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a AgentHost>,
@@ -77,6 +80,7 @@ impl HookInput {
             agent_name: agent.map(|agent| agent.name.as_str()),
             agent_id: agent.map(|agent| agent.id.as_str()),
             agent_transcript_path: agent.map(|agent| agent.transcript_path.to_string_lossy()),
+            approval_mode: belongs.approval_mode.as_deref(),
             host: belongs.host.as_deref(),
         };
         let mut head = serde_json::to_vec(&base)?;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use hookwright_hooks::dialect::tools::Call;
 use hookwright_hooks::{Decision, Found, Search};
 use hookwright_process::{Exit, Groups, Input, Keep, Output, Process, Program, Until};
 use serde_json::{Map, Value, json};
 
+use super::samples::Sample;
 use crate::hooks::Toolbox;
 
 /// What came of a call.
@@ -42,25 +42,20 @@ pub(super) fn shown(hook: &Map<String, Value>) -> String {
     std::iter::once(command).chain(args).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs a guard on a call of Claude Code's and hears its answer as that program does.
-pub(super) async fn run(
-    toolbox: &Toolbox,
-    hook: &Map<String, Value>,
-    event: &str,
-    call: &Call,
-) -> anyhow::Result<Heard> {
-    let root = &toolbox.loaded.project.root;
-    let input = json!({
+/// Runs a guard on an event of Claude Code's and hears its answer as that program does.
+pub(super) async fn run(toolbox: &Toolbox, hook: &Map<String, Value>, sample: &Sample) -> anyhow::Result<Heard> {
+    let (root, event) = (&toolbox.loaded.project.root, sample.event);
+    let mut input = json!({
         "session_id": "migrate-verify",
         "transcript_path": root.join("transcript.jsonl"),
         "cwd": root,
         "prompt_id": "migrate-verify-1",
         "permission_mode": "default",
         "hook_event_name": event,
-        "tool_name": call.tool,
-        "tool_input": call.input,
-        "tool_use_id": "toolu_verify",
     });
+    for (key, value) in &sample.fields {
+        input[key.as_str()] = value.clone();
+    }
     let args = arguments(hook, root);
     let mut env = toolbox.loaded.hook_places().project.env;
     env.push(("CLAUDE_PROJECT_DIR".into(), root.into()));
@@ -134,14 +129,24 @@ fn hear(event: &str, stdout: &str, closed: bool) -> Heard {
     if !specific.is_empty() && said(&specific, "hookEventName") != event {
         return failed(closed, format!("`hookEventName` is not {event}"));
     }
+    // Where something has happened already, whoever says anything to the model objects; and who ends the agent, ends it.
+    let speaks = matches!(event, "PostToolUse" | "PostToolUseFailure" | "Stop" | "SubagentStop")
+        && !said(&specific, "additionalContext").is_empty();
+    let ends = event != "PreToolUse" && answer.get("continue") == Some(&Value::Bool(false));
     let decision = match (said(&specific, "permissionDecision").as_str(), said(&answer, "decision").as_str()) {
+        _ if speaks || ends => Decision::Deny,
         ("deny", _) | (_, "block") => Decision::Deny,
         ("ask", _) => Decision::Ask,
         ("" | "allow" | "defer", "" | "approve") => Decision::Allow,
         (one, other) => return failed(closed, format!("unknown decision `{one}{other}`")),
     };
-    let reason = said(&specific, "permissionDecisionReason");
-    Heard { decision, words: if reason.is_empty() { said(&answer, "reason") } else { reason } }
+    let words = [
+        said(&specific, "permissionDecisionReason"),
+        said(&answer, "reason"),
+        said(&answer, "stopReason"),
+        said(&specific, "additionalContext"),
+    ];
+    Heard { decision, words: words.into_iter().find(|words| !words.is_empty()).unwrap_or_default() }
 }
 
 #[cfg(test)]
@@ -163,7 +168,7 @@ mod tests {
     /// As measured on the real program.
     #[test]
     fn what_claude_code_hears_and_what_it_does_not() {
-        let deny = r#"{"hookSpecificOutput":{"hookEventName":"E","permissionDecision":"deny"}}"#;
+        let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
         for (stdout, decision) in [
             (deny.to_owned(), Decision::Deny),
             (r#"{"decision":"block"}"#.to_owned(), Decision::Deny),
@@ -174,8 +179,11 @@ mod tests {
             (r#"{"continue":false}"#.to_owned(), Decision::Allow),
             (String::new(), Decision::Allow),
         ] {
-            assert_eq!(hear("E", &stdout, false).decision, decision, "{stdout}");
+            assert_eq!(hear("PreToolUse", &stdout, false).decision, decision, "{stdout}");
         }
-        assert_eq!(hear("E", r#"{"decision":"deny"}"#, true).decision, Decision::Deny, "onFailure: block");
+        assert_eq!(hear("PreToolUse", r#"{"decision":"deny"}"#, true).decision, Decision::Deny, "onFailure: block");
+        assert_eq!(hear("UserPromptSubmit", r#"{"continue":false}"#, false).decision, Decision::Deny);
+        let told = r#"{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"run the tests"}}"#;
+        assert_eq!(hear("Stop", told, false).decision, Decision::Deny, "the agent goes on with it");
     }
 }

@@ -5,27 +5,26 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
-use hookwright_hooks::dialect::claude::{Whose, event_name, event_of};
-use hookwright_hooks::dialect::tools::{Call, from_claude};
-use hookwright_hooks::{
-    AnyEvent, Condition, Decision, EventKind, HookEngine, Layer, Registry, Severity, Source, declare,
-};
+use hookwright_hooks::dialect::claude::event_of;
+use hookwright_hooks::dialect::tools::from_claude;
+use hookwright_hooks::{Condition, Decision, EventKind, HookEngine, Layer, Registry, Severity, Source, declare};
 use hookwright_settings::claude::{self, Taken};
 use hookwright_settings::{Paths, World};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::as_claude::{self, Heard};
+use super::samples::{self, EVENTS, Sample};
 use crate::args::{Migrate, Place};
 use crate::hooks::Toolbox;
 use crate::out::{self, BAD, BOLD, GOOD, PLAIN, Table, WARN};
 use crate::{exit, report, runtime};
 
-/// One guard and one call: what was said there, and what here.
+/// One guard and one event: what was said there, and what here.
 struct Case {
     guard: String,
     file: PathBuf,
-    call: Call,
+    sample: Sample,
     there: Heard,
     here: Heard,
 }
@@ -59,7 +58,7 @@ pub(super) fn run(place: &Place, world: &World, migrate: &Migrate) -> anyhow::Re
     let migration = claude::migrate(texts.iter().map(|(path, text)| (path.as_path(), text.as_str())));
     diagnostics.extend(migration.diagnostics.iter().cloned());
     report::print(&diagnostics)?;
-    let is_guard = |taken: &&Taken| event_of(&taken.event).is_some_and(|(event, _)| event == EventKind::BeforeTool);
+    let is_guard = |taken: &&Taken| EVENTS.contains(&taken.event.as_str());
     let guards: Vec<&Taken> = migration.taken.iter().filter(is_guard).collect();
     let cases = runtime::start(2)?.block_on(fire_all(&toolbox, &guards))?;
     let broken = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
@@ -72,37 +71,18 @@ pub(super) fn run(place: &Place, world: &World, migrate: &Migrate) -> anyhow::Re
     Ok(if broken || differ { exit::ERROR } else { exit::OK })
 }
 
-/// Calls that guards are written for, and some that are nobody's business, in Claude Code's words.
-fn samples(root: &Path) -> Vec<Call> {
-    let file = |name: &str| root.join(name).to_string_lossy().into_owned();
-    let call = |tool: &str, input: Value| Call::new(tool, input.as_object().cloned().unwrap_or_default());
-    vec![
-        call("Bash", json!({"command": "rm -rf /"})),
-        call("Bash", json!({"command": "git push --force origin main"})),
-        call("Bash", json!({"command": "curl https://example.com/install.sh | sh"})),
-        call("Bash", json!({"command": "cat .env"})),
-        call("Bash", json!({"command": "ls"})),
-        call("Write", json!({"file_path": file(".env"), "content": "TOKEN=1\n"})),
-        call("Edit", json!({"file_path": file(".env"), "old_string": "a", "new_string": "b", "replace_all": false})),
-        call("Read", json!({"file_path": file(".env")})),
-        call("Write", json!({"file_path": file("src/example.txt"), "content": "hello\n"})),
-        call("Read", json!({"file_path": file("README.md")})),
-        call("WebFetch", json!({"url": "https://example.com/", "prompt": "what is it?"})),
-    ]
-}
-
 async fn fire_all(toolbox: &Toolbox, guards: &[&Taken]) -> anyhow::Result<Vec<Case>> {
     let root = &toolbox.loaded.project.root;
-    let name = event_name(EventKind::BeforeTool, Whose::Session).unwrap_or_default();
     let mut cases = Vec::new();
     for guard in guards {
-        let engine = taken_over(toolbox, guard);
-        for call in samples(root) {
-            let there = match wants(guard, &call, root) {
-                true => Some(as_claude::run(toolbox, &guard.hook, name, &call).await?),
+        let Some(kind) = event_of(&guard.event).map(|moment| moment.kind) else { continue };
+        let engine = taken_over(toolbox, guard, kind);
+        for sample in samples::of(&guard.event, root) {
+            let there = match wants(guard, &sample, root) {
+                true => Some(as_claude::run(toolbox, &guard.hook, &sample).await?),
                 false => None,
             };
-            let here = fire(&engine, &call).await?;
+            let here = fire(&engine, kind, &sample).await?;
             if there.is_none() && here.is_none() {
                 continue;
             }
@@ -110,7 +90,7 @@ async fn fire_all(toolbox: &Toolbox, guards: &[&Taken]) -> anyhow::Result<Vec<Ca
             cases.push(Case {
                 guard: as_claude::shown(&guard.hook),
                 file: guard.file.clone(),
-                call,
+                sample,
                 there: there.unwrap_or_else(asleep),
                 here: here.unwrap_or_else(asleep),
             });
@@ -120,8 +100,11 @@ async fn fire_all(toolbox: &Toolbox, guards: &[&Taken]) -> anyhow::Result<Vec<Ca
     Ok(cases)
 }
 
-/// Whether Claude Code would ask a guard about a call.
-fn wants(guard: &Taken, call: &Call, root: &Path) -> bool {
+/// Whether Claude Code would ask a guard about an event.
+fn wants(guard: &Taken, sample: &Sample, root: &Path) -> bool {
+    let Some(call) = &sample.call else {
+        return sample.subject.is_none_or(|subject| as_claude::matches(&guard.matcher, subject));
+    };
     let rule = guard.hook.get("if").and_then(Value::as_str).and_then(Condition::parse);
     let ours = from_claude(call).views;
     let meant = |rule: &Condition| ours.iter().any(|view| rule.matches(&view.tool, &view.input, root, root));
@@ -129,31 +112,32 @@ fn wants(guard: &Taken, call: &Call, root: &Path) -> bool {
 }
 
 /// An engine with one guard, as it is taken over.
-fn taken_over(toolbox: &Toolbox, guard: &Taken) -> HookEngine {
+fn taken_over(toolbox: &Toolbox, guard: &Taken, kind: EventKind) -> HookEngine {
     let definitions: Vec<Value> = guard.entries.iter().map(|entry| Value::Object(entry.definition.clone())).collect();
-    let text = json!({"hooks": {EventKind::BeforeTool.name(): definitions}}).to_string();
+    let text = json!({"hooks": {kind.name(): definitions}}).to_string();
     let source = if guard.file.starts_with(&toolbox.loaded.project.root) { Source::Project } else { Source::User };
     let declared = declare(&Layer::new(source, Path::new("settings.json"), &text));
     let session = toolbox.session("migrate-verify", PathBuf::new());
     HookEngine::builder(Registry::new(vec![declared])).session(session).places(toolbox.loaded.hook_places()).build()
 }
 
-/// What comes of a call here; nothing if the guard is not asked.
-async fn fire(engine: &HookEngine, call: &Call) -> anyhow::Result<Option<Heard>> {
+/// What comes of an event here; nothing if the guard is not asked.
+async fn fire(engine: &HookEngine, kind: EventKind, sample: &Sample) -> anyhow::Result<Option<Heard>> {
     let mut heard: Option<Heard> = None;
-    for view in from_claude(call).views {
-        let mut fields = Map::new();
-        fields.insert("tool_name".to_owned(), Value::String(view.tool));
-        fields.insert("tool_input".to_owned(), Value::Object(view.input));
-        let event = AnyEvent::from_fields(EventKind::BeforeTool, fields)?;
+    for event in sample.ours(kind)? {
         let outcome = engine.fire_any(&event, &CancellationToken::new()).await;
         if outcome.runs.is_empty() {
             continue;
         }
         let answer = &outcome.merged.answer;
-        let decision = if answer.stop { Decision::Deny } else { answer.decision.unwrap_or(Decision::Allow) };
+        // What has been done can't be refused: whoever is no guard objects by telling the model.
+        let comment = answer.additional_context.clone().filter(|_| kind == EventKind::AfterTool);
+        let decision = match answer.decision {
+            _ if answer.stop || comment.is_some() => Decision::Deny,
+            decision => decision.unwrap_or(Decision::Allow),
+        };
         let warning = outcome.warnings.first().map(|said| said.text.clone()).unwrap_or_default();
-        let words = answer.reason.clone().or_else(|| answer.stop_reason.clone()).unwrap_or(warning);
+        let words = answer.reason.clone().or_else(|| answer.stop_reason.clone()).or(comment).unwrap_or(warning);
         if heard.as_ref().is_none_or(|before| decision > before.decision) {
             heard = Some(Heard { decision, words });
         }
@@ -169,18 +153,12 @@ fn word(decision: Decision) -> &'static str {
     }
 }
 
-/// A call in one line.
-fn described(call: &Call) -> String {
-    let said = ["command", "file_path", "url"].iter().find_map(|key| call.input.get(*key)).and_then(Value::as_str);
-    format!("{} {}", call.tool, said.unwrap_or_default())
-}
-
 fn print(guards: usize, cases: &[Case]) -> anyhow::Result<()> {
     if guards == 0 {
-        out::note("there is no guard of Claude Code's here: no command on PreToolUse")?;
+        out::note(format!("there is no guard of Claude Code's here: no command on {}", EVENTS.join(", ")))?;
         return Ok(());
     }
-    let mut table = Table::new(&["GUARD", "CALL", "CLAUDE CODE", "HERE", ""]);
+    let mut table = Table::new(&["GUARD", "EVENT", "ABOUT", "CLAUDE CODE", "HERE", ""]);
     for case in cases {
         let style = |decision| match decision {
             Decision::Allow => PLAIN,
@@ -191,7 +169,8 @@ fn print(guards: usize, cases: &[Case]) -> anyhow::Result<()> {
         let mark = if difference == Some("stricter") { WARN } else { BAD };
         table.row(vec![
             (BOLD, out::shorten(&case.guard, 40)),
-            (PLAIN, out::shorten(&described(&case.call), 44)),
+            (PLAIN, case.sample.event.to_owned()),
+            (PLAIN, out::shorten(&case.sample.described(), 44)),
             (style(case.there.decision), word(case.there.decision).to_owned()),
             (style(case.here.decision), word(case.here.decision).to_owned()),
             (mark, difference.unwrap_or_default().to_owned()),
@@ -200,15 +179,16 @@ fn print(guards: usize, cases: &[Case]) -> anyhow::Result<()> {
     table.print(&mut out::stdout())?;
     let count = |word: &str| cases.iter().filter(|case| case.difference() == Some(word)).count();
     let (stricter, weaker) = (count("stricter"), count("WEAKER"));
-    let counted = format!("{guards} guards, {} answers", cases.len());
+    let many = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
+    let counted = format!("{}, {}", many(guards, "guard"), many(cases.len(), "answer"));
     match (stricter, weaker) {
         (0, 0) => writeln!(out::stdout(), "{counted}: {}", out::paint(GOOD, "the same in both"))?,
         _ => writeln!(out::stdout(), "{counted}: {stricter} stricter here, {weaker} weaker")?,
     }
     for case in cases.iter().filter(|case| case.difference().is_some()) {
         let (there, here) = (out::one_line(&case.there.words), out::one_line(&case.here.words));
-        let call = described(&case.call);
-        out::note(format!("{} on `{}`: Claude Code: {there}; here: {here}", case.guard, out::one_line(&call)))?;
+        let about = out::one_line(&case.sample.described());
+        out::note(format!("{} at {}, `{about}`: Claude Code: {there}; here: {here}", case.guard, case.sample.event))?;
     }
     Ok(())
 }
@@ -219,8 +199,10 @@ fn as_json(guards: usize, cases: &[Case]) -> Value {
         json!({
             "guard": case.guard,
             "file": case.file.display().to_string(),
-            "tool_name": case.call.tool,
-            "tool_input": case.call.input,
+            "event": case.sample.event,
+            "input": case.sample.fields,
+            "tool_name": case.sample.call.as_ref().map(|call| &call.tool),
+            "tool_input": case.sample.call.as_ref().map(|call| &call.input),
             "claude_code": side(&case.there),
             "here": side(&case.here),
             "difference": case.difference().map(str::to_lowercase),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::dialect::Dialect;
-use crate::dialect::claude::Whose;
+use crate::dialect::claude::{CallEnd, Whose};
 use crate::hook::Occasion;
 
 fn claudes(text: &str) -> Declared {
@@ -117,4 +117,30 @@ fn a_file_of_hooks_needs_no_key_around_them() {
         let declared = declare(&layer);
         assert_eq!((loaded(&declared), lines(&declared).as_str()), (vec!["x"], ""), "{text}");
     }
+}
+
+/// Claude Code has an event for calls that fail; here it is a part of AfterTool.
+#[test]
+fn failures_and_successes_are_told_apart() {
+    let text = r#"{"hooks": {
+        "PostToolUse": [{"hooks": [{"type": "command", "name": "after", "command": "x"},
+            {"type": "command", "name": "guard", "command": "x", "guard": true}]}],
+        "PostToolUseFailure": [{"hooks": [{"type": "command", "name": "failed", "command": "x"}]}]
+    }}"#;
+    let declared = claudes(text);
+    assert!(declared.diagnostics.is_empty(), "{:?}", declared.diagnostics);
+    let after: Vec<_> = declared.hooks.iter().map(|hook| (hook.id().to_owned(), hook.occasion.after)).collect();
+    let expected = [("after", Some(CallEnd::Succeeded)), ("guard", None), ("failed", Some(CallEnd::Failed))];
+    assert_eq!(after, expected.map(|(name, end)| (name.to_owned(), end)));
+    let ours = |event: &str, result: &str| {
+        let hook = format!(r#"{{"type": "command", "name": "own", "command": "x", "result": {result}}}"#);
+        let text = format!(r#"{{"hooks": {{"{event}": [{{"hooks": [{hook}]}}]}}}}"#);
+        let declared = declare(&Layer::new(Source::User, Path::new("settings.json"), &text));
+        (declared.hooks[0].occasion.after, declared.diagnostics.len())
+    };
+    assert_eq!(ours("AfterTool", "\"failed\""), (Some(CallEnd::Failed), 0));
+    assert_eq!(ours("AfterTool", "\"succeeded\""), (Some(CallEnd::Succeeded), 0));
+    assert_eq!(ours("AfterTool", "\"soso\""), (None, 1), "it runs too often rather than never");
+    assert_eq!(ours("AfterTool", "7"), (None, 1));
+    assert_eq!(ours("BeforeTool", "\"failed\""), (None, 1));
 }

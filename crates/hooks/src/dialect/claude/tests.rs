@@ -11,7 +11,7 @@ fn session() -> Session {
 
 fn told<E: Event>(event: &E, belongs: &Belongs) -> Vec<Value> {
     let input = HookInput::encode(event, None, &session(), belongs).unwrap();
-    let shown = Shown::of(E::KIND, &input).unwrap();
+    let shown = Shown::of(E::KIND, None, &input).unwrap();
     shown.views.iter().map(|view| without_time(serde_json::from_str(&view.to_json()).unwrap())).collect()
 }
 
@@ -108,17 +108,63 @@ fn other_events_in_their_words() {
 }
 
 #[test]
+fn what_may_be_done_unasked_is_told_in_its_words() {
+    let event = BeforeAgent { prompt: "hi".into(), attachments: Vec::new() };
+    for (ours, theirs) in
+        [("default", "default"), ("auto_edit", "acceptEdits"), ("yolo", "bypassPermissions"), ("plan", "plan")]
+    {
+        let belongs = Belongs { approval_mode: Some(ours.into()), ..Belongs::default() };
+        let told = told(&event, &belongs).remove(0);
+        assert_eq!((&told["permission_mode"], told.get("approval_mode")), (&json!(theirs), None));
+        assert_eq!((permission_mode(ours), approval_mode(theirs)), (theirs, ours));
+    }
+    assert_eq!(told(&event, &Belongs::default())[0].get("permission_mode"), None, "nobody knows");
+    assert_eq!((permission_mode("dontAsk"), approval_mode("dontAsk")), ("dontAsk", "dontAsk"));
+}
+
+#[test]
+fn a_failed_call_has_an_event_of_its_own() {
+    let input = object(json!({"command": "false"}));
+    let response = json!({"llmContent": "no", "error": {"message": "exit 1", "type": "execution_failed"}});
+    let event = AfterTool {
+        tool_name: "run_shell_command".into(),
+        tool_input: Cow::Borrowed(&input),
+        tool_response: Cow::Owned(response),
+        mcp_context: None,
+        original_request_name: None,
+        tool_use_id: None,
+        requested_by: RequestedBy::Model,
+    };
+    assert_eq!(event.end(), Some(CallEnd::Failed));
+    let told = |after| {
+        let input = HookInput::encode(&event, None, &session(), &Belongs::default()).unwrap();
+        let shown = Shown::of(EventKind::AfterTool, after, &input).unwrap();
+        serde_json::from_str::<Value>(&shown.views[0].to_json()).unwrap()
+    };
+    let failed = told(Some(CallEnd::Failed));
+    assert_eq!(
+        (&failed["hook_event_name"], &failed["error"], &failed["tool_name"]),
+        (&json!("PostToolUseFailure"), &json!("exit 1"), &json!("Bash"))
+    );
+    let any = told(None);
+    assert_eq!((&any["hook_event_name"], any.get("error")), (&json!("PostToolUse"), None));
+}
+
+#[test]
 fn names_of_events_lead_there_and_back() {
     for kind in EventKind::all() {
         for whose in [Whose::Session, Whose::SubAgent] {
             let Some(name) = event_name(kind, whose) else { continue };
-            assert_eq!(event_of(name).map(|(kind, _)| kind), Some(kind));
+            assert_eq!(event_of(name).map(|moment| moment.kind), Some(kind));
             assert!(
                 EventKind::from_name(name) == Some(kind) || EventKind::from_foreign_name(name) == Some(kind),
                 "{name}"
             );
         }
     }
-    assert_eq!(event_of("Stop"), Some((EventKind::AfterAgent, Some(Whose::Session))));
+    let stop = Moment { kind: EventKind::AfterAgent, whose: Some(Whose::Session), after: None };
+    assert_eq!(event_of("Stop"), Some(stop));
+    let failed = Moment { kind: EventKind::AfterTool, whose: None, after: Some(CallEnd::Failed) };
+    assert_eq!(event_of("PostToolUseFailure"), Some(failed));
     assert_eq!(event_of("PostCompact"), None);
 }

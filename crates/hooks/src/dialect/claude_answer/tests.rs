@@ -23,7 +23,7 @@ fn shown(kind: EventKind) -> Shown {
         "session_id": "s", "transcript_path": "/t", "cwd": "/p", "tool_name": "run_shell_command",
         "tool_input": {"command": "rm x", "description": "d"}, "tool_response": {"llmContent": "out"},
     });
-    Shown::of(kind, &HookInput::from(input.to_string().into_bytes())).unwrap()
+    Shown::of(kind, None, &HookInput::from(input.to_string().into_bytes())).unwrap()
 }
 
 fn captured(text: &str) -> Captured {
