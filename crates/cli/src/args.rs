@@ -9,7 +9,7 @@ mod subagents;
 
 use std::path::PathBuf;
 
-pub(crate) use agents::{AgentsArgs, AgentsCommand, InstallAgent};
+pub(crate) use agents::{AgentsArgs, AgentsCommand, InstallAgent, TraceAgents};
 pub(crate) use bridge::{BridgeArgs, host};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use extensions::{ExtensionsCommand, Install, Template};

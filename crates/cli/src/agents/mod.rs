@@ -9,6 +9,7 @@ mod found;
 mod install;
 mod list;
 mod record;
+mod trace;
 
 use std::path::PathBuf;
 
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &AgentsArgs, world: &World) -> anyhow::Result<u8> {
         Some(AgentsCommand::Doctor { agent, live, json }) => {
             doctor::run(&Toolbox::open(place, world)?, world, *agent, *live, *json)
         }
+        Some(AgentsCommand::Trace(wanted)) => trace::run(wanted, world),
     }
 }
 

@@ -7,7 +7,7 @@ use super::Place;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  hookwright agents                           which are here, and which ask your hooks\n  hookwright agents install claude-code       for all of your projects; asks first\n  hookwright agents install codex --project   for everybody who works on this project\n  hookwright agents doctor codex --live       does a deny hold on this machine?"
+    after_help = "Examples:\n  hookwright agents                           which are here, and which ask your hooks\n  hookwright agents install claude-code       for all of your projects; asks first\n  hookwright agents install codex --project   for everybody who works on this project\n  hookwright agents doctor codex --live       does a deny hold on this machine?\n  hookwright agents trace --follow            who is asked what, and what came of it"
 )]
 pub(crate) struct AgentsArgs {
     #[command(subcommand)]
@@ -68,6 +68,33 @@ pub(crate) enum AgentsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Show what agents asked through the bridge: who decided what, when, and what was lost on the way.
+    #[command(
+        after_help = "Arguments, prompts and results are not kept; what is, see docs/bridge.md.\n\nExamples:\n  hookwright agents trace\n  hookwright agents trace --agent codex --refused --last 100\n  hookwright agents trace --follow\n  hookwright agents trace --json | jq 'select(.ms > 100)'"
+    )]
+    Trace(TraceAgents),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceAgents {
+    /// Only what this agent asked.
+    #[arg(long, value_parser = host_parser())]
+    pub(crate) agent: Option<Host>,
+    /// Only the session of this id, as the agent calls it.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Only what was not simply let pass: refused, asked about, or lost on the way.
+    #[arg(long)]
+    pub(crate) refused: bool,
+    /// At most so many events, the latest ones.
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
+    pub(crate) last: usize,
+    /// Go on with whatever comes.
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Print the lines of JSON as they are kept.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

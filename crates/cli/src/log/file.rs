@@ -2,7 +2,7 @@
 //! lines of several processes never mix; a file that is full makes room for a new one.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -64,10 +64,67 @@ impl LogFile {
     }
 
     fn numbered(&self, number: impl std::fmt::Display) -> PathBuf {
-        let mut name = self.path.clone().into_os_string();
-        name.push(format!(".{number}"));
-        name.into()
+        numbered(&self.path, number)
     }
+}
+
+/// The files that a log has been written to, oldest first, whether they are there or not.
+pub(crate) fn files(path: &Path) -> Vec<PathBuf> {
+    (1..FILES).rev().map(|number| numbered(path, number)).chain([path.to_owned()]).collect()
+}
+
+fn numbered(path: &Path, number: impl std::fmt::Display) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(format!(".{number}"));
+    name.into()
+}
+
+/// Reads what others add to a log, also when it makes room.
+pub(crate) struct Follower {
+    path: PathBuf,
+    file: Option<File>,
+    /// The beginning of a line whose end is not written yet.
+    rest: Vec<u8>,
+}
+
+impl Follower {
+    /// From what is there now on. A log that is not there is waited for.
+    pub(crate) fn at_the_end(path: &Path) -> Follower {
+        let file = File::open(path).ok().and_then(|mut file| file.seek(io::SeekFrom::End(0)).ok().map(|_| file));
+        Follower { path: path.to_owned(), file, rest: Vec::new() }
+    }
+
+    /// The lines that have come since.
+    pub(crate) fn lines(&mut self) -> io::Result<Vec<String>> {
+        // Looked for first: what is written into the old one until then is read from it.
+        let current = File::open(&self.path).ok();
+        if let Some(file) = &mut self.file {
+            file.read_to_end(&mut self.rest)?;
+        }
+        if let Some(mut current) = current
+            && !self.file.as_ref().is_some_and(|file| is_same(file, &current))
+        {
+            current.read_to_end(&mut self.rest)?;
+            self.file = Some(current);
+        }
+        let end = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let whole: Vec<u8> = self.rest.drain(..end).collect();
+        Ok(String::from_utf8_lossy(&whole).lines().map(str::to_owned).collect())
+    }
+}
+
+#[cfg(unix)]
+fn is_same(one: &File, other: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |file: &File| file.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
+    id(one).is_some() && id(one) == id(other)
+}
+
+#[cfg(not(unix))]
+fn is_same(one: &File, other: &File) -> bool {
+    // A log that is full moves away, and a new one is shorter.
+    let length = |file: &File| file.metadata().map(|meta| meta.len()).unwrap_or_default();
+    length(other) >= length(one)
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -107,6 +164,25 @@ mod tests {
         other.write("b\n");
         assert_eq!(text(&path), "a\nb\n");
         assert_eq!(text(&one.numbered(1)), "long enough\n");
+    }
+
+    #[test]
+    fn who_follows_misses_nothing_when_a_file_makes_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.log");
+        let mut follower = Follower::at_the_end(&path);
+        assert!(follower.lines().unwrap().is_empty(), "it is not there yet");
+        let log = LogFile::open_bounded(&path, 10).unwrap();
+        log.write("first\n");
+        assert_eq!(follower.lines().unwrap(), ["first"]);
+        log.write("half a ");
+        assert!(follower.lines().unwrap().is_empty());
+        log.write("line\n");
+        log.write("next\n");
+        assert_eq!(follower.lines().unwrap().concat(), "half a linenext");
+        let mut late = Follower::at_the_end(&path);
+        log.write("last\n");
+        assert_eq!(late.lines().unwrap(), ["last"]);
     }
 
     #[test]

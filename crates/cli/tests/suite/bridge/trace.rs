@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{bridge, guarded, shell};
 
-fn lines(sandbox: &hookwright_testkit::Sandbox) -> Vec<Value> {
+fn lines_of(sandbox: &hookwright_testkit::Sandbox) -> Vec<Value> {
     let file = sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl");
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -18,7 +18,7 @@ fn every_event_leaves_one_line() {
     payload["tool_use_id"] = "u7".into();
     bridge(&sandbox, &["codex"], &payload);
     bridge(&sandbox, &["codex"], &json!({"hook_event_name": "SomethingNew", "session_id": "s"}));
-    let lines = lines(&sandbox);
+    let lines = lines_of(&sandbox);
     assert_eq!(lines.len(), 2);
     let line = &lines[0];
     for (key, value) in [
@@ -45,7 +45,7 @@ fn every_event_leaves_one_line() {
 fn what_is_suppressed_is_not_kept() {
     let sandbox = guarded("echo '{\"decision\": \"deny\", \"reason\": \"the key is 1234\", \"suppressOutput\": true}'");
     bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
-    let kept = lines(&sandbox);
+    let kept = lines_of(&sandbox);
     assert_eq!((kept[0]["verdict"].as_str(), kept[0].get("why")), (Some("deny"), None));
     assert!(!kept[0].to_string().contains("1234"));
 }
@@ -58,4 +58,59 @@ fn nobody_else_may_read_it() {
     bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
     let file = sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl");
     assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn the_trace_is_shown_to_people_and_to_machines() {
+    let sandbox = guarded("grep -q push && echo '{\"decision\": \"ask\", \"reason\": \"sure?\"}'; exit 0");
+    let none = sandbox.run(&["agents", "trace"]).exits(0);
+    assert!(none.stderr.contains("no event has come through the bridge yet"), "{none:#?}");
+    bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "git push"));
+    bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
+    let shown = sandbox.run(&["agents", "trace"]).exits(0).stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].contains("codex") && lines[0].contains("ask") && lines[0].contains("PreToolUse Bash"), "{shown}");
+    assert!(shown.contains("guard (project): ask") && shown.contains("because: sure?"), "{shown}");
+    assert!(shown.contains("lost: ask became deny"), "{shown}");
+    assert!(lines.last().unwrap().contains("claude-code") && lines.last().unwrap().contains("1 hook"), "{shown}");
+    let json = |args: &[&str]| {
+        let run = sandbox.run(&[&["agents", "trace", "--json"], args].concat()).exits(0);
+        run.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(json(&[]), lines_of(&sandbox));
+    assert_eq!(json(&["--agent", "claude"]).len(), 1);
+    assert_eq!(json(&["--refused"])[0]["host"], "codex");
+    assert_eq!(json(&["--last", "1"])[0]["host"], "claude-code");
+    assert!(json(&["-n", "0"]).is_empty() && json(&["--session", "other"]).is_empty());
+    sandbox.run(&["agents", "trace", "--agent", "nobody"]).exits(1);
+}
+
+/// A trace that somebody has damaged is read as far as it is one, and steers no terminal.
+#[test]
+fn a_damaged_trace_is_read_as_far_as_it_goes() {
+    let sandbox = guarded("exit 0");
+    bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
+    let file = sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl");
+    let mut text = std::fs::read(&file).unwrap();
+    text.extend_from_slice(b"{\"host\": \n\xff\xfe\n[1]\n7\n{\"host\": \"codex\", \"verdict\": {}, \"hooks\": 3, \"tool\": \"\\u001b[2J\", \"why\": \"a\\nb\"}\n{\"host\"");
+    std::fs::write(&file, text).unwrap();
+    let shown = sandbox.run(&["agents", "trace"]).exits(0).stdout;
+    assert_eq!(shown.lines().filter(|line| line.contains("codex")).count(), 2, "{shown}");
+    assert!(!shown.contains('\u{1b}') && shown.contains("because: a b"), "{shown:?}");
+}
+
+#[test]
+fn who_follows_the_trace_sees_what_comes() {
+    use std::io::{BufRead, BufReader};
+    let sandbox = guarded("exit 0");
+    bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
+    let mut follower = sandbox.command(&["agents", "trace", "--follow", "--json", "--last", "1"]);
+    let mut follower = follower.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap()["host"].clone();
+    assert_eq!(next(), "codex");
+    bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
+    assert_eq!(next(), "claude-code");
+    follower.kill().unwrap();
+    follower.wait().unwrap();
 }

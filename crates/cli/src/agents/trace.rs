@@ -1,0 +1,144 @@
+//! `agents trace`: what other agents' events came to, as the bridge has kept it: who decided what, when, and what was lost.
+//! It reads the bridge's file and changes nothing.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use hookwright_settings::{Paths, World};
+use serde_json::Value;
+
+use crate::args::TraceAgents;
+use crate::exit;
+use crate::log::file::{Follower, files};
+use crate::out::{self, BAD, BOLD, DIM, GOOD, PLAIN, WARN, paint};
+
+/// How often a file is looked at that somebody follows.
+const OFTEN: Duration = Duration::from_millis(200);
+
+pub(super) fn run(wanted: &TraceAgents, world: &World) -> anyhow::Result<u8> {
+    let path = Paths::new(world).bridge_trace;
+    // Whatever is written from here on is news.
+    let mut follower = wanted.follow.then(|| Follower::at_the_end(&path));
+    let kept = kept(&path, wanted)?;
+    if kept.is_empty() && !wanted.json {
+        let of = wanted.agent.map_or_else(String::new, |host| format!(" of {}", host.title()));
+        out::note(format!("no event{of} has come through the bridge yet; it would stand in {}", path.display()))?;
+        if follower.is_none() {
+            out::hint("`hookwright agents install AGENT` has an agent ask your hooks")?;
+        }
+    }
+    for line in &kept {
+        show(line, wanted.json)?;
+    }
+    while let Some(follower) = &mut follower {
+        for line in follower.lines()?.iter().filter_map(|line| wanted_line(line, wanted)) {
+            show(&line, wanted.json)?;
+        }
+        std::thread::sleep(OFTEN);
+    }
+    Ok(exit::OK)
+}
+
+/// The last lines that are asked for, oldest first.
+fn kept(path: &Path, wanted: &TraceAgents) -> anyhow::Result<Vec<Value>> {
+    let mut lines = std::collections::VecDeque::new();
+    for file in files(path) {
+        let file = match std::fs::File::open(&file) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error).with_context(|| format!("{} can't be read", file.display())),
+        };
+        for line in BufReader::new(file).split(b'\n') {
+            let line = line.context("the trace can't be read")?;
+            if let Some(line) = wanted_line(&String::from_utf8_lossy(&line), wanted) {
+                lines.push_back(line);
+            }
+            if lines.len() > wanted.last {
+                lines.pop_front();
+            }
+        }
+    }
+    Ok(lines.into())
+}
+
+/// A line that is asked for. What is no line of the trace, such as one that a full disk has cut off, is none.
+fn wanted_line(text: &str, wanted: &TraceAgents) -> Option<Value> {
+    let line: Value = serde_json::from_str(text).ok()?;
+    let is = |key: &str, word: Option<&str>| word.is_none_or(|word| line[key].as_str() == Some(word));
+    let session = wanted.session.as_deref();
+    let matters = !wanted.refused || line["verdict"] != "pass" || line.get("lost").is_some();
+    (line["host"].is_string()
+        && is("host", wanted.agent.map(|host| host.name()))
+        && is("session_id", session)
+        && matters)
+        .then_some(line)
+}
+
+fn show(line: &Value, as_json: bool) -> anyhow::Result<()> {
+    let mut stdout = out::stdout();
+    if as_json {
+        writeln!(stdout, "{line}")?;
+        return Ok(stdout.flush()?);
+    }
+    writeln!(stdout, "{}", head(line))?;
+    for detail in details(line) {
+        writeln!(stdout, "    {detail}")?;
+    }
+    Ok(stdout.flush()?)
+}
+
+/// What happened, in one line.
+fn head(line: &Value) -> String {
+    let text = |key: &str| out::shorten(&out::one_line(line[key].as_str().unwrap_or_default()), 40);
+    let time = text("time");
+    let time = time.split('.').next().unwrap_or_default().replacen('T', " ", 1);
+    let verdict = text("verdict");
+    let style = match verdict.as_str() {
+        "deny" | "stop" => BAD,
+        "ask" => WARN,
+        _ => GOOD,
+    };
+    let about = [text("event"), text("tool")].join(" ");
+    let asked = line["hooks"].as_array().map_or(0, Vec::len);
+    let hooks = match asked {
+        0 => "no hook".to_owned(),
+        1 => "1 hook".to_owned(),
+        many => format!("{many} hooks"),
+    };
+    let took = format!("{hooks}, {} ms", line["ms"].as_f64().unwrap_or_default().round());
+    format!(
+        "{}  {}  {}  {}  {}",
+        paint(DIM, time),
+        paint(BOLD, format!("{:<11}", text("host"))),
+        paint(style, format!("{verdict:<4}")),
+        paint(PLAIN, about.trim_end()),
+        paint(DIM, format!("({took})"))
+    )
+}
+
+/// Who decided, what went wrong, and what the agent could not be told.
+fn details(line: &Value) -> Vec<String> {
+    let words = |value: &Value| out::shorten(&out::one_line(value.as_str().unwrap_or_default()), 160);
+    let mut details = Vec::new();
+    for hook in line["hooks"].as_array().into_iter().flatten() {
+        let (decision, error) = (words(&hook["decision"]), words(&hook["error"]));
+        let said = match (decision.as_str(), error.as_str()) {
+            ("" | "allow", "") => continue,
+            (decision, "") => decision.to_owned(),
+            ("", error) => format!("failed: {error}"),
+            (decision, error) => format!("{decision}; failed: {error}"),
+        };
+        let took = hook["ms"].as_f64().unwrap_or_default().round();
+        details.push(format!("{} ({}): {said}, {took} ms", paint(BOLD, words(&hook["hook"])), words(&hook["source"])));
+    }
+    if !words(&line["why"]).is_empty() {
+        details.push(format!("{} {}", paint(DIM, "because:"), words(&line["why"])));
+    }
+    for loss in line["lost"].as_array().into_iter().flatten() {
+        let (wanted, became) = (words(&loss["wanted"]), words(&loss["became"]));
+        details.push(format!("{} {wanted} became {became}", paint(WARN, "lost:")));
+    }
+    details
+}
