@@ -11,7 +11,9 @@ use crate::install::Installed;
 
 pub(crate) async fn all(args: &Args, agents: &[Installed], folder: &Path, fence: bool) -> anyhow::Result<()> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let bounds = Bounds { path: &path, time: Duration::from_secs(args.seconds), fence, keep: args.keep };
+    let cache = hookwright_trial::cache(|name| std::env::var_os(name));
+    let time = Duration::from_secs(args.seconds);
+    let bounds = Bounds { path: &path, time, fence, keep: args.keep, cache: cache.as_deref() };
     for installed in agents {
         let agent = Agent { host: installed.host, program: &installed.program };
         let recorded = record(agent, bounds).await.with_context(|| format!("{} was not recorded", installed.host))?;

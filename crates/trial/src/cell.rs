@@ -48,6 +48,8 @@ pub struct Bounds<'a> {
     pub fence: bool,
     /// Whether homes and projects stay on disk, for people to look into.
     pub keep: bool,
+    /// The user's folder for what programs can make again: an agent that unpacks itself need not do it for every run.
+    pub cache: Option<&'a Path>,
 }
 
 /// One cell.
@@ -149,6 +151,12 @@ pub enum TrialError {
 }
 
 impl Seen {
+    /// An agent that never came as far as a call.
+    pub(crate) fn of_nothing() -> Seen {
+        let (words, took) = (String::new(), Duration::ZERO);
+        Seen { end: End::Dead, told: false, context: false, started: 0, took, words, kept: None }
+    }
+
     /// Whether what the hook's author meant is what happened.
     pub fn is_as_meant(&self, behaviour: &Behaviour) -> bool {
         match behaviour.means {
@@ -185,13 +193,15 @@ impl Cell<'_> {
         let start = Instant::now();
         // What became of the one wish is certain as soon as the agent comes back with it.
         let patience = Patience { trusts: self.behaviour.place != Place::Untrusted, answers: Some(1) };
-        let run = run::agent(self.agent.program, driver, &scene, &standin, bounds, patience).await?;
-        let started = scene.started();
+        let look = || (scene.has(behaviour::RAN), scene.has(behaviour::REWRITTEN));
+        let run = run::agent(self.agent.program, driver, &scene, &standin, bounds, patience, look).await?;
+        let (ran, rewritten) = run.found;
+        let started = scene.started(0);
         // Where nothing answers, some agents do not even take the prompt; that they otherwise would, other rows show.
         let was_asked = standin.wished() > 0 || started > 0 || self.behaviour.place == Place::ProgramGone;
         let end = match () {
-            () if scene.has(behaviour::RAN) => End::Ran,
-            () if scene.has(behaviour::REWRITTEN) => End::Rewritten,
+            () if ran => End::Ran,
+            () if rewritten => End::Rewritten,
             () if run.is_overdue => End::Hung,
             () if !was_asked => End::Dead,
             () => End::Blocked,

@@ -101,6 +101,16 @@ const DRIVERS: &[Driver] = &[
         editors: "Edit|Create|ApplyPatch",
     },
     Driver {
+        host: Host::Grok,
+        hooks_file: ".grok/hooks/trial.json",
+        settings: |_| json!({}),
+        config: Some((".grok/config.toml", grok_config)),
+        args: &["-p", PROMPT, "-m", "stand-in", "--always-approve", "--no-subagents"],
+        trusting: &[],
+        env: |_| with([], []),
+        editors: "Edit|Write|search_replace|write",
+    },
+    Driver {
         host: Host::GeminiCli,
         hooks_file: ".gemini/settings.json",
         settings: |_| json!({"security": {"auth": {"selectedType": "gemini-api-key"}}}),
@@ -151,6 +161,18 @@ fn codex_config(url: &str) -> String {
         "stream_max_retries = 0".to_owned(),
     ];
     format!("model = \"gpt-5.5\"\nmodel_provider = \"trial\"\n\n[model_providers.trial]\n{}\n", provider.join("\n"))
+}
+
+/// A model of the user's own, on the stand-in's wire.
+fn grok_config(url: &str) -> String {
+    let model = [
+        "model = \"stand-in\"".to_owned(),
+        "name = \"stand-in\"".to_owned(),
+        format!("base_url = \"{url}/v1\""),
+        format!("api_key = \"{KEY}\""),
+        "api_backend = \"chat_completions\"".to_owned(),
+    ];
+    format!("[models]\ndefault = \"stand-in\"\n\n[model.stand-in]\n{}\n", model.join("\n"))
 }
 
 /// One hook to be written into an agent's own settings.

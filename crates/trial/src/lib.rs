@@ -7,6 +7,7 @@
 
 pub mod behaviour;
 pub mod cell;
+mod column;
 mod driver;
 mod limit;
 pub mod live;
@@ -20,6 +21,12 @@ pub use live::{Live, Report, Row, live};
 pub use record::record;
 
 pub use hookwright_bridge::{FailClosed, Host};
+
+/// The user's folder for what programs can make again, by variables of the environment.
+pub fn cache(var: impl Fn(&str) -> Option<std::ffi::OsString>) -> Option<std::path::PathBuf> {
+    let own = var("XDG_CACHE_HOME").map(std::path::PathBuf::from).filter(|path| path.is_absolute());
+    own.or_else(|| Some(std::path::PathBuf::from(var("HOME")?).join(".cache")))
+}
 
 /// The agents that can be tried.
 pub fn agents() -> impl Iterator<Item = Host> {

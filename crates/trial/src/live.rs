@@ -1,16 +1,16 @@
 //! The short column on one machine: does a deny hold with this agent, in this version, here? Under half a minute, without a
-//! key.
+//! key, in one run of the agent where it comes so far.
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hookwright_bridge::Host;
 use serde::Serialize;
-use tokio::sync::Semaphore;
 
 use crate::behaviour::Behaviour;
 use crate::cell::{Agent, Bounds, Cell, End, Seen, TrialError, Wiring};
+use crate::column;
 use crate::driver::Driver;
 
 /// What is tried.
@@ -24,15 +24,11 @@ pub struct Live<'a> {
     pub hookwright: &'a Path,
     /// Where programs are looked for.
     pub path: &'a OsStr,
-    /// How long all of it may take.
-    pub time: Duration,
+    /// The user's folder for what programs can make again.
+    pub cache: Option<&'a Path>,
+    /// When all of it must be over.
+    pub until: Instant,
 }
-
-/// How many runs go on at once.
-const AT_ONCE: usize = 3;
-
-/// How long one run may take before it says something of the agent; less says only that the machine was busy.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What came of it.
 #[derive(Debug)]
@@ -81,36 +77,35 @@ impl Report {
     }
 }
 
-/// Tries the short column, a few runs at a time; `done` hears of each row as it comes to an end.
+/// Tries the short column; `done` hears of each row as it comes to an end. The agent is started once, and again only for what it
+/// did not come to.
 ///
 /// # Errors
-/// If the agent has no driver, or a run could not be made at all.
+/// If the agent has no driver, or could not be run at all.
 pub async fn live(wanted: Live<'_>, mut done: impl FnMut(&Row)) -> Result<Report, TrialError> {
-    Driver::of(wanted.host).ok_or(TrialError::NoDriver(wanted.host))?;
-    let (deadline, room) = (Instant::now() + wanted.time, Semaphore::new(AT_ONCE));
     let agent = Agent { host: wanted.host, program: wanted.program };
-    let cells =
-        Behaviour::short().map(|behaviour| Cell { agent, behaviour, wiring: Wiring::Bridge(wanted.hookwright) });
-    let runs = cells.filter(Cell::exists).enumerate().map(|(nth, cell)| {
-        let room = &room;
-        async move {
-            let _place = room.acquire().await;
-            let time = PATIENCE.min(deadline.saturating_duration_since(Instant::now()));
-            let seen = match time.is_zero() {
-                true => None,
-                false => Some(cell.run(Bounds { path: wanted.path, time, fence: true, keep: false }).await?),
-            };
-            let seen = seen.filter(|seen| seen.end != End::Hung || time == PATIENCE);
-            Ok((nth, Row { behaviour: cell.behaviour, seen }))
+    let cell = |behaviour| Cell { agent, behaviour, wiring: Wiring::Bridge(wanted.hookwright) };
+    let mut left: Vec<&'static Behaviour> = Behaviour::short().filter(|behaviour| cell(behaviour).exists()).collect();
+    let mut rows: Vec<Row> = Vec::new();
+    Driver::of(wanted.host).ok_or(TrialError::NoDriver(wanted.host))?;
+    loop {
+        let time = wanted.until.saturating_duration_since(Instant::now());
+        if left.is_empty() || time.is_zero() {
+            break;
         }
-    });
-    let mut rows: Vec<(usize, Row)> = Vec::new();
-    let mut running: futures_util::stream::FuturesUnordered<_> = runs.collect();
-    while let Some(row) = futures_util::StreamExt::next(&mut running).await {
-        let row: (usize, Row) = row?;
-        done(&row.1);
-        rows.push(row);
+        let bounds = Bounds { path: wanted.path, time, fence: true, keep: false, cache: wanted.cache };
+        let tell = |nth: usize, seen: &Seen| done(&Row { behaviour: left[nth], seen: Some(seen.clone()) });
+        let column = column::run(agent, &left, wanted.hookwright, bounds, tell).await?;
+        let nothing = column.seen.is_empty() && !column.is_overdue;
+        let rest = left.split_off(column.seen.len());
+        rows.extend(left.iter().zip(column.seen).map(|(behaviour, seen)| Row { behaviour, seen: Some(seen) }));
+        left = rest;
+        if nothing {
+            // It does not even come to a call; why should it the next time.
+            let dead = left.drain(..).map(|behaviour| Row { behaviour, seen: Some(Seen::of_nothing()) });
+            rows.extend(dead.inspect(&mut done));
+        }
     }
-    rows.sort_by_key(|(nth, _)| *nth);
-    Ok(Report { rows: rows.into_iter().map(|(_, row)| row).collect() })
+    rows.extend(left.into_iter().map(|behaviour| Row { behaviour, seen: None }).inspect(done));
+    Ok(Report { rows })
 }

@@ -26,6 +26,7 @@ const LONGEST: usize = 600;
 pub async fn record(agent: Agent<'_>, bounds: Bounds<'_>) -> Result<BTreeMap<String, Value>, TrialError> {
     let driver = Driver::of(agent.host).ok_or(TrialError::NoDriver(agent.host))?;
     let scene = Scene::new(bounds.keep)?;
+    scene.bring_unpacked(agent.host, bounds)?;
     let standin = Standin::start(wishes(&scene)).await.map_err(TrialError::Standin)?;
     let recorder = scene.script("record", SCRIPT)?;
     let events = agent.host.info().events;
@@ -38,7 +39,8 @@ pub async fn record(agent: Agent<'_>, bounds: Bounds<'_>) -> Result<BTreeMap<Str
     };
     let entries: Vec<Entry<'_>> = events.iter().map(|event| entry(event.name)).collect();
     scene.settings(driver, &standin.url(), &entries)?;
-    run::agent(agent.program, driver, &scene, &standin, bounds, Patience { trusts: true, answers: None }).await?;
+    run::agent(agent.program, driver, &scene, &standin, bounds, Patience { trusts: true, answers: None }, || ())
+        .await?;
     let scrub = Scrub::new(&scene, agent.program);
     Ok(collect(Path::new(&recorder), &scrub))
 }
@@ -113,6 +115,7 @@ impl Scrub {
             (text(&scene.project()), "/project"),
             (text(&scene.home()), "/home/user"),
             (flat(&scene.project()), "-project"),
+            (text(&scene.project()).replace('/', "%2F"), "%2Fproject"),
             (text(scene.root()), "/tmp"),
             (text(modules), "/usr/lib/node_modules"),
         ])

@@ -10,6 +10,7 @@ mod wish;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
@@ -37,6 +38,8 @@ struct Session {
     heard: Mutex<Vec<Heard>>,
     /// How many wishes the agent has come back with an answer to.
     answered: watch::Sender<usize>,
+    /// How many wishes it has been told of.
+    made: AtomicUsize,
 }
 
 /// One request as it came.
@@ -58,7 +61,8 @@ impl Standin {
     pub async fn start(wishes: Vec<Wish>) -> io::Result<Standin> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let session = Session { wishes, heard: Mutex::default(), answered: watch::Sender::new(0) };
+        let session =
+            Session { wishes, heard: Mutex::default(), answered: watch::Sender::new(0), made: AtomicUsize::new(0) };
         let session = Arc::new(session);
         let serving = tokio::spawn(serve(listener, session.clone())).abort_handle();
         Ok(Standin { address, session, serving })
@@ -84,6 +88,11 @@ impl Standin {
         let mut answered = self.session.answered.subscribe();
         // It can't close while this stands.
         let _ = answered.wait_for(|count| *count >= wishes).await;
+    }
+
+    /// How many wishes the agent has been told of, and how many it has come back with an answer to.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.session.made.load(Ordering::Relaxed), *self.session.answered.borrow())
     }
 
     /// How often it asked for a tool.
@@ -114,6 +123,9 @@ async fn speak(mut stream: TcpStream, session: Arc<Session>) {
     let line = format!("{} {}", request.method, request.target);
     let body = String::from_utf8_lossy(&request.body).into_owned();
     session.heard.lock().unwrap_or_else(PoisonError::into_inner).push(Heard { line, body, wished });
+    if wished {
+        session.made.fetch_max(results + 1, Ordering::Relaxed);
+    }
     session.answered.send_if_modified(|count| std::mem::replace(count, results.max(*count)) < results);
     // Whoever has gone away needs no answer.
     let _ = http::write(&mut stream, &answer).await;

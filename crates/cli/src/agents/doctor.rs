@@ -4,6 +4,7 @@ mod live;
 
 use std::io::Write;
 use std::path::Path;
+use std::time::Instant;
 
 use hookwright_bridge::install::{Caller, Scope, Trust, Wiring, read, targets_read_by, to_confirm, wiring};
 use hookwright_bridge::{Host, OnTimeout};
@@ -53,6 +54,7 @@ impl Check {
 }
 
 pub(super) fn run(toolbox: &Toolbox, world: &World, host: Host, live: bool, as_json: bool) -> anyhow::Result<u8> {
+    let started = Instant::now();
     let project = toolbox.loaded.project.root.clone();
     let presence = found::find(&[host], world, &project)?.remove(0);
     let states = [Scope::User, Scope::Project].map(|scope| State::of(host, scope, world, &project));
@@ -67,7 +69,7 @@ pub(super) fn run(toolbox: &Toolbox, world: &World, host: Host, live: bool, as_j
         print(&checks)?;
     }
     let trial = match live {
-        true => Some(live::run(&presence, world, &own_path(world, &project)?, as_json)?),
+        true => Some(live::run(&presence, world, &own_path(world, &project)?, started, as_json)?),
         false => None,
     };
     let failed = wrong || trial.as_ref().is_some_and(|trial| !trial.holds);

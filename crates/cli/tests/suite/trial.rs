@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hookwright_trial::{Agent, Behaviour, Bounds, Cell, End, Host, Live, Seen, Wiring, live};
 
@@ -13,7 +13,7 @@ fn run(program: &Path, behaviour: &str, time: u64) -> Seen {
     let cell = Cell { agent: Agent { host: Host::GeminiCli, program }, behaviour, wiring: Wiring::Direct };
     assert!(cell.exists());
     let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
-    let bounds = Bounds { path: &path, time: Duration::from_secs(time), fence: true, keep: false };
+    let bounds = Bounds { path: &path, time: Duration::from_secs(time), fence: true, keep: false, cache: None };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(cell.run(bounds)).unwrap()
 }
@@ -59,8 +59,8 @@ fn an_agent_that_does_nothing_has_not_blocked_anything() {
 fn the_short_column_holds_here() {
     let hookwright = Path::new(env!("CARGO_BIN_EXE_hookwright"));
     let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
-    let time = Duration::from_secs(300);
-    let wanted = Live { host: Host::GeminiCli, program: hookwright, hookwright, path: &path, time };
+    let until = Instant::now() + Duration::from_secs(300);
+    let wanted = Live { host: Host::GeminiCli, program: hookwright, hookwright, path: &path, cache: None, until };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut heard = 0;
     let report = runtime.block_on(live(wanted, |_| heard += 1)).unwrap();
@@ -72,7 +72,8 @@ fn the_short_column_holds_here() {
 #[test]
 fn who_had_no_time_is_not_said_to_fail() {
     let (program, path) = (Path::new("/bin/true"), OsString::from("/usr/bin:/bin"));
-    let wanted = Live { host: Host::GeminiCli, program, hookwright: program, path: &path, time: Duration::ZERO };
+    let wanted =
+        Live { host: Host::GeminiCli, program, hookwright: program, path: &path, cache: None, until: Instant::now() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let report = runtime.block_on(live(wanted, |_| ())).unwrap();
     assert!(report.rows.iter().all(|row| row.verdict() == hookwright_trial::live::Verdict::Unknown));

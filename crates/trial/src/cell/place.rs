@@ -52,10 +52,11 @@ impl Scene {
         self.project().join(name).exists()
     }
 
-    /// How many hooks were started.
-    pub(crate) fn started(&self) -> usize {
+    /// How many hooks of a set were started.
+    pub(crate) fn started(&self, set: usize) -> usize {
         let entries = fs::read_dir(self.hooks()).into_iter().flatten().flatten();
-        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("started")).count()
+        let mark = format!("started{set}-");
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mark)).count()
     }
 
     /// Writes scripts and settings.
@@ -66,37 +67,71 @@ impl Scene {
         url: &str,
         bounds: Bounds<'_>,
     ) -> Result<(), TrialError> {
-        let commands = self.scripts(cell.behaviour)?;
+        let commands = self.scripts(cell.behaviour, 0)?;
+        self.bring_unpacked(cell.agent.host, bounds)?;
         match cell.wiring {
             Wiring::Direct => self.settings(driver, url, &direct(cell.behaviour, driver, &commands, false)),
             Wiring::DirectClosed => self.settings(driver, url, &direct(cell.behaviour, driver, &commands, true)),
             Wiring::Bridge(hookwright) => {
-                let ours = ours(cell.behaviour, &commands);
-                self.write(&self.home().join(".hookwright/hooks.json"), &format!("{ours:#}\n"))?;
-                self.settings(driver, url, &[])?;
-                self.bring_plugins(cell.agent)?;
-                self.install(cell, hookwright, bounds).await
+                let definition = ours(cell.behaviour, &commands);
+                let settings = json!({"hooks": {cell.behaviour.event.name(): [definition]}});
+                let goes = cell.behaviour.place == Place::ProgramGone;
+                self.bridge(cell.agent, driver, url, &settings, Called { hookwright, goes }, bounds).await
             }
         }
     }
 
+    /// Scripts and settings for several behaviours in one run, each for a command of its own, through Hookwright.
+    pub(crate) async fn furnish_all(
+        &mut self,
+        agent: Agent<'_>,
+        driver: &Driver,
+        behaviours: &[(&'static Behaviour, String)],
+        url: &str,
+        called: Called<'_>,
+        bounds: Bounds<'_>,
+    ) -> Result<(), TrialError> {
+        let mut settings = json!({"hooks": {}});
+        for (nth, (behaviour, command)) in behaviours.iter().enumerate() {
+            let mut definition = ours(behaviour, &self.scripts(behaviour, nth)?);
+            definition["when"] = json!({"commands": [command]});
+            let of_event = &mut settings["hooks"][behaviour.event.name()];
+            match of_event.as_array_mut() {
+                Some(definitions) => definitions.push(definition),
+                None => *of_event = json!([definition]),
+            }
+        }
+        self.bring_unpacked(agent.host, bounds)?;
+        self.bridge(agent, driver, url, &settings, called, bounds).await
+    }
+
+    /// Our settings, the agent's own, and what has it call us.
+    async fn bridge(
+        &self,
+        agent: Agent<'_>,
+        driver: &Driver,
+        url: &str,
+        settings: &Value,
+        called: Called<'_>,
+        bounds: Bounds<'_>,
+    ) -> Result<(), TrialError> {
+        self.write(&self.home().join(".hookwright/hooks.json"), &format!("{settings:#}\n"))?;
+        self.settings(driver, url, &[])?;
+        self.bring_plugins(agent)?;
+        self.install(agent.host, called, bounds).await
+    }
+
     /// Has Hookwright write itself into the agent's settings, as a user would.
-    async fn install(&self, cell: &Cell<'_>, hookwright: &Path, bounds: Bounds<'_>) -> Result<(), TrialError> {
+    async fn install(&self, host: Host, called: Called<'_>, bounds: Bounds<'_>) -> Result<(), TrialError> {
         let own = self.root.join("bin/hookwright");
-        let goes = cell.behaviour.place == Place::ProgramGone;
+        let Called { hookwright, goes } = called;
         let program = if goes { own.as_path() } else { hookwright };
         if goes {
             fs::create_dir_all(self.root.join("bin")).map_err(place(&own))?;
             // Another name for the same file where that can be, since it is large.
             fs::hard_link(hookwright, &own).or_else(|_| fs::copy(hookwright, &own).map(drop)).map_err(place(&own))?;
         }
-        super::run::hookwright(
-            program,
-            &["agents", "install", cell.agent.host.name(), "--user", "--yes"],
-            self,
-            bounds,
-        )
-        .await?;
+        super::run::hookwright(program, &["agents", "install", host.name(), "--user", "--yes"], self, bounds).await?;
         if goes {
             fs::remove_file(&own).map_err(place(&own))?;
         }
@@ -115,6 +150,19 @@ impl Scene {
             fs::copy(folder.join(name), home.join(name)).map_err(place(&folder))?;
         }
         link(&folder.join("node_modules"), &home.join("node_modules")).map_err(place(&folder))
+    }
+
+    /// What an agent unpacks on its first start, hundreds of megabytes, if it has done so for the user.
+    pub(crate) fn bring_unpacked(&self, host: Host, bounds: Bounds<'_>) -> Result<(), TrialError> {
+        const COPILOTS: &str = "copilot/pkg";
+        let Some(unpacked) = bounds.cache.map(|cache| cache.join(COPILOTS)) else { return Ok(()) };
+        if host != Host::Copilot || !unpacked.is_dir() {
+            return Ok(());
+        }
+        let own = self.home().join(".cache").join(COPILOTS);
+        let folder = own.parent().unwrap_or(&own);
+        fs::create_dir_all(folder).map_err(place(folder))?;
+        link(&unpacked, &own).map_err(place(&own))
     }
 
     pub(crate) fn settings(&self, driver: &Driver, url: &str, entries: &[Entry<'_>]) -> Result<(), TrialError> {
@@ -137,9 +185,10 @@ impl Scene {
         Ok(path.display().to_string())
     }
 
-    /// The hooks' scripts; the commands that run them.
-    fn scripts(&self, behaviour: &Behaviour) -> Result<Vec<String>, TrialError> {
+    /// The hooks' scripts, in a set of their own; the commands that run them.
+    fn scripts(&self, behaviour: &Behaviour, set: usize) -> Result<Vec<String>, TrialError> {
         let script = |(nth, hook): (usize, &Hook)| {
+            let nth = format!("{set}-{nth}");
             let name = format!("hook{nth}");
             let path = self.hooks().join(&name);
             // A mark of its own for every start, so that none is lost however many run at once.
@@ -191,11 +240,20 @@ fn direct<'a>(behaviour: &Behaviour, driver: &'a Driver, commands: &[String], cl
     commands.iter().map(entry).collect()
 }
 
-/// The hooks in our settings: what says no is a guard.
+/// Hookwright's program, as an agent is told to call it.
+#[derive(Clone, Copy)]
+pub(crate) struct Called<'a> {
+    pub(crate) hookwright: &'a Path,
+    /// Whether it is gone by the time that it is called.
+    pub(crate) goes: bool,
+}
+
+/// The hooks as a definition in our settings: what says no is a guard.
 fn ours(behaviour: &Behaviour, commands: &[String]) -> Value {
     let guard = matches!(behaviour.means, Meaning::No | Meaning::Otherwise);
     let hook = |(nth, command): (usize, &String)| {
-        let mut hook = json!({"type": "command", "name": format!("trial-{nth}"), "command": command});
+        let name = format!("trial-{}-{nth}", behaviour.name);
+        let mut hook = json!({"type": "command", "name": name, "command": command});
         if guard {
             hook["guard"] = json!(true);
         }
@@ -203,9 +261,8 @@ fn ours(behaviour: &Behaviour, commands: &[String]) -> Value {
             hook["dialect"] = json!("claude");
         }
         if let Some(patience) = behaviour.patience {
-            // In Claude's dialect time is counted in seconds, as there.
-            let time = if behaviour.words == Words::Claude { patience.as_secs() } else { patience.as_millis() as u64 };
-            hook["timeout"] = json!(time);
+            // The file decides what time is counted in, not the dialect.
+            hook["timeout"] = json!(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX));
         }
         hook
     };
@@ -216,7 +273,5 @@ fn ours(behaviour: &Behaviour, commands: &[String]) -> Value {
         Wanted::Edit => definition["matcher"] = json!("write_file|replace"),
         Wanted::EditByCommand => definition["when"] = json!({"writes": [format!("**/{RAN}")]}),
     }
-    let mut settings = json!({"hooks": {}});
-    settings["hooks"][behaviour.event.name()] = json!([definition]);
-    settings
+    definition
 }

@@ -23,9 +23,11 @@ const GRACE: Duration = Duration::from_millis(500);
 const NOBODY: &str = "http://127.0.0.1:9";
 
 /// What came of a run.
-pub(crate) struct Run {
+pub(crate) struct Run<T> {
     /// Whether its time was up before it was done.
     pub(crate) is_overdue: bool,
+    /// What was there before it was ended: an agent that is ended may still do what nobody answers for any more.
+    pub(crate) found: T,
     /// The end of what it printed.
     pub(crate) words: String,
 }
@@ -38,14 +40,15 @@ pub(crate) struct Patience {
     pub(crate) answers: Option<usize>,
 }
 
-pub(crate) async fn agent(
+pub(crate) async fn agent<T>(
     program: &Path,
     driver: &Driver,
     scene: &Scene,
     standin: &Standin,
     bounds: Bounds<'_>,
     patience: Patience,
-) -> Result<Run, TrialError> {
+    look: impl Fn() -> T,
+) -> Result<Run<T>, TrialError> {
     let args: Vec<OsString> = driver.args(patience.trusts).into_iter().map(OsString::from).collect();
     let mut env = base(scene, bounds);
     env.extend(driver.env(&standin.url()).into_iter().map(|(name, value)| (name, value.into())));
@@ -58,11 +61,12 @@ pub(crate) async fn agent(
         () = standin.answered(patience.answers.unwrap_or(usize::MAX)) => Ok(()),
         () = tokio::time::sleep(bounds.time) => { is_overdue = true; Ok(()) }
     };
+    let found = look();
     process.end(GRACE, Until::LeaderGone).await;
     let words = words(process);
     groups.end_all(GRACE).await;
     done?;
-    Ok(Run { is_overdue, words })
+    Ok(Run { is_overdue, found, words })
 }
 
 /// How long Hookwright may take to write itself into settings.

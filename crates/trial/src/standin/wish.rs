@@ -54,14 +54,24 @@ pub(super) enum Input {
 }
 
 /// Names of tools for the shell, the likeliest first.
-const SHELLS: [&str; 9] =
-    ["Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "Execute", "local_shell", "Shell"];
+const SHELLS: [&str; 10] = [
+    "Bash",
+    "bash",
+    "exec_command",
+    "shell_command",
+    "shell",
+    "run_shell_command",
+    "Execute",
+    "local_shell",
+    "Shell",
+    "run_terminal_command",
+];
 const WRITERS: [&str; 6] = ["Write", "write_file", "create", "Create", "write", "apply_patch"];
-const EDITORS: [&str; 5] = ["Edit", "edit", "replace", "str_replace_editor", "apply_patch"];
+const EDITORS: [&str; 6] = ["Edit", "edit", "replace", "search_replace", "str_replace_editor", "apply_patch"];
 const READERS: [&str; 5] = ["Read", "read_file", "view", "read", "read_many_files"];
 
 const COMMANDS: [&str; 2] = ["command", "cmd"];
-const PATHS: [&str; 4] = ["file_path", "path", "filePath", "absolute_path"];
+const PATHS: [&str; 5] = ["file_path", "path", "filePath", "absolute_path", "target_file"];
 const CONTENTS: [&str; 3] = ["content", "file_text", "text"];
 const OLD: [&str; 3] = ["old_string", "old_str", "oldString"];
 const NEW: [&str; 3] = ["new_string", "new_str", "newString"];

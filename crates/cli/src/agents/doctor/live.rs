@@ -1,9 +1,10 @@
 //! `agents doctor --live`: does a deny hold on this machine? The agent's own program is run against a stand-in for its model,
 //! with hooks that behave in different ways, in homes and projects of their own.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use hookwright_settings::World;
@@ -14,8 +15,8 @@ use super::super::found::Presence;
 use super::super::record::{self, Verified};
 use crate::out::{self, BAD, BOLD, DIM, GOOD, Table, WARN};
 
-/// How long all of it may take.
-const TIME: Duration = Duration::from_secs(30);
+/// How long all of it may take, from the command's start on; what is left of half a minute is for ending runs and for words.
+const TIME: Duration = Duration::from_secs(27);
 
 /// What came of it.
 pub(super) struct Trial {
@@ -23,20 +24,35 @@ pub(super) struct Trial {
     pub(super) json: Value,
 }
 
-pub(super) fn run(presence: &Presence, world: &World, hookwright: &Path, as_json: bool) -> anyhow::Result<Trial> {
+pub(super) fn run(
+    presence: &Presence,
+    world: &World,
+    hookwright: &Path,
+    started: Instant,
+    as_json: bool,
+) -> anyhow::Result<Trial> {
     let host = presence.host;
     let Some(program) = &presence.program else {
         bail!("no program `{}` is on the search path, so nothing can be tried", host.info().program);
     };
     let path = world.var_os("PATH").unwrap_or_default().to_owned();
-    let wanted = Live { host, program, hookwright, path: &path, time: TIME };
+    let cache = hookwright_trial::cache(|name| world.var_os(name).map(OsString::from));
+    let wanted = Live { host, program, hookwright, path: &path, cache: cache.as_deref(), until: started + TIME };
     if !as_json {
         out::note(format!("running {} with hooks that behave in different ways; half a minute at most", host.title()))?;
     }
+    let (mut done, of) = (0, hookwright_trial::Behaviour::short().count());
     let report = crate::runtime::start(2)?.block_on(live(wanted, |row| {
+        done += 1;
         if !as_json {
+            let took =
+                row.seen.as_ref().map_or_else(String::new, |seen| format!(" ({:.1} s)", seen.took.as_secs_f64()));
             // Whoever closed stderr wants no progress.
-            let _ = out::stderr_line(&format!("  tried: {}", row.behaviour.what));
+            let _ = out::stderr_line(&format!(
+                "  {done} of {of}: {}: the call {}{took}",
+                row.behaviour.what,
+                what_happened(row)
+            ));
         }
     }))?;
     let held = report.rows.iter().filter(|row| row.verdict() == Verdict::Holds).count();
