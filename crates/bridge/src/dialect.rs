@@ -62,6 +62,8 @@ pub struct SessionFacts {
     pub agent_id: Option<String>,
     /// Inside a sub-agent: what kind it is.
     pub agent_name: Option<String>,
+    /// What the agent may do unasked, in our words where there are any.
+    pub approval_mode: Option<String>,
 }
 
 /// A call in the host's own words.
@@ -95,6 +97,9 @@ pub struct View {
     pub event: AnyEvent,
     /// How a change of its arguments becomes one of the host's.
     pub back: Back,
+    /// Whether it was judged before, as the call that it is: the host asks once more whether it may run. Guards are asked
+    /// again, and of what they say only a no counts.
+    pub again: bool,
 }
 
 /// How changed arguments go back to the host.
@@ -118,6 +123,9 @@ pub enum Misheard {
     /// It is larger than anything that is read.
     #[error("the payload is larger than {} MiB", crate::payload::LARGEST >> 20)]
     TooLarge,
+    /// The agent has left out a part of the call, which is there when it runs.
+    #[error("the call is too large for this agent to show: only its beginning is in the payload")]
+    CutOff,
     /// A field is not there.
     #[error("the payload has no `{0}`")]
     Missing(&'static str),

@@ -1,6 +1,8 @@
 //! Claude Code's dialect and its relatives: one codec with switches for Claude Code, Codex, Copilot (under PascalCase names),
 //! Qwen, Droid and Grok. What each of them can be told is the table's (`host.rs`); how it is said is here.
 
+use std::borrow::Cow;
+
 use hookwright_hooks::{EventKind, Power};
 use serde_json::{Map, Value, json};
 
@@ -15,7 +17,8 @@ pub(crate) struct Family;
 impl Dialect for Family {
     fn hear(&self, host: Host, payload: Map<String, Value>, told: Option<&str>) -> Result<Heard, Misheard> {
         let said = text(&payload, &["hook_event_name", "hookEventName", "hookName"]).map(pascal);
-        let event = event_name(said, told.map(pascal))?;
+        let told = told.map(pascal);
+        let event = event_name(said.as_deref(), told.as_deref())?;
         let row = host.event(&event);
         let mut heard = hearing::frame(host, &event, row, &payload);
         let Some(kind) = row.and_then(|row| row.ours) else {
@@ -44,12 +47,21 @@ impl Dialect for Family {
     }
 }
 
-fn pascal(name: &str) -> &str {
-    COPILOT_NAMES.iter().find(|(camel, _)| *camel == name).map_or(name, |(_, pascal)| pascal)
+/// An event's name as Claude Code writes it: `preToolUse` and `pre_tool_use` are `PreToolUse`.
+fn pascal(name: &str) -> Cow<'_, str> {
+    if let Some((_, pascal)) = COPILOT_NAMES.iter().find(|(camel, _)| *camel == name) {
+        return Cow::Borrowed(pascal);
+    }
+    if !name.starts_with(|char: char| char.is_ascii_lowercase()) {
+        return Cow::Borrowed(name);
+    }
+    let capital = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
+    Cow::Owned(name.split('_').filter(|word| word.is_ascii() && !word.is_empty()).map(capital).collect())
 }
 
 const TOOL_NAME: &[&str] = &["tool_name", "toolName"];
 const TOOL_INPUT: &[&str] = &["tool_input", "toolInput", "toolArgs"];
+const CUT_OFF: [&str; 2] = ["toolInputTruncated", "tool_input_truncated"];
 const RESULT: [&str; 4] = ["tool_response", "tool_result", "toolResult", "toolResponse"];
 
 fn views(heard: &mut Heard, kind: EventKind, payload: &Map<String, Value>) -> Result<(), Misheard> {
@@ -57,6 +69,10 @@ fn views(heard: &mut Heard, kind: EventKind, payload: &Map<String, Value>) -> Re
     let is_retry =
         ["stop_hook_active", "stopHookActive"].iter().any(|key| payload.get(*key) == Some(&Value::Bool(true)));
     let one = match kind {
+        // What a guard can't see it can't judge.
+        EventKind::BeforeTool if CUT_OFF.iter().any(|key| payload.get(*key) == Some(&Value::Bool(true))) => {
+            return Err(Misheard::CutOff);
+        }
         EventKind::BeforeTool | EventKind::AfterTool => {
             let (name, input) = (needed(payload, TOOL_NAME)?, arguments(payload, TOOL_INPUT)?);
             let response = (kind == EventKind::AfterTool).then(|| {
@@ -97,7 +113,10 @@ fn notification(heard: &mut Heard, payload: &Map<String, Value>) -> Result<(), M
     if let Some(name) = text(payload, TOOL_NAME) {
         let input = arguments(payload, TOOL_INPUT)?;
         hearing::call(heard, EventKind::BeforeTool, name.to_owned(), input.clone(), None)?;
-        heard.views.clear();
+        match heard.row.is_some_and(|row| row.can(Power::Deny)) {
+            true => heard.views.iter_mut().for_each(|view| view.again = true),
+            false => heard.views.clear(),
+        }
         details = json!({"type": "info", "title": name, "prompt": message, "tool_name": name, "tool_input": input});
     }
     let fields = json!({"notification_type": kind, "message": message, "details": details});
@@ -126,6 +145,14 @@ impl Answer {
 
     fn lose(&mut self, wanted: &'static str, became: &'static str) {
         self.lost.push(Loss { wanted, became });
+    }
+
+    /// Words for the model. Copilot looks for them beside the event's own part, and others who read its files within.
+    fn tell(&mut self, host: Host, context: &str) {
+        self.specify("additionalContext", context);
+        if host == Host::Copilot {
+            self.say("additionalContext", context);
+        }
     }
 
     fn block(&mut self, reason: &str) {
@@ -168,9 +195,7 @@ fn answer(host: Host, row: &HostEvent, verdict: &Verdict) -> Written {
     if let Some(context) = &verdict.context {
         match row.can(Power::Context) {
             // An answer that blocks has no room for more in Codex.
-            true if host != Host::Codex || answer.top.is_empty() => {
-                answer.specify("additionalContext", context.as_str())
-            }
+            true if host != Host::Codex || answer.top.is_empty() => answer.tell(host, context),
             _ => answer.lose("context", "nothing"),
         }
     }
@@ -286,7 +311,7 @@ fn after_tool(host: Host, row: &HostEvent, verdict: &Verdict, answer: &mut Answe
                 false => {
                     answer.lose("hide the result", "context");
                     if row.can(Power::Context) && verdict.context.is_none() {
-                        answer.specify("additionalContext", verdict.why());
+                        answer.tell(host, verdict.why());
                     }
                 }
             }

@@ -29,7 +29,7 @@ impl Dialect for Gemini {
         }
         let event = AnyEvent::from_fields(kind, payload)
             .map_err(|error| Misheard::Incomplete { event, problem: error.to_string() })?;
-        heard.views.push(View { event, back: Back::View(0) });
+        heard.views.push(View { event, back: Back::View(0), again: false });
         Ok(heard)
     }
 

@@ -1,5 +1,6 @@
 //! What the dialects have in common in reading: the session, the call, and our events made of them.
 
+use hookwright_hooks::dialect::claude::approval_mode;
 use hookwright_hooks::{AnyEvent, EventKind};
 use serde_json::{Map, Value, json};
 
@@ -36,6 +37,7 @@ fn session(payload: &Map<String, Value>) -> SessionFacts {
         roots: roots.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect(),
         agent_id: owned(&["agent_id", "agentId"]),
         agent_name: owned(&["agent_type", "agentType", "agent_name", "subagent_type"]),
+        approval_mode: text(payload, &["permission_mode", "permissionMode"]).map(|mode| approval_mode(mode).to_owned()),
     }
 }
 
@@ -59,7 +61,7 @@ pub(crate) fn view(kind: EventKind, fields: Value) -> Result<View, Misheard> {
 fn of_fields(kind: EventKind, fields: Map<String, Value>, back: Back) -> Result<View, Misheard> {
     let event = AnyEvent::from_fields(kind, fields)
         .map_err(|error| Misheard::Incomplete { event: kind.to_string(), problem: error.to_string() })?;
-    Ok(View { event, back })
+    Ok(View { event, back, again: false })
 }
 
 /// A call's views, before or after it ran.

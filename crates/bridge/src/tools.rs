@@ -44,6 +44,7 @@ const ROWS: &[Row] = &[
             "run_command",
             "run_terminal_command",
             "run_terminal_cmd",
+            "monitor",
             "exec_command",
             "local_shell",
         ],
@@ -107,7 +108,7 @@ const ROWS: &[Row] = &[
     Row { claude: "TodoWrite", native: &["todo_write", "todowrite", "update_todo", "write_todos"], keys: &[] },
     Row {
         claude: "Agent",
-        native: &["Task", "task", "agent", "spawn_agent", "Subagent"],
+        native: &["Task", "task", "agent", "spawn_agent", "spawn_subagent", "Subagent"],
         keys: &[("prompt", &["message", "task"]), ("subagent_type", &["agent_type", "agentType"])],
     },
     Row { claude: "Skill", native: &["skill"], keys: &[("skill", &["name"])] },
@@ -119,7 +120,10 @@ const HARMLESS: &[&str] = &[
     "ask_user_question",
     "AskUser",
     "enter_plan_mode",
+    "exit_plan_mode",
     "ExitSpecMode",
+    "get_command_or_subagent_output",
+    "kill_command_or_subagent",
     "list_agents",
     "list_bash",
     "notify_user",
@@ -127,6 +131,9 @@ const HARMLESS: &[&str] = &[
     "read_bash",
     "report_intent",
     "request_user_input",
+    "scheduler_delete",
+    "scheduler_list",
+    "search_tool",
     "stop_bash",
     "task_complete",
     "todoread",
@@ -266,12 +273,13 @@ fn other_tool(name: &str, input: &Map<String, Value>) -> Views {
     Views { standing, views: vec![(Call::new(name, input.clone()), Back::View(0))] }
 }
 
-/// Tools of MCP servers in other agents' spellings: `server/tool`, and `MCP:tool`, which does not say whose it is.
+/// Tools of MCP servers in other agents' spellings: `server/tool`, `server__tool`, and `MCP:tool`, which does not say whose
+/// it is.
 fn mcp_tool(name: &str) -> Option<(Standing, String)> {
     if name.starts_with("MCP:") {
         return Some((Standing::SomeServers, name.to_owned()));
     }
-    let (server, tool) = name.trim_start_matches('@').split_once('/')?;
+    let (server, tool) = name.trim_start_matches('@').split_once('/').or_else(|| name.split_once("__"))?;
     let is_word =
         |text: &str| !text.is_empty() && text.chars().all(|char| char.is_alphanumeric() || "-_.".contains(char));
     (is_word(server) && is_word(tool)).then(|| (Standing::Known, format!("mcp__{server}__{tool}")))

@@ -1,6 +1,6 @@
 //! What hooks said about each view → what is to be said to the host about its one event.
 
-use hookwright_hooks::{AnyEvent, Decision, EventKind, Merged, Power};
+use hookwright_hooks::{AnyEvent, Decision, EventKind, Hook, Merged, Power};
 use serde_json::{Map, Value};
 
 use crate::dialect::{Heard, Loss, Ruling, Verdict};
@@ -11,7 +11,10 @@ impl Verdict {
     pub fn of(heard: &Heard, merged: &[Merged]) -> Verdict {
         let mut verdict = Verdict::default();
         for (view, one) in heard.views.iter().zip(merged) {
-            verdict.add(one);
+            match view.again {
+                true => verdict.object(one),
+                false => verdict.add(one),
+            }
             let kind = view.event.kind();
             if heard.views.len() == 1 {
                 verdict.ours = one.to_json(kind);
@@ -22,13 +25,16 @@ impl Verdict {
         verdict
     }
 
+    /// Of a second look only a no counts: the user is being asked, and changes were made at the first.
+    fn object(&mut self, merged: &Merged) {
+        let (ruling, reason) = ruling(merged);
+        if ruling >= Ruling::Deny {
+            self.rule(ruling, &reason);
+        }
+    }
+
     fn add(&mut self, merged: &Merged) {
-        let (ruling, reason) = match merged.answer.decision {
-            _ if merged.answer.stop => (Ruling::Stop, merged.stop_text()),
-            Some(Decision::Deny) => (Ruling::Deny, merged.reason_text()),
-            Some(Decision::Ask) => (Ruling::Ask, merged.reason_text()),
-            Some(Decision::Allow) | None => (Ruling::Pass, String::new()),
-        };
+        let (ruling, reason) = ruling(merged);
         self.rule(ruling, &reason);
         append(&mut self.context, merged.answer.additional_context.as_deref());
         append(&mut self.message, merged.answer.system_message.as_deref());
@@ -61,6 +67,9 @@ impl Verdict {
         let mut changed = None;
         for (view, one) in heard.views.iter().zip(merged) {
             let (AnyEvent::BeforeTool(event), Some(changes)) = (&view.event, &one.answer.tool_input) else { continue };
+            if view.again {
+                continue;
+            }
             let mut whole: Map<String, Value> = event.tool_input.as_ref().clone();
             whole.extend(changes.iter().map(|(key, value)| (key.clone(), value.clone())));
             if whole == *event.tool_input {
@@ -106,12 +115,33 @@ impl Verdict {
 impl Heard {
     /// What our hooks are told it is.
     pub fn kind(&self) -> Option<EventKind> {
-        self.views.first().map(|view| view.event.kind())
+        self.views.iter().find(|view| !view.again).map(|view| view.event.kind())
+    }
+
+    /// Whether hooks of that kind are asked about it, be it once more.
+    pub fn is_shown_as(&self, kind: EventKind) -> bool {
+        self.views.iter().any(|view| view.event.kind() == kind)
+    }
+
+    /// Whether a hook is asked. A call about which the host asks once more is judged once more by guards alone: others
+    /// have said what they had to say, and may do more than talk.
+    pub fn asks(&self, hook: &Hook) -> bool {
+        let again = self.views.iter().any(|view| view.again && view.event.kind() == hook.event);
+        !again || hook.is_guard()
     }
 
     /// Whether a no to it can count there.
     pub fn is_gate(&self) -> bool {
         self.row.is_some_and(|row| row.is_gate())
+    }
+}
+
+fn ruling(merged: &Merged) -> (Ruling, String) {
+    match merged.answer.decision {
+        _ if merged.answer.stop => (Ruling::Stop, merged.stop_text()),
+        Some(Decision::Deny) => (Ruling::Deny, merged.reason_text()),
+        Some(Decision::Ask) => (Ruling::Ask, merged.reason_text()),
+        Some(Decision::Allow) | None => (Ruling::Pass, String::new()),
     }
 }
 

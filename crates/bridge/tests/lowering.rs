@@ -130,9 +130,19 @@ fn droid(written: &Written) -> Does {
     }
 }
 
+/// A question is answered with yes as soon as everything is approved beforehand, so it is no more than nothing.
 fn grok(written: &Written) -> Does {
-    let denies = object(written).is_some_and(|answer| answer.get("decision") == Some(&"deny".into()));
-    if written.exit == 2 || written.exit == 0 && denies { Does::Blocks } else { Does::Runs }
+    let answer = object(written).unwrap_or_default();
+    let denies = answer.get("decision") == Some(&"deny".into());
+    if written.exit == 2 || denies {
+        return Does::Blocks;
+    }
+    match decided(&specific(&answer)) {
+        Does::Asks => Does::Runs,
+        // What a hook that fails has changed is not changed.
+        Does::RunsWith(_) if written.exit != 0 => Does::Runs,
+        other => other,
+    }
 }
 
 fn gemini(written: &Written) -> Does {
@@ -303,6 +313,68 @@ fn a_change_that_is_not_made_is_a_no() {
             true => assert_eq!(does, Does::RunsWith(json!({"command": "ls -l"})), "{host} {}", row.name),
             false => assert_eq!(does, Does::Blocks, "{host} {}", row.name),
         }
+    }
+}
+
+/// As measured with 1.0.102: what stands within `hookSpecificOutput` is not read but for the decision before a tool.
+#[test]
+fn copilot_is_told_where_it_listens() {
+    let row = |name| Host::Copilot.event(name).unwrap();
+    let heard = |name: &str| {
+        let payload = json!({"hook_event_name": name, "session_id": "s", "prompt": "hi", "tool_name": "Bash",
+            "tool_input": {"command": "ls"}, "tool_result": {"text_result_for_llm": "a"}, "error": "no"});
+        let payload = payload.as_object().cloned().unwrap();
+        Host::Copilot.dialect().hear(Host::Copilot, payload, Some(name)).unwrap()
+    };
+    let context = Verdict { context: Some("mind".to_owned()), ..Verdict::default() };
+    for name in ["SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"] {
+        assert!(row(name).can(Power::Context), "{name}");
+        let written = Host::Copilot.dialect().write(&heard(name), &context);
+        assert_eq!(object(&written).unwrap()["additionalContext"], "mind", "{name}");
+        assert!(written.lost.is_empty(), "{name}");
+    }
+    for name in ["UserPromptSubmit", "PostToolUse", "Stop", "SubagentStop"] {
+        assert!(row(name).can(Power::Deny), "{name}");
+        let written = Host::Copilot.dialect().write(&heard(name), &Verdict::deny("why"));
+        let answer = object(&written).unwrap();
+        assert_eq!((&answer["decision"], &answer["reason"]), (&json!("block"), &json!("why")), "{name}");
+        assert!(written.lost.is_empty(), "{name}");
+    }
+}
+
+/// An agent that shows a guard the beginning of a call and runs all of it.
+#[test]
+fn a_call_of_which_a_part_is_left_out_is_not_understood() {
+    for key in ["toolInputTruncated", "tool_input_truncated"] {
+        let mut payload = payload(Host::Grok, Host::Grok.event("PreToolUse").unwrap());
+        payload.insert(key.to_owned(), true.into());
+        let heard = Host::Grok.dialect().hear(Host::Grok, payload.clone(), None);
+        assert_eq!(heard.unwrap_err(), Misheard::CutOff, "{key}");
+        payload.insert(key.to_owned(), false.into());
+        assert!(Host::Grok.dialect().hear(Host::Grok, payload, None).is_ok());
+    }
+}
+
+/// Agents write one event's name in three ways.
+#[test]
+fn names_of_events_are_understood_as_they_are_written() {
+    for (host, name, event) in [
+        (Host::Grok, "pre_tool_use", "PreToolUse"),
+        (Host::Grok, "post_tool_use_failure", "PostToolUseFailure"),
+        (Host::Grok, "stop", "Stop"),
+        (Host::Copilot, "preToolUse", "PreToolUse"),
+        (Host::Copilot, "userPromptSubmitted", "UserPromptSubmit"),
+        (Host::Copilot, "errorOccurred", "ErrorOccurred"),
+    ] {
+        let payload =
+            json!({"hookEventName": name, "toolName": "Bash", "toolInput": {"command": "ls"}, "prompt": "hi"});
+        let heard = host.dialect().hear(host, payload.as_object().cloned().unwrap(), None).unwrap();
+        assert_eq!((heard.event.as_str(), heard.row.map(|row| row.name)), (event, Some(event)), "{host} {name}");
+    }
+    for strange in ["_", "__a", "é_b", "x_"] {
+        let payload = json!({"hookEventName": strange});
+        let heard = Host::Grok.dialect().hear(Host::Grok, payload.as_object().cloned().unwrap(), None).unwrap();
+        assert!(heard.row.is_none(), "{strange}");
     }
 }
 

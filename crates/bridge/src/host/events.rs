@@ -85,9 +85,9 @@ pub(super) const CODEX: &[HostEvent] = &[
 
 pub(super) const COPILOT: &[HostEvent] = &[
     event("PreToolUse", BeforeTool, &[Deny, Ask, RewriteInput]),
-    event("PostToolUse", AfterTool, &[Context]),
-    event("PostToolUseFailure", AfterTool, &[]),
-    event("UserPromptSubmit", BeforeAgent, &[]),
+    event("PostToolUse", AfterTool, &[Deny, Context]),
+    event("PostToolUseFailure", AfterTool, &[Context]),
+    event("UserPromptSubmit", BeforeAgent, &[Context, Deny]),
     event("Stop", AfterAgent, &[Deny]),
     event("SubagentStop", AfterAgent, &[Deny]),
     event("SessionStart", SessionStart, &[Context]),
@@ -178,13 +178,14 @@ pub(super) const DROID: &[HostEvent] = &[
     event("Notification", Notification, &[]),
 ];
 
+/// A question of a hook's is answered with yes there as soon as everything is approved beforehand, so it is none.
 pub(super) const GROK: &[HostEvent] = &[
-    event("PreToolUse", BeforeTool, &[Deny]),
-    event("PostToolUse", AfterTool, &[Context]),
-    event("PostToolUseFailure", AfterTool, &[]),
-    event("UserPromptSubmit", BeforeAgent, &[Deny]),
-    event("Stop", AfterAgent, &[Deny]),
-    event("SubagentStop", AfterAgent, &[Deny]),
+    event("PreToolUse", BeforeTool, &[Deny, RewriteInput]),
+    within(600_000, event("PostToolUse", AfterTool, &[Context])),
+    event("PostToolUseFailure", AfterTool, &[Context]),
+    within(30_000, event("UserPromptSubmit", BeforeAgent, &[Deny])),
+    within(600_000, event("Stop", AfterAgent, &[Deny, Stop])),
+    within(600_000, event("SubagentStop", AfterAgent, &[Deny, Stop])),
     event("SessionStart", SessionStart, &[]),
     event("SessionEnd", SessionEnd, &[]),
     event("PreCompact", PreCompress, &[]),
@@ -192,6 +193,7 @@ pub(super) const GROK: &[HostEvent] = &[
     other("SubagentStart"),
     other("PostCompact"),
     other("StopFailure"),
+    other("StopCancelled"),
     other("PermissionDenied"),
 ];
 

@@ -15,7 +15,7 @@ use hookwright_settings::{FileState, Gone, LoadOptions, Loaded, load, remember_g
 use tokio_util::sync::CancellationToken;
 
 use super::trace::Line;
-use super::{Call, Reply, place, refusal};
+use super::{Call, Reply, place, refusal, twice};
 
 /// How long a hook may take to obey when its time is up: the agent does not wait for more.
 const GRACE: Duration = Duration::from_millis(200);
@@ -73,6 +73,7 @@ fn judged(call: &Call<'_>, heard: &Heard, loaded: &Loaded) -> Reply {
 /// An engine as a session would have it, whose hooks end before the agent's patience does.
 fn engine(heard: &Heard, loaded: &Loaded, deadline: Instant) -> HookEngine {
     let mut registry = loaded.registry.clone();
+    registry.keep(|hook| heard.asks(hook) && !twice::is_asked_already(heard, hook, loaded));
     registry.limit_timeouts(deadline.saturating_duration_since(Instant::now()).saturating_sub(2 * GRACE).max(GRACE));
     let root = loaded.project.root.clone();
     let session = Session {
@@ -112,7 +113,7 @@ fn asleep(engine: &HookEngine, loaded: &Loaded, heard: &Heard) -> Option<String>
     let kind = heard.kind();
     let concerned = |guard: &&Unarmed| {
         let mut named = loaded.registry.hooks().iter().filter(|hook| hook.id() == guard.name).peekable();
-        let is_missed = |hook: &Arc<Hook>| Some(hook.event) == kind || !can_be_heard(hook.event);
+        let is_missed = |hook: &Arc<Hook>| heard.is_shown_as(hook.event) || !can_be_heard(hook.event);
         named.peek().is_none() || kind.is_none() || named.any(is_missed)
     };
     if !loaded.registry.has_guards() && loaded.asleep.is_empty() {
@@ -251,6 +252,7 @@ fn belongs(heard: &Heard) -> Belongs {
         agent: agent.map(Arc::new),
         tool_use_id: None,
         host: Some(Arc::new(host)),
+        approval_mode: heard.session.approval_mode.clone().map(Into::into),
     }
 }
 

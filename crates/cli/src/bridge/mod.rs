@@ -10,6 +10,7 @@ mod place;
 mod stand_down;
 mod stdin;
 mod trace;
+mod twice;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
