@@ -32,7 +32,7 @@ enum What {
     Preamble,
 }
 
-const DIFFERENCES: [Difference; 20] = [
+const DIFFERENCES: [Difference; 21] = [
     everywhere("PreCompress without compression", What::NotFired("PreCompress")),
     only_in("AfterAgent after a refused request", What::NotFired("AfterAgent"), &["denied request"]),
     everywhere("AfterModel's `content` and `full_content`", What::Added("AfterModel", "content")),
@@ -57,6 +57,7 @@ const DIFFERENCES: [Difference; 20] = [
     everywhere("what a call does", What::Added("AfterTool", "effects")),
     everywhere(IDS, What::Differs("*", "/turn_id")),
     everywhere(IDS, What::Differs("*", "/tool_use_id")),
+    everywhere("what may be done unasked", What::Differs("*", "/approval_mode")),
 ];
 
 const IDS: &str = "ids of turns, calls, events and runs";
