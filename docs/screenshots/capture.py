@@ -23,6 +23,21 @@ COLOURS = ["#2e3436", "#ef5f5f", "#6abf69", "#e0b050", "#6a9fe0", "#b58fd8", "#5
 FOREGROUND, BACKGROUND = "#d3d7cf", "#16191d"
 
 
+TESTS = r"""#!/bin/sh
+names='adds_up keeps_cents takes_coupons ships_abroad refuses_empty rounds_half_up survives_reload'
+for suite in cart checkout prices; do
+  for name in $names; do
+    case $suite/$name in
+      checkout/takes_coupons) printf '%s::test_%s failed\n    expected 9.50, got 10.00\n' $suite $name;;
+      prices/rounds_half_up) printf '%s::test_%s failed\n    expected 2.35, got 2.34\n' $suite $name;;
+      *) printf '%s::test_%s ok\n' $suite $name;;
+    esac
+  done
+done
+echo '19 passed, 2 failed'
+"""
+
+
 def tmux(*args):
     return subprocess.run(["tmux", "-L", "hookwright-shots", *args], check=True, capture_output=True, text=True).stdout
 
@@ -136,6 +151,7 @@ def project(folder):
     for file, script in scripts.items():
         (hooks / file).write_text(f"#!/bin/sh\n{script}\n")
         (hooks / file).chmod(0o755)
+    (work / "tests.sh").write_text(TESTS)
     hook = lambda file: {"type": "command", "name": file[:-3], "command": f"$GEMINI_PROJECT_DIR/.gemini/hooks/{file}"}
     settings = {
         "hooks": {
@@ -173,6 +189,23 @@ def main():
             tmux("send-keys", "-t", "shot", "Enter")
             wait_for("inert")
             shoot("panel", "The hooks panel")
+            tmux("send-keys", "-t", "shot", "q")
+            wait_for("Type your message")
+            tests = "sh tests.sh"
+            tmux("send-keys", "-t", "shot", "-l", f'call run_shell_command {{"command": "{tests}"}}')
+            tmux("send-keys", "-t", "shot", "Enter")
+            wait_for("Allow once")
+            tmux("send-keys", "-t", "shot", "1")
+            wait_for("2 failed")
+            wait_for("Type your message")
+            tmux("send-keys", "-t", "shot", "C-o")
+            wait_for("q close")
+            tmux("send-keys", "-t", "shot", "/")
+            tmux("send-keys", "-t", "shot", "-l", "failed")
+            wait_for("/failed")
+            tmux("send-keys", "-t", "shot", "Enter")
+            wait_for("q close")
+            shoot("pager", "The pager: a test's output, searched")
         finally:
             subprocess.run(["tmux", "-L", "hookwright-shots", "kill-server"], capture_output=True)
 

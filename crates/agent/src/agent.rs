@@ -456,6 +456,7 @@ impl Draft<'_> {
         match self {
             Draft::Typed(mentioned) => {
                 let expanded = mentioned.read(prompt, &Hooked::new(services, RequestedBy::User, scope)).await?;
+                expanded.notes.into_iter().for_each(|note| services.events.send(AgentEvent::Note(note)));
                 expanded.warnings.into_iter().for_each(|warning| services.events.send(AgentEvent::Warning(warning)));
                 Ok(expanded.parts)
             }

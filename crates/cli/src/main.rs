@@ -19,6 +19,7 @@ mod hooktest;
 mod log;
 mod mcp;
 mod out;
+mod past;
 mod plain;
 mod policy;
 mod programs;

@@ -1,6 +1,6 @@
 //! `@path` in a prompt: the files and directories it names, read for the model and put behind the user's words. `@name` of
 //! a sub-agent is the user's wish that it does the work.
-//! What names nothing stays what the user typed; what cannot be read is a warning.
+//! What names nothing stays what the user typed, and is said where it looks like a path; what cannot be read is a warning.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,10 @@ pub(crate) struct Expanded {
     pub(crate) parts: Vec<Part>,
     /// The files that were read, as one writes them from the working directory.
     pub(crate) read: Vec<String>,
-    /// What could not be read, and why.
+    /// What could not be read, and why; what looks like a path and names nothing.
     pub(crate) warnings: Vec<String>,
+    /// What was read, and how large it is.
+    pub(crate) notes: Vec<String>,
 }
 
 /// What `@path` in a prompt names: found, and not read yet.
@@ -41,6 +43,8 @@ pub(crate) struct Mentioned {
     named: Vec<Named>,
     /// Agents, by name.
     agents: Vec<String>,
+    /// What looks like a path and names nothing.
+    unknown: Vec<String>,
 }
 
 impl Mentioned {
@@ -68,6 +72,7 @@ impl Mentioned {
         let mut expanded = Expanded { parts: vec![Part::text(defuse(prompt))], ..Expanded::default() };
         let mut total = 0;
         expanded.parts.extend(wish(&self.agents));
+        expanded.warnings.extend(nowhere(&self.unknown));
         for Named { written, place } in self.named {
             // Not even a file that is slow to read keeps anybody waiting; the tool itself looks where it loops.
             let cancel = reader.context().cancel.clone();
@@ -87,6 +92,7 @@ impl Mentioned {
                     total += attached.size;
                     expanded.parts.extend(attached.parts);
                     expanded.read.extend(attached.read);
+                    expanded.notes.extend(attached.measure.map(|size| format!("attached @{written} ({size})")));
                     expanded.warnings.extend(attached.remark.map(|remark| format!("@{written}: {remark}")));
                 }
                 Err(reason) => expanded.warnings.push(format!("@{written} is not read: {reason}")),
@@ -121,7 +127,7 @@ fn wish(agents: &[String]) -> Option<Part> {
 
 /// What the prompt names and exists, each once.
 fn find(prompt: &str, workspace: &Workspace, servers: &Servers, is_agent: impl Fn(&str) -> bool) -> Mentioned {
-    let Mentioned { mut named, mut agents } = Mentioned::default();
+    let Mentioned { mut named, mut agents, mut unknown } = Mentioned::default();
     let mut seen = HashSet::new();
     let mut from = 0;
     for _ in 0..MOST_MENTIONS {
@@ -150,9 +156,45 @@ fn find(prompt: &str, workspace: &Workspace, servers: &Servers, is_agent: impl F
             if seen.insert(PathBuf::from(&reading.path)) {
                 named.push(Named { written: reading.path, place: Place::Resource });
             }
+        } else if let Some(path) = looks_like_path(prompt, mention.at)
+            && !unknown.contains(&path)
+        {
+            unknown.push(path);
         }
     }
-    Mentioned { named, agents }
+    Mentioned { named, agents, unknown }
+}
+
+/// What a mention that names nothing was meant to be, if it looks like a path: people, decorators and code are none.
+fn looks_like_path(prompt: &str, at: usize) -> Option<String> {
+    let is_code = prompt[..at].ends_with('`');
+    let word = prompt[at + 1..].split(|char: char| char.is_whitespace() || "\"'`<>|".contains(char)).next()?;
+    let word = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '*', '#']);
+    let name = word.rsplit('/').next()?;
+    let has_ending = name.rsplit_once('.').is_some_and(|(name, ending)| {
+        !name.is_empty() && (1..=8).contains(&ending.len()) && ending.chars().all(char::is_alphanumeric)
+    });
+    (has_ending && !is_code && !word.contains(['(', '@', '='])).then(|| word.to_owned())
+}
+
+/// What is said of them.
+fn nowhere(unknown: &[String]) -> Option<String> {
+    let named: Vec<String> = unknown.iter().take(MOST_NAMED).map(|path| format!("@{path}")).collect();
+    match unknown.len().saturating_sub(MOST_NAMED) {
+        _ if named.is_empty() => None,
+        0 if named.len() == 1 => Some(format!("{} names no file, so nothing is attached for it", named.join(", "))),
+        0 => Some(format!("{} name no files, so nothing is attached for them", named.join(", "))),
+        more => Some(format!("{} and {more} more name no files, so nothing is attached for them", named.join(", "))),
+    }
+}
+
+/// `340 bytes`, `1.2 kB`, `3.4 MB`.
+fn measured(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" }),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
 }
 
 /// Where a path leads, or why not there; nothing if there is nothing.
@@ -171,6 +213,8 @@ struct Attached {
     parts: Vec<Part>,
     read: Vec<String>,
     size: usize,
+    /// How large it is, in words; nothing where hooks keep it to themselves.
+    measure: Option<String>,
     remark: Option<String>,
 }
 
@@ -206,7 +250,14 @@ async fn attach(path: &Path, reader: &impl Reader) -> Result<Result<Attached, St
         }
     }
     let size = parts.iter().map(size_of).sum();
-    Ok(Ok(Attached { parts, read, size, remark }))
+    let measure = match read.len() {
+        _ if is_hidden => None,
+        files if is_directory => {
+            Some(format!("{files} file{}, {}", if files == 1 { "" } else { "s" }, measured(size as u64)))
+        }
+        _ => path.metadata().ok().map(|about| measured(about.len())),
+    };
+    Ok(Ok(Attached { parts, read, size, measure, remark }))
 }
 
 /// What an MCP server has there.
@@ -219,7 +270,8 @@ async fn attach_resource(address: &str, reader: &impl Reader) -> Result<Result<A
     let remark = given.is_hidden.then(|| hidden.to_owned());
     let parts = enclose(&defuse(&format!("resource @{address}")), given.result.llm_content);
     let size = parts.iter().map(size_of).sum();
-    Ok(Ok(Attached { parts, read: vec![address.to_owned()], size, remark }))
+    let measure = (!given.is_hidden).then(|| measured(size as u64));
+    Ok(Ok(Attached { parts, read: vec![address.to_owned()], size, measure, remark }))
 }
 
 /// The content between two lines that say what it is.
@@ -324,6 +376,22 @@ mod tests {
             assert_eq!(texts(&expanded), [prompt]);
             assert!(expanded.warnings.is_empty() && expanded.read.is_empty(), "{prompt}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_looks_like_a_path_and_names_nothing_is_said() {
+        let (_dir, ctx) = place(&[("a.txt", b"A"), ("d/b.txt", b"12"), ("d/c.txt", b"345")]);
+        let expanded = expand_prompt("see @nope.txt, (@src/gone.rs) @a.txt @d and @nope.txt.", &ctx).await;
+        assert_eq!(expanded.warnings, ["@nope.txt, @src/gone.rs name no files, so nothing is attached for them"]);
+        assert_eq!(expanded.notes[0], "attached @a.txt (1 byte)");
+        assert!(expanded.notes[1].starts_with("attached @d (2 files, "), "{:?}", expanded.notes);
+        for prompt in ["`@nope.txt`", "@Component({", "@app.route(x)", "@types/node", "@1.", "@...", "@é.é.é!", "@.env"]
+        {
+            let expanded = expand_prompt(prompt, &ctx).await;
+            assert_eq!(expanded.warnings.len(), usize::from(prompt.contains('é')), "{prompt}");
+        }
+        let many: String = (0..9).map(|number| format!("@f{number}.rs ")).collect();
+        assert!(expand_prompt(&many, &ctx).await.warnings[0].starts_with("@f0.rs, @f1.rs, @f2.rs and 6 more name"));
     }
 
     #[tokio::test]

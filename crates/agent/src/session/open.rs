@@ -388,10 +388,12 @@ fn own_rules(loaded: &Loaded) -> Result<Option<String>, String> {
     }
 }
 
-/// The end of a conversation, for whoever goes on with it.
+/// The end of a conversation, for whoever goes on with it: the last things that were said, and the calls between them.
 pub(super) fn last_messages(history: &[Arc<Content>]) -> Vec<Arc<Content>> {
-    const MOST: usize = 6;
-    let said = |content: &&Arc<Content>| content.parts.iter().any(|part| part.as_text().is_some());
-    let messages: Vec<_> = history.iter().filter(said).cloned().collect();
-    messages[messages.len().saturating_sub(MOST)..].to_vec()
+    const MOST_SAID: usize = 6;
+    const MOST: usize = 40;
+    let said = |content: &Arc<Content>| content.parts.iter().any(|part| part.as_text().is_some());
+    let from = history.iter().enumerate().rev().filter(|(_, content)| said(content)).take(MOST_SAID).last();
+    let from = from.map_or(0, |(at, _)| at).max(history.len().saturating_sub(MOST));
+    history[from..].to_vec()
 }

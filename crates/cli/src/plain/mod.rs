@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use crate::args::AgentArgs;
 use crate::asked::{self, Difference};
 use crate::choices::Choice;
+use crate::past::{self, Past, PastCall};
 use crate::signals::Signals;
 use crate::stats::{self, Stats};
 use crate::telemetry::Telemetry;
@@ -374,6 +375,7 @@ fn tell(event: &AgentEvent) -> io::Result<()> {
         AgentEvent::Warning(text) => say(&format!("warning: {text}")),
         AgentEvent::Note(text) | AgentEvent::ModelRetry(text) => say(text),
         AgentEvent::Reply(reply) => reply_lines(reply),
+        AgentEvent::History(messages) => tell_past(messages),
         AgentEvent::Cleared => say("the conversation is cleared"),
         AgentEvent::Waiting(prompts) if !prompts.is_empty() => say(&format!("{} wait their turn", prompts.len())),
         AgentEvent::GivenBack(prompts) => say(&format!("not begun: {}", prompts.join("; "))),
@@ -384,6 +386,25 @@ fn tell(event: &AgentEvent) -> io::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The end of an earlier conversation.
+fn tell_past(messages: &[std::sync::Arc<hookwright_model::Content>]) -> io::Result<()> {
+    for past in past::of(messages) {
+        match past {
+            Past::User(text) => say(&format!("you said: {}", out::shorten(&text, 200)))?,
+            Past::Model(text) => say(&text)?,
+            Past::Call(PastCall { name, args, result }) => {
+                let came = match &result {
+                    Some(Ok(text)) => format!("done: {}", out::shorten(text.trim(), 80)),
+                    Some(Err(text)) => format!("failed: {}", out::shorten(text.trim(), 80)),
+                    None => "did not end".to_owned(),
+                };
+                say(&format!("{name} {} {came}", short_args(&args)))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What a sub-agent does, in short.

@@ -10,12 +10,15 @@ use super::block::Block;
 use super::cards;
 use super::diff;
 use super::text::{BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN, elapsed};
+use crate::past::PastCall;
 
 /// So much of a running command's output is kept for the screen.
 const MOST_OUTPUT: usize = 1 << 20;
 const LIVE_LINES: usize = 6;
 const RESULT_LINES: usize = 12;
 const DIFF_LINES: usize = 60;
+/// So much of a call of an earlier conversation.
+const PAST_LINES: usize = 4;
 
 /// A call that is under way.
 #[derive(Debug)]
@@ -126,6 +129,21 @@ pub(crate) fn finished(end: &ToolEnd, description: &str, rewritten: &[String], o
         Some(error) => lines.extend(indented(BAD, &error.message, RESULT_LINES)),
         None => lines.extend(result(&end.display)),
     }
+    Block::Lines(lines)
+}
+
+/// A call of an earlier conversation.
+pub(crate) fn past(call: &PastCall) -> Block {
+    let (style, mark) = match &call.result {
+        Some(Ok(_)) => (GOOD, "✓"),
+        Some(Err(_)) => (BAD, "✗"),
+        None => (WARN, "−"),
+    };
+    let mut lines = vec![title(style, mark, &call.name, &short_args(&call.args), &[], None)];
+    lines.extend(call.result.iter().flat_map(|result| match result {
+        Ok(text) => indented(DIM, text, PAST_LINES),
+        Err(text) => indented(BAD, text, PAST_LINES),
+    }));
     Block::Lines(lines)
 }
 

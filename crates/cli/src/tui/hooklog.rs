@@ -13,7 +13,7 @@ use crate::trace;
 const MOST_TIMES: usize = 512;
 const MOST_LINES: usize = 2000;
 /// So much of a hook's input and output is kept for the panel.
-const MOST_TEXT: usize = 8 * 1024;
+const MOST_TEXT: usize = 64 * 1024;
 
 /// What a hook did.
 #[derive(Clone, Debug, Default)]

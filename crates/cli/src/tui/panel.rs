@@ -1,12 +1,16 @@
 //! `/hooks panel`: every hook with its state and what it did, details of one of them, and keys to change it.
 
+use std::sync::Arc;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_agent::session::{Armed, HookEntry, HooksOrder, Order};
-use hookwright_hooks::{Action, EventKind};
+use hookwright_hooks::{Action, EventKind, Hook};
 
 use super::app::App;
+use super::cards::Whole;
 use super::driver::Driver;
 use super::hooklog::HookLog;
+use super::pager::Pager;
 use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN};
 
 /// The panel.
@@ -16,13 +20,13 @@ pub(crate) struct Panel {
     filter: String,
     filtering: bool,
     event: Option<EventKind>,
-    /// What was done last.
-    said: Vec<Line>,
+    /// What was done last, with which hook, and what the session said of it.
+    said: Option<(Arc<Hook>, Vec<Line>)>,
 }
 
 impl Panel {
     pub(crate) fn new(entries: Vec<HookEntry>) -> Self {
-        Panel { entries, selected: 0, filter: String::new(), filtering: false, event: None, said: Vec::new() }
+        Panel { entries, selected: 0, filter: String::new(), filtering: false, event: None, said: None }
     }
 
     /// The hooks are others now.
@@ -30,9 +34,13 @@ impl Panel {
         self.entries = entries;
     }
 
-    /// What the session says while the panel is open.
+    /// What the session says while the panel is open: what is about the hook that something was done with is shown beside it.
     pub(crate) fn hear(&mut self, lines: Vec<Line>) {
-        self.said.extend(lines);
+        if let Some((hook, said)) = &mut self.said
+            && lines.iter().any(|line| names(&line.plain(), hook.id()))
+        {
+            said.extend(lines);
+        }
     }
 
     fn shown(&self) -> Vec<&HookEntry> {
@@ -87,27 +95,33 @@ impl Panel {
             1 => "1 guard not armed  ".to_owned(),
             several => format!("{several} guards not armed  "),
         };
+        let widths = Widths::of(&shown, columns);
         let mut lines = vec![
             Line::of(BOLD, format!("Hooks {}/{}  ", shown.len(), self.entries.len()))
                 .with(BAD, unarmed)
                 .with(NOTE, filter)
                 .clip(columns),
-            Line::of(DIM, heading(columns)).clip(columns),
+            Line::of(DIM, heading(&widths)).clip(columns),
         ];
         let details = self.details(shown.get(selected).copied(), log, columns);
         let list_rows = rows.saturating_sub(lines.len() + 2).min(shown.len().max(1)).min((rows / 2).max(3));
         let from = (selected + 1).saturating_sub(list_rows);
         for (at, entry) in shown.iter().enumerate().skip(from).take(list_rows) {
-            lines.push(row(entry, log, at == selected, columns));
+            lines.push(row(entry, log, at == selected, &widths).clip(columns));
         }
         if shown.is_empty() {
             lines.push(Line::of(DIM, "  no hook fits"));
         }
         lines.push(Line::of(DIM, "─".repeat(columns)));
         let room = rows.saturating_sub(lines.len() + 1);
-        lines.extend(details.into_iter().take(room));
+        let hidden = details.len().saturating_sub(room);
+        lines.extend(details.into_iter().take(if hidden > 0 { room.saturating_sub(1) } else { room }));
+        if hidden > 0 && room > 0 {
+            lines.push(Line::of(DIM, format!("… {} (o shows all)", super::diff::more(hidden + 1))).clip(columns));
+        }
         lines.resize(rows.saturating_sub(1), Line::new());
-        let keys = Line::of(NOTE, "e enable  d disable  t trust  c canary  / filter  v event  ↑↓ choose  esc close");
+        let keys =
+            Line::of(NOTE, "e enable  d disable  t trust  c canary  o open  / filter  v event  ↑↓ choose  esc close");
         let asked = Line::of(WARN.bold(), "the agent waits for your permission: esc shows the question");
         lines.push(if app.dialogs.is_empty() { keys } else { asked }.clip(columns));
         lines
@@ -115,16 +129,18 @@ impl Panel {
 
     fn details(&self, entry: Option<&HookEntry>, log: &HookLog, columns: usize) -> Vec<Line> {
         let Some(HookEntry { hook, .. }) = entry else { return Vec::new() };
-        let mut lines: Vec<Line> = self.said.clone();
+        let said = self.said.as_ref().filter(|(about, _)| Arc::ptr_eq(about, hook) || is_same(about, hook));
+        let mut lines: Vec<Line> = said.map(|(_, lines)| lines.clone()).unwrap_or_default();
         let fact = |name: &str, text: String| Line::of(DIM, format!("{name:<9}")).with(PLAIN, text).hanging(9);
         lines.push(Line::of(BOLD, hook.id()).with(
             entry.map_or(PLAIN, |entry| crate::out::state_style(&entry.state)),
             format!("  {}", entry.map(HookEntry::describe).unwrap_or_default()),
         ));
-        let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
+        let matcher = entry.map_or("*", matcher);
         lines.push(fact("runs on", format!("{} {matcher}, from {} settings", hook.event, hook.source)));
         lines.extend(hook.description.as_ref().map(|text| fact("what", text.clone())));
         lines.extend(hook.when_text().map(|when| fact("when", when)));
+        lines.push(fact("type", kind(hook).to_owned()));
         lines.extend(hook.command().map(|command| fact("command", command.to_owned())));
         if let Action::Rule(rule) = &hook.action {
             lines.push(fact("rule", format!("{}: {}", rule.decision_word(), rule.reason)));
@@ -139,27 +155,88 @@ impl Panel {
             None => lines.push(Line::of(DIM, "has not run in this session")),
             Some(record) => {
                 lines.push(fact("last end", record.last_end.clone()));
-                lines.push(fact("input", record.last_input.clone()));
-                lines.push(fact("output", record.last_output.trim_end().replace('\n', " ⏎ ")));
+                lines.extend(laid_out("output", record.last_output.trim_end()));
+                lines.extend(laid_out("input", &record.last_input));
             }
         }
         lines.iter().flat_map(|line| line.wrap(columns)).collect()
     }
 }
 
-/// The columns that there is room for.
-fn widths(columns: usize) -> (usize, bool) {
-    if columns >= 109 { (22, true) } else { (columns.saturating_sub(24).clamp(8, 24), false) }
+/// The same hook, also after the settings were read again.
+fn is_same(one: &Hook, other: &Hook) -> bool {
+    one.event == other.event && one.id() == other.id() && one.source == other.source
 }
 
-fn heading(columns: usize) -> String {
-    let (name, wide) = widths(columns);
-    let more = if wide { format!("{:<20}{:<14}{:<10}", "EVENT", "MATCHER", "SOURCE") } else { String::new() };
+/// Whether words are about a hook, and not about one whose name is part of another.
+fn names(words: &str, hook: &str) -> bool {
+    let apart = |char: Option<char>| char.is_none_or(|char| !char.is_alphanumeric() && !matches!(char, '_' | '-'));
+    words
+        .match_indices(hook)
+        .any(|(at, _)| apart(words[..at].chars().next_back()) && apart(words[at + hook.len()..].chars().next()))
+}
+
+/// What kind of hook it is.
+fn kind(hook: &Hook) -> &'static str {
+    match &hook.action {
+        Action::Command(_) => "command",
+        Action::Rule(_) => "rule",
+        Action::Function(_) => "function",
+    }
+}
+
+/// A text below its name; JSON is laid out.
+fn laid_out(name: &str, text: &str) -> Vec<Line> {
+    let parsed =
+        serde_json::from_str::<serde_json::Value>(text).ok().filter(|value| value.is_object() || value.is_array());
+    let (text, language) = parsed.map_or_else(|| (text.to_owned(), "text"), |value| (format!("{value:#}"), "json"));
+    let mut lines = Vec::new();
+    for (at, part) in text.lines().enumerate() {
+        let mut line = Line::of(DIM, format!("{:<9}", if at == 0 { name } else { "" })).hanging(9);
+        match language {
+            "json" => line.spans.extend(super::highlight::line(language, &super::text::clean(part)).spans),
+            _ => line.push(PLAIN, part),
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// How wide columns are; the matcher has all the room that is left, as far as it needs it.
+struct Widths {
+    name: usize,
+    matcher: Option<usize>,
+}
+
+impl Widths {
+    fn of(shown: &[&HookEntry], columns: usize) -> Widths {
+        const NAME: usize = 22;
+        /// All columns but the name and the matcher.
+        const OTHERS: usize = 73;
+        let Some(room) = columns.checked_sub(OTHERS + NAME).filter(|room| *room >= 14) else {
+            return Widths { name: columns.saturating_sub(24).clamp(8, 24), matcher: None };
+        };
+        let longest = |text: fn(&HookEntry) -> &str| {
+            shown.iter().map(|entry| unicode_width::UnicodeWidthStr::width(text(entry)) + 2).max().unwrap_or(0)
+        };
+        let matcher = longest(matcher).clamp(14, room);
+        let name = longest(|entry| entry.hook.id()).clamp(NAME, NAME + room - matcher);
+        Widths { name, matcher: Some(matcher) }
+    }
+}
+
+fn matcher(entry: &HookEntry) -> &str {
+    entry.hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*")
+}
+
+fn heading(widths: &Widths) -> String {
+    let name = widths.name;
+    let more = |matcher: usize| format!("{:<20}{:<matcher$}{:<10}", "EVENT", "MATCHER", "SOURCE");
+    let more = widths.matcher.map(more).unwrap_or_default();
     format!("  {:<name$} {more}{:<10}{:>5}{:>5}{:>10}{:>10}", "HOOK", "STATE", "RUNS", "BAD", "LAST", "MEDIAN")
 }
 
-fn row(entry: &HookEntry, log: &HookLog, selected: bool, columns: usize) -> Line {
-    let (name, wide) = widths(columns);
+fn row(entry: &HookEntry, log: &HookLog, selected: bool, widths: &Widths) -> Line {
     let hook = &entry.hook;
     let pad = |text: &str, width: usize| {
         let text = crate::out::shorten(text, width.saturating_sub(1));
@@ -171,10 +248,9 @@ fn row(entry: &HookEntry, log: &HookLog, selected: bool, columns: usize) -> Line
         time.map_or_else(|| "–".to_owned(), |time| format!("{:.1} ms", time.as_secs_f64() * 1e3))
     };
     let style = if selected { NOTE.bold() } else { PLAIN };
-    let mut line = Line::of(style, if selected { "› " } else { "  " }).with(style, pad(hook.id(), name + 1));
-    if wide {
-        let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
-        line.push(PLAIN, &format!("{}{}", pad(hook.event.name(), 20), pad(matcher, 14)));
+    let mut line = Line::of(style, if selected { "› " } else { "  " }).with(style, pad(hook.id(), widths.name + 1));
+    if let Some(width) = widths.matcher {
+        line.push(PLAIN, &format!("{}{}", pad(hook.event.name(), 20), pad(matcher(entry), width)));
         line.push(DIM, &pad(&hook.source.to_string(), 10));
     }
     let state = if hook.is_guard() && matches!(entry.state, Armed::Yes) { "on guard" } else { entry.state.word() };
@@ -182,7 +258,7 @@ fn row(entry: &HookEntry, log: &HookLog, selected: bool, columns: usize) -> Line
     line.push(PLAIN, &format!("{:>5}", record.runs));
     line.push(if record.failures > 0 { BAD } else { PLAIN }, &format!("{:>5}", record.failures));
     line.push(DIM, &format!("{:>10}{:>10}", time(record.last()), time(record.median())));
-    line.clip(columns)
+    line
 }
 
 impl Driver<'_> {
@@ -211,6 +287,7 @@ impl Driver<'_> {
             KeyCode::PageDown => panel.step(10),
             KeyCode::Char('/') => panel.filtering = true,
             KeyCode::Char('v') => panel.next_event(),
+            KeyCode::Char('o') => self.open_hook(),
             KeyCode::Char(key @ ('e' | 'd' | 't' | 'c')) => {
                 if let Some(entry) = panel.current() {
                     self.panel_action(key, &entry);
@@ -224,11 +301,21 @@ impl Driver<'_> {
         self.panel = None;
     }
 
+    /// Opens all that is known of a hook in the pager.
+    fn open_hook(&mut self) {
+        let Some(panel) = &self.panel else { return };
+        let Some(entry) = panel.current() else { return };
+        let lines = panel.details(Some(&entry), &self.app.log, usize::MAX);
+        let text = lines.iter().map(Line::plain).collect::<Vec<_>>().join("\n");
+        self.app.cards.keep(format!("hook {}", entry.hook.id()), Whole::Text(text), None);
+        self.pager = Pager::open_card(&self.app, 1);
+    }
+
     /// What the session says of it is shown in the panel, and stays in the scrollback behind it.
     fn panel_action(&mut self, key: char, entry: &HookEntry) {
         let name = entry.hook.id().to_owned();
         if let Some(panel) = &mut self.panel {
-            panel.said.clear();
+            panel.said = Some((entry.hook.clone(), Vec::new()));
         }
         let order = match key {
             'e' => HooksOrder::Enable(name),

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use hookwright_agent::session::{HookEntry, Reply, Tone};
 use hookwright_agent::transcript::SessionInfo;
-use hookwright_model::{Content, Role};
+use hookwright_model::Content;
 use hookwright_settings::Notice;
 
 use super::app::App;
 use super::block::Block;
+use super::card;
+use super::cards::Whole;
 use super::markdown::Stream;
 use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN};
+use crate::past::{self, Past};
 
 /// Adds an answer to what is shown.
 pub(crate) fn say(app: &mut App, reply: Reply) {
@@ -80,19 +83,30 @@ fn session(session: &SessionInfo) -> Line {
 
 /// The end of an earlier conversation, for whoever goes on with it.
 pub(crate) fn show_history(app: &mut App, messages: &[Arc<Content>]) {
-    for content in messages {
-        let text: String = content.parts.iter().filter_map(|part| part.as_text()).collect::<Vec<_>>().join("\n");
-        match content.role {
-            Role::User => {
+    for past in past::of(messages) {
+        let gap = match past {
+            Past::User(text) => {
                 let shown = crate::out::shorten(&text, 200);
                 app.say(Block::line(Line::of(NOTE, "> ").with(BOLD, shown).hanging(2)));
+                true
             }
-            Role::Model => {
+            Past::Model(text) => {
                 let mut stream = Stream::default();
                 let done = stream.push(&text);
                 done.into_iter().chain(stream.finish()).for_each(|block| app.say(block));
+                true
             }
+            Past::Call(call) => {
+                app.say(card::past(&call));
+                if let Some(Ok(text) | Err(text)) = call.result {
+                    app.cards.keep(format!("{} {}", call.name, card::short_args(&call.args)), Whole::Text(text), None);
+                }
+                false
+            }
+        };
+        if gap {
+            app.say(Block::Gap);
         }
-        app.say(Block::Gap);
     }
+    app.say(Block::Gap);
 }

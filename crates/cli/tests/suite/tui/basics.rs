@@ -329,3 +329,46 @@ fn a_long_paste_is_shown_in_short_opened_and_sent_whole() {
     // From the history it comes back as it was.
     terminal.keys("\x1b[A").sees("> [3001 lines]");
 }
+
+#[test]
+fn what_is_attached_says_its_size_and_what_names_no_file_is_said() {
+    let sandbox = sandbox();
+    sandbox.write("notes.md", "x".repeat(3_400));
+    for mode in [&[][..], &["--screen-reader"]] {
+        let mut terminal = Terminal::start(&sandbox, mode);
+        terminal.sees(COMPOSER);
+        terminal.keys("say with @notes.md and @nope.txt\r");
+        terminal.sees("attached @notes.md (3.4 kB)");
+        terminal.sees("@nope.txt names no file, so nothing is attached for it");
+    }
+    let run = sandbox.run(&["-p", "say with @nope.txt", "-o", "json"]);
+    assert!(
+        run.stdout.contains("@nope.txt names no file") || run.stderr.contains("@nope.txt names no file"),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn an_earlier_session_shows_its_calls() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
+    let keys = "call run_shell_command {\"command\": \"echo from before; exit 0\"}\x1b\r\
+                also read_file {\"file_path\": \"gone.txt\"}\r";
+    terminal.ready().keys(keys).sees("✓ run_shell_command");
+    terminal.ready().keys("say and the end\r").sees("\nand the end");
+    terminal.ready().keys("/quit\r");
+    terminal.ends();
+    let mut terminal = Terminal::start(&sandbox, &["--resume"]);
+    let screen = terminal.ready().sees("\nand the end");
+    for wanted in ["✓ run_shell_command echo from before", "\n  from before\n", "✗ read_file gone.txt"] {
+        assert!(screen.contains(wanted), "no {wanted:?}:\n{screen}");
+    }
+    assert!(!screen.contains("untrusted_context"), "{screen}");
+    terminal.keys("\x0f").sees("q close");
+    terminal.keys("q").loses("q close");
+    terminal.ready().keys("/quit\r");
+    terminal.ends();
+    let mut terminal = Terminal::start(&sandbox, &["--resume", "--screen-reader"]);
+    terminal.sees("run_shell_command echo from before; exit 0 done: from before");
+    terminal.sees("and the end");
+}

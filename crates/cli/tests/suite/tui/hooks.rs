@@ -275,3 +275,39 @@ fn the_question_of_trust_lists_what_the_folder_brings() {
     terminal.ready();
     assert!(!terminal.everything().contains("this project's tools.allowed"));
 }
+
+#[test]
+fn the_panel_cuts_no_matcher_lays_json_out_and_keeps_words_with_their_hook() {
+    let sandbox = sandbox();
+    let command =
+        sandbox.script("seen.sh", "cat > /dev/null; echo '{\"systemMessage\": \"seen\", \"decision\": \"allow\"}'");
+    let hook = |name: &str| json!({"type": "command", "name": name, "command": command});
+    let rule = json!({"type": "rule", "name": "wall", "decision": "deny", "reason": "not here"});
+    let matcher = "write_file|replace|run_shell_command|web_fetch";
+    sandbox.settings(&json!({"hooks": {
+        "BeforeTool": [
+            {"matcher": matcher, "hooks": [hook("first"), hook("first-of-all")]},
+            {"matcher": "write_file", "hooks": [rule]},
+        ],
+    }}));
+    let mut terminal = Terminal::sized(&sandbox, &["--yolo"], 150, 40);
+    terminal.ready().keys("call run_shell_command {\"command\": \"true\"}\r").sees("✓ run_shell_command");
+    terminal.ready().keys("/hooks panel\r").sees("Hooks 3/3");
+    terminal.sees("type     command");
+    terminal.sees("\n           \"systemMessage\": \"seen\"");
+    let screen = terminal.sees("  \"tool_name\": \"run_shell_command\"");
+    let row = screen.lines().find(|line| line.starts_with("› first")).unwrap();
+    assert!(row.contains(matcher), "{screen}");
+    terminal.keys("d").sees("disabled first in");
+    terminal.keys("j");
+    terminal.loses("disabled first in");
+    terminal.keys("k").sees("disabled first in");
+    terminal.keys("jd").sees("disabled first-of-all in");
+    terminal.keys("k");
+    terminal.loses("disabled first-of-all in");
+    terminal.keys("/wall\r").sees("type     rule");
+    terminal.keys("o").sees("hook wall");
+    terminal.keys("q").sees("Hooks 1/3");
+    terminal.keys("\x1b");
+    terminal.ready();
+}
