@@ -33,6 +33,10 @@ pub(super) fn run(toolbox: &Toolbox, fire: &Fire, host: Host, fields: Map<String
     );
     toolbox.say_what_is_wrong()?;
     let mut outcomes = Vec::new();
+    // Whoever would not be asked there is not asked here.
+    let mut loaded = toolbox.loaded.clone();
+    loaded.registry.keep(|hook| heard.asks(hook));
+    let toolbox = &Toolbox { loaded };
     for view in &heard.views {
         let fired = fire_once(toolbox, &view.event, view.event.subject(), &heard.session.id)?;
         let is_over = fired.outcome.merged.answer.ends_plan();
@@ -51,7 +55,7 @@ pub(super) fn run(toolbox: &Toolbox, fire: &Fire, host: Host, fields: Map<String
     if fire.json {
         out::json(&as_json(&heard, &payload, &outcomes, &verdict, &written, &doubts))?;
     } else {
-        show(fire, &heard, &payload, &outcomes, &written, &doubts)?;
+        show(&heard, &payload, &outcomes, &written, &doubts)?;
     }
     Ok(exit_code(&verdict, &written, &doubts))
 }
@@ -92,7 +96,6 @@ fn as_json(
 }
 
 fn show(
-    fire: &Fire,
     heard: &Heard,
     payload: &Map<String, Value>,
     outcomes: &[Outcome<()>],
@@ -109,7 +112,7 @@ fn show(
             1 => "1 hook".to_owned(),
             many => format!("{many} hooks"),
         };
-        timeline(fire.event, view.event.subject(), &how, outcome, doubts)?;
+        timeline(view.event.kind(), view.event.subject(), &how, outcome, doubts)?;
     }
     let mut stdout = out::stdout();
     writeln!(stdout, "{}", paint(BOLD, format!("{title} is told")))?;

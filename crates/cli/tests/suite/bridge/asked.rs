@@ -52,6 +52,23 @@ fn a_guards_no_holds_where_the_agent_asks_for_permission() {
     }
 }
 
+/// What is tried by hand goes the same way.
+#[test]
+fn firing_a_question_as_an_agent_asks_guards_alone() {
+    let sandbox = sandbox();
+    let guard = counting(&sandbox, "guard", "echo 'hands off' >&2; exit 2");
+    let other = counting(&sandbox, "other", "exit 0");
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [
+        {"type": "command", "name": "guard", "guard": true, "command": guard},
+        {"type": "command", "name": "other", "command": other},
+    ]}]}}));
+    sandbox.write("question.json", question("codex", "ls").to_string());
+    let args = ["hooks", "fire", "Notification", "--as", "codex", "--input", "question.json"];
+    let run = sandbox.run(&args).exits(2);
+    assert!(run.stdout.contains("BeforeTool") && run.stdout.contains("hands off"), "{run:#?}");
+    assert_eq!((runs(&sandbox, "guard"), runs(&sandbox, "other")), (1, 0));
+}
+
 /// The user is being asked already, and what a hook changes it has changed before.
 #[test]
 fn of_a_second_look_only_a_no_counts() {
