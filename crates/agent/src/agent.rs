@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::checkpoint::{Beginning, Mark};
 use crate::commands::{CommandError, Invoked};
 use crate::compress::{self, Trigger};
 use crate::context::Mentioned;
@@ -350,6 +351,9 @@ impl Agent {
             let (prompt, prompt_id) = (prompt.to_owned(), scope.prompt_id());
             self.services.events.send(AgentEvent::PromptStarted { prompt, prompt_id });
         }
+        if round == Round::First && scope.agent.is_none() {
+            self.mark_beginning(prompt);
+        }
         let mut parts = match &stopped {
             // Nothing is read or run for a turn that is not.
             Some(_) => vec![Part::text(defuse(prompt))],
@@ -361,6 +365,27 @@ impl Agent {
         parts.extend(context.map(|context| Part::text(hook_context(&context))));
         self.remember(Content::user(parts));
         stopped.map_or(Ok(()), Err)
+    }
+
+    /// A turn begins: from here on, what it changes can be taken back.
+    fn mark_beginning(&self, prompt: &str) {
+        let conversation = self.transcript.end().map(|end| (self.transcript.path(), end));
+        let session = self.services.hooks.session().id.clone();
+        let trouble = self.services.checkpoints.begin(&Beginning { session, prompt, conversation });
+        trouble.into_iter().for_each(|trouble| self.services.events.send(AgentEvent::Warning(trouble)));
+    }
+
+    /// Where the conversation stands, if it is kept.
+    pub(crate) fn standing(&self) -> Option<Mark> {
+        Some(Mark { transcript: self.transcript.path().to_owned(), at: self.transcript.end()? })
+    }
+
+    /// Goes on from an earlier place in the conversation.
+    pub(crate) fn rewind(&mut self, history: Vec<Arc<Content>>) {
+        self.forget();
+        self.record(&Entry::Rewound { history: history.clone() });
+        self.history = history;
+        self.leave_context_behind();
     }
 
     async fn after_agent(&mut self, prompt: &str, answer: &str, retried: bool, scope: &Scope) -> AfterAnswer {

@@ -189,6 +189,11 @@ impl Approvals {
         others.flat_map(|(name, alias)| [name.clone(), alias.clone()]).collect()
     }
 
+    /// What no tool changes unasked, as it is now.
+    pub(crate) fn protected(&self) -> Arc<Protected> {
+        self.protected.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The whole of a protected path that was told to people.
     pub(crate) fn protected_path(&self, told: &str) -> PathBuf {
         self.protected.read().unwrap_or_else(PoisonError::into_inner).whole(told)

@@ -5,16 +5,17 @@ mod admit;
 mod end;
 pub(crate) mod wanted;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use hookwright_hooks::{EventKind, RequestedBy, TailCall};
 use hookwright_model::{FunctionCall, Part, ToolChoice};
-use hookwright_tools::{OutputSink, Tool, ToolErrorKind, ToolResult, ToolSet};
+use hookwright_tools::{OutputSink, Tool, ToolErrorKind, ToolResult, ToolSet, Workspace};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
+use crate::checkpoint::{Pending, Touching};
 use crate::event::{AgentEvent, CallDecision, CallNumber, ToolStart};
 use crate::panics::run_tool;
 use crate::protect::settle;
@@ -267,13 +268,51 @@ impl<'a> Call<'a> {
             // What the user's own command changes is the user's change.
             let may_change = !tool.kind().is_harmless() && self.requested_by != RequestedBy::User;
             let _window = may_change.then(window);
-            run_tool(tool, &args, &context).await
+            let kept = if may_change { self.keep_before(&context.workspace).await } else { None };
+            let result = run_tool(tool, &args, &context).await;
+            if let Some(pending) = kept {
+                self.keep_after(pending, &context.workspace).await;
+            }
+            result
         };
         if self.requested_by == RequestedBy::User && !tool.kind().is_harmless() {
             self.services.guards.look();
         }
         settle(self.services, self.scope).await;
         result
+    }
+
+    /// Keeps what it will change, so that it can be brought back.
+    async fn keep_before(&self, workspace: &Arc<Workspace>) -> Option<Pending> {
+        let (services, workspace) = (self.services.clone(), workspace.clone());
+        let (tool, args) = (self.name.clone(), self.args.clone());
+        let (pending, trouble) = aside(move || {
+            let protected = services.approvals.protected();
+            let is_protected = |path: &Path| protected.covers(path);
+            let touching = Touching { tool: &tool, args: &args, workspace: &workspace, is_protected: &is_protected };
+            services.checkpoints.before(&touching)
+        })
+        .await?;
+        self.warn(trouble);
+        pending
+    }
+
+    /// Looks at what it has changed.
+    async fn keep_after(&self, pending: Pending, workspace: &Arc<Workspace>) {
+        let (services, workspace) = (self.services.clone(), workspace.clone());
+        let (tool, args) = (self.name.clone(), self.args.clone());
+        let trouble = aside(move || {
+            let protected = services.approvals.protected();
+            let is_protected = |path: &Path| protected.covers(path);
+            let touching = Touching { tool: &tool, args: &args, workspace: &workspace, is_protected: &is_protected };
+            services.checkpoints.after(&pending, &touching)
+        })
+        .await;
+        self.warn(trouble.flatten());
+    }
+
+    fn warn(&self, trouble: Option<String>) {
+        trouble.into_iter().for_each(|trouble| self.services.events.send(AgentEvent::Warning(trouble)));
     }
 
     /// Tells the screen, if it is to know, under the name that it knows.
@@ -284,4 +323,9 @@ impl<'a> Call<'a> {
             Voice::Quiet(_) => {}
         }
     }
+}
+
+/// Work with files, on a thread that nobody else waits for.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
 }

@@ -192,6 +192,8 @@ pub enum AgentEvent {
     Configured,
     /// The conversation is empty again.
     Cleared,
+    /// The conversation is again where it was before this prompt.
+    Rewound(String),
     /// The last messages of the conversation that goes on.
     History(Vec<Arc<Content>>),
     /// Another approval mode.
@@ -225,6 +227,8 @@ pub enum Activity {
     Compressing,
     /// Another conversation.
     Resuming,
+    /// Files or the conversation go back to what they were.
+    Restoring,
 }
 
 impl Activity {
@@ -237,6 +241,7 @@ impl Activity {
             Activity::Clearing => "Clearing",
             Activity::Compressing => "Compressing",
             Activity::Resuming => "Resuming",
+            Activity::Restoring => "Restoring",
         }
     }
 }

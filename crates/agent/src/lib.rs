@@ -13,6 +13,7 @@ mod aside;
 mod ask;
 mod budget;
 mod call;
+pub mod checkpoint;
 pub mod commands;
 mod compress;
 pub mod context;

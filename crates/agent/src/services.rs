@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 use crate::approval::Approvals;
 use crate::aside::Aside;
 use crate::budget::Budget;
+use crate::checkpoint::Checkpoints;
 use crate::door::Door;
 use crate::event::AgentEvent;
 use crate::events::Events;
@@ -49,6 +50,8 @@ pub struct Services {
     pub approvals: Arc<Approvals>,
     /// What the hooks are made of, under watch.
     pub guards: Arc<Guards>,
+    /// What files were before calls change them.
+    pub checkpoints: Arc<Checkpoints>,
     /// Where to tell of things.
     pub events: Events,
     /// The hooks that nobody waits for.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod bridge;
+mod checkpoints;
 mod extensions;
 mod mcp;
 mod skills;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 pub(crate) use agents::{AgentsArgs, AgentsCommand, InstallAgent, TraceAgents};
 pub(crate) use bridge::{BridgeArgs, host};
+pub(crate) use checkpoints::{CheckpointsCommand, RestoreArgs, Wanted};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use extensions::{ExtensionsCommand, Install, Template};
 use hookwright_hooks::EventKind;
@@ -44,6 +46,9 @@ pub(crate) enum Command {
     Extensions(InProject<ExtensionsCommand>),
     /// List, check and explain policies: the rules on which tools run, are refused or need asking.
     Policy(InProject<PolicyCommand>),
+    /// List what turns of the agent changed, and go back to before one of them.
+    #[command(alias = "checkpoint")]
+    Checkpoints(InProject<CheckpointsCommand>),
     /// Add, remove, list, test and switch MCP servers, and sign in to them.
     Mcp(McpArgs),
     /// Answer an event of another agent: its hook payload on stdin, its kind of answer on stdout.
@@ -152,8 +157,8 @@ pub(crate) struct AgentArgs {
     /// The new session's name.
     #[arg(long, value_name = "ID", conflicts_with = "resume", value_parser = session_name)]
     pub(crate) session_id: Option<String>,
-    /// Go on with an earlier session: `latest`, its number or its name.
-    #[arg(short, long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "latest")]
+    /// Go on with an earlier session: `latest`, its number or its name; alone, choose one (without a screen: the latest).
+    #[arg(short, long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "")]
     pub(crate) resume: Option<String>,
     /// List this project's sessions.
     #[arg(long)]
@@ -170,6 +175,9 @@ pub(crate) struct AgentArgs {
     /// Record the model's answers into a file for --fake-responses.
     #[arg(long, value_name = "FILE")]
     pub(crate) record_responses: Option<PathBuf>,
+    /// Keep files before tools change them, whatever the settings say.
+    #[arg(long)]
+    pub(crate) checkpointing: bool,
     /// A session in plain lines: nothing is drawn over.
     #[arg(long)]
     pub(crate) screen_reader: bool,

@@ -6,12 +6,14 @@ mod agents;
 mod args;
 mod asked;
 mod bridge;
+mod checkpoints;
 mod choices;
 mod completions;
 mod demo;
 mod exit;
 mod extensions;
 mod failure;
+mod farewell;
 mod first_word;
 mod headless;
 mod hooks;
@@ -105,6 +107,7 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
         Some(args::Command::Extensions(extensions)) => extensions::run(extensions, &world),
         Some(args::Command::Bridge(bridge)) => Ok(bridge::run(&bridge, &world)),
         Some(args::Command::Policy(policy)) => policy::run(&policy, &world),
+        Some(args::Command::Checkpoints(checkpoints)) => checkpoints::run(&checkpoints, &world),
         Some(args::Command::Mcp(mcp)) => mcp::run(&mcp, &world),
         Some(args::Command::Doctor { json, place }) => hooks::run_doctor(&place, &world, json),
         Some(args::Command::Completions { shell }) => completions::print(shell),

@@ -35,6 +35,12 @@ pub(crate) fn stderr() -> impl Write {
     Door::new(io::stderr().lock(), Kind::Words)
 }
 
+/// Whether words go to a terminal.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) fn stderr_is_terminal() -> bool {
+    io::IsTerminal::is_terminal(&io::stderr())
+}
+
 /// One JSON document on stdout.
 pub(crate) fn json(value: &serde_json::Value) -> io::Result<()> {
     writeln!(stdout(), "{value:#}")

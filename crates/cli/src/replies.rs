@@ -2,9 +2,11 @@
 
 use std::io;
 
+use hookwright_agent::checkpoint::Checkpoint;
 use hookwright_agent::session::{HookEntry, Reply, Tone};
 use hookwright_agent::transcript::SessionInfo;
 
+use crate::checkpoints::words;
 use crate::{out, report};
 
 /// What belongs to the answer, for stdout; none if it is only about it.
@@ -17,7 +19,20 @@ pub(crate) fn answer(reply: &Reply) -> Option<String> {
             Some(lines.collect::<Vec<_>>().join("\n"))
         }
         Reply::Hooks(entries) => Some(entries.iter().map(hook).collect::<Vec<_>>().join("\n")),
-        Reply::Sessions(sessions) => Some(sessions.iter().map(session).collect::<Vec<_>>().join("\n")),
+        Reply::Sessions(sessions) => {
+            let how = "go on with one: /resume NUMBER".to_owned();
+            Some(sessions.iter().map(session).chain([how]).collect::<Vec<_>>().join("\n"))
+        }
+        Reply::Checkpoints(all) => {
+            let how = "see what going back would do: /restore NUMBER".to_owned();
+            Some(all.iter().map(checkpoint).chain([how]).collect::<Vec<_>>().join("\n"))
+        }
+        Reply::Plan(plan) => {
+            let number = plan.checkpoint.number;
+            let how =
+                format!("go back: /restore {number} files, /restore {number} conversation or /restore {number} both");
+            Some(crate::checkpoints::lines(plan).into_iter().chain([how]).collect::<Vec<_>>().join("\n"))
+        }
         Reply::Text(..) | Reply::Diagnostic(_) | Reply::Notice(_) => None,
     }
 }
@@ -31,6 +46,7 @@ pub(crate) fn aside(reply: &Reply) -> io::Result<()> {
         Reply::Diagnostic(diagnostic) => report::print([&**diagnostic]),
         Reply::Notice(notice) => out::note(notice),
         Reply::Text(Tone::Plain, _) | Reply::Rows(_) | Reply::Hooks(_) | Reply::Sessions(_) => Ok(()),
+        Reply::Checkpoints(_) | Reply::Plan(_) => Ok(()),
     }
 }
 
@@ -41,7 +57,16 @@ pub(crate) fn hook(entry: &HookEntry) -> String {
     format!("{}  {} {matcher}  {}  {}", hook.id(), hook.event, hook.source, entry.describe())
 }
 
-fn session(session: &SessionInfo) -> String {
-    let prompt = out::shorten(session.first_prompt.as_deref().unwrap_or(""), 60);
-    format!("{:>4}  {}  {prompt}", session.index, session.updated.strftime("%Y-%m-%d %H:%M"))
+/// A session in one line: how old, how large, on which branch, and its first words.
+pub(crate) fn session(session: &SessionInfo) -> String {
+    let prompt = out::shorten(&out::one_line(session.first_prompt.as_deref().unwrap_or("")), 60);
+    let size = format!("{} messages, {}", session.messages, words::size(session.bytes));
+    let branch = session.branch.as_deref().map(|branch| format!("{branch}, ")).unwrap_or_default();
+    format!("{:>4}  {:>8}  {prompt}  ({branch}{size})", session.index, words::age(session.updated))
+}
+
+/// A checkpoint in one line.
+pub(crate) fn checkpoint(one: &Checkpoint) -> String {
+    let prompt = out::shorten(&out::one_line(&one.prompt), 60);
+    format!("{:>4}  {:>8}  {:<9}  {prompt}", one.number, words::age(one.time), words::files(one.files.len()))
 }

@@ -34,6 +34,7 @@ pub(crate) fn options(args: &AgentArgs, interaction: Interaction) -> SessionOpti
         include_directories: args.include_directories.clone(),
         resume: args.resume.clone(),
         session_id: args.session_id.clone(),
+        checkpointing: args.checkpointing,
         log: crate::log::path(),
     }
 }

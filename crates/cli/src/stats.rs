@@ -16,6 +16,7 @@ pub(crate) struct Stats {
     tools: BTreeMap<String, ToolStats>,
     lines_added: usize,
     lines_removed: usize,
+    prompts: u64,
     hooks: HookStats,
     /// What sub-agents did of all that, by name.
     agents: BTreeMap<String, AgentStats>,
@@ -56,6 +57,18 @@ struct HookStats {
     duration: Duration,
 }
 
+/// What a session did, in sums.
+pub(crate) struct Counts {
+    pub(crate) prompts: u64,
+    pub(crate) requests: u64,
+    pub(crate) tokens: u64,
+    pub(crate) calls: u64,
+    pub(crate) failures: u64,
+    pub(crate) hooks: u64,
+    /// How often hooks said no.
+    pub(crate) denials: u64,
+}
+
 impl Stats {
     /// Counts an event.
     pub(crate) fn count(&mut self, event: &AgentEvent) {
@@ -91,6 +104,7 @@ impl Stats {
                     self.lines_removed += diff.stat.removed_lines;
                 }
             }
+            AgentEvent::PromptStarted { .. } if agent.is_none() => self.prompts += 1,
             AgentEvent::HookFinished { report, .. } => {
                 self.hooks.runs += 1;
                 self.hooks.failures += u64::from(!report.succeeded());
@@ -99,6 +113,19 @@ impl Stats {
                 self.hooks.duration += report.duration;
             }
             _ => {}
+        }
+    }
+
+    /// The sums.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            prompts: self.prompts,
+            requests: self.models.values().map(|stats| stats.requests).sum(),
+            tokens: self.models.values().map(|stats| stats.tokens.total).sum(),
+            calls: self.tools.values().map(|stats| stats.calls).sum(),
+            failures: self.tools.values().map(|stats| stats.failures).sum(),
+            hooks: self.hooks.runs,
+            denials: self.hooks.denials,
         }
     }
 

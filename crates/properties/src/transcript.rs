@@ -32,6 +32,7 @@ pub fn transcript(input: &[u8]) {
 
 fn header() -> Header {
     Header {
+        branch: None,
         session_id: "s".to_owned(),
         project: "/p".into(),
         model: "m".to_owned(),

@@ -168,6 +168,17 @@ impl Paths {
         self.project_temp_dir(project).join("chats")
     }
 
+    /// What files of a project were before tools changed them. Not among the scratch files, which tools may change.
+    pub fn checkpoints_dir(&self, project: &Path) -> PathBuf {
+        let name = hex(&Sha256::digest(project.as_os_str().as_encoded_bytes()));
+        self.user_dir.join("hookwright").join("checkpoints").join(name)
+    }
+
+    /// What the user has allowed for good, as policies.
+    pub fn remembered_policies(&self) -> PathBuf {
+        self.user_dir.join("hookwright").join("policies")
+    }
+
     fn known_project_name(&self, project: &Path) -> Option<String> {
         let text = read_text(&self.user_dir.join("projects.json")).ok()??;
         let table: serde_json::Value = serde_json::from_str(&text).ok()?;

@@ -17,8 +17,9 @@ use super::order::{Detail, Order};
 use super::reply::Reply;
 use super::sign_in::SigningIn;
 use super::watch::Watch;
-use super::{Asked, Shared, When, chats, shell};
+use super::{Asked, Shared, When, chats, restore, shell};
 use crate::agent::{Agent, EndReason, StartSource};
+use crate::checkpoint::{Since, What};
 use crate::event::{Activity, AgentEvent, TurnEnd};
 use crate::panics::panic_words;
 use crate::protect::settle_at_the_end;
@@ -78,6 +79,7 @@ pub(super) enum Job {
     Clear,
     Compress,
     Resume(Box<Agent>),
+    Restore { number: u64, what: What, since: Since },
 }
 
 /// Changes that wait for a free agent.
@@ -238,6 +240,7 @@ impl Conductor {
             Order::Mcp(order) => self.mcp(order),
             Order::Resume(which) => self.resume(which.as_deref()),
             Order::Chat(order) => self.chat(order),
+            Order::Restore(order) => self.restore(order),
         }
     }
 
@@ -441,6 +444,7 @@ impl Job {
             Job::Clear => Activity::Clearing,
             Job::Compress => Activity::Compressing,
             Job::Resume(_) => Activity::Resuming,
+            Job::Restore { .. } => Activity::Restoring,
         }
     }
 
@@ -459,6 +463,7 @@ impl Job {
                 drop(agent.prompt_of_server(&server, &name, args, cancel).await);
             }
             Job::Late(typed) => drop(agent.prompt_late(&typed, cancel).await),
+            Job::Restore { number, what, since } => restore::run(&mut agent, number, what, since),
             Job::Shell(command) => shell::run(&mut agent, command, cancel.clone()).await,
             Job::Clear => chats::clear(&mut agent, loaded, cancel).await,
             Job::Compress => {

@@ -8,8 +8,9 @@ use hookwright_tools::mcp::RemotePrompt;
 
 use super::order::{
     AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder,
-    MemoryOrder, Order, SkillsOrder,
+    MemoryOrder, Order, RestoreOrder, SkillsOrder,
 };
+use crate::checkpoint::{Since, What};
 use crate::commands::parse_invocation;
 
 /// What a line asks for.
@@ -190,6 +191,13 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         row("resume", &[], Optional("NUMBER"), "go on with an earlier session", |which| {
             Typed::Order(Order::Resume(given(which)))
         }),
+        row(
+            "restore",
+            &["rewind"],
+            Optional("NUMBER [files|conversation|both] [--overwrite]"),
+            "go back to before an earlier turn: its files, the conversation or both",
+            restore,
+        ),
         row("chat save", &[], Required("NAME"), "keep the conversation under a name", |name| {
             chat(ChatOrder::Save(name.to_owned()))
         }),
@@ -293,6 +301,33 @@ fn list_skills(words: &str) -> Typed {
         }
     }
     skills(SkillsOrder::List(detail))
+}
+
+/// `/restore`, `/restore 3`, `/restore 3 files --overwrite`.
+fn restore(words: &str) -> Typed {
+    let (mut which, mut what, mut since) = (None, None, Since::Keep);
+    for word in words.split_whitespace() {
+        match word {
+            "files" => what = Some(What::Files),
+            "conversation" | "chat" => what = Some(What::Conversation),
+            "both" | "all" => what = Some(What::Both),
+            "--overwrite" => since = Since::Overwrite,
+            word if which.is_none() && !word.starts_with('-') => which = Some(word.to_owned()),
+            _ => return Typed::Misspelt(usage_of("restore")),
+        }
+    }
+    Typed::Order(Order::Restore(match (which, what) {
+        (None, None) => RestoreOrder::List,
+        (Some(which), None) => RestoreOrder::Show(which),
+        (Some(which), Some(what)) => RestoreOrder::Restore { which, what, since },
+        (None, Some(_)) => return Typed::Misspelt(usage_of("restore")),
+    }))
+}
+
+/// How a command is written.
+fn usage_of(name: &str) -> String {
+    let usage = SLASH_COMMANDS.iter().find(|row| row.name == name).map(SlashCommand::usage);
+    format!("this is written /{}", usage.unwrap_or_default())
 }
 
 fn chat(order: ChatOrder) -> Typed {

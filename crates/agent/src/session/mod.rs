@@ -5,6 +5,7 @@
 
 mod agents;
 mod background;
+mod branch;
 mod canary;
 mod chats;
 mod choose;
@@ -18,6 +19,7 @@ mod open;
 mod options;
 mod order;
 mod reply;
+mod restore;
 pub(crate) mod servers;
 mod shell;
 mod sign_in;
@@ -44,6 +46,7 @@ use crate::services::{Interaction, Services};
 use conduct::Conductor;
 
 pub(crate) use background::tell_what_stays;
+pub use branch::branch;
 pub use choose::proxy;
 pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused, unarmed_guards};
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, prompt_commands, slash_groups};
@@ -51,7 +54,7 @@ pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
 pub use order::{
     AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder,
-    MemoryOrder, Order, SkillsOrder,
+    MemoryOrder, Order, RestoreOrder, SkillsOrder,
 };
 pub use reply::{Reply, Tone};
 pub use skills::state_words as skill_state;

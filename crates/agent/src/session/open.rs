@@ -16,6 +16,7 @@ use super::{choose, servers};
 use crate::agent::{Agent, StartSource};
 use crate::approval::{Approvals, ToolLimits};
 use crate::budget::Budget;
+use crate::checkpoint::{Checkpoints, Store};
 use crate::context::{Memory, MemoryOptions, load_memory};
 use crate::door::Door;
 use crate::events::Events;
@@ -102,6 +103,7 @@ pub(super) fn make(
         approvals: Arc::new(approvals),
         events,
         guards,
+        checkpoints: Arc::new(checkpoints(options, loaded)),
         agents: Arc::default(),
         aside: Arc::default(),
         asking: Arc::default(),
@@ -115,6 +117,12 @@ pub(super) fn make(
     services.agents.set(subagents::discover(loaded), &services.tools);
     let source = if history.is_empty() { StartSource::Startup } else { StartSource::Resume };
     Ok(Made { agent: Agent::new(services, model_name, system, transcript, history), source, skills, warnings })
+}
+
+/// Whether files are kept before tools change them, and where.
+fn checkpoints(options: &SessionOptions, loaded: &Loaded) -> Checkpoints {
+    let keeps_files = options.checkpointing || loaded.settings.general.checkpointing;
+    Checkpoints::new(Store::of(loaded), keeps_files, loaded.paths.home.clone())
 }
 
 /// Where this project's conversations are kept.
@@ -158,6 +166,7 @@ pub(super) fn header(id: &str, loaded: &Loaded, model: &str) -> Header {
         session_id: id.to_owned(),
         project: loaded.project.root.clone(),
         model: model.to_owned(),
+        branch: super::branch(&loaded.project.root),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: jiff::Timestamp::now(),
     }

@@ -47,6 +47,8 @@ pub struct SessionOptions {
     pub resume: Option<String>,
     /// The new session's id.
     pub session_id: Option<String>,
+    /// Whether files are kept before tools change them, whatever the settings say.
+    pub checkpointing: bool,
     /// Where the program's log is, for whoever asks.
     pub log: Option<PathBuf>,
 }

@@ -1,5 +1,6 @@
 //! What a front end can ask of a session, as values. How a typed line becomes one is `line.rs`.
 
+use crate::checkpoint::{Since, What};
 use hookwright_settings::ApprovalMode;
 use hookwright_settings::commands::Command;
 
@@ -55,6 +56,8 @@ pub enum Order {
     Resume(Option<String>),
     /// Conversations kept under a name.
     Chat(ChatOrder),
+    /// What can be brought back.
+    Restore(RestoreOrder),
     /// The hooks.
     Hooks(HooksOrder),
     /// The sub-agents.
@@ -130,6 +133,7 @@ impl Order {
             Order::Mcp(_) => "mcp",
             Order::Resume(_) => "resume",
             Order::Chat(_) => "chat",
+            Order::Restore(_) => "restore",
         }
     }
 
@@ -141,6 +145,7 @@ impl Order {
             Order::Agents(order) => matches!(order, AgentsOrder::List | AgentsOrder::Reload),
             Order::Skills(order) => matches!(order, SkillsOrder::List(_)),
             Order::Chat(order) => *order == ChatOrder::List,
+            Order::Restore(order) => matches!(order, RestoreOrder::List | RestoreOrder::Show(_)),
             Order::Extensions(order) => *order == ExtensionsOrder::List,
             Order::Background(order) => *order == BackgroundOrder::List,
             Order::Mcp(order) => matches!(order, McpOrder::List(_)),
@@ -196,6 +201,24 @@ pub enum ChatOrder {
     Delete(String),
     /// List them.
     List,
+}
+
+/// About checkpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RestoreOrder {
+    /// List them.
+    List,
+    /// Show what bringing one back would do.
+    Show(String),
+    /// Bring one back.
+    Restore {
+        /// Which.
+        which: String,
+        /// What of it.
+        what: What,
+        /// What becomes of files that were changed since.
+        since: Since,
+    },
 }
 
 /// About skills.

@@ -4,6 +4,7 @@ use hookwright_hooks::Diagnostic;
 use hookwright_settings::Notice;
 
 use super::state::HookEntry;
+use crate::checkpoint::{Checkpoint, Plan};
 use crate::transcript::SessionInfo;
 
 /// An answer.
@@ -17,6 +18,10 @@ pub enum Reply {
     Hooks(Vec<HookEntry>),
     /// Sessions that can be resumed.
     Sessions(Vec<SessionInfo>),
+    /// Checkpoints that can be brought back, the oldest first.
+    Checkpoints(Vec<Checkpoint>),
+    /// What bringing one back would do.
+    Plan(Box<Plan>),
     /// Something wrong with the configuration.
     Diagnostic(Box<Diagnostic>),
     /// Something noteworthy about it.

@@ -143,6 +143,7 @@ impl Delegate {
     fn transcript(&self, id: &str, model: &str) -> Result<Transcript, ToolFailure> {
         let session = self.services.hooks.session();
         let header = Header {
+            branch: None,
             session_id: id.to_owned(),
             project: session.project_dir.clone(),
             model: model.to_owned(),

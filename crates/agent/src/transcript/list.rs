@@ -28,6 +28,10 @@ pub struct SessionInfo {
     pub first_prompt: Option<String>,
     /// How many messages it has.
     pub messages: usize,
+    /// How large its transcript is.
+    pub bytes: u64,
+    /// The branch that was checked out when it began.
+    pub branch: Option<String>,
 }
 
 /// Why no session is the one that is meant.
@@ -97,12 +101,15 @@ pub fn list(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
 }
 
 fn scan(path: PathBuf) -> io::Result<Option<SessionInfo>> {
-    let mut reader = BufReader::with_capacity(64 * 1024, super::load::open(&path)?);
+    let file = super::load::open(&path)?;
+    let bytes = file.metadata()?.len();
+    let mut reader = BufReader::with_capacity(64 * 1024, file);
     let mut line = Vec::new();
     io::Read::take(&mut reader, LONGEST_HEADER).read_until(b'\n', &mut line)?;
     let Some(header) = wire::read_header(&line) else { return Ok(None) };
-    let (id, started) = (header.session_id, header.started);
-    let mut info = SessionInfo { index: 0, id, path, started, updated: started, first_prompt: None, messages: 0 };
+    let (id, started, branch) = (header.session_id, header.started, header.branch);
+    let (first_prompt, messages) = (None, 0);
+    let mut info = SessionInfo { index: 0, id, path, started, updated: started, first_prompt, messages, bytes, branch };
     let mut updated = None;
     loop {
         line.clear();

@@ -43,8 +43,16 @@ pub struct LoadedTranscript {
 /// # Errors
 /// If it cannot be read or is none.
 pub fn load(path: &Path) -> Result<LoadedTranscript, TranscriptError> {
+    load_until(path, u64::MAX)
+}
+
+/// Reads a transcript as it was when it was so many bytes long; changes nothing.
+///
+/// # Errors
+/// If it cannot be read or is none.
+pub fn load_until(path: &Path, end: u64) -> Result<LoadedTranscript, TranscriptError> {
     let failed = |cause| TranscriptError::Open { path: path.to_owned(), cause };
-    let mut reader = BufReader::with_capacity(256 * 1024, open(path).map_err(failed)?);
+    let mut reader = BufReader::with_capacity(256 * 1024, open(path).map_err(failed)?.take(end));
     let mut line = Vec::new();
     read_line(&mut reader, &mut line).map_err(failed)?;
     let header = wire::read_header(&line).ok_or_else(|| TranscriptError::NotATranscript { path: path.to_owned() })?;
@@ -109,7 +117,7 @@ impl LoadedTranscript {
             wire::USER => Role::User,
             wire::MODEL => Role::Model,
             wire::CLEAR => return view.replace(Vec::new()),
-            wire::COMPRESSED => return view.replace(entry.history.unwrap_or_default()),
+            wire::COMPRESSED | wire::REWOUND => return view.replace(entry.history.unwrap_or_default()),
             _ => return,
         };
         let parts = entry.content.unwrap_or_default();

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 pub use error::TranscriptError;
 pub(crate) use list::of_agents;
 pub use list::{FindError, SessionInfo, delete, find, list};
-pub use load::{LoadedTranscript, load};
+pub use load::{LoadedTranscript, load, load_until};
 
 /// How many sessions of one minute may share the first eight characters of their ids.
 const MOST_NAMESAKES: u32 = 100;
@@ -36,6 +36,8 @@ pub struct Header {
     pub project: PathBuf,
     /// The model at the start.
     pub model: String,
+    /// The branch that was checked out.
+    pub branch: Option<String>,
     /// The program's version.
     pub version: String,
     /// When the session started.
@@ -57,6 +59,11 @@ pub enum Entry {
     /// The history was compressed.
     Compressed {
         /// All of it, as the model reads it from now on. What it replaces stays in the file, above.
+        history: Vec<Arc<Content>>,
+    },
+    /// The user went back to an earlier place in the conversation.
+    Rewound {
+        /// All of it as it was then. What it replaces stays in the file, above.
         history: Vec<Arc<Content>>,
     },
     /// Something worth keeping that the model does not read, as a hook's decision.
@@ -152,6 +159,11 @@ impl Transcript {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where the next line begins; nothing if the conversation is not kept.
+    pub fn end(&self) -> Option<u64> {
+        self.file.as_ref().map(|_| self.end)
     }
 
     /// Adds a line, stamped with the time.

@@ -6,6 +6,7 @@ use serde_json::json;
 
 fn header(id: &str, started: &str) -> Header {
     Header {
+        branch: None,
         session_id: id.to_owned(),
         project: PathBuf::from("/projects/p"),
         model: "m".to_owned(),

@@ -29,6 +29,8 @@ struct Ours<'a> {
     version: Cow<'a, str>,
     project: Cow<'a, Path>,
     model: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    branch: Option<Cow<'a, str>>,
 }
 
 /// Every other line, as it is written.
@@ -79,6 +81,7 @@ pub(super) const USER: &str = "user";
 pub(super) const MODEL: &str = "gemini";
 pub(super) const CLEAR: &str = "clear_context";
 pub(super) const COMPRESSED: &str = "compressed";
+pub(super) const REWOUND: &str = "rewound";
 const NOTE: &str = "note";
 
 /// RFC 3339, UTC, milliseconds.
@@ -102,6 +105,7 @@ pub(super) fn header_line(header: &Header) -> Vec<u8> {
             version: Cow::Borrowed(&header.version),
             project: Cow::Owned(project),
             model: Cow::Borrowed(&header.model),
+            branch: header.branch.as_deref().map(Cow::Borrowed),
         },
     })
 }
@@ -130,6 +134,10 @@ pub(super) fn entry_line(entry: &Entry, position: u64, now: Timestamp) -> Vec<u8
             blank.r#type = COMPRESSED;
             blank.history = Some(history.iter().map(AsRef::as_ref).collect());
         }
+        Entry::Rewound { history } => {
+            blank.r#type = REWOUND;
+            blank.history = Some(history.iter().map(AsRef::as_ref).collect());
+        }
         Entry::Note { kind, data } => {
             blank.r#type = NOTE;
             blank.kind = Some(kind);
@@ -153,6 +161,7 @@ pub(super) fn read_header(line: &[u8]) -> Option<Header> {
         session_id: read.session_id.into_owned(),
         project: read.hookwright.project.into_owned(),
         model: read.hookwright.model.into_owned(),
+        branch: read.hookwright.branch.map(Cow::into_owned),
         version: read.hookwright.version.into_owned(),
         started: read.start_time.parse().ok()?,
     })

@@ -44,6 +44,11 @@ pub(crate) fn run(args: InProject<ExtensionsCommand>, world: &World) -> anyhow::
     }
 }
 
+/// Whether the user says yes on the terminal.
+pub(crate) fn agreed(question: &str) -> std::io::Result<bool> {
+    ask::agrees(question)
+}
+
 /// The extension of that name.
 fn named<'t>(toolbox: &'t Toolbox, name: &str) -> anyhow::Result<&'t Extension> {
     let all = &toolbox.loaded.extensions;

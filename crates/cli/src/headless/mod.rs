@@ -16,6 +16,7 @@ use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, TurnEnd}
 use hookwright_settings::World;
 
 use crate::args::{AgentArgs, OutputFormat};
+use crate::farewell::Farewell;
 use crate::signals::Signals;
 use crate::stats::Stats;
 use crate::telemetry::Telemetry;
@@ -121,10 +122,11 @@ async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Res
     };
     let (telemetry, troubles) = Telemetry::start(&view.loaded.settings.telemetry, &session::facts(&view, args));
     troubles.iter().try_for_each(out::warn)?;
+    let farewell = (args.output_format == OutputFormat::Text && out::stderr_is_terminal()).then(|| Farewell::of(&view));
     // The front end must be the last to hold on to the services, or events would never end.
     drop(view);
     let mut signals = Signals::listen()?;
-    let (give, screen) = start_screen(printer, telemetry)?;
+    let (give, screen) = start_screen(printer, telemetry, farewell)?;
     let (session, events, ended) = opened.start();
     signals.at_last({
         let session = session.clone();
@@ -155,13 +157,14 @@ type Printed = tokio::sync::oneshot::Receiver<io::Result<Option<TurnEnd>>>;
 fn start_screen(
     printer: Box<dyn Printer + Send>,
     telemetry: Telemetry,
+    farewell: Option<Farewell>,
 ) -> io::Result<(std::sync::mpsc::Sender<EventStream>, Printed)> {
     let runtime = tokio::runtime::Handle::current();
     let (give, events) = std::sync::mpsc::channel();
     let (done, printed) = tokio::sync::oneshot::channel();
     std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
         if let Ok(events) = events.recv() {
-            let _ = done.send(runtime.block_on(listen(events, printer, telemetry)));
+            let _ = done.send(runtime.block_on(listen(events, printer, telemetry, farewell)));
         }
     })?;
     Ok((give, printed))
@@ -189,7 +192,9 @@ async fn listen(
     mut events: EventStream,
     mut printer: Box<dyn Printer + Send>,
     mut telemetry: Telemetry,
+    farewell: Option<Farewell>,
 ) -> io::Result<Option<TurnEnd>> {
+    let begun = std::time::Instant::now();
     let mut stats = Stats::default();
     let mut end = None;
     let mut unread = None;
@@ -205,6 +210,8 @@ async fn listen(
         }
     }
     let finished = unread.map_or_else(|| printer.finish(end.as_ref(), &stats), Err);
+    let last_words = farewell.map(|farewell| farewell.lines(&stats, begun.elapsed())).unwrap_or_default();
+    last_words.iter().try_for_each(|line| out::stderr_line(&out::paint(out::DIM, line)))?;
     // It may wait a second for a collector, so it comes after everything that the user waits for.
     telemetry.shutdown().iter().try_for_each(out::warn)?;
     finished.map(|()| end)

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use crate::args::AgentArgs;
 use crate::asked::{self, Difference};
 use crate::choices::Choice;
+use crate::farewell::Farewell;
 use crate::past::{self, Past, PastCall};
 use crate::signals::Signals;
 use crate::stats::{self, Stats};
@@ -42,7 +43,9 @@ pub(crate) async fn converse(args: &AgentArgs, opened: Opened) -> anyhow::Result
     }
     let mut lines = lines()?;
     let mut front = Front::new(session, telemetry);
+    let begun = std::time::Instant::now();
     let left = front.converse(&mut events, &mut lines, &mut signals).await;
+    let farewell = Farewell::of(&front.session.view());
     front.session.end(When::Now, EndReason::Exit);
     front.question = None;
     let mut told = Ok(());
@@ -51,8 +54,11 @@ pub(crate) async fn converse(args: &AgentArgs, opened: Opened) -> anyhow::Result
         told = told.and(front.hear(event));
     }
     ended.await?;
+    let last_words = farewell.lines(&front.stats, begun.elapsed());
     front.telemetry.shutdown().iter().try_for_each(out::warn)?;
     told?;
+    // A terminal that is gone takes no farewell.
+    let _ = last_words.iter().try_for_each(|line| say(line));
     // Somebody may have lost patience with the end.
     Ok(signals.heard().unwrap_or(left?))
 }
@@ -377,6 +383,7 @@ fn tell(event: &AgentEvent) -> io::Result<()> {
         AgentEvent::Reply(reply) => reply_lines(reply),
         AgentEvent::History(messages) => tell_past(messages),
         AgentEvent::Cleared => say("the conversation is cleared"),
+        AgentEvent::Rewound(prompt) => say(&format!("the conversation goes on from before: {prompt}")),
         AgentEvent::Waiting(prompts) if !prompts.is_empty() => say(&format!("{} wait their turn", prompts.len())),
         AgentEvent::GivenBack(prompts) => say(&format!("not begun: {}", prompts.join("; "))),
         AgentEvent::Within { agent, event, .. } => tell_of_agent(&agent.name, event),
@@ -431,7 +438,7 @@ fn reply_lines(reply: &hookwright_agent::session::Reply) -> io::Result<()> {
         (None, Reply::Text(_, text)) => say(text),
         (None, Reply::Notice(notice)) => say(&notice.to_string()),
         (None, Reply::Diagnostic(diagnostic)) => say(&out::unpainted(&report::draw(diagnostic))),
-        (None, Reply::Rows(_) | Reply::Hooks(_) | Reply::Sessions(_)) => Ok(()),
+        (None, _) => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use hookwright_agent::session::Order;
+use hookwright_agent::session::{Order, RestoreOrder};
 use hookwright_agent::{AgentEvent, ApprovalMode, TurnEnd};
 
 use super::block::Block;
@@ -110,6 +110,8 @@ pub(crate) struct App {
     pub(crate) notifications: bool,
     /// Until when a second Ctrl-C leaves.
     pub(crate) leaving: Option<Instant>,
+    /// Until when a second Esc goes back to an earlier turn.
+    pub(crate) going_back: Option<Instant>,
     /// When the user last wrote something and did not send it.
     pub(crate) writing: Option<Instant>,
     /// The last answer, for `/copy`.
@@ -141,6 +143,7 @@ impl App {
             thought: String::new(),
             notifications: true,
             leaving: None,
+            going_back: None,
             writing: None,
             answer: String::new(),
             cards: Cards::default(),
@@ -167,13 +170,16 @@ impl App {
 
     /// Whether something on the screen moves by itself.
     pub(crate) fn is_moving(&self) -> bool {
-        self.busy.is_some() || self.leaving.is_some() || self.log.any_running()
+        self.busy.is_some() || self.leaving.is_some() || self.going_back.is_some() || self.log.any_running()
     }
 
     /// Time passes.
     pub(crate) fn tick(&mut self, now: Instant) {
         if self.leaving.is_some_and(|until| until < now) {
             self.leaving = None;
+        }
+        if self.going_back.is_some_and(|until| until < now) {
+            self.going_back = None;
         }
         self.dialogs.retain(|dialog| !dialog.is_stale());
     }
@@ -282,6 +288,7 @@ impl App {
             AgentEvent::GivenBack(prompts) => self.take_back(prompts),
             AgentEvent::Reply(reply) => replies::say(self, reply),
             AgentEvent::History(messages) => replies::show_history(self, &messages),
+            AgentEvent::Rewound(prompt) => self.rewound(prompt),
             AgentEvent::ModeChanged(mode) => self.status.mode = mode,
             AgentEvent::ModelChanged(model) => self.status.set_model(model),
             AgentEvent::Cleared => {
@@ -358,6 +365,25 @@ impl App {
             self.say(words(Line::of(NOTE, "hint: "), PLAIN, hint));
         }
         self.say(Block::Gap);
+    }
+
+    /// The conversation goes on from an earlier place; the prompt that stood there can be written anew.
+    fn rewound(&mut self, prompt: String) {
+        self.status.tokens = 0;
+        self.tell(DIM, "the conversation goes on from here:");
+        if self.composer.is_empty() {
+            self.composer.set(prompt);
+        }
+    }
+
+    /// A second Esc soon after the first goes back to an earlier turn.
+    pub(crate) fn go_back(&mut self, now: Instant) -> Vec<Effect> {
+        const PATIENCE: Duration = Duration::from_secs(2);
+        if self.going_back.take().is_some_and(|until| until >= now) {
+            return vec![Effect::Order(Order::Restore(RestoreOrder::List))];
+        }
+        self.going_back = Some(now + PATIENCE);
+        Vec::new()
     }
 
     /// A second Ctrl-C soon after the first leaves.

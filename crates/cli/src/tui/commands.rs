@@ -14,7 +14,7 @@ use crate::exit;
 const KEYS: &[(&str, &str)] = &[
     ("Enter", "send; Alt+Enter, Ctrl+J or a trailing \\ begin a new line"),
     ("@path", "mention a file; !command runs a shell command"),
-    ("Esc", "cancel the turn"),
+    ("Esc", "cancel the turn; twice at an empty prompt: go back to an earlier one"),
     ("Shift+Tab", "next approval mode"),
     ("Ctrl+R", "search earlier prompts; ↑ ↓ step through them"),
     ("Ctrl+X", "write in your editor"),

@@ -18,6 +18,7 @@ use super::complete;
 use super::history::History;
 use super::input::Input;
 use super::keys::is_suspend;
+use super::page::Page;
 use super::pager::Pager;
 use super::panel::Panel;
 use super::place::{branch, place};
@@ -58,6 +59,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) session: SessionHandle,
     pub(crate) panel: Option<Panel>,
     pub(crate) pager: Option<Pager>,
+    pub(crate) page: Option<Page>,
     pub(crate) screen: Screen<Stdout>,
     guard: Guard,
     input: Input,
@@ -75,6 +77,7 @@ pub(crate) struct Driver<'a> {
     /// Whether the screen is to be emptied with the next frame.
     wiped: bool,
     pub(crate) leave: Option<u8>,
+    since: Instant,
 }
 
 /// Runs a session until the user leaves.
@@ -111,6 +114,7 @@ impl<'a> Driver<'a> {
             session,
             panel: None,
             pager: None,
+            page: None,
             screen: Screen::new(terminal::raw(), colour, Rewrap::of(world)),
             guard,
             input,
@@ -125,6 +129,7 @@ impl<'a> Driver<'a> {
             went_on: None,
             wiped: false,
             leave: None,
+            since: Instant::now(),
         };
         driver.greet(&problems);
         driver
@@ -220,6 +225,10 @@ impl<'a> Driver<'a> {
                 self.panel_key(key);
                 Vec::new()
             }
+            Event::Key(key) if self.page.is_some() => {
+                self.page_key(key);
+                Vec::new()
+            }
             Event::Key(key) => self.app.key(key, now),
             Event::Paste(text) => {
                 self.app.paste(&text);
@@ -286,6 +295,13 @@ impl<'a> Driver<'a> {
             AgentEvent::Reply(_) if self.panel.is_some() => return self.overhear(event),
             _ => {}
         }
+        let event = match event {
+            AgentEvent::Reply(reply) => match self.open_page(reply) {
+                Some(reply) => AgentEvent::Reply(reply),
+                None => return,
+            },
+            event => event,
+        };
         self.app.agent(event, Instant::now());
     }
 
@@ -360,6 +376,9 @@ impl<'a> Driver<'a> {
             let page = panel.view(&self.app, columns, rows);
             return Ok(self.screen.page(&page, rows)?);
         }
+        if let Some(page) = self.page_view(columns, rows) {
+            return Ok(self.screen.page(&page, rows)?);
+        }
         let frame = view::view(&self.app, columns, rows, Instant::now());
         if std::mem::take(&mut self.wiped) {
             self.screen.scroll_away(&frame)?;
@@ -369,7 +388,7 @@ impl<'a> Driver<'a> {
 
     /// Whether a page of its own is shown in the place of the conversation.
     fn has_page(&self) -> bool {
-        self.panel.is_some() || self.pager.is_some()
+        self.panel.is_some() || self.pager.is_some() || self.page.is_some()
     }
 
     /// Draws everything that the screen shows once more.
@@ -445,8 +464,10 @@ impl<'a> Driver<'a> {
     /// Ends the session: what runs is cancelled, SessionEnd fires, the terminal is given back.
     async fn part(&mut self) {
         self.session.end(When::Now, EndReason::Exit);
-        (self.panel, self.pager) = (None, None);
+        (self.panel, self.pager, self.page) = (None, None, None);
         self.app.dialogs.clear();
+        // The last words need the session, which is gone when they are said.
+        let farewell = crate::farewell::Farewell::of(&self.session.view());
         let see_out = async {
             while let Some(event) = self.events.recv().await {
                 self.telemetry.record(&event);
@@ -459,6 +480,7 @@ impl<'a> Driver<'a> {
         let warnings = std::mem::take(&mut self.telemetry).shutdown();
         warnings.iter().for_each(|warning| self.app.tell(WARN, format!("! {warning}")));
         self.app.busy = None;
+        farewell.lines(&self.app.stats, self.since.elapsed()).iter().for_each(|line| self.app.tell(DIM, line));
         let nothing = Frame { size: Some(terminal::size()), ..Frame::default() };
         // A terminal that is gone takes no farewell.
         let _ = self.screen.draw(self.app.take_out(), &nothing);

@@ -32,6 +32,9 @@ impl App {
         if !control('c') {
             self.leaving = None;
         }
+        if key.code != KeyCode::Esc {
+            self.going_back = None;
+        }
         if self.search.is_some() && self.search_key(key) {
             return Vec::new();
         }
@@ -48,6 +51,7 @@ impl App {
                 Vec::new()
             }
             KeyCode::Esc if self.busy.is_some() => vec![Effect::Order(Order::Cancel)],
+            KeyCode::Esc if self.composer.is_empty() => self.go_back(now),
             KeyCode::Esc => {
                 self.composer.set("");
                 Vec::new()

@@ -22,14 +22,18 @@ pub(crate) mod hooklog;
 mod input;
 mod keys;
 mod markdown;
+mod page;
 mod pager;
 mod panel;
+mod picker;
 mod place;
 mod question;
 mod replies;
+mod restore;
 mod rewrap;
 mod screen;
 mod sent;
+mod sessions;
 mod stops;
 mod subagent;
 mod table;
@@ -40,16 +44,17 @@ pub(crate) mod view;
 
 use std::io::IsTerminal;
 
-use hookwright_agent::Interaction;
 use hookwright_agent::session::{
     BrokenSettings, Opened, UnarmedGuards, broken_settings, changed_guards, remember_refused, unarmed_guards,
 };
+use hookwright_agent::{Interaction, transcript};
 use hookwright_settings::World;
 
 use crate::args::{AgentArgs, OutputFormat};
 use crate::session;
 use crate::signals::Signals;
 use input::Input;
+pub(crate) use restore::plan_lines;
 use stops::Stops;
 use terminal::Guard;
 pub(crate) use terminal::abandon;
@@ -132,6 +137,13 @@ async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
         }
         options.guards = UnarmedGuards::GoOn;
         options.broken = BrokenSettings::GoOn;
+    }
+    if options.resume.as_deref() == Some("") {
+        let earlier = transcript::list(&loaded.paths.chats_dir(&loaded.project.root))?;
+        options.resume = match earlier.is_empty() {
+            true => None,
+            false => sessions::choose(earlier, world, hands.as_mut()).await?,
+        };
     }
     let opened = Opened::new(options, world.clone(), loaded)?;
     match hands {

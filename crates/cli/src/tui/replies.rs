@@ -32,6 +32,15 @@ fn blocks(reply: Reply) -> Vec<Block> {
             let how = Line::of(DIM, "go on with one: /resume NUMBER");
             vec![Block::Lines(sessions.iter().map(session).chain([how]).collect())]
         }
+        Reply::Checkpoints(all) => {
+            vec![Block::Lines(all.iter().map(|one| Line::of(PLAIN, crate::replies::checkpoint(one))).collect())]
+        }
+        Reply::Plan(plan) => {
+            let mut lines = super::restore::plan_lines(&plan);
+            let number = plan.checkpoint.number;
+            lines.push(Line::of(DIM, format!("go back: /restore {number} files, conversation or both")));
+            vec![Block::Lines(lines)]
+        }
         Reply::Diagnostic(diagnostic) => {
             let drawn = crate::report::draw(&diagnostic);
             vec![Block::Lines(drawn.lines().map(|line| Line::of(PLAIN, line)).collect())]

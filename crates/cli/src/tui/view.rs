@@ -14,6 +14,7 @@ use super::text::{ACCENT, BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, clean, elapse
 
 pub(crate) const PLACEHOLDER: &str = "Type your message or @path/to/file";
 const LEAVING: &str = "Press Ctrl+C again to exit";
+const GOING_BACK: &str = "Press Esc again to go back to an earlier turn";
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const MOST_SUGGESTIONS: usize = 8;
 
@@ -150,6 +151,9 @@ pub(crate) fn layout(
 fn status(app: &App, columns: usize) -> Line {
     if app.leaving.is_some() {
         return Line::of(WARN.bold(), LEAVING).clip(columns);
+    }
+    if app.going_back.is_some() {
+        return Line::of(NOTE, GOING_BACK).clip(columns);
     }
     let Status { model, folder, branch, mode, tokens: used, window, hooks, guards, unarmed, .. } = &app.status;
     let (mode_style, mode_word) = match mode {

@@ -6,6 +6,8 @@ mod agents;
 mod bounds;
 mod bridge;
 mod channels;
+#[cfg(unix)]
+mod checkpoints;
 mod claude;
 mod compatibility;
 mod dependencies;

@@ -11,9 +11,11 @@ mod hooks;
 mod leaving;
 mod mcp;
 mod pager;
+mod restore;
 #[cfg(unix)]
 mod rewrap;
 mod screens;
+mod sessions;
 mod skills;
 mod terminal;
 mod vanishing;

@@ -102,12 +102,7 @@ pub(super) const KNOWN: &[Known] = {
         without_effect("general.preferredEditor", Text, Nothing, "$VISUAL and $EDITOR name the editor"),
         without_effect("general.vimMode", Flag, Anything, "the composer has one set of keys"),
         section("general.checkpointing", Anything),
-        without_effect(
-            "general.checkpointing.enabled",
-            Flag,
-            ONLY_TRUE,
-            "files are not saved before tools change them",
-        ),
+        setting("general.checkpointing.enabled", Flag, ONLY_TRUE),
         section("general.plan", Anything),
         setting("general.plan.directory", Text, Inside),
         setting("general.maxAttempts", Whole, Anything),

@@ -23,7 +23,7 @@ impl Settings {
                 },
                 preferred_editor: get.string("general.preferredEditor"),
                 vim_mode: get.flag("general.vimMode", false),
-                checkpointing: get.flag("general.checkpointing.enabled", false),
+                checkpointing: get.flag("general.checkpointing.enabled", true),
                 plan_directory: get.string("general.plan.directory"),
                 max_attempts: get.count("general.maxAttempts").map(|count| count.max(1)),
             },

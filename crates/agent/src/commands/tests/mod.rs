@@ -130,6 +130,7 @@ impl Case {
         tool_context.environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
         tool_context.shell = self.limits.clone();
         let services = Services {
+            checkpoints: std::sync::Arc::default(),
             model: Door::new(AnyModel::from(Offline::new()), Default::default()).into(),
             tools: Arc::new(self.tools.clone().into()),
             agents: Arc::default(),

@@ -100,6 +100,7 @@ impl Setup<'_> {
         tool_context.environment = self.project.environment().into();
         let transcript = transcript(self.project);
         let services = Services {
+            checkpoints: std::sync::Arc::default(),
             guards: Arc::default(),
             model: Door::new(AnyModel::custom(self.script.clone()), Default::default()).into(),
             tools: Arc::new(tools.into()),
@@ -145,6 +146,7 @@ fn engine(project: &Project, events: &Events, transcript: &Path) -> HookEngine {
 
 fn transcript(project: &Project) -> Transcript {
     let header = Header {
+        branch: None,
         session_id: "session-1".to_owned(),
         project: project.dir(),
         model: "scripted".to_owned(),

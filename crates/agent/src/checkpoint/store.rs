@@ -1,0 +1,317 @@
+//! Checkpoints on disk, outside of the project and for its owner's eyes only: contents by their hash, and one small file for
+//! each checkpoint that says what was where. Bounded: the oldest make way.
+
+use std::collections::HashSet;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use hookwright_disk::{Lasting, Links};
+use hookwright_settings::Loaded;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::look::{LARGEST, State, hash};
+
+/// More checkpoints of a project are not kept.
+const MOST: usize = 200;
+/// More bytes of contents are not kept for a project.
+const MOST_BYTES: u64 = 256 << 20;
+/// A checkpoint's own file is never larger.
+const LARGEST_RECORD: u64 = 16 << 20;
+/// What nobody names may be about to be named, for so long.
+const GRACE: Duration = Duration::from_secs(24 * 3600);
+
+/// What was where before a turn, or before something was brought back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Its number, by which it is called.
+    #[serde(skip)]
+    pub number: u64,
+    /// What it was taken for.
+    pub kind: Kind,
+    /// The session.
+    pub session: String,
+    /// The prompt of the turn; of a restore, what it brought back.
+    pub prompt: String,
+    /// When.
+    #[serde(with = "stamp")]
+    pub time: Timestamp,
+    /// Where the conversation stood, if it is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Mark>,
+    /// The files that were changed.
+    #[serde(default)]
+    pub files: Vec<KeptFile>,
+    /// What is not kept, and what nobody can tell.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// What a checkpoint was taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A turn of the agent.
+    Turn,
+    /// A restore, which can so be undone.
+    Restore,
+}
+
+/// A place in a transcript.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// The transcript.
+    pub transcript: PathBuf,
+    /// So many bytes of it were there.
+    pub at: u64,
+}
+
+/// A file that was changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptFile {
+    /// The whole path.
+    pub path: PathBuf,
+    /// What was there.
+    pub before: State,
+    /// What the agent left there, when that was last looked at.
+    pub after: State,
+}
+
+/// Why checkpoints can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// There is none of that number.
+    #[error("there is no checkpoint {0}")]
+    None(String),
+    /// It can't be read.
+    #[error("checkpoint {number} can't be read: {why}")]
+    Broken {
+        /// Which.
+        number: u64,
+        /// Why.
+        why: String,
+    },
+    /// A content is not there any more, or is not what it was.
+    #[error("what was kept of {0} is gone or damaged")]
+    Content(String),
+    /// It says nothing of a conversation.
+    #[error("checkpoint {0} holds no place in a conversation")]
+    NoConversation(u64),
+    /// It belongs to another session.
+    #[error("the conversation of checkpoint {number} is that of session {session}")]
+    OtherSession {
+        /// Which checkpoint.
+        number: u64,
+        /// Whose it is.
+        session: String,
+    },
+    /// The disk refuses.
+    #[error("{}: {cause}", path.display())]
+    Disk {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The transcript can't be used.
+    #[error(transparent)]
+    Transcript(#[from] crate::transcript::TranscriptError),
+}
+
+impl CheckpointError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            CheckpointError::None(_) => Some("`/restore` or `hookwright checkpoints list` shows them all".to_owned()),
+            CheckpointError::OtherSession { session, .. } => Some(format!("go on with it first: `/resume {session}`")),
+            _ => None,
+        }
+    }
+}
+
+/// The checkpoints of a project.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+impl Store {
+    /// Those of this configuration's project. Nothing is made before something is kept.
+    pub fn of(loaded: &Loaded) -> Self {
+        Store { folder: loaded.paths.checkpoints_dir(&loaded.project.root) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn at(folder: PathBuf) -> Self {
+        Store { folder }
+    }
+
+    fn record(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("{number:06}.json"))
+    }
+
+    fn object(&self, sha256: &str) -> PathBuf {
+        self.folder.join("contents").join(sha256.get(..2).unwrap_or("__")).join(sha256)
+    }
+
+    /// The numbers that there are, in their order.
+    fn numbers(&self) -> Vec<u64> {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.strip_suffix(".json")?.parse().ok();
+        let mut numbers: Vec<u64> = entries.filter_map(number).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// All that can be read, the oldest first.
+    pub fn list(&self) -> Vec<Checkpoint> {
+        self.numbers().into_iter().filter_map(|number| self.read(number).ok()).collect()
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// If it is not there or can't be read.
+    pub fn read(&self, number: u64) -> Result<Checkpoint, CheckpointError> {
+        let broken = |why: String| CheckpointError::Broken { number, why };
+        let file = self.record(number);
+        if file.symlink_metadata().is_err() {
+            return Err(CheckpointError::None(number.to_string()));
+        }
+        let bytes =
+            hookwright_disk::read(&file, LARGEST_RECORD, Links::Refuse).map_err(|why| broken(why.to_string()))?;
+        let read: Checkpoint = serde_json::from_slice(&bytes).map_err(|why| broken(why.to_string()))?;
+        Ok(Checkpoint { number, ..read })
+    }
+
+    /// The one that is meant: `latest` or a number.
+    ///
+    /// # Errors
+    /// If there is none, or it can't be read.
+    pub fn find(&self, asked: &str) -> Result<Checkpoint, CheckpointError> {
+        let none = || CheckpointError::None(asked.to_owned());
+        match asked.trim() {
+            "latest" => self.read(self.numbers().last().copied().ok_or_else(none)?),
+            number => self.read(number.trim_start_matches('#').parse().map_err(|_| none())?),
+        }
+    }
+
+    /// Begins a checkpoint, under the next number. What is too old makes way.
+    pub(super) fn begin(&self, mut checkpoint: Checkpoint) -> Result<Checkpoint, CheckpointError> {
+        hookwright_disk::own_directory(&self.folder).map_err(|cause| self.failed(cause))?;
+        let mut number = self.numbers().last().map_or(1, |last| last + 1);
+        // Looking at all of them takes a while.
+        if number % 4 == 1 {
+            self.make_room();
+        }
+        // Another session may take the same number at the same time.
+        for _ in 0..100 {
+            checkpoint.number = number;
+            match hookwright_disk::create_held(&self.record(number), &written(&checkpoint)) {
+                Ok(_) => return Ok(checkpoint),
+                Err(cause) if cause.kind() == ErrorKind::AlreadyExists => number += 1,
+                Err(cause) => return Err(self.failed(cause)),
+            }
+        }
+        Err(self.failed(ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Writes it anew, with what it holds by now.
+    pub(super) fn write(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
+        let file = self.record(checkpoint.number);
+        hookwright_disk::overwrite(&file, &written(checkpoint), Lasting::No).map_err(|cause| self.failed(cause))
+    }
+
+    /// Keeps a content.
+    pub(super) fn keep(&self, sha256: &str, bytes: &[u8]) -> Result<(), CheckpointError> {
+        let file = self.object(sha256);
+        if file.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64) {
+            return Ok(());
+        }
+        let made = file.parent().map_or(Ok(()), hookwright_disk::own_directory);
+        made.and_then(|()| hookwright_disk::overwrite(&file, bytes, Lasting::No)).map_err(|cause| self.failed(cause))
+    }
+
+    /// Whether a content is still there.
+    pub(super) fn holds(&self, sha256: &str) -> bool {
+        self.object(sha256).is_file()
+    }
+
+    /// A content, if it is still what it was.
+    pub(super) fn content(&self, path: &Path, sha256: &str) -> Result<Vec<u8>, CheckpointError> {
+        let gone = || CheckpointError::Content(path.display().to_string());
+        let bytes = hookwright_disk::read(&self.object(sha256), LARGEST, Links::Refuse).map_err(|_| gone())?;
+        if hash(&bytes) == sha256 { Ok(bytes) } else { Err(gone()) }
+    }
+
+    fn failed(&self, cause: io::Error) -> CheckpointError {
+        CheckpointError::Disk { path: self.folder.clone(), cause }
+    }
+
+    /// Removes the oldest until the bounds are kept, and contents that nobody names any more. What can't be removed stays.
+    fn make_room(&self) {
+        let mut all = self.list();
+        let surplus = (all.len() + 1).saturating_sub(MOST);
+        all.drain(..surplus).for_each(|old| self.remove(&old));
+        let mut sizes = self.sizes(&all);
+        while sizes > MOST_BYTES && !all.is_empty() {
+            self.remove(&all.remove(0));
+            sizes = self.sizes(&all);
+        }
+        self.sweep_contents(&all);
+    }
+
+    fn remove(&self, checkpoint: &Checkpoint) {
+        let _ = std::fs::remove_file(self.record(checkpoint.number));
+    }
+
+    /// How many bytes the contents are that these name.
+    fn sizes(&self, all: &[Checkpoint]) -> u64 {
+        let mut seen = HashSet::new();
+        let contents = all.iter().flat_map(|one| &one.files).filter_map(|file| match &file.before {
+            State::File { sha256, size, .. } => Some((sha256, *size)),
+            _ => None,
+        });
+        contents.filter(|(sha256, _)| seen.insert(*sha256)).map(|(_, size)| size).sum()
+    }
+
+    fn sweep_contents(&self, all: &[Checkpoint]) {
+        let named: HashSet<&str> = all
+            .iter()
+            .flat_map(|one| &one.files)
+            .filter_map(|file| match &file.before {
+                State::File { sha256, .. } => Some(sha256.as_str()),
+                _ => None,
+            })
+            .collect();
+        let now = SystemTime::now();
+        let folders = std::fs::read_dir(self.folder.join("contents")).into_iter().flatten().flatten();
+        for entry in folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten()) {
+            let is_named = entry.file_name().to_str().is_some_and(|name| named.contains(name));
+            let age = entry.metadata().ok().and_then(|found| now.duration_since(found.modified().ok()?).ok());
+            if !is_named && age.is_some_and(|age| age > GRACE) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// A time, as text.
+mod stamp {
+    use jiff::Timestamp;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{time:.3}"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+fn written(checkpoint: &Checkpoint) -> Vec<u8> {
+    // Text and numbers; a path that is no text is never kept.
+    serde_json::to_vec(checkpoint).unwrap_or_default()
+}

@@ -1,0 +1,302 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hookwright_tools::Workspace;
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::protect::Protected;
+
+/// A project, a store beside it, and a session's checkpoints.
+struct Place {
+    _folder: tempfile::TempDir,
+    root: PathBuf,
+    store: Store,
+    checkpoints: Checkpoints,
+    workspace: Arc<Workspace>,
+}
+
+fn place() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path().canonicalize().unwrap();
+    let root = top.join("project");
+    fs::create_dir(&root).unwrap();
+    let store = Store::at(top.join("kept"));
+    let checkpoints = Checkpoints::new(store.clone(), true, top.clone());
+    let workspace = Arc::new(Workspace::new(&root, []).unwrap());
+    Place { _folder: folder, root, store, checkpoints, workspace }
+}
+
+impl Place {
+    fn at(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> &Self {
+        let path = self.at(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.at(name)).unwrap()
+    }
+
+    fn turn(&self, prompt: &str) -> u64 {
+        let begun = self.checkpoints.begin(&Beginning { session: "s".to_owned(), prompt, conversation: None });
+        assert_eq!(begun, None);
+        self.store.list().last().unwrap().number
+    }
+
+    /// A call that does something.
+    fn call(&self, tool: &str, args: &Value, does: impl FnOnce()) {
+        let args: Map<String, Value> = args.as_object().unwrap().clone();
+        let is_protected = |path: &Path| path.ends_with("guard.sh");
+        let touching = Touching { tool, args: &args, workspace: &self.workspace, is_protected: &is_protected };
+        let (pending, trouble) = self.checkpoints.before(&touching);
+        assert_eq!(trouble, None);
+        does();
+        if let Some(pending) = pending {
+            assert_eq!(self.checkpoints.after(&pending, &touching), None);
+        }
+    }
+
+    fn shell(&self, command: &str) {
+        self.call("run_shell_command", &json!({"command": command}), || {
+            let done = std::process::Command::new("sh").args(["-c", command]).current_dir(&self.root).status().unwrap();
+            assert!(done.success(), "{command}");
+        });
+    }
+
+    fn edit(&self, name: &str, text: &str) {
+        self.call("write_file", &json!({"file_path": name, "content": text}), || {
+            self.write(name, text);
+        });
+    }
+
+    fn restore(&self, number: u64, since: Since) -> Restored {
+        self.with_roots(|roots| self.store.restore(number, What::Files, since, roots, None)).unwrap()
+    }
+
+    fn plan(&self, number: u64) -> Plan {
+        self.with_roots(|roots| self.store.plan(number, roots)).unwrap()
+    }
+
+    fn with_roots<T>(&self, act: impl FnOnce(&Roots<'_>) -> T) -> T {
+        act(&Roots { folders: &[self.root.clone()], protected: &Protected::default() })
+    }
+}
+
+#[test]
+fn changed_new_and_deleted_files_come_back_as_they_were() {
+    let place = place();
+    place
+        .write("a.txt", "one\n")
+        .write("gone.txt", "gone\n")
+        .write("bin", [0, 159, 146, 150])
+        .write("run.sh", "#!/bin/sh\n");
+    fs::set_permissions(place.at("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    symlink("a.txt", place.at("link")).unwrap();
+    let turn = place.turn("do it all");
+    place.edit("a.txt", "two\n");
+    place.edit("a.txt", "three\n");
+    place.edit("new/deep/b.txt", "new\n");
+    place.shell("rm gone.txt link && printf x > bin && chmod 600 run.sh && echo more >> run.sh");
+    let restored = place.restore(turn, Since::Keep);
+    assert_eq!(restored.left, []);
+    assert_eq!((place.read("a.txt"), place.read("gone.txt")), ("one\n".to_owned(), "gone\n".to_owned()));
+    assert_eq!(fs::read(place.at("bin")).unwrap(), [0, 159, 146, 150]);
+    assert!(!place.at("new").exists(), "folders that were made for it go with it");
+    assert_eq!(fs::read_link(place.at("link")).unwrap(), Path::new("a.txt"));
+    assert_eq!(fs::metadata(place.at("run.sh")).unwrap().permissions().mode() & 0o777, 0o755);
+    // And back again.
+    let again = place.restore(restored.undo, Since::Keep);
+    assert_eq!(again.left, []);
+    assert_eq!((place.read("a.txt"), place.read("new/deep/b.txt")), ("three\n".to_owned(), "new\n".to_owned()));
+    assert!(!place.at("gone.txt").exists() && place.at("link").symlink_metadata().is_err());
+}
+
+#[test]
+fn going_back_two_turns_takes_back_both() {
+    let place = place();
+    place.write("a", "0").write("b", "0");
+    let first = place.turn("one");
+    place.edit("a", "1");
+    let second = place.turn("two");
+    place.edit("a", "2");
+    place.edit("b", "2");
+    assert_eq!(place.plan(second).changes.len(), 2);
+    place.restore(second, Since::Keep);
+    assert_eq!((place.read("a"), place.read("b")), ("1".to_owned(), "0".to_owned()));
+    place.restore(first, Since::Keep);
+    assert_eq!(place.read("a"), "0");
+}
+
+#[test]
+fn what_somebody_changed_since_is_said_and_stays() {
+    let place = place();
+    place.write("a", "0\n").write("b", "0\n");
+    let turn = place.turn("one");
+    place.edit("a", "1\n");
+    place.edit("b", "1\n");
+    place.write("a", "mine\n");
+    let plan = place.plan(turn);
+    let since: Vec<_> = plan.changes.iter().map(|change| (change.shown.as_str(), change.changed_since)).collect();
+    assert_eq!(since, [("a", true), ("b", false)]);
+    assert!(plan.changes[0].diff.as_ref().unwrap().contains("-mine\n+0\n"));
+    let restored = place.restore(turn, Since::Keep);
+    assert_eq!(restored.left, [("a".to_owned(), "it was changed since".to_owned())]);
+    assert_eq!((place.read("a"), place.read("b")), ("mine\n".to_owned(), "0\n".to_owned()));
+    let undo = place.restore(turn, Since::Overwrite).undo;
+    assert_eq!(place.read("a"), "0\n");
+    place.restore(undo, Since::Keep);
+    assert_eq!(place.read("a"), "mine\n", "what was overwritten comes back");
+}
+
+#[test]
+fn a_program_that_may_change_anything_is_looked_after() {
+    let place = place();
+    place.write("src/a.txt", "one\n").write("keep.txt", "same\n").write(".gitignore", "out/\n").write("out/big", "x");
+    place.write("build.sh", "echo two > src/a.txt; mkdir -p gen; echo new > gen/b; rm keep.txt; echo y > out/big\n");
+    fs::create_dir(place.at(".git")).unwrap();
+    let turn = place.turn("build");
+    place.shell("sh build.sh");
+    let changed: Vec<_> = place.plan(turn).changes.into_iter().map(|change| change.shown).collect();
+    assert_eq!(changed, ["gen/b", "keep.txt", "src/a.txt"]);
+    assert_eq!(place.restore(turn, Since::Keep).left, []);
+    assert_eq!((place.read("src/a.txt"), place.read("keep.txt")), ("one\n".to_owned(), "same\n".to_owned()));
+    assert!(!place.at("gen").exists());
+}
+
+#[test]
+fn folders_that_go_as_a_whole_come_back() {
+    let place = place();
+    place.write("src/a/b.txt", "b").write("src/c.txt", "c").write("old/x", "x");
+    let turn = place.turn("clean up");
+    place.shell("rm -rf src && cp -r old new");
+    assert!(!place.at("src").exists());
+    assert_eq!(place.restore(turn, Since::Keep).left, []);
+    assert_eq!((place.read("src/a/b.txt"), place.read("src/c.txt")), ("b".to_owned(), "c".to_owned()));
+    assert!(!place.at("new").exists());
+}
+
+#[test]
+fn what_is_not_kept_is_said() {
+    let place = place();
+    place.write("big", vec![b'x'; 9 << 20]).write("guard.sh", "exit 2\n");
+    let outside = place.root.parent().unwrap().join("outside");
+    let turn = place.turn("everything");
+    place.shell(&format!("echo x > big; echo x > guard.sh; echo x > {}", outside.display()));
+    let plan = place.plan(turn);
+    let notes = plan.notes.join("\n");
+    for words in
+        ["big is not kept: too large (9.4 MB)", "guard.sh is not kept: guards are made of it", "outside of the project"]
+    {
+        assert!(notes.contains(words), "{words}: {notes}");
+    }
+    assert!(plan.changes.iter().all(|change| !change.deed.is_done()), "{plan:?}");
+    assert_eq!(place.restore(turn, Since::Overwrite).files, Vec::<String>::new());
+    assert_eq!(place.read("guard.sh"), "x\n");
+}
+
+#[test]
+fn a_doctored_checkpoint_leads_nowhere() {
+    let place = place();
+    place.write("a", "0");
+    fs::create_dir_all(place.at(".git")).unwrap();
+    let turn = place.turn("one");
+    place.edit("a", "1");
+    let elsewhere = place.root.parent().unwrap().join("elsewhere");
+    let file = place.root.parent().unwrap().join(format!("kept/{turn:06}.json"));
+    let text = fs::read_to_string(&file).unwrap();
+    let own = place.at("a").display().to_string();
+    for other in [
+        elsewhere.display().to_string(),
+        format!("{}/../elsewhere", place.root.display()),
+        place.at(".git/config").display().to_string(),
+        place.root.display().to_string(),
+        "a".to_owned(),
+    ] {
+        fs::write(&file, text.replace(&own, &other)).unwrap();
+        let restored = place.restore(turn, Since::Overwrite);
+        assert_eq!(restored.files, Vec::<String>::new(), "{other}");
+    }
+    assert!(!elsewhere.exists() && !place.at(".git/config").exists());
+    fs::write(&file, "{").unwrap();
+    assert!(matches!(place.store.read(turn), Err(CheckpointError::Broken { .. })));
+    place.store.list();
+}
+
+#[test]
+fn contents_that_are_not_what_they_were_are_refused() {
+    let place = place();
+    place.write("a", "0");
+    let turn = place.turn("one");
+    place.edit("a", "1");
+    let contents = place.root.parent().unwrap().join("kept/contents");
+    let file = fs::read_dir(&contents).unwrap().next().unwrap().unwrap().path();
+    let file = fs::read_dir(file).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(&contents).unwrap().permissions().mode() & 0o777, 0o700);
+    fs::write(&file, "evil").unwrap();
+    assert_eq!(place.restore(turn, Since::Overwrite).files, Vec::<String>::new());
+    assert_eq!(place.read("a"), "1");
+}
+
+#[test]
+fn links_that_were_put_in_the_way_are_not_followed() {
+    let place = place();
+    place.write("dir/a", "0").write("f", "0");
+    let turn = place.turn("one");
+    place.edit("dir/a", "1");
+    place.edit("f", "1");
+    let elsewhere = place.root.parent().unwrap().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(elsewhere.join("a"), "theirs").unwrap();
+    fs::rename(place.at("dir"), place.at("moved")).unwrap();
+    symlink(&elsewhere, place.at("dir")).unwrap();
+    fs::remove_file(place.at("f")).unwrap();
+    symlink(elsewhere.join("a"), place.at("f")).unwrap();
+    place.restore(turn, Since::Overwrite);
+    assert_eq!(fs::read_to_string(elsewhere.join("a")).unwrap(), "theirs");
+    assert_eq!(place.read("f"), "0");
+    assert!(place.at("f").symlink_metadata().unwrap().is_file(), "the link was replaced, not followed");
+}
+
+#[test]
+fn a_folder_in_a_files_place_stays() {
+    let place = place();
+    place.write("a", "0");
+    let turn = place.turn("one");
+    place.edit("a", "1");
+    fs::remove_file(place.at("a")).unwrap();
+    place.write("a/precious", "p");
+    let restored = place.restore(turn, Since::Overwrite);
+    assert_eq!((restored.files.len(), restored.left.len()), (0, 1));
+    assert_eq!(place.read("a/precious"), "p");
+}
+
+#[test]
+fn the_oldest_make_way() {
+    let place = place();
+    for number in 0..210 {
+        place.turn(&format!("turn {number}"));
+    }
+    let all = place.store.list();
+    assert!(all.len() <= 204, "{}", all.len());
+    assert_eq!(all.last().unwrap().prompt, "turn 209");
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_said_once_and_stops_nothing() {
+    let place = place();
+    fs::write(place.root.parent().unwrap().join("kept"), "in the way").unwrap();
+    let begin = || place.checkpoints.begin(&Beginning { session: "s".to_owned(), prompt: "x", conversation: None });
+    assert!(begin().unwrap().starts_with("there is no checkpoint to go back to"));
+    assert_eq!(begin(), None);
+    place.edit("a", "1");
+    assert_eq!(place.store.list(), []);
+}
