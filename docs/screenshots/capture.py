@@ -167,6 +167,13 @@ def project(folder):
     return work
 
 
+EDITS = [
+    'call replace {"file_path": "src/cart.py", "old_string": "sum(item.price for item in items)", '
+    '"new_string": "sum(item.price * item.count for item in items)"}',
+    'call run_shell_command {"command": "echo \'# Shop\' > README.md"}',
+]
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder).resolve()
@@ -206,6 +213,21 @@ def main():
             tmux("send-keys", "-t", "shot", "Enter")
             wait_for("q close")
             shoot("pager", "The pager: a test's output, searched")
+            tmux("send-keys", "-t", "shot", "q")
+            wait_for("Type your message")
+            for prompt in EDITS:
+                tmux("send-keys", "-t", "shot", "-l", prompt)
+                tmux("send-keys", "-t", "shot", "Enter")
+                wait_for("Allow once")
+                tmux("send-keys", "-t", "shot", "y")
+                wait_for("Type your message")
+            tmux("send-keys", "-t", "shot", "Escape")
+            wait_for("Press Esc again")
+            tmux("send-keys", "-t", "shot", "Escape")
+            wait_for("Turns")
+            tmux("send-keys", "-t", "shot", "Enter")
+            wait_for("Bring back what?")
+            shoot("checkpoints", "The turns that can be gone back to")
         finally:
             subprocess.run(["tmux", "-L", "hookwright-shots", "kill-server"], capture_output=True)
 

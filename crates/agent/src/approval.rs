@@ -16,7 +16,7 @@ use hookwright_tools::ToolKind;
 use hookwright_tools::mcp::ServerTool;
 use serde_json::{Map, Value};
 
-use crate::policy::{Decision, Policy, PolicyCall, Verdict};
+use crate::policy::{Decision, Memory, Offer, Policy, PolicyCall, Verdict};
 use crate::protect::Protected;
 use crate::skills::ACTIVATE_SKILL;
 use grants::{grant_key, server_key};
@@ -114,6 +114,8 @@ pub struct Approvals {
     servers: RwLock<HashMap<String, String>>,
     /// What the user allowed for the session.
     granted: Mutex<HashSet<String>>,
+    /// Where what the user allows for good is written down.
+    memory: RwLock<Option<Memory>>,
 }
 
 impl Approvals {
@@ -128,7 +130,50 @@ impl Approvals {
             protected: RwLock::default(),
             servers: RwLock::default(),
             granted: Mutex::default(),
+            memory: RwLock::default(),
         }
+    }
+
+    /// Where what the user allows for good is written down, and for which project.
+    pub(crate) fn set_memory(&self, memory: Memory) {
+        *self.memory.write().unwrap_or_else(PoisonError::into_inner) = Some(memory);
+    }
+
+    pub(crate) fn memory(&self) -> Option<Memory> {
+        self.memory.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the user could allow for good instead of this call alone: only what would let it run, and weakens nobody's no.
+    pub(crate) fn offers(&self, call: &Judged<'_>) -> Vec<Offer> {
+        let Some(memory) = self.memory() else { return Vec::new() };
+        if call.agent.is_some() || self.judge(call).permission != Permission::Ask {
+            return Vec::new();
+        }
+        let protected = self.protected();
+        let file = protected.edited(call.tool, call.args);
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut offers = memory.offers(call, file.as_deref());
+        offers.retain(|offer| self.by_rules_of(&policy.with(&offer.rules), call).permission == Permission::Granted);
+        offers
+    }
+
+    /// Lets calls run unasked that a rule covers which was just written down.
+    pub(crate) fn learn(&self, offer: &Offer) {
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        *policy = Arc::new(policy.with(&offer.rules));
+    }
+
+    /// What the user allowed for this session, in words.
+    pub(crate) fn granted(&self) -> Vec<String> {
+        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words: Vec<String> = granted.iter().cloned().collect();
+        words.sort();
+        words
+    }
+
+    /// Takes back what was allowed for this session.
+    pub(crate) fn forget_granted(&self) {
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// The same rules, in which only these modes can be stepped through.
@@ -235,15 +280,24 @@ impl Approvals {
     }
 
     fn by_rules(&self, call: &Judged<'_>) -> Judgement {
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner).clone();
+        self.by_rules_of(&policy, call)
+    }
+
+    fn by_rules_of(&self, policy: &Policy, call: &Judged<'_>) -> Judgement {
         let Judged { tool, kind, args, agent, .. } = *call;
         let limited = self.limits.read().unwrap_or_else(PoisonError::into_inner).judge(call);
         if let Some(refused) = limited.clone().filter(|one| matches!(one.permission, Permission::Denied(_))) {
             return refused;
         }
-        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner).clone();
         let (mcp, mode) = (call.mcp(), self.mode());
         let others = self.other_servers(mcp);
-        let verdict = policy.decide(&PolicyCall { tool, mcp, others: &others, args, mode, agent });
+        let protected = self.protected();
+        // Only rules about folders want to know.
+        let about_folders = policy.rules().iter().any(|rule| rule.folder.is_some());
+        let file = about_folders.then(|| protected.edited(tool, args)).flatten();
+        let (project, file) = (protected.project(), file.as_deref());
+        let verdict = policy.decide(&PolicyCall { tool, mcp, others: &others, args, mode, agent, project, file });
         if let Some(refused) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
             return by_rule(&refused);
         }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use hookwright_hooks::{EventKind, RequestedBy, TailCall};
 use hookwright_model::{FunctionCall, Part, ToolChoice};
-use hookwright_tools::{OutputSink, Tool, ToolErrorKind, ToolResult, ToolSet, Workspace};
+use hookwright_tools::{OutputSink, Tool, ToolErrorKind, ToolResult, ToolSet};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -225,17 +225,23 @@ impl<'a> Call<'a> {
             },
         };
         let started = Instant::now();
-        let mut result = self.execute(&tool).await;
+        let (mut result, kept) = self.execute(&tool).await;
         let duration = started.elapsed();
         if !self.rewritten.is_empty() {
             let note =
                 format!("\n\n[hooks changed these arguments before the tool ran: {}]", self.rewritten.join(", "));
             append(&mut result.llm_content, &note);
         }
-        self.after_tool(result, duration).await.or_stopped()
+        let ran = self.after_tool(result, duration).await.or_stopped();
+        // What hooks made of it, as a formatter does, is the turn's too.
+        if let Some(pending) = kept {
+            self.keep_after(pending).await;
+        }
+        ran
     }
 
-    async fn execute(&self, tool: &Arc<dyn Tool>) -> ToolResult {
+    /// Runs the tool; its result, and what it may have changed.
+    async fn execute(&self, tool: &Arc<dyn Tool>) -> (ToolResult, Option<Pending>) {
         let args = Value::Object(self.args.clone());
         tracing::debug!(rewritten = ?self.rewritten, "the tool runs");
         tracing::trace!(%args, "its arguments");
@@ -263,28 +269,24 @@ impl<'a> Call<'a> {
                 events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });
             });
         }
-        let result = {
+        let (result, kept) = {
             let window = || self.services.guards.call(self.allowed.clone());
             // What the user's own command changes is the user's change.
             let may_change = !tool.kind().is_harmless() && self.requested_by != RequestedBy::User;
             let _window = may_change.then(window);
-            let kept = if may_change { self.keep_before(&context.workspace).await } else { None };
-            let result = run_tool(tool, &args, &context).await;
-            if let Some(pending) = kept {
-                self.keep_after(pending, &context.workspace).await;
-            }
-            result
+            let kept = if may_change { self.keep_before().await } else { None };
+            (run_tool(tool, &args, &context).await, kept)
         };
         if self.requested_by == RequestedBy::User && !tool.kind().is_harmless() {
             self.services.guards.look();
         }
         settle(self.services, self.scope).await;
-        result
+        (result, kept)
     }
 
     /// Keeps what it will change, so that it can be brought back.
-    async fn keep_before(&self, workspace: &Arc<Workspace>) -> Option<Pending> {
-        let (services, workspace) = (self.services.clone(), workspace.clone());
+    async fn keep_before(&self) -> Option<Pending> {
+        let (services, workspace) = (self.services.clone(), self.services.context().workspace);
         let (tool, args) = (self.name.clone(), self.args.clone());
         let (pending, trouble) = aside(move || {
             let protected = services.approvals.protected();
@@ -298,8 +300,8 @@ impl<'a> Call<'a> {
     }
 
     /// Looks at what it has changed.
-    async fn keep_after(&self, pending: Pending, workspace: &Arc<Workspace>) {
-        let (services, workspace) = (self.services.clone(), workspace.clone());
+    async fn keep_after(&self, pending: Pending) {
+        let (services, workspace) = (self.services.clone(), self.services.context().workspace);
         let (tool, args) = (self.name.clone(), self.args.clone());
         let trouble = aside(move || {
             let protected = services.approvals.protected();

@@ -366,6 +366,8 @@ pub struct ApprovalRequest {
     pub server: Option<ServerTool>,
     /// The file that guards are made of and that the call would change; such a call is asked about every time.
     pub protected: Option<String>,
+    /// What could be allowed for good, in words; the answer is [`ApprovalReply::Always`] with its place in the list.
+    pub always: Vec<String>,
 }
 
 /// Which of an answer's calls one is.
@@ -395,6 +397,8 @@ pub enum ApprovalReply {
     Session,
     /// From now on, every tool of this MCP server runs unasked.
     Server,
+    /// For good: what stands in this place of [`ApprovalRequest::always`].
+    Always(usize),
     /// With other arguments.
     Edited(Map<String, Value>),
     /// No, with a word to the model.
@@ -410,6 +414,7 @@ impl ApprovalReply {
             ApprovalReply::Once => "once",
             ApprovalReply::Session => "session",
             ApprovalReply::Server => "server",
+            ApprovalReply::Always(_) => "always",
             ApprovalReply::Edited(_) => "edited",
             ApprovalReply::Deny(_) => "deny",
             ApprovalReply::Cancel => "cancel",

@@ -19,7 +19,16 @@ pub fn policy_file(text: &str, tier: Tier) -> PolicyFiles {
 /// What these rules say on a call.
 pub fn decide(rules: Vec<Rule>, tool: &str, args: &Map<String, Value>, mode: ApprovalMode) -> Option<Decision> {
     Policy::new(rules)
-        .decide(&PolicyCall { tool, mcp: McpName::read(tool), others: &[], args, mode, agent: None })
+        .decide(&PolicyCall {
+            tool,
+            mcp: McpName::read(tool),
+            others: &[],
+            args,
+            mode,
+            agent: None,
+            project: None,
+            file: None,
+        })
         .map(|verdict| verdict.decision)
 }
 

@@ -17,6 +17,7 @@ use crate::checkpoint::Checkpoints;
 use crate::door::Door;
 use crate::event::AgentEvent;
 use crate::events::Events;
+use crate::policy::Memory;
 use crate::protect::Guards;
 use crate::scope::Scope;
 use crate::subagent::Agents;
@@ -98,6 +99,12 @@ impl Services {
     /// Passes on words of and about hooks.
     pub(crate) fn pass_on<E: Event>(&self, messages: &[Said], warnings: &[Said]) {
         HookEvents(self.events.clone()).later(E::KIND, messages, warnings);
+    }
+
+    /// Does something for the user that changes what is allowed for good: the file, and perhaps its folder.
+    pub(crate) fn change_memory<T>(&self, memory: &Memory, change: impl FnOnce() -> T) -> T {
+        let folder = memory.file.parent().unwrap_or(&memory.file);
+        self.guards.own_change(folder, || self.guards.own_change(&memory.file, change))
     }
 
     /// What one call may use: in the working directory, wherever that is by now.

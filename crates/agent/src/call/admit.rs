@@ -13,7 +13,8 @@ use super::wanted::{Consent, Voice};
 use super::{Call, USER_SAYS_NO, announce, is_planned, redacted};
 use crate::approval::{Flags, Judged, Judgement, Permission};
 use crate::ask::ask;
-use crate::event::{ApprovalReply, ApprovalRequest, AskedBy, CallDecision};
+use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest, AskedBy, CallDecision};
+use crate::policy::Offer;
 use crate::services::Interaction;
 
 /// Under which names hooks changed arguments.
@@ -238,13 +239,22 @@ impl Call<'_> {
         mut protected: Option<String>,
     ) -> Result<(), Box<CallEnd>> {
         loop {
-            let request =
-                ApprovalRequest { protected: protected.clone(), ..self.approval_request(tool, asked_by.take()).await };
+            // A hook that asks asks again, whatever was allowed.
+            let always = match (&asked_by, &protected) {
+                (None, None) => self.services.approvals.offers(&self.judged(tool)),
+                _ => Vec::new(),
+            };
+            let words = always.iter().map(|offer| offer.words.clone()).collect();
+            let request = self.approval_request(tool, asked_by.take()).await;
+            let request = ApprovalRequest { protected: protected.clone(), always: words, ..request };
             let reply = ask(self.services, request, self.scope).await;
             tracing::debug!(by = "user", answer = reply.as_str(), "asked");
             // What is asked about every time is granted for no session.
-            let lasts = matches!(reply, ApprovalReply::Session | ApprovalReply::Server);
+            let lasts = matches!(reply, ApprovalReply::Session | ApprovalReply::Server | ApprovalReply::Always(_));
             let reply = if protected.is_some() && lasts { ApprovalReply::Once } else { reply };
+            if let ApprovalReply::Always(at) = reply {
+                self.remember(always.get(at));
+            }
             let Some(args) = self.take_reply(tool, reply)? else {
                 self.allowed = protected.map(|path| self.services.approvals.protected_path(&path));
                 return Ok(());
@@ -286,7 +296,24 @@ impl Call<'_> {
             asked_by,
             server: tool.server().cloned(),
             protected: None,
+            always: Vec::new(),
         }
+    }
+
+    /// Writes down what the user allows for good; where that fails it counts for this session, and that is said.
+    fn remember(&self, offer: Option<&Offer>) {
+        let (Some(offer), Some(memory)) = (offer, self.services.approvals.memory()) else { return };
+        self.services.approvals.learn(offer);
+        let written = self.services.change_memory(&memory, || memory.write(offer));
+        let (words, file) = (&offer.words, memory.file.display());
+        self.services.events.send(match written {
+            Ok(_) => AgentEvent::Note(format!(
+                "always allowed in this project: {words} ({file}; /permissions takes it back)"
+            )),
+            Err(error) => {
+                AgentEvent::Warning(format!("allowed for this session only, as it can't be written down: {error}"))
+            }
+        });
     }
 
     /// The call as the rules judge it.
@@ -317,7 +344,7 @@ impl Call<'_> {
     ) -> Result<Option<Map<String, Value>>, Box<CallEnd>> {
         self.decision = Some(CallDecision::Accept);
         match reply {
-            ApprovalReply::Once => Ok(None),
+            ApprovalReply::Once | ApprovalReply::Always(_) => Ok(None),
             ApprovalReply::Session => {
                 self.services.approvals.grant(&self.judged(tool));
                 Ok(None)

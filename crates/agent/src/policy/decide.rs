@@ -1,6 +1,8 @@
 //! What all rules together say on a call. A shell command is judged by every command it runs: a deny on one denies,
 //! an allow must cover them all, and what the text does not tell is never allowed by a rule about commands.
 
+use std::path::Path;
+
 use hookwright_hooks::McpName;
 use hookwright_hooks::shell::{Fit, Part, parts};
 use hookwright_settings::ApprovalMode;
@@ -21,6 +23,10 @@ pub(crate) struct PolicyCall<'a> {
     pub(crate) mode: ApprovalMode,
     /// The sub-agent whose call it is.
     pub(crate) agent: Option<&'a str>,
+    /// The project that it is made in.
+    pub(crate) project: Option<&'a Path>,
+    /// The file that it edits, links followed, if it edits one in the project.
+    pub(crate) file: Option<&'a Path>,
 }
 
 /// What a rule is held against.
@@ -121,7 +127,16 @@ mod tests {
     fn decide_for(agent: Option<&str>, policy: &Policy, tool: &str, args: Value) -> Option<Decision> {
         let args = args.as_object().unwrap().clone();
         let mcp = McpName::read(tool);
-        let call = PolicyCall { tool, mcp, others: &[], args: &args, mode: ApprovalMode::Default, agent };
+        let call = PolicyCall {
+            tool,
+            mcp,
+            others: &[],
+            args: &args,
+            mode: ApprovalMode::Default,
+            agent,
+            project: None,
+            file: None,
+        };
         policy.decide(&call).map(|verdict| verdict.decision)
     }
 

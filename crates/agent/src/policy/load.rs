@@ -16,7 +16,7 @@ use crate::services::Interaction;
 /// Larger files are no policies.
 const LARGEST: u64 = 1024 * 1024;
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 17] = [
     "toolName",
     "mcpName",
     "argsPattern",
@@ -31,6 +31,8 @@ const KEYS: [&str; 15] = [
     "allowRedirection",
     "subagent",
     "toolAnnotations",
+    "project",
+    "folder",
     "name",
 ];
 
@@ -124,7 +126,11 @@ pub fn check_policy(file: &Path) -> PolicyFiles {
 /// The directories that count here.
 fn places(loaded: &Loaded) -> Vec<(Tier, PathBuf)> {
     let paths = &loaded.paths;
-    let mut places = vec![(Tier::Admin, paths.system_policies()), (Tier::User, paths.user_policies())];
+    let mut places = vec![
+        (Tier::Admin, paths.system_policies()),
+        (Tier::User, paths.user_policies()),
+        (Tier::Remembered, paths.remembered_policies()),
+    ];
     let project = paths.project_policies(&loaded.project.root);
     // A session in the home directory: the user's own rules, not a project's.
     if loaded.project.trust.is_trusted() && project != paths.user_policies() {
@@ -248,6 +254,9 @@ impl Reader<'_> {
             interactive: None,
             allows_redirection: false,
             agent: None,
+            name: None,
+            project: None,
+            folder: None,
             never: false,
         };
         let mut decided = false;
@@ -323,7 +332,9 @@ impl Reader<'_> {
             "priority" => rule.priority = self.priority(value),
             "decision" => rule.decision = self.decision(value),
             "modes" => rule.modes = self.modes(value),
-            "name" => {}
+            "project" => rule.project = self.absolute(value),
+            "folder" => rule.folder = self.absolute(value),
+            "name" => rule.name = value.get_ref().as_str().map(str::to_owned),
             "subagent" => {
                 rule.agent = self.text(value);
                 rule.never |= rule.agent.is_none();
@@ -355,6 +366,16 @@ impl Reader<'_> {
             self.wrong(value, format!("expected a text, found {}", value.get_ref().type_str()));
         }
         text
+    }
+
+    /// A whole path, and nothing that only leads to one.
+    fn absolute(&mut self, value: &Value<'_>) -> Option<PathBuf> {
+        let path = PathBuf::from(self.text(value)?);
+        let is_whole = path.is_absolute() && hookwright_hooks::shell::normalized(&path) == path;
+        if !is_whole {
+            self.wrong(value, "expected a whole path, from `/` on and without `..`");
+        }
+        Some(path).filter(|_| is_whole)
     }
 
     /// One text or several, none of them empty: an empty one would mean everything.

@@ -3,11 +3,13 @@
 
 mod decide;
 mod load;
+mod remember;
 mod rule;
 
 pub(crate) use decide::{PolicyCall, Verdict};
 pub use load::{PolicyFiles, check_policy, load_policies};
 pub(crate) use load::{parse, watched};
+pub(crate) use remember::{Memory, Offer};
 pub use rule::{Decision, Rule, Tier};
 
 use hookwright_hooks::Diagnostic;
@@ -33,6 +35,12 @@ impl Policy {
     /// The rules, strongest first.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// The same with some more rules.
+    pub(crate) fn with(&self, more: &[Rule]) -> Policy {
+        let rules = self.rules.iter().chain(more).cloned().collect();
+        Policy { interaction: self.interaction, broken: self.broken, ..Policy::new(rules) }
     }
 
     /// Whether a file of rules is broken: then everything that is not harmless is asked.

@@ -1,5 +1,6 @@
 //! One rule: what it is about, and whether it fits a call or a part of a command. Which rule decides is `decide.rs`.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_hooks::shell::{Fit, Naming, Part};
@@ -14,6 +15,8 @@ use crate::services::Interaction;
 /// Whose rule it is; the later outranks the earlier, whatever their priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
+    /// What the user allowed for good in a dialog: weaker than every rule that somebody wrote.
+    Remembered,
     /// An active extension's.
     Extension,
     /// The trusted project's; it can only tighten.
@@ -28,6 +31,7 @@ impl Tier {
     /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
+            Tier::Remembered => "remembered",
             Tier::Extension => "extension",
             Tier::Project => "project",
             Tier::User => "user",
@@ -84,6 +88,12 @@ pub struct Rule {
     pub(super) allows_redirection: bool,
     /// The sub-agent whose calls it is about.
     pub agent: Option<String>,
+    /// What it is called.
+    pub name: Option<String>,
+    /// The project that it counts in.
+    pub project: Option<PathBuf>,
+    /// The folder in which files may be changed.
+    pub folder: Option<PathBuf>,
     /// It asks for what no call here has.
     pub(super) never: bool,
 }
@@ -100,9 +110,27 @@ impl Rule {
             && self.interactive.is_none_or(|wanted| wanted == (interaction == Interaction::Interactive))
             && self.agent.as_deref().is_none_or(|name| call.agent == Some(name))
             && (self.is_about(call) || self.is_about_agent(call));
-        if !about {
+        if !about || self.project.as_deref().is_some_and(|project| call.project != Some(project)) {
             return Fit::No;
         }
+        if let Some(folder) = &self.folder {
+            return both(self.fits_folder(folder, call), self.fits_view(call, view));
+        }
+        self.fits_view(call, view)
+    }
+
+    /// Whether an edit is one of a file in the folder. What nobody can tell is no yes, and may be a no.
+    fn fits_folder(&self, folder: &Path, call: &PolicyCall<'_>) -> Fit {
+        match call.file {
+            _ if !matches!(call.tool, "write_file" | "replace") => Fit::No,
+            Some(file) if file.starts_with(folder) && file != folder => Fit::Yes,
+            Some(_) => Fit::No,
+            None if self.decision == Decision::Allow => Fit::No,
+            None => Fit::Maybe,
+        }
+    }
+
+    fn fits_view(&self, call: &PolicyCall<'_>, view: View<'_>) -> Fit {
         match view {
             View::Call if !self.prefixes.is_empty() || self.command.is_some() => Fit::No,
             View::Call => self.fits_args(call.args, None),

@@ -101,6 +101,20 @@ impl Protected {
         })
     }
 
+    /// The project's folder.
+    pub(crate) fn project(&self) -> Option<&Path> {
+        self.workspace.as_ref().map(Workspace::directory)
+    }
+
+    /// The file that an edit is of, links followed, if it is one that tools may change.
+    pub(crate) fn edited(&self, tool: &str, args: &Map<String, Value>) -> Option<PathBuf> {
+        let asked =
+            args.get("file_path").and_then(Value::as_str).filter(|_| matches!(tool, "write_file" | "replace"))?;
+        let home = self.workspace.as_ref()?;
+        // Where the project was moved, what was allowed in its old place is not allowed here.
+        home.moved().is_none().then(|| home.resolve(asked).ok()).flatten()
+    }
+
     /// Whether a path is protected.
     pub(crate) fn covers(&self, path: &Path) -> bool {
         self.globs.adds(path) || (self.is_guard(path) && !self.globs.removes(path))

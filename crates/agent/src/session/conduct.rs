@@ -241,6 +241,7 @@ impl Conductor {
             Order::Resume(which) => self.resume(which.as_deref()),
             Order::Chat(order) => self.chat(order),
             Order::Restore(order) => self.restore(order),
+            Order::Permissions(order) => self.permissions(&order),
         }
     }
 

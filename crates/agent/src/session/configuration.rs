@@ -261,7 +261,7 @@ impl Conductor {
     }
 
     /// Reads the rules again. Broken ones change nothing, and that is said.
-    fn reload_policies(&self, loaded: &Loaded) {
+    pub(super) fn reload_policies(&self, loaded: &Loaded) {
         match load_policies(loaded, &self.options.policies, self.options.interaction) {
             Ok((policy, _)) if !policy.is_broken() => self.services().approvals.set_policy(policy),
             Ok((_, problems)) => {

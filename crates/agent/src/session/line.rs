@@ -8,7 +8,7 @@ use hookwright_tools::mcp::RemotePrompt;
 
 use super::order::{
     AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder,
-    MemoryOrder, Order, RestoreOrder, SkillsOrder,
+    MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
 };
 use crate::checkpoint::{Since, What};
 use crate::commands::parse_invocation;
@@ -192,6 +192,14 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             Typed::Order(Order::Resume(given(which)))
         }),
         row(
+            "permissions list",
+            &["permissions"],
+            Alone,
+            "what you have allowed, for good and for this session",
+            |_| Typed::Order(Order::Permissions(PermissionsOrder::List)),
+        ),
+        row("permissions forget", &[], Required("NUMBER|--all"), "take back what you have allowed", forget_permission),
+        row(
             "restore",
             &["rewind"],
             Optional("NUMBER [files|conversation|both] [--overwrite]"),
@@ -301,6 +309,14 @@ fn list_skills(words: &str) -> Typed {
         }
     }
     skills(SkillsOrder::List(detail))
+}
+
+fn forget_permission(words: &str) -> Typed {
+    Typed::Order(Order::Permissions(match (words.trim(), words.trim().parse()) {
+        ("--all", _) => PermissionsOrder::ForgetAll,
+        (_, Ok(number)) => PermissionsOrder::Forget(number),
+        _ => return Typed::Misspelt(group_usage("permissions")),
+    }))
 }
 
 /// `/restore`, `/restore 3`, `/restore 3 files --overwrite`.

@@ -18,6 +18,7 @@ mod memory;
 mod open;
 mod options;
 mod order;
+mod permissions;
 mod reply;
 mod restore;
 pub(crate) mod servers;
@@ -54,7 +55,7 @@ pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
 pub use order::{
     AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder,
-    MemoryOrder, Order, RestoreOrder, SkillsOrder,
+    MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
 };
 pub use reply::{Reply, Tone};
 pub use skills::state_words as skill_state;

@@ -93,6 +93,7 @@ pub(super) fn make(
     }
     let approvals = Approvals::new(mode, allowed_tools(options, loaded), policy).with_modes(modes);
     approvals.set_limits(limits(loaded));
+    approvals.set_memory(memory_of(loaded));
     approvals.set_protected(Protected::new(loaded, &options.policies));
     let tools = Arc::new(tools);
     let services = Services {
@@ -117,6 +118,12 @@ pub(super) fn make(
     services.agents.set(subagents::discover(loaded), &services.tools);
     let source = if history.is_empty() { StartSource::Startup } else { StartSource::Resume };
     Ok(Made { agent: Agent::new(services, model_name, system, transcript, history), source, skills, warnings })
+}
+
+/// Where what the user allows for good is written down.
+pub(super) fn memory_of(loaded: &Loaded) -> crate::policy::Memory {
+    let file = loaded.paths.remembered_policies().join("remembered.toml");
+    crate::policy::Memory { project: loaded.project.root.clone(), file }
 }
 
 /// Whether files are kept before tools change them, and where.

@@ -58,6 +58,8 @@ pub enum Order {
     Chat(ChatOrder),
     /// What can be brought back.
     Restore(RestoreOrder),
+    /// What the user has allowed.
+    Permissions(PermissionsOrder),
     /// The hooks.
     Hooks(HooksOrder),
     /// The sub-agents.
@@ -134,6 +136,7 @@ impl Order {
             Order::Resume(_) => "resume",
             Order::Chat(_) => "chat",
             Order::Restore(_) => "restore",
+            Order::Permissions(_) => "permissions",
         }
     }
 
@@ -145,6 +148,7 @@ impl Order {
             Order::Agents(order) => matches!(order, AgentsOrder::List | AgentsOrder::Reload),
             Order::Skills(order) => matches!(order, SkillsOrder::List(_)),
             Order::Chat(order) => *order == ChatOrder::List,
+            Order::Permissions(order) => *order == PermissionsOrder::List,
             Order::Restore(order) => matches!(order, RestoreOrder::List | RestoreOrder::Show(_)),
             Order::Extensions(order) => *order == ExtensionsOrder::List,
             Order::Background(order) => *order == BackgroundOrder::List,
@@ -201,6 +205,17 @@ pub enum ChatOrder {
     Delete(String),
     /// List them.
     List,
+}
+
+/// About what the user has allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PermissionsOrder {
+    /// List it.
+    List,
+    /// Take back one of the list.
+    Forget(usize),
+    /// Take back everything.
+    ForgetAll,
 }
 
 /// About checkpoints.

@@ -313,7 +313,10 @@ fn answers(request: &ApprovalRequest) -> String {
             Choice::Cancel => format!("{number}: cancel the turn."),
         })
     };
-    Choice::of(request).into_iter().enumerate().filter_map(words).collect::<Vec<_>>().join(" ")
+    let always = request.always.iter().enumerate();
+    let always =
+        always.map(|(at, words)| format!("a{}: always allow, in this project, {}.", at + 1, out::spelled(words)));
+    Choice::of(request).into_iter().enumerate().filter_map(words).chain(always).collect::<Vec<_>>().join(" ")
 }
 
 fn ask_about_guards(changes: &[GuardChange]) -> io::Result<()> {
@@ -330,6 +333,10 @@ fn ask_about_guards(changes: &[GuardChange]) -> io::Result<()> {
 fn reply_of(line: &str, request: &ApprovalRequest) -> ApprovalReply {
     let choices = Choice::of(request);
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let for_good = word.strip_prefix('a').and_then(|number| number.parse::<usize>().ok()?.checked_sub(1));
+    if let Some(at) = for_good.filter(|at| *at < request.always.len()) {
+        return ApprovalReply::Always(at);
+    }
     let numbered = || word.parse::<usize>().ok()?.checked_sub(1).and_then(|at| choices.get(at).copied());
     let choice = match word {
         "y" | "yes" => Some(Choice::Once),

@@ -89,6 +89,8 @@ pub(crate) struct Dialog {
     selected: usize,
     scroll: usize,
     writing: Option<Writing>,
+    /// Whether it is chosen what to allow for good, and which is selected.
+    always: Option<usize>,
     problem: Option<String>,
 }
 
@@ -117,7 +119,7 @@ pub(crate) enum Reaction {
 
 impl Dialog {
     pub(crate) fn new(request: Box<ApprovalRequest>, reply: oneshot::Sender<ApprovalReply>) -> Self {
-        Dialog { request, reply: Some(reply), selected: 0, scroll: 0, writing: None, problem: None }
+        Dialog { request, reply: Some(reply), selected: 0, scroll: 0, writing: None, always: None, problem: None }
     }
 
     /// Whether nobody waits for the answer any more.
@@ -169,7 +171,14 @@ impl Dialog {
         if self.writing.is_some() {
             return self.write(key);
         }
+        if let Some(selected) = self.always {
+            return self.choose_always(key, selected);
+        }
         match key.code {
+            KeyCode::Char('a') if !self.request.always.is_empty() => {
+                self.always = Some(0);
+                Reaction::Open
+            }
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => self.choose(Choice::Cancel),
             KeyCode::Esc => self.choose(Choice::Cancel),
             KeyCode::Enter => self.choose_number(self.selected),
@@ -183,6 +192,27 @@ impl Dialog {
             KeyCode::PageUp => self.scroll_by(-10),
             _ => Reaction::Open,
         }
+    }
+
+    /// What is allowed for good; Esc goes back.
+    fn choose_always(&mut self, key: KeyEvent, selected: usize) -> Reaction {
+        let count = self.request.always.len();
+        let chosen = match key.code {
+            KeyCode::Enter => Some(selected),
+            KeyCode::Char(digit @ '1'..='9') => Some(digit as usize - '1' as usize).filter(|at| *at < count),
+            _ => None,
+        };
+        if let Some(at) = chosen {
+            return self.answer(ApprovalReply::Always(at));
+        }
+        self.always = match key.code {
+            KeyCode::Esc => None,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => None,
+            KeyCode::Up | KeyCode::Char('k') => Some((selected + count - 1) % count),
+            KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab => Some((selected + 1) % count),
+            _ => Some(selected),
+        };
+        Reaction::Open
     }
 
     fn select(&mut self, choice: usize) -> Reaction {
@@ -339,12 +369,24 @@ impl Dialog {
     }
 
     fn foot(&self, columns: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+        if let Some(selected) = self.always {
+            let mut lines = Line::of(NOTE, "Always allow, in this project (Esc goes back):").wrap(columns);
+            lines.extend(self.request.always.iter().enumerate().map(|(at, words)| {
+                let (mark, style) = if at == selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
+                Line::of(style, format!("{mark}{}. {}", at + 1, spelled(words))).clip(columns)
+            }));
+            return (lines, None);
+        }
         let Some(writing) = &self.writing else {
             let draw = |(at, choice): (usize, Choice)| {
                 let (mark, style) = if at == self.selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
                 Line::of(style, format!("{mark}{}. {}", at + 1, self.words(choice))).clip(columns)
             };
-            return (self.choices().into_iter().enumerate().map(draw).collect(), None);
+            let mut lines: Vec<Line> = self.choices().into_iter().enumerate().map(draw).collect();
+            if !self.request.always.is_empty() {
+                lines.push(Line::of(DIM, "  a always allow …").clip(columns));
+            }
+            return (lines, None);
         };
         let what = match writing.what {
             Written::Word => "A word to the model, then Enter (Esc goes back):",

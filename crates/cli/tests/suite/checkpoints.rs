@@ -53,6 +53,18 @@ fn what_changed_since_is_left_and_said() {
 }
 
 #[test]
+fn what_a_hook_makes_of_a_change_is_taken_back_with_it() {
+    let sandbox = sandbox();
+    sandbox.write("a.txt", "one\n");
+    let command = sandbox.script("format.sh", "echo formatted >> \"$GEMINI_PROJECT_DIR/a.txt\"");
+    sandbox.settings(&json!({"hooks": {"AfterTool": [{"hooks": [{"type": "command", "command": command}]}]}}));
+    write(&sandbox, "a.txt", "two\n");
+    assert_eq!(sandbox.read("a.txt"), "two\nformatted\n");
+    sandbox.run(&["checkpoints", "restore", "latest", "--yes"]).exits(0);
+    assert_eq!(sandbox.read("a.txt"), "one\n");
+}
+
+#[test]
 fn commands_are_looked_after_and_git_is_not_touched() {
     let sandbox = sandbox();
     let git = |args: &[&str]| {

@@ -11,6 +11,7 @@ mod hooks;
 mod leaving;
 mod mcp;
 mod pager;
+mod permissions;
 mod restore;
 #[cfg(unix)]
 mod rewrap;

@@ -128,10 +128,10 @@ pub fn rewrite(file: &Path, change: impl FnOnce(&str) -> Result<String, EditErro
 }
 
 /// Like [`rewrite`], for a file that is nobody else's to read.
-pub(crate) fn rewrite_private(
-    file: &Path,
-    change: impl FnOnce(&str) -> Result<String, EditError>,
-) -> Result<bool, EditError> {
+///
+/// # Errors
+/// Like [`rewrite`].
+pub fn rewrite_private(file: &Path, change: impl FnOnce(&str) -> Result<String, EditError>) -> Result<bool, EditError> {
     file::update(file, Privacy::Private, |old| changed(old, change))
 }
 

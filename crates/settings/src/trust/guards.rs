@@ -82,7 +82,8 @@ impl Loaded {
             add(GuardKind::Environment, folder.join(extensions::VALUES));
         }
         let of_extensions = self.extensions.iter().filter(|one| one.active).map(|one| one.policies());
-        let own = [paths.system_policies(), paths.user_policies(), paths.project_policies(root)];
+        let own =
+            [paths.system_policies(), paths.user_policies(), paths.remembered_policies(), paths.project_policies(root)];
         let named = policies.iter().map(|path| self.world.cwd.join(path));
         for path in own.into_iter().chain(of_extensions).chain(named) {
             let rules = std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path());

@@ -114,6 +114,7 @@ fn two_interrupts_leave_and_one_only_clears() {
 
 fn question() -> (AgentEvent, tokio::sync::oneshot::Receiver<hookwright_agent::ApprovalReply>) {
     let request = hookwright_agent::ApprovalRequest {
+        always: Vec::new(),
         call_id: "1".to_owned(),
         name: "run_shell_command".to_owned(),
         title: "Shell".to_owned(),

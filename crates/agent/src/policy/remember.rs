@@ -1,0 +1,192 @@
+//! What a user allows for good: which rules a question can offer, how one is written down, and how it is taken back.
+//!
+//! The rules are the weakest there are, count in their project only, and are written into a file of their own. Nothing is
+//! offered that would not let the very call run that is asked about.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::shell::parts;
+use hookwright_settings::edit::{EditError, rewrite_private};
+use hookwright_tools::ToolKind;
+
+use super::load::parse;
+use super::rule::{Rule, Tier};
+use crate::approval::{Judged, command_of, session_grant};
+use crate::skills::ACTIVATE_SKILL;
+
+/// What stands at the top of the file.
+const HEAD: &str = "# What you have allowed for good, project by project. /permissions lists it and takes it back.\n";
+/// More commands of one line are not offered as a list.
+const MOST_PREFIXES: usize = 5;
+
+/// Where rules are written down, and for which project.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    pub(crate) project: PathBuf,
+    pub(crate) file: PathBuf,
+}
+
+/// A rule that could be written down.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    /// What it allows, in words.
+    pub(crate) words: String,
+    text: String,
+    pub(crate) rules: Vec<Rule>,
+}
+
+impl Memory {
+    /// The rules that would cover a call, from the narrowest to the widest; whether they really do is not looked at here.
+    pub(crate) fn offers(&self, call: &Judged<'_>, file: Option<&Path>) -> Vec<Offer> {
+        // A project whose name is no text can't be named in a rule.
+        if self.project.to_str().is_none() {
+            return Vec::new();
+        }
+        if let Some(command) = command_of(call.tool, call.args) {
+            return self.about_command(call.tool, command);
+        }
+        if let Some(server) = call.server {
+            let fields = [("mcpName", quoted(&server.server)), ("toolName", quoted(&server.tool))];
+            let words = format!("{} of MCP server {}", server.tool, server.server);
+            return self.offer(words, &fields).into_iter().collect();
+        }
+        match call.kind {
+            ToolKind::Edit => self.about_edit(call.tool, file),
+            _ if call.tool == ACTIVATE_SKILL => Vec::new(),
+            _ => self
+                .offer(format!("{}, whatever it is given", call.tool), &[("toolName", quoted(call.tool))])
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    fn about_command(&self, tool: &str, command: &str) -> Vec<Offer> {
+        let found = parts(command);
+        let mut prefixes: Vec<String> = Vec::new();
+        for part in &found.commands {
+            match session_grant(&part.text) {
+                Some(prefix) if prefixes.contains(&prefix) => {}
+                Some(prefix) => prefixes.push(prefix),
+                None => {
+                    prefixes.clear();
+                    break;
+                }
+            }
+        }
+        let tool = ("toolName", quoted(tool));
+        let offer = match prefixes.as_slice() {
+            [] if found.commands.len() == 1 => {
+                let exactly = format!("{}$", escaped(command.trim()));
+                self.offer("exactly this command".to_owned(), &[tool, ("commandRegex", quoted(&exactly))])
+            }
+            [] => None,
+            several if several.len() > MOST_PREFIXES => None,
+            several => {
+                let list = several.iter().map(|prefix| quoted(prefix)).collect::<Vec<_>>().join(", ");
+                let words = several.iter().map(|prefix| format!("`{prefix}`")).collect::<Vec<_>>().join(", ");
+                self.offer(format!("commands that begin with {words}"), &[tool, ("commandPrefix", format!("[{list}]"))])
+            }
+        };
+        offer.into_iter().collect()
+    }
+
+    /// Edits: in the file's folder, and in all of the project.
+    fn about_edit(&self, tool: &str, file: Option<&Path>) -> Vec<Offer> {
+        let Some(file) = file.filter(|file| file.starts_with(&self.project)) else { return Vec::new() };
+        let tools = if matches!(tool, "write_file" | "replace") {
+            "[\"write_file\", \"replace\"]".to_owned()
+        } else {
+            return Vec::new();
+        };
+        let folder = file.parent().filter(|folder| *folder != self.project && folder.starts_with(&self.project));
+        let told = |folder: &Path| {
+            folder.strip_prefix(&self.project).map(|rest| rest.display().to_string()).unwrap_or_default()
+        };
+        let narrow = folder.and_then(|folder| {
+            let fields = [("toolName", tools.clone()), ("folder", quoted(folder.to_str()?))];
+            self.offer(format!("edits in {}/", told(folder)), &fields)
+        });
+        let whole = self.project.to_str().and_then(|project| {
+            self.offer("edits in this project".to_owned(), &[("toolName", tools.clone()), ("folder", quoted(project))])
+        });
+        [narrow, whole].into_iter().flatten().collect()
+    }
+
+    /// A rule as it would stand in the file, if it can be read back.
+    fn offer(&self, words: String, fields: &[(&str, String)]) -> Option<Offer> {
+        let fields: String = fields.iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
+        let project = quoted(self.project.to_str()?);
+        // Plan mode only looks, whatever was allowed; in yolo nobody is asked.
+        let text = format!(
+            "\n[[rule]]\nname = {}\nproject = {project}\n{fields}modes = [\"default\", \"autoEdit\"]\ndecision = \"allow\"\n",
+            quoted(&words)
+        );
+        let found = parse(&self.file, &text, Tier::Remembered);
+        let is_whole = !found.is_broken() && found.rules.len() == 1;
+        is_whole.then_some(Offer { words, text, rules: found.rules })
+    }
+
+    /// Writes a rule down. A file that is broken is left alone.
+    pub(crate) fn write(&self, offer: &Offer) -> Result<bool, EditError> {
+        rewrite_private(&self.file, |old| {
+            whole(&self.file, old)?;
+            if old.contains(&offer.text) {
+                return Ok(old.to_owned());
+            }
+            let head = if old.is_empty() { HEAD } else { "" };
+            let gap = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
+            Ok(format!("{head}{old}{gap}{}", offer.text))
+        })
+    }
+
+    /// What is written down, in the order of the file.
+    pub(crate) fn rules(&self) -> Result<Vec<Rule>, EditError> {
+        let text = hookwright_disk::read_text(&self.file, 1 << 20).unwrap_or_default();
+        whole(&self.file, &text)
+    }
+
+    /// Takes back one of them, from 0, or all.
+    pub(crate) fn forget(&self, which: Option<usize>) -> Result<bool, EditError> {
+        rewrite_private(&self.file, |old| {
+            let rules = whole(&self.file, old)?;
+            let Some(at) = which else { return Ok(String::new()) };
+            let begins = |rule: &Rule| rule.place.line.saturating_sub(1);
+            let Some(first) = rules.get(at).map(begins) else { return Ok(old.to_owned()) };
+            let end = rules.get(at + 1).map_or(usize::MAX, begins);
+            let kept = old.split_inclusive('\n').enumerate().filter(|(line, _)| *line < first || *line >= end);
+            let new: String = kept.map(|(_, line)| line).collect();
+            // What was written by hand may stand in other ways; then nothing is taken away by mistake.
+            match whole(&self.file, &new) {
+                Ok(left) if left.len() + 1 == rules.len() => Ok(new),
+                _ => Err(EditError::Value("this rule, which is not written as this program does it".to_owned())),
+            }
+        })
+    }
+}
+
+/// The rules of a text, if nothing is wrong with it.
+fn whole(file: &Path, text: &str) -> Result<Vec<Rule>, EditError> {
+    let mut found = parse(file, text, Tier::Remembered);
+    let wrong = found.diagnostics.iter().position(|one| one.severity == hookwright_hooks::Severity::Error);
+    match wrong {
+        Some(at) => Err(EditError::Broken(Box::new(found.diagnostics.swap_remove(at)))),
+        None => Ok(found.rules),
+    }
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    // JSON's way of writing texts is one of TOML's, but for one character.
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+/// A text as a pattern that means nothing else.
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::new(), |mut pattern, char| {
+        if "\\^$.|?*+()[]{}/-".contains(char) {
+            pattern.push('\\');
+        }
+        pattern.push(char);
+        pattern
+    })
+}

@@ -1,0 +1,70 @@
+//! `/permissions`: what the user has allowed for good and for this session, seen and taken back.
+
+use super::conduct::Conductor;
+use super::order::PermissionsOrder;
+use super::reply::Reply;
+use crate::policy::{Memory, Rule};
+
+impl Conductor {
+    pub(super) fn permissions(&mut self, order: &PermissionsOrder) {
+        let services = self.services();
+        let Some(memory) = services.approvals.memory() else { return };
+        let forget = |which| services.change_memory(&memory, || memory.forget(which));
+        let forgotten = match order {
+            PermissionsOrder::List => return self.list_permissions(&memory),
+            PermissionsOrder::ForgetAll => {
+                services.approvals.forget_granted();
+                forget(None).map(|_| "nothing is allowed any more but by policies and settings".to_owned())
+            }
+            PermissionsOrder::Forget(number) => match (number.checked_sub(1), memory.rules()) {
+                (_, Err(error)) => Err(error),
+                (Some(at), Ok(rules)) if at < rules.len() => {
+                    let words = told(&rules[at], &memory);
+                    forget(Some(at)).map(|_| format!("not allowed any more: {words}"))
+                }
+                _ => {
+                    return self
+                        .reply(Reply::error(format!("there is no permission {number}; /permissions lists them")));
+                }
+            },
+        };
+        match forgotten {
+            Ok(words) => {
+                self.reload_policies(&self.shared.view().loaded.clone());
+                self.reply(Reply::plain(words));
+            }
+            Err(error) => self.reply(Reply::error(error)),
+        }
+    }
+
+    fn list_permissions(&self, memory: &Memory) {
+        let rules = match memory.rules() {
+            Ok(rules) => rules,
+            Err(error) => return self.reply(Reply::error(error)),
+        };
+        let granted = self.services().approvals.granted();
+        if rules.is_empty() && granted.is_empty() {
+            return self.reply(Reply::aside("nothing is allowed but by policies and settings"));
+        }
+        let always = rules.iter().enumerate().map(|(at, rule)| (format!("{}", at + 1), told(rule, memory)));
+        let session = granted.into_iter().map(|words| ("session".to_owned(), words));
+        self.reply(Reply::Rows(always.chain(session).collect()));
+        self.reply(Reply::aside(format!(
+            "/permissions forget NUMBER takes one back; they are in {}",
+            memory.file.display()
+        )));
+    }
+}
+
+/// A rule in words: its name says what it allows.
+fn told(rule: &Rule, memory: &Memory) -> String {
+    let words = rule.name.clone().unwrap_or_else(|| match rule.prefixes.as_slice() {
+        [] => rule.tools.join(", "),
+        prefixes => format!("commands that begin with {}", prefixes.join(", ")),
+    });
+    match &rule.project {
+        Some(project) if *project == memory.project => words,
+        Some(project) => format!("{words}, in {}", project.display()),
+        None => format!("{words}, everywhere"),
+    }
+}

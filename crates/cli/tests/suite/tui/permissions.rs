@@ -1,0 +1,196 @@
+//! What is allowed for good: offered in the question, written down, listed and taken back.
+
+use serde_json::json;
+
+use super::{Terminal, sandbox};
+use hookwright_testkit::Sandbox;
+
+fn shell(command: &str) -> String {
+    format!("call run_shell_command {}\r", json!({"command": command}))
+}
+
+fn edit(file: &str) -> String {
+    format!("call write_file {}\r", json!({"file_path": file, "content": "new\n"}))
+}
+
+fn remembered(sandbox: &Sandbox) -> String {
+    std::fs::read_to_string(sandbox.home().join(".gemini/hookwright/policies/remembered.toml")).unwrap_or_default()
+}
+
+#[test]
+fn a_prefix_is_remembered_across_sessions_and_taken_back() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
+    terminal.ready().keys(&shell("git log --oneline")).sees("a always allow");
+    terminal.keys("a").sees("1. commands that begin with `git log`");
+    terminal.keys("\x1b").sees("a always allow");
+    terminal.keys("a").sees("1. commands that begin with `git log`");
+    terminal.keys("1").sees("always allowed in this project: commands that begin with `git log`");
+    terminal.ready().keys(&shell("git log -1; echo not that")).sees("Allow once");
+    terminal.keys("\x1b");
+    terminal.ready();
+    assert!(remembered(&sandbox).contains("commandPrefix = [\"git log\"]"), "{}", remembered(&sandbox));
+    drop(terminal);
+    // Another session, the same word: no question. What else is in the line is asked about.
+    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
+    terminal.ready().keys(&shell("git log -2")).sees("run_shell_command");
+    let screen = terminal.ready().screen();
+    assert!(!screen.contains("Allow once"), "{screen}");
+    for more in ["git log -1 && git push", "git log > x", "git log --output=x", "$(git log)", "git -c core.pager=x log"]
+    {
+        terminal.keys(&shell(more)).sees("Allow once");
+        terminal.keys("\x1b");
+        terminal.ready();
+        terminal.blank();
+        terminal.keys("\x0c");
+        terminal.ready();
+    }
+    terminal.keys("/permissions\r").sees("1  commands that begin with `git log`");
+    terminal.keys("/permissions forget 7\r").sees("there is no permission 7");
+    terminal.keys("/permissions forget 1\r").sees("not allowed any more: commands that begin with `git log`");
+    terminal.ready().keys(&shell("git log -3")).sees("Allow once");
+    assert!(!remembered(&sandbox).contains("git log"));
+}
+
+#[test]
+fn a_folder_is_that_folder_wherever_links_lead() {
+    let sandbox = sandbox();
+    sandbox.write("src/a.txt", "old\n");
+    sandbox.write("deploy/b.txt", "old\n");
+    std::os::unix::fs::symlink("../deploy", sandbox.project().join("src/link")).unwrap();
+    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
+    terminal.ready().keys(&edit("src/a.txt")).sees("a always allow");
+    terminal.keys("a").sees("2. edits in this project");
+    terminal.sees("1. edits in src/");
+    terminal.keys("\r").sees("always allowed in this project: edits in src/");
+    terminal.ready().keys(&edit("src/deeper/new.txt")).sees("new.txt");
+    terminal.ready();
+    assert_eq!(sandbox.read("src/deeper/new.txt"), "new\n");
+    for other in
+        ["src/../deploy/b.txt", "src/link/b.txt", "deploy/b.txt", "src2/x", ".env", "src/.gemini/settings.json"]
+    {
+        terminal.keys(&edit(other)).sees("Allow once");
+        terminal.keys("\x1b");
+        terminal.ready();
+        terminal.blank();
+        terminal.keys("\x0c");
+        terminal.ready();
+    }
+    assert_eq!(sandbox.read("deploy/b.txt"), "old\n");
+}
+
+#[test]
+fn it_counts_in_its_project_only_and_headless_too() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
+    terminal.ready().keys(&shell("npm run build")).sees("a always allow");
+    terminal.keys("a").sees("commands that begin with `npm run build`");
+    terminal.keys("1").sees("always allowed in this project");
+    terminal.ready();
+    let prompt = format!("call run_shell_command {}", json!({"command": "npm run build"}));
+    let here = sandbox.run(&["-p", &prompt]);
+    assert!(!here.stderr.contains("needs approval"), "{}", here.stderr);
+    let elsewhere = sandbox.beside("other");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let mut command = sandbox.command(&["-p", &prompt]);
+    let there = command.current_dir(&elsewhere).output().unwrap();
+    let said = String::from_utf8_lossy(&there.stderr).into_owned();
+    assert!(said.contains("needs approval"), "{said}");
+    let listed = sandbox.run(&["-p", "/permissions"]).exits(0);
+    assert!(listed.stdout.contains("npm run build"), "{}", listed.stdout);
+}
+
+#[test]
+fn it_weakens_no_deny_no_ask_no_hook_and_no_plan() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
+    terminal.ready().keys(&shell("git push origin")).sees("a always allow");
+    terminal.keys("a").sees("commands that begin with `git push`");
+    terminal.keys("1").sees("always allowed in this project");
+    terminal.ready();
+    drop(terminal);
+    let prompt = format!("call run_shell_command {}", json!({"command": "git push origin"}));
+    let refused = |words: &str| {
+        let run = sandbox.run(&["-p", &prompt]);
+        assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
+    };
+    let plan = sandbox.run(&["--approval-mode", "plan", "-p", &prompt]);
+    assert!(plan.stderr.contains("plan mode only looks"), "{}", plan.stderr);
+    // The weakest rule of anybody's outranks it: a project's, which can only tighten.
+    sandbox.write(
+        ".gemini/policies/p.toml",
+        "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"git push\"\ndecision = \"deny\"\n",
+    );
+    refused("Tool execution denied by policy");
+    sandbox.write(
+        ".gemini/policies/p.toml",
+        "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"git push\"\ndecision = \"ask_user\"\n",
+    );
+    refused("wants the user asked");
+    std::fs::remove_file(sandbox.project().join(".gemini/policies/p.toml")).unwrap();
+    let command = sandbox.script("no.sh", "echo no pushing >&2; exit 2");
+    sandbox.settings(
+        &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "no", "command": command}]}]}}),
+    );
+    refused("Tool execution blocked: no pushing");
+}
+
+#[test]
+fn what_hooks_rules_and_guards_ask_about_is_not_offered_for_good() {
+    let sandbox = sandbox();
+    let command = sandbox.script("asks.sh", r#"echo '{"decision": "ask", "reason": "look"}'"#);
+    let hook =
+        json!({"matcher": "run_shell_command", "hooks": [{"type": "command", "name": "asker", "command": command}]});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [hook]}}));
+    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
+    terminal.ready().keys(&shell("git status")).sees("hook asker wants you to decide");
+    assert!(!terminal.screen().contains("always allow"));
+    terminal.keys("a");
+    terminal.keys("\x1b");
+    terminal.ready().keys(&edit(".env")).sees("is protected");
+    assert!(!terminal.screen().contains("always allow"));
+    terminal.keys("\x1b");
+    terminal.ready();
+    assert_eq!(remembered(&sandbox), "");
+}
+
+#[test]
+fn a_broken_file_is_left_alone_and_said() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
+    terminal.ready().keys(&shell("git log")).sees("a always allow");
+    let file = sandbox.home().join(".gemini/hookwright/policies/remembered.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "[[rule\n").unwrap();
+    terminal.keys("a").sees("commands that begin with `git log`");
+    terminal.keys("1").sees("allowed for this session only");
+    assert_eq!(remembered(&sandbox), "[[rule\n");
+}
+
+#[test]
+fn in_lines_it_is_a_and_a_number() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::sized(&sandbox, &["--screen-reader"], 160, 40);
+    terminal.sees("Type your message");
+    terminal.keys(&shell("git log")).sees("a1: always allow, in this project, commands that begin with `git log`.");
+    terminal.keys("a1\r").sees("always allowed in this project");
+    terminal.keys("/permissions\r").sees("/permissions forget NUMBER takes one back");
+    terminal.keys("/permissions forget --all\r").sees("nothing is allowed any more");
+    terminal.keys("/permissions nonsense\r").sees("/permissions");
+    assert!(!remembered(&sandbox).contains("git log"));
+}
+
+#[test]
+fn the_question_at_three_widths() {
+    for columns in [40, 80, 200] {
+        let sandbox = sandbox().env("NO_COLOR", "1");
+        let mut terminal = Terminal::sized(&sandbox, &[], columns, 24);
+        terminal.ready().keys(&edit("src/a.txt")).sees("a always allow");
+        terminal.keys("a").sees("edits in src/");
+        let screen = terminal.screen();
+        let question: Vec<&str> =
+            screen.lines().map(str::trim_end).skip_while(|line| !line.starts_with("Always")).collect();
+        let question: Vec<&str> = question.into_iter().take_while(|line| !line.contains("asks first")).collect();
+        insta::assert_snapshot!(format!("always_{columns}"), question.join("\n"));
+    }
+}
