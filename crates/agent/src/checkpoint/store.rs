@@ -200,6 +200,7 @@ impl Store {
     /// Begins a checkpoint, under the next number. What is too old makes way.
     pub(super) fn begin(&self, mut checkpoint: Checkpoint) -> Result<Checkpoint, CheckpointError> {
         hookwright_disk::own_directory(&self.folder).map_err(|cause| self.failed(cause))?;
+        self.tighten();
         let mut number = self.numbers().last().map_or(1, |last| last + 1);
         // Looking at all of them takes a while.
         if number % 4 == 1 {
@@ -243,6 +244,22 @@ impl Store {
         let gone = || CheckpointError::Content(path.display().to_string());
         let bytes = hookwright_disk::read(&self.object(sha256), LARGEST, Links::Refuse).map_err(|_| gone())?;
         if hash(&bytes) == sha256 { Ok(bytes) } else { Err(gone()) }
+    }
+
+    /// An older version, or another program, may have let others in. Where the disk knows no modes, nothing is lost.
+    fn tighten(&self) {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, PermissionsExt};
+            let records = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+            for path in records.chain([self.folder.clone()]) {
+                let Ok(found) = path.symlink_metadata() else { continue };
+                if found.mode() & 0o077 != 0 && !found.is_symlink() {
+                    let mode = if found.is_dir() { 0o700 } else { 0o600 };
+                    let _ = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode));
+                }
+            }
+        }
     }
 
     fn failed(&self, cause: io::Error) -> CheckpointError {

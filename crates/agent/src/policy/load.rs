@@ -16,7 +16,7 @@ use crate::services::Interaction;
 /// Larger files are no policies.
 const LARGEST: u64 = 1024 * 1024;
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "toolName",
     "mcpName",
     "argsPattern",
@@ -31,6 +31,7 @@ const KEYS: [&str; 17] = [
     "allowRedirection",
     "subagent",
     "toolAnnotations",
+    "exactCommand",
     "project",
     "folder",
     "name",
@@ -243,6 +244,7 @@ impl Reader<'_> {
             tools: Vec::new(),
             server: None,
             prefixes: Vec::new(),
+            exact: None,
             decision: Decision::Deny,
             message: None,
             tier: self.tier,
@@ -332,6 +334,7 @@ impl Reader<'_> {
             "priority" => rule.priority = self.priority(value),
             "decision" => rule.decision = self.decision(value),
             "modes" => rule.modes = self.modes(value),
+            "exactCommand" => rule.exact = self.text(value),
             "project" => rule.project = self.absolute(value),
             "folder" => rule.folder = self.absolute(value),
             "name" => rule.name = value.get_ref().as_str().map(str::to_owned),

@@ -75,9 +75,9 @@ impl Memory {
         }
         let tool = ("toolName", quoted(tool));
         let offer = match prefixes.as_slice() {
-            [] if found.commands.len() == 1 => {
-                let exactly = format!("{}$", escaped(command.trim()));
-                self.offer("exactly this command".to_owned(), &[tool, ("commandRegex", quoted(&exactly))])
+            [] if !found.commands.is_empty() => {
+                let fields = [tool, ("exactCommand", quoted(command)), ("allowRedirection", "true".to_owned())];
+                self.offer(format!("exactly `{command}`"), &fields)
             }
             [] => None,
             several if several.len() > MOST_PREFIXES => None,
@@ -180,13 +180,62 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// A text as a pattern that means nothing else.
-fn escaped(text: &str) -> String {
-    text.chars().fold(String::new(), |mut pattern, char| {
-        if "\\^$.|?*+()[]{}/-".contains(char) {
-            pattern.push('\\');
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Map, json};
+
+    fn memory(folder: &Path) -> Memory {
+        Memory { project: PathBuf::from("/p \"quoted\" \u{7f}\\x"), file: folder.join("remembered.toml") }
+    }
+
+    fn offered(memory: &Memory, command: &str) -> Vec<Offer> {
+        let args: Map<String, serde_json::Value> = json!({ "command": command }).as_object().unwrap().clone();
+        memory.offers(&Judged::new("run_shell_command", ToolKind::Execute, &args), None)
+    }
+
+    #[test]
+    fn whatever_a_command_says_reads_back_as_one_rule_that_allows_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(folder.path());
+        for command in [
+            "touch \"a]]\n[[rule]]\ndecision = 'allow'\n\"",
+            "touch '\u{7f}\u{1b}[31m\"\\'",
+            "touch a.*",
+            "touch (.|$)",
+            "git log\"\"",
+        ] {
+            for offer in offered(&memory, command) {
+                assert_eq!(offer.rules.len(), 1, "{command}");
+                let rule = &offer.rules[0];
+                assert_eq!(rule.project.as_deref(), Some(memory.project.as_path()));
+                assert!(rule.exact.is_some() || !rule.prefixes.is_empty(), "{command}: never the whole tool");
+            }
         }
-        pattern.push(char);
-        pattern
-    })
+        assert!(offered(&memory, "").iter().all(|offer| offer.rules[0].exact.is_some()));
+    }
+
+    #[test]
+    fn rules_are_added_and_taken_back_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(folder.path());
+        for command in ["git log -1", "git status", "git log -2", "ls"] {
+            memory.write(&offered(&memory, command)[0]).unwrap();
+        }
+        let names = || memory.rules().unwrap().iter().map(|rule| rule.prefixes.join(" ")).collect::<Vec<_>>();
+        assert_eq!(names(), ["git log", "git status", "ls"], "the same is written once");
+        memory.forget(Some(1)).unwrap();
+        assert_eq!(names(), ["git log", "ls"]);
+        memory.forget(Some(7)).unwrap();
+        assert_eq!(names().len(), 2);
+        let inline =
+            "rule = [{ toolName = \"glob\", decision = \"allow\" }, { toolName = \"ls\", decision = \"allow\" }]\n";
+        std::fs::write(&memory.file, inline).unwrap();
+        assert!(memory.forget(Some(0)).is_err(), "nothing is taken away by mistake");
+        assert_eq!(std::fs::read_to_string(&memory.file).unwrap(), inline);
+        memory.forget(None).unwrap();
+        assert_eq!(names(), Vec::<String>::new());
+        std::fs::write(&memory.file, "[[rule").unwrap();
+        assert!(memory.rules().is_err() && memory.write(&offered(&memory, "ls")[0]).is_err());
+    }
 }

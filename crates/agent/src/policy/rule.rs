@@ -10,6 +10,7 @@ use hookwright_tools::{DELEGATE_TO_AGENT, canonical_name};
 use serde_json::{Map, Value};
 
 use super::decide::{PolicyCall, View};
+use crate::approval::command_of;
 use crate::services::Interaction;
 
 /// Whose rule it is; the later outranks the earlier, whatever their priorities.
@@ -71,6 +72,8 @@ pub struct Rule {
     pub server: Option<String>,
     /// How a command begins; any of them.
     pub prefixes: Vec<String>,
+    /// The whole command line.
+    pub exact: Option<String>,
     /// What it says.
     pub decision: Decision,
     /// What is said with a deny.
@@ -101,7 +104,7 @@ pub struct Rule {
 impl Rule {
     /// Whether it is only about some commands or arguments of its tools.
     fn is_conditional(&self) -> bool {
-        !self.prefixes.is_empty() || self.command.is_some() || self.args.is_some()
+        !self.prefixes.is_empty() || self.exact.is_some() || self.command.is_some() || self.args.is_some()
     }
 
     pub(super) fn fit(&self, call: &PolicyCall<'_>, view: View<'_>, interaction: Interaction) -> Fit {
@@ -111,6 +114,9 @@ impl Rule {
             && self.agent.as_deref().is_none_or(|name| call.agent == Some(name))
             && (self.is_about(call) || self.is_about_agent(call));
         if !about || self.project.as_deref().is_some_and(|project| call.project != Some(project)) {
+            return Fit::No;
+        }
+        if self.exact.as_deref().is_some_and(|exact| command_of(call.tool, call.args) != Some(exact)) {
             return Fit::No;
         }
         if let Some(folder) = &self.folder {
@@ -159,7 +165,8 @@ impl Rule {
             let named = |name: &String| mcp.is_tool(name) || is_like(tool, name) || self.means(name, mcp, call.others);
             return is_of && (self.tools.is_empty() || self.tools.iter().any(named));
         }
-        let shell_only = self.tools.is_empty() && (!self.prefixes.is_empty() || self.command.is_some());
+        let about_commands = !self.prefixes.is_empty() || self.exact.is_some() || self.command.is_some();
+        let shell_only = self.tools.is_empty() && about_commands;
         if shell_only {
             return tool == "run_shell_command";
         }

@@ -10,7 +10,6 @@ use super::order::{
     AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder,
     MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
 };
-use crate::checkpoint::{Since, What};
 use crate::commands::parse_invocation;
 
 /// What a line asks for.
@@ -312,32 +311,13 @@ fn list_skills(words: &str) -> Typed {
 }
 
 fn forget_permission(words: &str) -> Typed {
-    Typed::Order(Order::Permissions(match (words.trim(), words.trim().parse()) {
-        ("--all", _) => PermissionsOrder::ForgetAll,
-        (_, Ok(number)) => PermissionsOrder::Forget(number),
-        _ => return Typed::Misspelt(group_usage("permissions")),
-    }))
+    let order = PermissionsOrder::forgetting(words);
+    order.map_or_else(|| Typed::Misspelt(group_usage("permissions")), |order| Typed::Order(Order::Permissions(order)))
 }
 
-/// `/restore`, `/restore 3`, `/restore 3 files --overwrite`.
 fn restore(words: &str) -> Typed {
-    let (mut which, mut what, mut since) = (None, None, Since::Keep);
-    for word in words.split_whitespace() {
-        match word {
-            "files" => what = Some(What::Files),
-            "conversation" | "chat" => what = Some(What::Conversation),
-            "both" | "all" => what = Some(What::Both),
-            "--overwrite" => since = Since::Overwrite,
-            word if which.is_none() && !word.starts_with('-') => which = Some(word.to_owned()),
-            _ => return Typed::Misspelt(usage_of("restore")),
-        }
-    }
-    Typed::Order(Order::Restore(match (which, what) {
-        (None, None) => RestoreOrder::List,
-        (Some(which), None) => RestoreOrder::Show(which),
-        (Some(which), Some(what)) => RestoreOrder::Restore { which, what, since },
-        (None, Some(_)) => return Typed::Misspelt(usage_of("restore")),
-    }))
+    let order = RestoreOrder::read(words);
+    order.map_or_else(|| Typed::Misspelt(usage_of("restore")), |order| Typed::Order(Order::Restore(order)))
 }
 
 /// How a command is written.

@@ -326,3 +326,36 @@ pub enum HooksOrder {
     /// Trust everything that waits for it.
     TrustAll,
 }
+
+impl PermissionsOrder {
+    /// What to take back, as it stands behind `/permissions forget`.
+    pub(super) fn forgetting(words: &str) -> Option<Self> {
+        match words.trim() {
+            "--all" => Some(PermissionsOrder::ForgetAll),
+            number => number.parse().ok().map(PermissionsOrder::Forget),
+        }
+    }
+}
+
+impl RestoreOrder {
+    /// What stands behind `/restore`: nothing, `3`, or `3 files --overwrite`.
+    pub(super) fn read(words: &str) -> Option<Self> {
+        let (mut which, mut what, mut since) = (None, None, Since::Keep);
+        for word in words.split_whitespace() {
+            match word {
+                "files" => what = Some(What::Files),
+                "conversation" | "chat" => what = Some(What::Conversation),
+                "both" | "all" => what = Some(What::Both),
+                "--overwrite" => since = Since::Overwrite,
+                word if which.is_none() && !word.starts_with('-') => which = Some(word.to_owned()),
+                _ => return None,
+            }
+        }
+        match (which, what) {
+            (None, None) if since == Since::Keep => Some(RestoreOrder::List),
+            (None, _) => None,
+            (Some(which), None) => Some(RestoreOrder::Show(which)),
+            (Some(which), Some(what)) => Some(RestoreOrder::Restore { which, what, since }),
+        }
+    }
+}

@@ -194,3 +194,26 @@ fn the_question_at_three_widths() {
         insta::assert_snapshot!(format!("always_{columns}"), question.join("\n"));
     }
 }
+
+#[test]
+fn what_is_not_known_by_its_beginning_is_allowed_exactly() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
+    terminal.ready().keys(&shell("touch 'a b.txt' c+d")).sees("a always allow");
+    terminal.keys("a").sees("1. exactly `touch 'a b.txt' c+d`");
+    terminal.keys("1").sees("always allowed in this project: exactly `touch");
+    terminal.ready();
+    std::fs::remove_file(sandbox.project().join("a b.txt")).unwrap();
+    terminal.keys(&shell("touch 'a b.txt' c+d"));
+    hookwright_testkit::wait_until("it runs unasked", || sandbox.has("a b.txt"));
+    terminal.ready();
+    for other in
+        ["touch 'a b.txt' c+d e", "touch a b.txt c+d", "touch 'a b.txt' ccd", "touch 'a b.txt' c+d; touch x", "touch x"]
+    {
+        terminal.blank();
+        terminal.keys(&shell(other)).sees("Allow once");
+        terminal.keys("\x1b");
+        terminal.ready();
+    }
+    assert!(!sandbox.has("x"));
+}
