@@ -82,14 +82,17 @@ fn about(rule: &Rule) -> String {
     let server = rule.server.as_ref().map(|server| format!(" of {server}")).unwrap_or_default();
     let commands = if rule.prefixes.is_empty() { String::new() } else { format!(" ({})", rule.prefixes.join(", ")) };
     let agent = rule.agent.as_ref().map(|agent| format!(" by agent {agent}")).unwrap_or_default();
-    format!("{tools}{server}{commands}{agent}")
+    let exact = rule.exact.as_ref().map(|exact| format!(" (exactly {exact})")).unwrap_or_default();
+    let place = rule.folder.as_ref().or(rule.project.as_ref());
+    let place = place.map(|place| format!(" in {}", place.display())).unwrap_or_default();
+    format!("{tools}{server}{commands}{exact}{agent}{place}")
 }
 
 fn rule_json(rule: &Rule) -> Value {
     json!({
         "decision": rule.decision.as_str(), "tier": rule.tier.as_str(), "priority": rule.priority,
         "toolName": rule.tools, "mcpName": rule.server, "commandPrefix": rule.prefixes, "denyMessage": rule.message,
-        "subagent": rule.agent,
+        "subagent": rule.agent, "exactCommand": rule.exact, "project": rule.project, "folder": rule.folder,
         "file": rule.place.file.as_ref(), "line": rule.place.line,
     })
 }

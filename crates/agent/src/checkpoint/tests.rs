@@ -86,7 +86,7 @@ impl Place {
     }
 
     fn with_roots<T>(&self, act: impl FnOnce(&Roots<'_>) -> T) -> T {
-        act(&Roots { folders: &[self.root.clone()], protected: &Protected::default() })
+        act(&Roots { folders: std::slice::from_ref(&self.root), protected: &Protected::default() })
     }
 }
 

@@ -12,7 +12,7 @@ use super::text::Line;
 
 /// What is chosen on it.
 pub(crate) enum Page {
-    Restore(RestorePage),
+    Restore(Box<RestorePage>),
     Sessions(Picker<SessionInfo>),
 }
 
@@ -23,7 +23,7 @@ impl Driver<'_> {
             Reply::Checkpoints(all) => {
                 let view = self.session.view();
                 let plan = |number| view.services.plan(number).map_err(|error| error.to_string());
-                Some(Page::Restore(RestorePage::new(all, &view.session_id(), plan)))
+                Some(Page::Restore(Box::new(RestorePage::new(all, &view.session_id(), plan))))
             }
             Reply::Sessions(all) => Some(Page::Sessions(sessions::picker(all))),
             other => return Some(other),
