@@ -13,7 +13,7 @@ use super::text::{BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN, elapsed};
 use crate::past::PastCall;
 
 /// So much of a running command's output is kept for the screen.
-const MOST_OUTPUT: usize = 1 << 20;
+const MOST_OUTPUT: usize = 256 << 10;
 const LIVE_LINES: usize = 6;
 const RESULT_LINES: usize = 12;
 const DIFF_LINES: usize = 60;

@@ -253,3 +253,34 @@ fn a_command_is_written_anew_in_lines() {
     terminal.keys("3 echo anew > made.txt\r");
     hookwright_testkit::wait_until("it runs", || sandbox.has("made.txt") && sandbox.read("made.txt") == "anew\n");
 }
+
+/// The question about an edit that a hook changed, down to the foot.
+fn question(columns: u16) -> String {
+    let sandbox = sandbox();
+    let replay = two_edits(&sandbox);
+    let change = r#"{"hookSpecificOutput": {"tool_input": {"new_string": "two = 'deux'"}}}"#;
+    let command = sandbox.script("change.sh", &format!("cat > /dev/null; cat <<'END'\n{change}\nEND"));
+    let hook = json!({"type": "command", "name": "french", "command": command});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "replace", "hooks": [hook]}]}}));
+    let mut terminal = Terminal::sized(&sandbox, &["--fake-responses", &replay], columns, 30);
+    terminal.ready().keys("go\r").sees("Cancel the turn");
+    let screen = terminal.sees("this is what will run");
+    let from = screen.find("? Allow").unwrap();
+    let to = screen.rfind("(esc)").unwrap();
+    screen[from..to].to_owned()
+}
+
+#[test]
+fn a_question_in_forty_columns() {
+    insta::assert_snapshot!(question(40));
+}
+
+#[test]
+fn a_question_in_eighty_columns() {
+    insta::assert_snapshot!(question(80));
+}
+
+#[test]
+fn a_question_in_two_hundred_columns() {
+    insta::assert_snapshot!(question(200));
+}
