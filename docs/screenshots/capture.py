@@ -225,6 +225,8 @@ def main():
             wait_for("Press Esc again")
             tmux("send-keys", "-t", "shot", "Escape")
             wait_for("Turns")
+            tmux("send-keys", "-t", "shot", "Down")
+            wait_for("cart.py +1 -1")
             tmux("send-keys", "-t", "shot", "Enter")
             wait_for("Bring back what?")
             shoot("checkpoints", "The turns that can be gone back to")
