@@ -71,6 +71,8 @@ pub enum EndReason {
     Exit,
     /// The conversation was cleared.
     Clear,
+    /// The user forgot what was connected.
+    Logout,
 }
 
 impl EndReason {
@@ -78,6 +80,7 @@ impl EndReason {
         match self {
             EndReason::Exit => "exit",
             EndReason::Clear => "clear",
+            EndReason::Logout => "logout",
         }
     }
 }

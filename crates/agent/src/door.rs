@@ -1,7 +1,7 @@
 //! The one door to the model: every request of the agent, the answer to the user as well as a summary or a search, goes
 //! out here and nowhere else, past BeforeModel and BeforeToolSelection, and its answer comes in past AfterModel.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use hookwright_hooks::{BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, Purpose, SharedJson};
@@ -18,18 +18,32 @@ use crate::translate;
 
 /// A model that only this file can ask.
 pub struct Door {
-    model: AnyModel,
+    model: RwLock<Arc<AnyModel>>,
     /// The name that the session asks it by.
     name: RwLock<String>,
     /// What no error of the model's may say.
-    secrets: Secrets,
+    secrets: Arc<Secrets>,
 }
 
 impl Door {
     /// Puts a model behind the door.
-    pub fn new(model: AnyModel, secrets: Secrets) -> Self {
+    pub fn new(model: AnyModel, secrets: Arc<Secrets>) -> Self {
         let name = RwLock::new(model.name().to_owned());
-        Door { model, name, secrets }
+        Door { model: RwLock::new(Arc::new(model)), name, secrets }
+    }
+
+    /// Puts another model behind it; requests that are under way end with the one that they began with.
+    pub(crate) fn replace(&self, model: AnyModel) {
+        *self.model.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(model);
+    }
+
+    /// What no error of the model's may say, and no record either.
+    pub fn secrets(&self) -> &Arc<Secrets> {
+        &self.secrets
+    }
+
+    fn model(&self) -> Arc<AnyModel> {
+        self.model.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The name that the session asks it by, for requests that name no other.
@@ -44,7 +58,7 @@ impl Door {
 
     /// Who answers.
     pub fn provider(&self) -> Provider {
-        self.model.provider()
+        self.model().provider()
     }
 }
 
@@ -187,7 +201,7 @@ async fn send(
     asking: Asking<'_>,
     scope: &Scope,
 ) -> Result<ModelAnswer, ModelError> {
-    let model = &services.model.model;
+    let model = services.model.model();
     match asking {
         Asking::Answer(guard) => {
             let answer = model.stream(request, &scope.cancel).await?;

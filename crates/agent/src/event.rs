@@ -11,6 +11,7 @@ use hookwright_tools::{CommandEnd, Display, ToolErrorKind, ToolKind};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
+use crate::inquiry::{Answer, Inquiry};
 use crate::protect::GuardChange;
 use crate::session::Reply;
 
@@ -107,6 +108,8 @@ pub enum AgentEvent {
     /// The agent changed what guards are made of, and the user is asked whether that is fine. Dropping the reply leaves it
     /// distrusted.
     GuardsChanged(Vec<GuardChange>, oneshot::Sender<GuardReply>),
+    /// A command has a question for the user. Dropping the reply leaves it at that.
+    Inquiry(Box<Inquiry>, oneshot::Sender<Answer>),
     /// A request goes to the model.
     ModelRequest {
         /// The request, as sent.
@@ -200,6 +203,8 @@ pub enum AgentEvent {
     ModeChanged(ApprovalMode),
     /// Another model.
     ModelChanged(String),
+    /// What was connected is forgotten, and the session ends.
+    LoggedOut,
 }
 
 impl AgentEvent {

@@ -83,6 +83,7 @@ impl Events {
             AgentEvent::ToolOutput { .. } => None,
             AgentEvent::Approval(..)
             | AgentEvent::GuardsChanged(..)
+            | AgentEvent::Inquiry(..)
             | AgentEvent::HookStarted { .. }
             | AgentEvent::HookFinished { .. }
             | AgentEvent::HookMessage { .. }

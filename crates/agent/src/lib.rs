@@ -22,6 +22,7 @@ mod event;
 mod events;
 #[doc(hidden)]
 pub mod fuzzing;
+mod inquiry;
 mod loop_guard;
 mod panics;
 mod policy;
@@ -49,6 +50,7 @@ pub use event::{
 };
 pub use events::{EventStream, Events};
 pub use hookwright_settings::ApprovalMode;
+pub use inquiry::{Answer, Choosable, Inquiry, Seen, Wanted};
 pub use policy::{Decision, Policy, PolicyError, PolicyFiles, Rule, Tier, check_policy, load_policies};
 pub use protect::{GuardChange, Guards, LeftChanges, Protected};
 pub use services::{HookEvents, Interaction, Services};

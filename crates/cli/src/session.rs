@@ -4,7 +4,7 @@
 use hookwright_agent::session::{BrokenSettings, HookUse, SessionOptions, SessionView, UnarmedGuards, proxy};
 use hookwright_agent::{ApprovalMode, Interaction};
 use hookwright_model::{Provider, ReplayOrder};
-use hookwright_settings::{ExtensionChoice, Loaded, Notice, Secrets, TrustOverride};
+use hookwright_settings::{ExtensionChoice, Loaded, Notice, TrustOverride};
 
 use crate::args::{AgentArgs, Approval};
 use crate::telemetry::{CollectorOptions, SessionFacts};
@@ -26,6 +26,7 @@ pub(crate) fn options(args: &AgentArgs, interaction: Interaction) -> SessionOpti
         guards: UnarmedGuards::Refuse,
         hooks: if args.no_hooks { HookUse::Off } else { HookUse::On },
         model: args.model.clone(),
+        connection: None,
         replay: strict.or(fitting),
         record: args.record_responses.clone(),
         approval_mode: approval_mode(args),
@@ -86,7 +87,7 @@ pub(crate) fn facts(view: &SessionView, args: &AgentArgs) -> SessionFacts {
         debug: args.debug,
         mcp_servers: loaded.settings.mcp_servers.keys().cloned().collect(),
         extensions: loaded.extensions.iter().filter(|one| one.active).map(|one| one.name.clone()).collect(),
-        secrets: Secrets::of_model(&loaded.world).into(),
+        secrets: services.model.secrets().clone(),
         collector: CollectorOptions::new(&loaded.world, proxy(&loaded.world)),
     }
 }

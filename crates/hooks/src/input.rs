@@ -211,6 +211,8 @@ pub enum Purpose {
     Compress,
     /// To search the web.
     Search,
+    /// To see whether the model answers.
+    Check,
 }
 
 impl Purpose {
@@ -220,6 +222,7 @@ impl Purpose {
             Purpose::Answer => "answer",
             Purpose::Compress => "compress",
             Purpose::Search => "search",
+            Purpose::Check => "check",
         }
     }
 }

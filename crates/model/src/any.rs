@@ -34,6 +34,18 @@ impl AnyModel {
     pub fn custom(model: impl Model + 'static) -> Self {
         Self::Custom(Box::new(model))
     }
+
+    /// The models that answer in the same place; nothing where there is only one.
+    ///
+    /// # Errors
+    /// When the server cannot be asked, refuses, or has no list.
+    pub async fn list_models(&self, cancel: &Cancel) -> Result<Vec<String>, ModelError> {
+        match self {
+            Self::Gemini(model) => model.list_models(cancel).await,
+            Self::OpenAi(model) => model.list_models(cancel).await,
+            Self::Replay(_) | Self::Offline(_) | Self::Recording(_) | Self::Custom(_) => Ok(Vec::new()),
+        }
+    }
 }
 
 impl From<Gemini> for AnyModel {

@@ -112,9 +112,9 @@ impl ApiError {
     pub fn hint(&self) -> Option<String> {
         let hint = match (self.kind, self.provider) {
             (ApiErrorKind::Auth, Provider::Gemini) => {
-                "check GEMINI_API_KEY; keys are made at https://aistudio.google.com/apikey"
+                "check the key (GEMINI_API_KEY, or /auth); keys are made at https://aistudio.google.com/apikey"
             }
-            (ApiErrorKind::Auth, _) => "check OPENAI_API_KEY",
+            (ApiErrorKind::Auth, _) => "check the key (OPENAI_API_KEY, or /auth)",
             (ApiErrorKind::RateLimited, _) => match self.retry_after {
                 Some(wait) => return Some(format!("try again in {} s", wait.as_secs().max(1))),
                 None => "try again in a while, or use another model with --model",
@@ -131,6 +131,12 @@ impl ApiError {
             (ApiErrorKind::BadRequest, _) => return None,
         };
         Some(hint.to_owned())
+    }
+
+    /// Whether the server lets nobody in with this key, or without one.
+    #[must_use]
+    pub fn is_about_the_key(&self) -> bool {
+        self.kind == ApiErrorKind::Auth
     }
 
     pub(crate) fn retry(&self) -> Retry {

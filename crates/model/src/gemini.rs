@@ -48,6 +48,33 @@ impl Gemini {
         Ok(Self { name: name.into(), http, version })
     }
 
+    /// The models that answer there, by the names they are asked by.
+    ///
+    /// # Errors
+    /// When the server cannot be asked, or refuses.
+    pub async fn list_models(&self, cancel: &Cancel) -> Result<Vec<String>, ModelError> {
+        #[derive(Deserialize)]
+        struct List {
+            #[serde(default)]
+            models: Vec<Entry>,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Entry {
+            name: String,
+            #[serde(default)]
+            supported_generation_methods: Option<Vec<String>>,
+        }
+        let url = self.http.url(&format!("{}models?pageSize=1000", self.version));
+        let body = self.http.get_whole(&url, cancel).await?;
+        let answers = |entry: &Entry| {
+            let methods = entry.supported_generation_methods.as_ref();
+            methods.is_none_or(|methods| methods.iter().any(|method| method == "generateContent"))
+        };
+        let models = self.decode::<List>(&body)?.models.into_iter().filter(answers);
+        Ok(models.map(|entry| entry.name.strip_prefix("models/").unwrap_or(&entry.name).to_owned()).collect())
+    }
+
     fn url(&self, model: &str, method: &str) -> String {
         self.http.url(&format!("{}{}:{method}", self.version, resource(model)))
     }

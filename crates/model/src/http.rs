@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use jiff::Timestamp;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::{Client, Response, Url, redirect};
+use reqwest::{Client, RequestBuilder, Response, Url, redirect};
 
 use crate::api_error::{ApiError, ApiErrorKind};
 use crate::client::{ProxyOptions, client_builder};
@@ -145,39 +145,24 @@ impl Http {
         let body = Bytes::from(body);
         tracing::debug!(provider = %self.provider, server = self.server, bytes = body.len(), "posts a request");
         tracing::trace!(body = %String::from_utf8_lossy(&body), "the request");
-        self.options.retry.run(cancel, || self.attempt(client, url, body.clone())).await
+        self.options.retry.run(cancel, || self.attempt(client.post(url).body(body.clone()))).await
     }
 
     /// Posts JSON and reads the whole answer.
     pub(crate) async fn post_whole(&self, url: &str, body: Vec<u8>, cancel: &Cancel) -> Result<Vec<u8>, ModelError> {
-        let Opened { first, mut rest, server, bounds } = self.post(url, body, cancel).await?;
-        let mut whole = first.to_vec();
-        let largest = bounds.bytes.min(MAX_EVENT_BYTES);
-        let read = read_up_to(&mut rest, &mut whole, largest);
-        let read = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(ModelError::Cancelled),
-            read = read => read,
-        };
-        match read {
-            Ok(End::Reached) => match values_in(&whole) {
-                count if count > MOST_VALUES => {
-                    let detail = format!("an answer of more than {MOST_VALUES} values");
-                    Err(ModelError::Malformed { server, detail })
-                }
-                _ => Ok(whole),
-            },
-            Ok(End::Bound) => {
-                let detail = format!("an answer of more than {largest} bytes");
-                Err(ModelError::Malformed { server, detail })
-            }
-            Err(error) => Err(body_error(&error, &server, 0)),
-        }
+        read_whole(self.post(url, body, cancel).await?, cancel).await
     }
 
-    async fn attempt(&self, client: &Client, url: &str, body: Bytes) -> Result<Opened, ModelError> {
+    /// Gets something that is no answer of a model's.
+    pub(crate) async fn get_whole(&self, url: &str, cancel: &Cancel) -> Result<Vec<u8>, ModelError> {
+        let client = self.client()?;
+        tracing::debug!(provider = %self.provider, server = self.server, "asks for something");
+        let opened = self.options.retry.run(cancel, || self.attempt(client.get(url))).await?;
+        read_whole(opened, cancel).await
+    }
+
+    async fn attempt(&self, request: RequestBuilder) -> Result<Opened, ModelError> {
         let started = Instant::now();
-        let request = client.post(url).body(body);
         let mut response = request.send().await.map_err(|error| self.send_error(error))?;
         let (status, ms) = (response.status().as_u16(), started.elapsed().as_millis());
         tracing::debug!(server = self.server, status, ms, "the server answers");
@@ -248,6 +233,33 @@ impl Http {
             .user_agent(&self.options.user_agent)
             .default_headers(headers);
         builder.build().map_err(|e| bad("the HTTP client", &e))
+    }
+}
+
+/// The whole of an answer that has begun.
+async fn read_whole(opened: Opened, cancel: &Cancel) -> Result<Vec<u8>, ModelError> {
+    let Opened { first, mut rest, server, bounds } = opened;
+    let mut whole = first.to_vec();
+    let largest = bounds.bytes.min(MAX_EVENT_BYTES);
+    let read = read_up_to(&mut rest, &mut whole, largest);
+    let read = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(ModelError::Cancelled),
+        read = read => read,
+    };
+    match read {
+        Ok(End::Reached) => match values_in(&whole) {
+            count if count > MOST_VALUES => {
+                let detail = format!("an answer of more than {MOST_VALUES} values");
+                Err(ModelError::Malformed { server, detail })
+            }
+            _ => Ok(whole),
+        },
+        Ok(End::Bound) => {
+            let detail = format!("an answer of more than {largest} bytes");
+            Err(ModelError::Malformed { server, detail })
+        }
+        Err(error) => Err(body_error(&error, &server, 0)),
     }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod claude;
 pub mod commands;
+mod connections;
 pub mod edit;
 mod env_file;
 mod extensions;
@@ -32,6 +33,10 @@ pub mod trust;
 mod unset;
 mod world;
 
+pub use connections::{
+    Connection, ConnectionsError, KnownFrom, Service, connections_of_environment, forget_connections, keep_connection,
+    kept_connections,
+};
 pub use extensions::{
     Extension, ExtensionChoice, ExtensionOwner, Origin, OriginKind, OwnSetting, ValueScope, forget_extension,
     read_values, switch_extension, write_values, wrong_with_extension_name,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::connections;
 use crate::file::read_text;
 use crate::mcp;
 use crate::world::World;
@@ -39,6 +40,8 @@ pub struct Paths {
     pub known_offers: PathBuf,
     /// What MCP servers gave out to be let in with.
     pub mcp_tokens: PathBuf,
+    /// The services that the user connected for the model, with their keys.
+    pub connections: PathBuf,
     /// The installed extensions.
     pub extensions: PathBuf,
     /// The user's custom commands.
@@ -71,6 +74,7 @@ impl Paths {
             known_guards: user_dir.join("known_guards.json"),
             known_offers: user_dir.join("known_offers.json"),
             mcp_tokens: user_dir.join(mcp::TOKENS_FILE),
+            connections: user_dir.join("hookwright").join(connections::FILE),
             extensions: user_dir.join("extensions"),
             user_commands: user_dir.join("commands"),
             log: user_dir.join("hookwright").join("logs").join("hookwright.log"),

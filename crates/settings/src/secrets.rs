@@ -8,6 +8,8 @@ use std::sync::{PoisonError, RwLock};
 
 use hookwright_hooks::{Redaction, looks_like_a_key};
 
+use crate::connections::kept_connections;
+use crate::paths::Paths;
 use crate::world::World;
 
 /// The variables that may hold a key for Gemini, the first one that does counts.
@@ -49,11 +51,23 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Those that know the model's keys.
-    pub fn of_model(world: &World) -> Self {
+    /// Those that know the model's keys: the environment's, and those that are kept.
+    pub fn of_model(world: &World, paths: &Paths) -> Self {
         let secrets = Secrets::default();
         secrets.add(model_keys().filter_map(|name| world.var(name)).filter(|value| is_real_key(value)));
+        secrets.learn_kept(paths);
         secrets
+    }
+
+    /// Takes note of the keys that are kept.
+    pub fn learn_kept(&self, paths: &Paths) {
+        // One that can't be read can't be used either.
+        kept_connections(paths).unwrap_or_default().iter().for_each(|kept| self.learn_key(&kept.key));
+    }
+
+    /// Takes note of a key, whatever became of it.
+    pub fn learn_key(&self, key: &str) {
+        self.add(std::iter::once(key).filter(|key| is_real_key(key)));
     }
 
     /// Takes note of an environment's secrets; of those in `blocked` whatever they look like.
@@ -233,12 +247,12 @@ mod tests {
         let env =
             [("GOOGLE_API_KEY", " my/odd\"key1 "), ("OPENAI_API_KEY", "other-key-2"), ("MY_TOKEN", "hunter2-hunter2")];
         let world = World { env: env.map(|(name, value)| (name.into(), value.into())).to_vec(), ..World::default() };
-        let secrets = Secrets::of_model(&world);
+        let secrets = Secrets::of_model(&world, &Paths::new(&world));
         let text = r#"my/odd"key1 {"k": "my/odd\"key1", "l": "my\/odd\"key1"} ?k=my%2Fodd%22key1&b=other-key-2 hunter2-hunter2"#;
         assert_eq!(secrets.hide_known(text), r#"*** {"k": "***", "l": "***"} ?k=***&b=*** hunter2-hunter2"#);
         assert_eq!(format!("{secrets:?}"), "Secrets");
         let placeholder = World { env: vec![("OPENAI_API_KEY".into(), "gemini".into())], ..World::default() };
-        assert_eq!(Secrets::of_model(&placeholder).hide_known("gemini_cli"), "gemini_cli");
+        assert_eq!(Secrets::of_model(&placeholder, &Paths::new(&placeholder)).hide_known("gemini_cli"), "gemini_cli");
         let names = |passed_on: &[&str]| -> Vec<String> {
             let passed_on: Vec<String> = passed_on.iter().map(|name| (*name).to_owned()).collect();
             let left = without_model_keys(world.env.clone(), &passed_on);

@@ -246,7 +246,7 @@ fn is_dir(entry: &ignore::DirEntry) -> bool {
 
 fn is_file(entry: &ignore::DirEntry, workspace: &Workspace) -> bool {
     match entry.file_type() {
-        Some(kind) if kind.is_file() => true,
+        Some(kind) if kind.is_file() => !workspace.is_closed(entry.path()),
         Some(kind) if kind.is_symlink() => entry.path().is_file() && workspace.holds(entry.path()),
         _ => false,
     }

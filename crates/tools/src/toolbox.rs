@@ -130,6 +130,14 @@ impl Toolbox {
         });
     }
 
+    /// Other built-in tools from now on.
+    pub fn build_in(&self, builtin: ToolSet) {
+        self.change(|state| {
+            state.builtin = builtin;
+            state.put_together();
+        });
+    }
+
     /// Another selection from now on.
     pub fn select(&self, selection: Selection) {
         self.change(|state| {

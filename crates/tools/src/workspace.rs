@@ -17,6 +17,8 @@ pub struct Workspace {
     roots: Vec<PathBuf>,
     /// What may be read besides, and never written; shared by all that come from this one.
     reading: Arc<RwLock<Vec<PathBuf>>>,
+    /// Files that no tool touches, wherever they are.
+    closed: Arc<[PathBuf]>,
 }
 
 /// What is to be done with a path.
@@ -89,7 +91,14 @@ impl Workspace {
             }
         }
         let home = Directory::open(&directory);
-        Ok(Self { directory, home, roots, reading: Arc::default() })
+        Ok(Self { directory, home, roots, reading: Arc::default(), closed: Arc::default() })
+    }
+
+    /// The workspace without these files, which no tool reads or writes: they hold keys.
+    #[must_use]
+    pub fn without(self, files: impl IntoIterator<Item = PathBuf>) -> Self {
+        let both = |file: PathBuf| [follow(&file), Some(file)];
+        Self { closed: files.into_iter().flat_map(both).flatten().collect(), ..self }
     }
 
     /// The workspace as it is now, if its directory has been moved.
@@ -97,7 +106,8 @@ impl Workspace {
         let Standing::Moved(directory) = self.home.standing() else { return None };
         let others = self.roots.iter().skip(1).cloned();
         let roots = std::iter::once(directory.clone()).chain(others).collect();
-        Some(Self { directory, home: self.home.clone(), roots, reading: self.reading.clone() })
+        let (home, reading, closed) = (self.home.clone(), self.reading.clone(), self.closed.clone());
+        Some(Self { directory, home, roots, reading, closed })
     }
 
     /// Lets tools read below this directory too, from now on.
@@ -188,7 +198,15 @@ impl Workspace {
         }
     }
 
+    /// Whether a real path is one that no tool touches.
+    pub(crate) fn is_closed(&self, real: &Path) -> bool {
+        self.closed.iter().any(|file| file == real)
+    }
+
     fn contains(&self, real: &Path, aim: Aim) -> bool {
+        if self.is_closed(real) {
+            return false;
+        }
         let inside = |root: &PathBuf| real.starts_with(root);
         self.roots.iter().any(inside) || (aim == Aim::Reading && self.reading().iter().any(inside))
     }
@@ -266,6 +284,22 @@ mod tests {
         fs::write(dir.path().join("out/secret"), "s").unwrap();
         let workspace = Workspace::new(&inside, []).unwrap();
         (dir, workspace)
+    }
+
+    #[test]
+    fn files_with_keys_are_out_of_reach_by_every_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        std::fs::write(dir.join("keys.json"), "k").unwrap();
+        let workspace = Workspace::new(&dir, []).unwrap().without([dir.join("keys.json")]);
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("keys.json", dir.join("link")).unwrap();
+        for name in ["keys.json", "./x/../keys.json", "link", dir.join("keys.json").to_str().unwrap()] {
+            assert!(workspace.resolve(name).is_err() && workspace.resolve_to_read(name).is_err(), "{name}");
+        }
+        assert!(workspace.resolve("other.json").is_ok());
+        let walked = crate::FileFilter::default().names(&workspace, 3, 10);
+        assert_eq!(walked, Vec::<String>::new());
     }
 
     #[test]

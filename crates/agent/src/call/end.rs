@@ -27,6 +27,7 @@ pub(super) struct CallEnd {
 impl Call<'_> {
     /// AfterTool: may hide the result, add to it, or put another tool in its place.
     pub(super) async fn after_tool(&self, mut result: ToolResult, duration: Duration) -> Ran {
+        self.hide_keys(&mut result);
         // A result can be large, and writing it as JSON is for hooks only.
         if !is_planned(self.services, &self.tools, EventKind::AfterTool, &self.name) {
             let after = if self.scope.is_cancelled() { AfterCall::Cancel } else { AfterCall::GoOn };
@@ -71,6 +72,23 @@ impl Call<'_> {
             AfterToolVerdict::Stop { reason } => CallEnd { metadata, duration, ..stopped(&reason) },
         };
         Ran::Done(Box::new(finished))
+    }
+
+    /// A key of the model's is for the model's server alone, wherever a tool came across it.
+    fn hide_keys(&self, result: &mut ToolResult) {
+        let secrets = self.services.model.secrets();
+        let hide = |text: &mut String| {
+            if let Cow::Owned(hidden) = secrets.hide_known(text) {
+                *text = hidden;
+            }
+        };
+        each_text(&mut result.llm_content, hide);
+        if let Display::Text(text) = &mut result.return_display {
+            hide(text);
+        }
+        if let Some(run) = &mut result.command {
+            hide(&mut run.output);
+        }
     }
 
     /// Tells the screen how the call ended.
@@ -137,6 +155,10 @@ fn defuse_result(content: &mut ResultContent) {
             *text = safe;
         }
     };
+    each_text(content, change);
+}
+
+fn each_text(content: &mut ResultContent, change: impl Fn(&mut String)) {
     match content {
         ResultContent::Text(text) => change(text),
         ResultContent::Parts(parts) => parts.iter_mut().for_each(|part| match part {

@@ -1,59 +1,145 @@
-//! Which model answers: the one that the options, the keys in the environment, or nothing at all ask for.
+//! Which model answers: the one that the options, the environment, what the user connected, or nothing at all ask for.
+//! Makes models of connections; asking them anything is `door.rs`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hookwright_model::{
     AnyModel, Gemini, HttpOptions, Model, ModelError, Offline, OpenAi, ProxyOptions, Recording, Replay, RetryNotice,
-    gemini, openai,
+    RetryPolicy, gemini, openai,
 };
-use hookwright_settings::{GEMINI_KEYS, Loaded, OPENAI_KEY, Secrets, World};
+use hookwright_settings::{
+    Connection, KnownFrom, Loaded, Secrets, Service, World, connections_of_environment, kept_connections,
+};
 
 use super::options::{SessionError, SessionOptions};
 use crate::event::AgentEvent;
 use crate::events::Events;
 
-const DEFAULT_GEMINI: &str = "gemini-2.5-pro";
+pub(super) const DEFAULT_GEMINI: &str = "gemini-2.5-pro";
 
-/// The model, and the name to ask it by.
+/// A model to begin with.
+pub(super) struct Chosen {
+    pub(super) model: AnyModel,
+    /// The name to ask it by.
+    pub(super) name: String,
+    /// Where it is, if it is elsewhere.
+    pub(super) connection: Option<Connection>,
+    /// What is wrong with what the user connected.
+    pub(super) trouble: Option<String>,
+}
+
+/// The model that a session begins with.
 pub(super) fn model(
     options: &SessionOptions,
     loaded: &Loaded,
+    secrets: &Arc<Secrets>,
     events: &Events,
-) -> Result<(AnyModel, String), SessionError> {
-    let var = |name: &str| loaded.world.var(name).filter(|value| !value.trim().is_empty());
-    let wanted = options
-        .model
-        .clone()
-        .or_else(|| var("GEMINI_MODEL").map(str::to_owned))
-        .or_else(|| loaded.settings.model.name.clone());
-    let secrets = Arc::new(Secrets::of_model(&loaded.world));
-    let without_secrets = |error: ModelError| error.reworded(&|text| secrets.hide(text));
-    let gemini_name = || wanted.clone().unwrap_or_else(|| DEFAULT_GEMINI.to_owned());
-    let (mut model, name): (AnyModel, String) = if let Some((file, order)) = &options.replay {
-        (Replay::load(file, *order)?.into(), gemini_name())
-    } else if let Some(key) = GEMINI_KEYS.into_iter().find_map(var) {
-        let base = var("GOOGLE_GEMINI_BASE_URL").unwrap_or(gemini::DEFAULT_BASE_URL);
-        let name = gemini_name();
-        (Gemini::new(base, key, &name, http_options(loaded)).map_err(without_secrets)?.into(), name)
-    } else if let Some(key) = var(OPENAI_KEY).or_else(|| var("OPENAI_BASE_URL").map(|_| "")) {
-        let base = var("OPENAI_BASE_URL").unwrap_or(openai::DEFAULT_BASE_URL);
-        let name = wanted.clone().or_else(|| var("OPENAI_MODEL").map(str::to_owned));
-        let name = name.ok_or(SessionError::NoModelName)?;
-        (OpenAi::new(base, key, &name, http_options(loaded)).map_err(without_secrets)?.into(), name)
-    } else {
-        let model = Offline::new();
-        let name = model.name().to_owned();
-        (model.into(), name)
+) -> Result<Chosen, SessionError> {
+    let wanted = wanted(options, loaded);
+    let (known, trouble) = match (&options.replay, &options.connection) {
+        (Some(_), _) => (Vec::new(), None),
+        (None, Some(chosen)) => (vec![chosen.clone()], None),
+        (None, None) => connections(loaded),
     };
+    let (mut model, name, connection): (AnyModel, String, Option<Connection>) =
+        match (&options.replay, known.into_iter().next()) {
+            (Some((file, order)), _) => {
+                (Replay::load(file, *order)?.into(), wanted.unwrap_or_else(|| DEFAULT_GEMINI.to_owned()), None)
+            }
+            (None, Some(connection)) => {
+                let name = name_at(&connection, options, wanted)?;
+                (connected(&connection, &name, loaded, secrets)?, name, Some(connection))
+            }
+            (None, None) => {
+                let model = Offline::new();
+                let name = model.name().to_owned();
+                (model.into(), name, None)
+            }
+        };
+    watch_retries(&mut model, secrets, events);
+    let hidden = secrets.clone();
+    let hide = move |line: &str| hidden.hide_known(line).into_owned();
+    if let Some(file) = &options.record {
+        model = Recording::changed(model, file, Box::new(hide))?.into();
+    }
+    Ok(Chosen { model, name, connection, trouble })
+}
+
+/// The name that the options, the environment or the settings ask for.
+fn wanted(options: &SessionOptions, loaded: &Loaded) -> Option<String> {
+    let var = loaded.world.var("GEMINI_MODEL").filter(|value| !value.trim().is_empty());
+    let flag = options.model.clone();
+    flag.or_else(|| var.map(str::to_owned)).or_else(|| loaded.settings.model.name.clone())
+}
+
+/// The name of the model at a connection. What the user chose there counts before the settings, which may mean a model of
+/// somewhere else; a flag is meant for now.
+fn name_at(connection: &Connection, options: &SessionOptions, wanted: Option<String>) -> Result<String, SessionError> {
+    let name = match connection.from {
+        KnownFrom::File => options.model.clone().or_else(|| connection.model.clone()).or(wanted),
+        KnownFrom::Environment(_) => wanted.or_else(|| connection.model.clone()),
+    };
+    match (name, connection.service) {
+        (Some(name), _) => Ok(name),
+        (None, Service::Gemini) => Ok(DEFAULT_GEMINI.to_owned()),
+        (None, Service::OpenAi) => Err(SessionError::NoModelName),
+    }
+}
+
+/// What a session can be connected to: what the environment names comes first, so that it can stand in for one run; then
+/// what the user connected. And what is wrong with that.
+pub(super) fn connections(loaded: &Loaded) -> (Vec<Connection>, Option<String>) {
+    let mut known = connections_of_environment(&loaded.world);
+    match kept_connections(&loaded.paths) {
+        Ok(kept) => {
+            for connection in kept {
+                if !known.iter().any(|one| one.is_same_place(&connection)) {
+                    known.push(connection);
+                }
+            }
+            (known, None)
+        }
+        Err(error) => (known, Some(format!("what you connected can't be used: {error}; /auth connects a model"))),
+    }
+}
+
+/// A model at a connection; nothing is sent yet.
+pub(super) fn connected(
+    connection: &Connection,
+    name: &str,
+    loaded: &Loaded,
+    secrets: &Secrets,
+) -> Result<AnyModel, ModelError> {
+    at(connection, name, http_options(loaded)).map_err(|error| error.reworded(&|text| secrets.hide(text)))
+}
+
+/// The same for a question that nobody waits for long: is something there, and what?
+pub(super) fn briefly(connection: &Connection, patience: Duration, proxy: Option<ProxyOptions>) -> Option<AnyModel> {
+    let retry = RetryPolicy { max_attempts: 1, max_connect_attempts: 1, ..RetryPolicy::default() };
+    let options =
+        HttpOptions { connect_timeout: patience, read_timeout: patience, retry, proxy, ..HttpOptions::default() };
+    at(connection, "", options).ok()
+}
+
+fn at(connection: &Connection, name: &str, options: HttpOptions) -> Result<AnyModel, ModelError> {
+    let Connection { service, base_url, key, .. } = connection;
+    Ok(match service {
+        Service::Gemini => {
+            Gemini::new(base_url.as_deref().unwrap_or(gemini::DEFAULT_BASE_URL), key, name, options)?.into()
+        }
+        Service::OpenAi => {
+            OpenAi::new(base_url.as_deref().unwrap_or(openai::DEFAULT_BASE_URL), key, name, options)?.into()
+        }
+    })
+}
+
+/// Has a model tell the user why nothing happens.
+pub(super) fn watch_retries(model: &mut AnyModel, secrets: &Arc<Secrets>, events: &Events) {
     let (events, hidden) = (events.clone(), secrets.clone());
     model.set_retry_observer(Arc::new(move |notice: &RetryNotice| {
         events.send(AgentEvent::ModelRetry(hidden.hide(&notice.to_string())))
     }));
-    let hide = move |line: &str| secrets.hide_known(line).into_owned();
-    match &options.record {
-        Some(file) => Ok((Recording::changed(model, file, Box::new(hide))?.into(), name)),
-        None => Ok((model, name)),
-    }
 }
 
 fn http_options(loaded: &Loaded) -> HttpOptions {

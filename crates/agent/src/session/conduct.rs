@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use hookwright_model::AnyModel;
 use hookwright_settings::commands::Command;
 use hookwright_settings::{ApprovalMode, World};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::extensions::Updates;
@@ -16,6 +17,7 @@ use super::options::SessionOptions;
 use super::order::{Detail, Order};
 use super::reply::Reply;
 use super::sign_in::SigningIn;
+use super::talk::Deed;
 use super::watch::Watch;
 use super::{Asked, Shared, When, chats, restore, shell};
 use crate::agent::{Agent, EndReason, StartSource};
@@ -46,6 +48,8 @@ pub(super) struct Conductor {
     waiting: VecDeque<Waiting>,
     /// What to tell the agent when it is free.
     later: Later,
+    /// Commands that ask the user something.
+    pub(super) talks: JoinSet<Option<Deed>>,
     ending: Option<EndReason>,
     source: StartSource,
     warnings: Vec<String>,
@@ -85,8 +89,14 @@ pub(super) enum Job {
 /// Changes that wait for a free agent.
 #[derive(Default)]
 struct Later {
-    model: Option<String>,
+    model: Option<Other>,
     system: Option<String>,
+}
+
+/// Another model: its name, and who answers if that is somebody else.
+pub(super) struct Other {
+    pub(super) name: String,
+    pub(super) model: Option<AnyModel>,
 }
 
 impl Conductor {
@@ -109,6 +119,7 @@ impl Conductor {
             cancel: CancellationToken::new(),
             waiting: VecDeque::new(),
             later: Later::default(),
+            talks: JoinSet::new(),
             ending: None,
             source: made.source,
             warnings: made.warnings,
@@ -139,6 +150,7 @@ impl Conductor {
                 biased;
                 asked = hear(&mut self.asked) => self.take(asked),
                 agent = self.work.done() => self.done(agent),
+                Some(end) = self.talks.join_next() => self.talked(end),
                 Some(found) = self.updates.looking.join_next() => self.update_found(found),
                 Some(found) = self.updates.behind.join_next() => self.newer_found(found),
                 _ = look.tick(), if looks => self.look(),
@@ -184,7 +196,7 @@ impl Conductor {
         }
     }
 
-    fn end(&mut self, when: When, reason: EndReason) {
+    pub(super) fn end(&mut self, when: When, reason: EndReason) {
         tracing::debug!(?when, ?reason, "the session is to end");
         self.ending.get_or_insert(reason);
         if when == When::Now {
@@ -227,6 +239,8 @@ impl Conductor {
                 self.give_back(last.into_iter().collect());
             }
             Order::Model(name) => self.model(name),
+            Order::Auth => self.auth(),
+            Order::Logout => self.logout(),
             Order::Mode(mode) => self.mode(mode),
             Order::Tools(detail) => self.tools(detail),
             Order::About => self.about(),
@@ -302,8 +316,8 @@ impl Conductor {
                 return;
             }
         };
-        if let Some(model) = self.later.model.take() {
-            agent.set_model(model);
+        if let Some(other) = self.later.model.take() {
+            other.apply(&mut agent);
         }
         if let Some(system) = self.later.system.take() {
             agent.set_system(system);
@@ -339,17 +353,17 @@ impl Conductor {
         }
     }
 
-    fn model(&mut self, name: Option<String>) {
-        let Some(name) = name else {
-            let model = self.shared.view().model.clone();
-            return self.reply(Reply::plain(format!("the model is {model}; `/model NAME` changes it")));
-        };
-        self.reply(Reply::plain(format!("the model is {name} from now on")));
-        self.shared.change(|view| view.model.clone_from(&name));
-        self.tell(AgentEvent::ModelChanged(name.clone()));
-        match &mut self.work {
-            Work::Idle(agent) => agent.set_model(name),
-            _ => self.later.model = Some(name),
+    /// Another model from now on, or from the end of the turn on.
+    pub(super) fn change_model(&mut self, other: Other) {
+        self.shared.change(|view| view.model.clone_from(&other.name));
+        self.tell(AgentEvent::ModelChanged(other.name.clone()));
+        match (&mut self.work, self.later.model.take()) {
+            (Work::Idle(agent), _) => other.apply(agent),
+            // Of two that wait, the later one's name counts, wherever it is.
+            (_, Some(Other { model: Some(model), .. })) if other.model.is_none() => {
+                self.later.model = Some(Other { model: Some(model), ..other });
+            }
+            (_, _) => self.later.model = Some(other),
         }
     }
 

@@ -11,6 +11,7 @@ mod chats;
 mod choose;
 mod conduct;
 mod configuration;
+mod connect;
 mod extensions;
 mod guards;
 mod line;
@@ -26,7 +27,7 @@ mod shell;
 mod sign_in;
 mod skills;
 mod state;
-
+mod talk;
 mod watch;
 
 use std::path::Path;
@@ -36,7 +37,7 @@ use hookwright_hooks::Hook;
 use hookwright_settings::commands::{Commands, discover};
 use hookwright_settings::skills::Skills;
 use hookwright_settings::trust::{PendingChange, pending};
-use hookwright_settings::{ApprovalMode, FileState, Loaded, World};
+use hookwright_settings::{ApprovalMode, Connection, FileState, Loaded, World};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -107,6 +108,8 @@ pub struct SessionView {
     pub services: Arc<Services>,
     /// The model that is asked.
     pub model: String,
+    /// Where it is, if it is elsewhere.
+    pub connection: Option<Connection>,
     /// The custom commands.
     pub commands: Arc<Commands>,
     /// The skills.
@@ -171,6 +174,7 @@ impl Opened {
         let commands = Arc::new(discover(&loaded.paths, &loaded.project, &loaded.extensions));
         let view = SessionView {
             model: made.agent.model().to_owned(),
+            connection: made.connection.clone(),
             services: made.agent.services().clone(),
             loaded: Arc::new(loaded),
             commands,

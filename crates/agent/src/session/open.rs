@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_hooks::{Builder, HookEngine, HookState, Registry, Unarmed};
-use hookwright_model::{Content, GenerationConfig};
+use hookwright_model::{Content, GenerationConfig, Provider};
 use hookwright_settings::skills::{self, Skills};
-use hookwright_settings::{ApprovalMode, Loaded, Secrets, subagents};
+use hookwright_settings::{ApprovalMode, Connection, Loaded, Secrets, subagents};
 use hookwright_tools::{
     FileFilter, HttpAccess, HttpPolicy, Origin, Selection, ToolContext, ToolSet, Toolbox, WebSearching, Workspace,
 };
 
+use super::choose::Chosen;
 use super::options::{HookUse, SessionError, SessionOptions};
 use super::{choose, servers};
 use crate::agent::{Agent, StartSource};
@@ -32,6 +33,8 @@ pub(super) struct Made {
     pub(super) agent: Agent,
     pub(super) source: StartSource,
     pub(super) skills: Arc<Skills>,
+    /// Where the model is, if it is elsewhere.
+    pub(super) connection: Option<Connection>,
     /// Said to the user before the first prompt.
     pub(super) warnings: Vec<String>,
 }
@@ -46,8 +49,9 @@ pub(super) fn make(
 ) -> Result<Made, SessionError> {
     let chats = chats_dir(loaded);
     let earlier = options.resume.as_deref().map(|which| earlier(&chats, which)).transpose()?;
-    let (model, model_name) = choose::model(options, loaded, &events)?;
-    let model = Door::new(model, Secrets::of_model(&loaded.world));
+    let secrets = Arc::new(Secrets::of_model(&loaded.world, &loaded.paths));
+    let Chosen { model, name: model_name, connection, trouble } = choose::model(options, loaded, &secrets, &events)?;
+    let model = Door::new(model, secrets);
     model.set_name(&model_name);
     let (mode, modes, fallback) = approval_modes(options, loaded, unarmed, &guards)?;
     let (policy, about_policies) = load_policies(loaded, &options.policies, options.interaction)?;
@@ -64,11 +68,12 @@ pub(super) fn make(
     let tool_context = tool_context(options, loaded)?;
     guards.arm(loaded, &hooks.registry(), &tool_context.background);
     let skills = Arc::new(skills::discover(loaded));
-    let tools = tools(loaded, &model);
+    let tools = Toolbox::new(builtin(model.provider()), selection(loaded));
     tools.bring(&Origin::Skills, crate::skills::tools(&skills));
     let told = crate::skills::told(&tools, &skills);
     let (system, mut warnings) = system(loaded, &told, &tool_context, mode, options.interaction);
     warnings.extend(crate::skills::remarks(&skills));
+    warnings.extend(trouble);
     warnings.extend(fallback);
     warnings.extend(unkept);
     warnings.extend(
@@ -117,7 +122,8 @@ pub(super) fn make(
     };
     services.agents.set(subagents::discover(loaded), &services.tools);
     let source = if history.is_empty() { StartSource::Startup } else { StartSource::Resume };
-    Ok(Made { agent: Agent::new(services, model_name, system, transcript, history), source, skills, warnings })
+    let agent = Agent::new(services, model_name, system, transcript, history);
+    Ok(Made { agent, source, skills, connection, warnings })
 }
 
 /// Where what the user allows for good is written down.
@@ -290,10 +296,9 @@ fn approval_modes(
     }
 }
 
-/// The tools of this project, without those that settings and extensions take away.
-fn tools(loaded: &Loaded, model: &Door) -> Toolbox {
-    let searching = if model.provider().can_search() { WebSearching::Possible } else { WebSearching::Impossible };
-    Toolbox::new(ToolSet::builtin(searching), selection(loaded))
+/// The tools that there are beside a model.
+pub(super) fn builtin(provider: Provider) -> ToolSet {
+    ToolSet::builtin(if provider.can_search() { WebSearching::Possible } else { WebSearching::Impossible })
 }
 
 /// The tools that settings and extensions leave.
@@ -320,7 +325,9 @@ fn tool_context(options: &SessionOptions, loaded: &Loaded) -> Result<ToolContext
     // Settings are shared between checkouts; a directory that one of them lacks is said, and holds up nobody.
     let from_settings = settings.include_directories.iter().map(PathBuf::from).filter(|path| root.join(path).is_dir());
     let more = options.include_directories.iter().cloned().chain(from_settings).map(|path| root.join(path));
-    let mut context = ToolContext::new(Workspace::new(root, more.collect::<Vec<_>>())?);
+    let workspace = Workspace::new(root, more.collect::<Vec<_>>())?;
+    let keys = [&loaded.paths.connections, &loaded.paths.mcp_tokens].map(Clone::clone);
+    let mut context = ToolContext::new(workspace.without(keys));
     context.filter = filter(loaded);
     context.environment = loaded.tool_environment().into();
     context.memory_file = Some(loaded.paths.user_dir.join("GEMINI.md"));

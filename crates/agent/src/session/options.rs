@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hookwright_hooks::Unarmed;
 use hookwright_model::{ModelError, ReplayError, ReplayOrder};
-use hookwright_settings::{ApprovalMode, ExtensionChoice, LoadOptions, Loaded, TrustOverride, World, load};
+use hookwright_settings::{ApprovalMode, Connection, ExtensionChoice, LoadOptions, Loaded, TrustOverride, World, load};
 use hookwright_tools::WorkspaceError;
 
 use super::guards;
@@ -31,6 +31,8 @@ pub struct SessionOptions {
     pub guards: UnarmedGuards,
     /// The model to ask.
     pub model: Option<String>,
+    /// The service that the user chose in the session itself, before all that is known otherwise.
+    pub connection: Option<Connection>,
     /// A file that answers in a model's place.
     pub replay: Option<(PathBuf, ReplayOrder)>,
     /// A file to record the model's answers into.

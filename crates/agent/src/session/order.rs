@@ -46,6 +46,10 @@ pub enum Order {
     Compress,
     /// Say which model is asked, or ask another from now on.
     Model(Option<String>),
+    /// Connect a model.
+    Auth,
+    /// Forget what was connected, and leave.
+    Logout,
     /// Say what the model can call.
     Tools(Detail),
     /// What the model is told from context files.
@@ -121,6 +125,8 @@ impl Order {
             Order::Cancel => "cancel",
             Order::TakeBack => "take_back",
             Order::Model(_) => "model",
+            Order::Auth => "auth",
+            Order::Logout => "logout",
             Order::Mode(_) => "mode",
             Order::Tools(_) => "tools",
             Order::About => "about",

@@ -66,13 +66,14 @@ pub(crate) fn path() -> Option<PathBuf> {
     dispatcher::get_default(|dispatch| Some(dispatch.downcast_ref::<Listener>()?.path().to_owned()))
 }
 
-/// Takes note of secrets that are not in the process's own environment: those of `.env` files, and what the settings say
-/// must not be seen.
+/// Takes note of secrets that are not in the process's own environment: those of `.env` files, what the settings say must not
+/// be seen, and the model's keys that are kept.
 pub(crate) fn learn_secrets(loaded: &Loaded) {
     dispatcher::get_default(|dispatch| {
         if let Some(listener) = dispatch.downcast_ref::<Listener>() {
             let blocked = loaded.redaction.as_ref().map_or(&[][..], |redaction| &redaction.blocked);
             listener.secrets().learn(&loaded.world.env, blocked);
+            listener.secrets().learn_kept(&loaded.paths);
         }
     });
 }

@@ -1,5 +1,8 @@
 //! The session for screen readers and dumb terminals: lines in, lines out, nothing is ever drawn over.
 
+mod hidden;
+mod inquiry;
+
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use hookwright_agent::session::{Opened, Order, SLASH_COMMANDS, SessionHandle, Typed, View, When};
@@ -36,7 +39,10 @@ pub(crate) async fn converse(args: &AgentArgs, opened: Opened) -> anyhow::Result
     let (session, mut events, ended) = opened.start();
     signals.at_last({
         let session = session.clone();
-        move || session.kill_everything()
+        move || {
+            hidden::restore();
+            session.kill_everything();
+        }
     });
     if let Some(prompt) = crate::tui::first_prompt(args) {
         session.order(Order::Prompt(prompt));
@@ -74,17 +80,20 @@ enum Then {
 enum Question {
     Call(oneshot::Sender<ApprovalReply>, Box<ApprovalRequest>),
     Guards(oneshot::Sender<GuardReply>),
+    Inquiry(inquiry::Asked),
 }
 
 impl Question {
-    /// Answers it, if anybody waits for that; nobody does where the turn is over.
-    fn answer(self, line: &str) -> bool {
+    /// Answers it, if anybody waits for that; nobody does where the turn is over. The question again, if the line was no
+    /// answer, and whether the line was for it.
+    fn answer(self, line: &str) -> io::Result<(Option<Question>, bool)> {
         match self {
-            Question::Call(reply, request) => reply.send(reply_of(line, &request)).is_ok(),
+            Question::Call(reply, request) => Ok((None, reply.send(reply_of(line, &request)).is_ok())),
             Question::Guards(reply) => {
                 let word = if line == "trust" { GuardReply::Trust } else { GuardReply::Leave };
-                reply.send(word).is_ok()
+                Ok((None, reply.send(word).is_ok()))
             }
+            Question::Inquiry(asked) => asked.hear(line).map(|(asked, heard)| (asked.map(Question::Inquiry), heard)),
         }
     }
 }
@@ -102,13 +111,15 @@ struct Front {
     running: Vec<LiveCard>,
     cards: Cards,
     thought: String,
+    /// The session ends because the user wants it to.
+    left: bool,
 }
 
 impl Front {
     fn new(session: SessionHandle, telemetry: Telemetry) -> Self {
         let (stats, log) = (Stats::default(), HookLog::default());
         let (running, cards, thought) = (Vec::new(), Cards::default(), String::new());
-        Front { session, telemetry, stats, log, question: None, working: true, running, cards, thought }
+        Front { session, telemetry, stats, log, question: None, working: true, running, cards, thought, left: false }
     }
 
     /// Listens to the session and to the user, until one of them ends it; the exit code.
@@ -122,6 +133,7 @@ impl Front {
             tokio::select! {
                 event = events.recv() => match event {
                     Some(event) => self.hear(event)?,
+                    None if self.left => return Ok(exit::OK),
                     // Lost in a panic, which has been said.
                     None => return Ok(exit::ERROR),
                 },
@@ -160,6 +172,14 @@ impl Front {
             AgentEvent::GuardsChanged(changes, reply) => {
                 self.question = Some(Question::Guards(reply));
                 ask_about_guards(&changes)
+            }
+            AgentEvent::Inquiry(inquiry, reply) => {
+                self.question = inquiry::Asked::new(inquiry, reply)?.map(Question::Inquiry);
+                Ok(())
+            }
+            AgentEvent::LoggedOut => {
+                self.left = true;
+                Ok(())
             }
             AgentEvent::Busy(_) => {
                 self.working = true;
@@ -210,8 +230,12 @@ impl Front {
 
     /// The user wrote a line: the answer to a question, or something to do.
     fn read(&mut self, line: &str) -> io::Result<Then> {
-        if self.question.take().is_some_and(|question| question.answer(line.trim())) {
-            return Ok(Then::GoOn);
+        if let Some(question) = self.question.take() {
+            let (again, heard) = question.answer(line.trim())?;
+            self.question = again;
+            if heard {
+                return Ok(Then::GoOn);
+            }
         }
         match self.session.view().read(line) {
             Typed::Blank => {}

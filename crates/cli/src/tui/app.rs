@@ -16,6 +16,7 @@ use super::dialog::{Asking, Dialog};
 use super::guards::GuardDialog;
 use super::history::History;
 use super::hooklog::{self, HookLog};
+use super::inquiry::InquiryDialog;
 use super::markdown::Stream;
 use super::replies;
 use super::sent::Sent;
@@ -265,6 +266,9 @@ impl App {
             AgentEvent::GuardsChanged(changes, reply) => {
                 self.dialogs.push_back(Asking::Guards(GuardDialog::new(changes, reply)));
             }
+            AgentEvent::Inquiry(inquiry, reply) => {
+                self.dialogs.push_back(Asking::Inquiry(InquiryDialog::new(inquiry, reply)));
+            }
             AgentEvent::ModelRetry(text) | AgentEvent::Note(text) => self.tell(DIM, text),
             AgentEvent::Warning(text) => self.say(words(Line::of(WARN, "! "), WARN, &text)),
             AgentEvent::AgentRetry { reason, attempt } => {
@@ -302,6 +306,7 @@ impl App {
             | AgentEvent::ModelRequest { .. }
             | AgentEvent::ModelResponse { .. }
             | AgentEvent::ModelFailed { .. }
+            | AgentEvent::LoggedOut
             | AgentEvent::Configured => {}
         }
     }
@@ -349,7 +354,7 @@ impl App {
             self.cards.keep(card.title(), Whole::Text(card.so_far().to_owned()), Some(&card.call_id));
             self.say(card.cut_off());
         }
-        self.dialogs.clear();
+        self.dialogs.retain(|dialog| !dialog.is_of_turn());
         if let Some(text) = end.words() {
             match end {
                 TurnEnd::Cancelled => self.tell(WARN, text),

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::composer::Composer;
 use super::diff::{self, spelled_diff};
 use super::guards::GuardDialog;
+use super::inquiry::InquiryDialog;
 use super::keys::edit;
 use super::text::{ACCENT, BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN};
 use crate::asked;
@@ -21,6 +22,8 @@ pub(crate) enum Asking {
     Call(Dialog),
     /// Whether what the agent changed of the guards counts.
     Guards(GuardDialog),
+    /// Something that a command wants to know.
+    Inquiry(InquiryDialog),
 }
 
 impl Asking {
@@ -29,17 +32,29 @@ impl Asking {
         match self {
             Asking::Call(dialog) => dialog.is_stale(),
             Asking::Guards(dialog) => dialog.is_stale(),
+            Asking::Inquiry(dialog) => dialog.is_stale(),
         }
     }
 
     /// Whether the user is writing instead of choosing.
     pub(crate) fn is_writing(&self) -> bool {
-        matches!(self, Asking::Call(dialog) if dialog.is_writing())
+        match self {
+            Asking::Call(dialog) => dialog.is_writing(),
+            Asking::Guards(_) => false,
+            Asking::Inquiry(_) => true,
+        }
+    }
+
+    /// Whether it is about what the turn does, and over with it.
+    pub(crate) fn is_of_turn(&self) -> bool {
+        !matches!(self, Asking::Inquiry(_))
     }
 
     pub(crate) fn paste(&mut self, text: &str) {
-        if let Asking::Call(dialog) = self {
-            dialog.paste(text);
+        match self {
+            Asking::Call(dialog) => dialog.paste(text),
+            Asking::Guards(_) => {}
+            Asking::Inquiry(dialog) => dialog.paste(text),
         }
     }
 
@@ -70,6 +85,7 @@ impl Asking {
         match self {
             Asking::Call(dialog) => dialog.key(key),
             Asking::Guards(dialog) => dialog.key(key),
+            Asking::Inquiry(dialog) => dialog.key(key),
         }
     }
 
@@ -78,6 +94,7 @@ impl Asking {
         match self {
             Asking::Call(dialog) => dialog.view(columns, rows),
             Asking::Guards(dialog) => (dialog.view(columns, rows), None),
+            Asking::Inquiry(dialog) => dialog.view(columns, rows),
         }
     }
 }

@@ -146,8 +146,8 @@ impl<'a> Driver<'a> {
         }
         if self.app.status.model == "offline" {
             let line = Line::of(WARN, "no model is connected: ").hanging(2);
-            let how = "set GEMINI_API_KEY, or OPENAI_BASE_URL and OPENAI_MODEL, and start again. Until then the offline \
-                       model answers, which only does what it is told (say TEXT, call TOOL {json}).";
+            let how = "/auth connects one. Until then the offline model answers, which only does what it is told (say TEXT, \
+                       call TOOL {json}).";
             self.app.say(Block::line(line.with(super::text::PLAIN, how)));
         }
         for problem in problems {
@@ -291,6 +291,7 @@ impl<'a> Driver<'a> {
         match &event {
             AgentEvent::Configured => self.configured(),
             AgentEvent::Cleared => self.wipe(),
+            AgentEvent::LoggedOut => self.leave = Some(exit::OK),
             AgentEvent::Idle { .. } => self.app.status.branch = branch(&self.session.view().loaded),
             AgentEvent::Reply(_) if self.panel.is_some() => return self.overhear(event),
             _ => {}

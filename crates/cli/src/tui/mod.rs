@@ -20,6 +20,7 @@ mod highlight;
 mod history;
 pub(crate) mod hooklog;
 mod input;
+mod inquiry;
 mod keys;
 mod markdown;
 mod page;

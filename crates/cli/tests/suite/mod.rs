@@ -23,6 +23,7 @@ mod mcp;
 #[cfg(unix)]
 mod mcp_session;
 mod migrate;
+mod model_server;
 #[cfg(unix)]
 mod opencode;
 mod policy;

@@ -2,6 +2,7 @@
 
 mod agents;
 mod approvals;
+mod auth;
 #[cfg(target_os = "linux")]
 mod background;
 mod basics;

@@ -5,6 +5,8 @@ mod decode;
 mod encode;
 mod messages;
 
+use serde::Deserialize;
+
 use crate::error::ModelError;
 use crate::http::{Http, HttpOptions};
 use crate::http_stream::HttpStream;
@@ -23,6 +25,7 @@ pub struct OpenAi {
     name: String,
     http: Http,
     url: String,
+    models_url: String,
     dialect: encode::Dialect,
 }
 
@@ -40,15 +43,35 @@ impl OpenAi {
     ) -> Result<Self, ModelError> {
         let auth = (!api_key.trim().is_empty()).then(|| ("authorization", format!("Bearer {}", api_key.trim())));
         let http = Http::new(Provider::OpenAi, base_url, auth, options)?;
-        let url = match http.base().path() {
-            "" | "/" => http.url("v1/chat/completions"),
-            _ => http.url("chat/completions"),
-        };
+        let version = if matches!(http.base().path(), "" | "/") { "v1/" } else { "" };
+        let url = http.url(&format!("{version}chat/completions"));
+        let models_url = http.url(&format!("{version}models"));
         let dialect = match http.base().host_str() {
             Some("api.openai.com") => encode::Dialect::OpenAi,
             _ => encode::Dialect::Compatible,
         };
-        Ok(Self { name: name.into(), http, url, dialect })
+        Ok(Self { name: name.into(), http, url, models_url, dialect })
+    }
+
+    /// The models that answer there, by the names they are asked by.
+    ///
+    /// # Errors
+    /// When the server cannot be asked, refuses, or has no list.
+    pub async fn list_models(&self, cancel: &Cancel) -> Result<Vec<String>, ModelError> {
+        #[derive(Deserialize)]
+        struct List {
+            data: Vec<Entry>,
+        }
+        #[derive(Deserialize)]
+        struct Entry {
+            id: String,
+        }
+        let body = self.http.get_whole(&self.models_url, cancel).await?;
+        let list: List = serde_json::from_slice(&body).map_err(|error| ModelError::Malformed {
+            server: self.http.server().to_owned(),
+            detail: format!("{error}: {}", crate::api_error::quote(&body)),
+        })?;
+        Ok(list.data.into_iter().map(|entry| entry.id).collect())
     }
 }
 

@@ -1,0 +1,128 @@
+//! `/auth`, `/logout` and `/model`: the model that answers, connected, forgotten and changed while the session runs.
+//! `auth.rs` and `pick.rs` ask the user, `local.rs` looks for servers on this machine; the rest is done here.
+
+mod auth;
+mod local;
+mod pick;
+
+use hookwright_model::{AnyModel, Model};
+use hookwright_settings::{
+    Connection, ConnectionsError, KnownFrom, connections_of_environment, forget_connections, keep_connection,
+};
+
+use super::conduct::{Conductor, Other};
+use super::reply::Reply;
+use super::{When, choose, open};
+use crate::agent::EndReason;
+use crate::event::AgentEvent;
+use crate::services::Interaction;
+
+impl Conductor {
+    /// `/auth`: connects a model.
+    pub(super) fn auth(&mut self) {
+        if !self.is_recorded() {
+            self.talk(auth::connect);
+        }
+    }
+
+    /// `/model`: which one, or another.
+    pub(super) fn model(&mut self, name: Option<String>) {
+        match name {
+            Some(name) => self.use_name(name),
+            None if self.options.interaction == Interaction::Headless || self.options.replay.is_some() => {
+                let model = self.shared.view().model.clone();
+                self.reply(Reply::plain(format!("the model is {model}; `/model NAME` changes it")));
+            }
+            None if !self.is_recorded() => self.talk(pick::pick),
+            None => {}
+        }
+    }
+
+    /// Whether answers come from a file, or go into one: then nobody else answers. That has been said.
+    fn is_recorded(&self) -> bool {
+        let flag = match (&self.options.replay, &self.options.record) {
+            (Some(_), _) => "--fake-responses",
+            (None, Some(_)) => "--record-responses",
+            (None, None) => return false,
+        };
+        self.reply(Reply::warning(format!("the model is what {flag} says; start without it to connect another")));
+        true
+    }
+
+    /// Asks by another name in the same place.
+    fn use_name(&mut self, name: String) {
+        self.reply(Reply::plain(format!("the model is {name} from now on")));
+        self.options.model = Some(name.clone());
+        self.change_model(Other { name, model: None });
+    }
+
+    /// Asks somewhere else from now on.
+    fn use_connection(&mut self, connection: Connection, name: String) {
+        let view = self.shared.view();
+        let secrets = view.services.model.secrets();
+        secrets.learn_key(&connection.key);
+        let mut model: AnyModel = match choose::connected(&connection, &name, &view.loaded, secrets) {
+            Ok(model) => model,
+            Err(error) => return self.reply(Reply::error(error)),
+        };
+        choose::watch_retries(&mut model, secrets, &view.services.events);
+        tracing::debug!(?connection, model = name, "another connection");
+        self.reply(Reply::plain(format!("the model is {name} ({}) from now on", connection.title())));
+        self.options.model = Some(name.clone());
+        self.options.connection = Some(connection.clone());
+        self.shared.change(|view| view.connection = Some(connection));
+        self.change_model(Other { name, model: Some(model) });
+        // Whoever keeps records learns the key.
+        self.tell(AgentEvent::Configured);
+    }
+
+    /// Keeps what the user chose for the next session.
+    fn keep(&self, connection: &Connection) {
+        let view = self.shared.view();
+        let paths = &view.loaded.paths;
+        let file = paths.connections.display();
+        let kept = view.services.guards.own_change(&paths.connections, || keep_connection(paths, connection));
+        match kept {
+            Ok(()) if connection.key.is_empty() => self.reply(Reply::aside(format!("kept in {file}"))),
+            Ok(()) => self.reply(Reply::aside(format!("the key is kept in {file}, which only you can read"))),
+            Err(error) => return self.reply(Reply::warning(format!("for this session only: {error}"))),
+        }
+        let first = connections_of_environment(&self.world).into_iter().next();
+        if let Some(Connection { from: KnownFrom::Environment(name), .. }) = first {
+            self.reply(Reply::warning(format!("{name} is set, and counts before it when you start again")));
+        }
+    }
+
+    /// `/logout`: forgets what was connected, and leaves.
+    pub(super) fn logout(&mut self) {
+        let view = self.shared.view();
+        let paths = &view.loaded.paths;
+        let forgotten: Result<usize, ConnectionsError> =
+            view.services.guards.own_change(&paths.connections, || forget_connections(paths));
+        match forgotten {
+            Ok(0) => self.reply(Reply::plain("no key of the model's was kept")),
+            Ok(1) => self.reply(Reply::plain("forgot what was connected, with its key")),
+            Ok(several) => self.reply(Reply::plain(format!("forgot {several} connections, with their keys"))),
+            Err(error) => return self.reply(Reply::error(format!("nothing was forgotten: {error}"))),
+        }
+        for connection in connections_of_environment(&self.world) {
+            if let KnownFrom::Environment(name) = connection.from {
+                self.reply(Reply::aside(format!("{name} is set in your environment, and stays")));
+            }
+        }
+        self.tell(AgentEvent::LoggedOut);
+        self.end(When::Now, EndReason::Logout);
+    }
+}
+
+impl Other {
+    /// Puts it in the place of what answered before.
+    pub(super) fn apply(self, agent: &mut crate::agent::Agent) {
+        if let Some(model) = self.model {
+            let services = agent.services();
+            services.tools.build_in(open::builtin(model.provider()));
+            services.model.replace(model);
+        }
+        agent.set_model(self.name);
+    }
+}

@@ -1,0 +1,115 @@
+//! A model server on loopback that speaks the wire formats of the Gemini API and of OpenAI's chat completions, wants a key if
+//! it was given one, and remembers what it was asked.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+pub(crate) struct ModelServer {
+    pub(crate) address: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) line: String,
+    pub(crate) key: String,
+    pub(crate) body: String,
+}
+
+impl ModelServer {
+    /// One that calls itself so in its answers, lets in whoever has the key, and has these models.
+    pub(crate) fn start(name: &'static str, key: &'static str, models: &'static [&'static str]) -> ModelServer {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let all = seen.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let all = all.clone();
+                std::thread::spawn(move || serve(stream, name, key, models, &all));
+            }
+        });
+        ModelServer { address, seen }
+    }
+
+    /// What it was asked so far.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// How often a model was asked.
+    pub(crate) fn asked(&self) -> usize {
+        self.seen().iter().filter(|seen| seen.line.starts_with("POST")).count()
+    }
+}
+
+fn serve(stream: TcpStream, name: &str, key: &str, models: &[&str], all: &Mutex<Vec<Seen>>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut stream = stream;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let (mut length, mut given) = (0, String::new());
+        loop {
+            let mut header = String::new();
+            reader.read_line(&mut header).ok()?;
+            let header = header.trim();
+            if header.is_empty() {
+                break;
+            }
+            let (field, value) = header.split_once(':')?;
+            match field.to_ascii_lowercase().as_str() {
+                "content-length" => length = value.trim().parse().ok()?,
+                "x-goog-api-key" => given = value.trim().to_owned(),
+                "authorization" => given = value.trim().trim_start_matches("Bearer ").to_owned(),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        let body = String::from_utf8_lossy(&body).into_owned();
+        let line = line.trim().to_owned();
+        all.lock().ok()?.push(Seen { line: line.clone(), key: given.clone(), body });
+        let (status, kind, text) =
+            if key.is_empty() || key == given { answer(&line, name, models) } else { refusal(&given) };
+        let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n", text.len());
+        stream.write_all(format!("{head}{text}").as_bytes()).ok()?;
+    }
+}
+
+/// Servers like to repeat a key that they refuse.
+fn refusal(given: &str) -> (&'static str, &'static str, String) {
+    let error = json!({"error": {"message": format!("the key {given} is no key"), "code": "invalid_api_key"}});
+    ("401 Unauthorized", "application/json", error.to_string())
+}
+
+fn answer(line: &str, name: &str, models: &[&str]) -> (&'static str, &'static str, String) {
+    let target = line.split(' ').nth(1).unwrap_or_default();
+    let chunk = json!({"candidates": [{"content": {"role": "model", "parts": [{"text": format!("hello from {name}")}]},
+        "finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": 1000, "candidatesTokenCount": 500, "totalTokenCount": 1500}});
+    let (kind, text) = match target.split('?').next().unwrap_or_default() {
+        "/v1beta/models" => {
+            let all: Vec<_> = models.iter().map(|model| json!({"name": format!("models/{model}")})).collect();
+            ("application/json", json!({"models": all}).to_string())
+        }
+        "/v1/models" => {
+            let all: Vec<_> = models.iter().map(|model| json!({"id": model})).collect();
+            ("application/json", json!({"data": all}).to_string())
+        }
+        "/v1/chat/completions" => {
+            let delta = json!({"choices": [{"delta": {"content": format!("hello from {name}")}, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 1000, "completion_tokens": 500, "total_tokens": 1500}});
+            ("text/event-stream", format!("data: {delta}\n\ndata: [DONE]\n\n"))
+        }
+        other if other.ends_with(":streamGenerateContent") => ("text/event-stream", format!("data: {chunk}\n\n")),
+        other if other.ends_with(":generateContent") => ("application/json", chunk.to_string()),
+        _ => return ("404 Not Found", "application/json", json!({"error": {"message": "nothing here"}}).to_string()),
+    };
+    ("200 OK", kind, text)
+}
