@@ -50,8 +50,9 @@ pub use offers::{News, Offer, remember_offers};
 pub use paths::Paths;
 pub use secrets::{GEMINI_KEYS, OPENAI_KEY, Secrets, is_secret_name};
 pub use settings::{
-    ApprovalMode, Context, General, HookReview, Mcp, Model, OtlpProtocol, Security, Settings, SkillSettings, Telemetry,
-    TelemetryTarget, Tools, Ui, WithoutEffect,
+    ApprovalMode, Context, General, HookReview, KnownSetting, Mcp, Model, Notifications, OtlpProtocol, Price, Security,
+    Settings, SkillSettings, Telemetry, TelemetryTarget, Tools, Ui, WithoutEffect, known_setting, known_settings,
+    lay_over,
 };
 pub use trust::{Finding, FolderTrust, Review, TrustSource};
 pub use world::World;

@@ -161,6 +161,12 @@ impl Loaded {
         secrets::without_model_keys(env, &self.settings.security.passed_on)
     }
 
+    /// What git is run with for the program itself: it starts no programs of the repository's. Where its configuration names
+    /// some that can't be switched off, it finds no repository.
+    pub fn git_environment(&self) -> Vec<(OsString, OsString)> {
+        seclusion::for_git(self.tool_environment(), &self.project.root)
+    }
+
     /// A session's plans: where the settings say, else an extension, if that is inside the project.
     pub fn plans_dir(&self, session_id: &str) -> PathBuf {
         let root = &self.project.root;

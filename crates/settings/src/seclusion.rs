@@ -47,6 +47,15 @@ pub(crate) fn secluded(mut env: Vec<(OsString, OsString)>, root: &Path, paths: &
     Surroundings { env, directory: Some(directory) }
 }
 
+/// An environment for git alone.
+pub(crate) fn for_git(mut env: Vec<(OsString, OsString)>, root: &Path) -> Vec<(OsString, OsString)> {
+    // What leads it elsewhere, or has it start something, is the user's shell's and not meant for this.
+    let is_gits = |name: &OsString| name.to_string_lossy().starts_with("GIT_");
+    env.retain(|(name, _)| !is_gits(name));
+    tame_git(&mut env, root);
+    env
+}
+
 fn tame_git(env: &mut Vec<(OsString, OsString)>, root: &Path) {
     let before = env.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT").and_then(|(_, count)| count.to_str());
     let before: usize = before.and_then(|count| count.parse().ok()).unwrap_or(0);

@@ -101,7 +101,8 @@ impl FileFilter {
 
     /// The workspace's own ignore files that can't be read, with the reason: they hide everything beside them.
     pub fn unreadable(self, workspace: &Workspace) -> Vec<(PathBuf, ReadError)> {
-        let files = workspace.roots().iter().map(|root| root.join(GEMINI_IGNORE)).filter(|_| self.gemini_ignore);
+        let roots = workspace.roots();
+        let files = roots.iter().map(|root| root.join(GEMINI_IGNORE)).filter(|_| self.gemini_ignore);
         files.filter_map(|file| Some((read_if_any(&file).err()?, file))).map(|(why, file)| (file, why)).collect()
     }
 

@@ -15,6 +15,8 @@ pub struct Workspace {
     /// The same, held open.
     home: Directory,
     roots: Vec<PathBuf>,
+    /// Roots that were added later; shared by all that come from this one.
+    added: Arc<RwLock<Vec<PathBuf>>>,
     /// What may be read besides, and never written; shared by all that come from this one.
     reading: Arc<RwLock<Vec<PathBuf>>>,
     /// Files that no tool touches, wherever they are.
@@ -91,7 +93,8 @@ impl Workspace {
             }
         }
         let home = Directory::open(&directory);
-        Ok(Self { directory, home, roots, reading: Arc::default(), closed: Arc::default() })
+        let (added, reading, closed) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(Self { directory, home, roots, added, reading, closed })
     }
 
     /// The workspace without these files, which no tool reads or writes: they hold keys.
@@ -106,8 +109,20 @@ impl Workspace {
         let Standing::Moved(directory) = self.home.standing() else { return None };
         let others = self.roots.iter().skip(1).cloned();
         let roots = std::iter::once(directory.clone()).chain(others).collect();
-        let (home, reading, closed) = (self.home.clone(), self.reading.clone(), self.closed.clone());
-        Some(Self { directory, home, roots, reading, closed })
+        Some(Self { directory, roots, ..self.clone() })
+    }
+
+    /// Another root from now on.
+    ///
+    /// # Errors
+    /// If there is no such directory.
+    pub fn add_root(&self, directory: &Path) -> Result<(), WorkspaceError> {
+        let directory = real_directory(directory)?;
+        let mut added = self.added.write().unwrap_or_else(PoisonError::into_inner);
+        if !self.roots.contains(&directory) && !added.contains(&directory) {
+            added.push(directory);
+        }
+        Ok(())
     }
 
     /// Lets tools read below this directory too, from now on.
@@ -139,8 +154,9 @@ impl Workspace {
     }
 
     /// All roots, the working directory first.
-    pub fn roots(&self) -> &[PathBuf] {
-        &self.roots
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let added = self.added.read().unwrap_or_else(PoisonError::into_inner);
+        self.roots.iter().chain(added.iter()).cloned().collect()
     }
 
     /// The real path that `asked` leads to, which need not exist. Refused if it is outside the workspace.
@@ -174,7 +190,7 @@ impl Workspace {
         if self.contains(&real, aim) {
             Ok(real)
         } else {
-            Err(PathError::Outside { asked: asked(), real, roots: self.roots.clone() })
+            Err(PathError::Outside { asked: asked(), real, roots: self.roots() })
         }
     }
 
@@ -185,7 +201,7 @@ impl Workspace {
 
     /// The root that holds a real path, also one that may only be read; the innermost one if roots are nested.
     pub fn root_of(&self, real: &Path) -> Option<PathBuf> {
-        let roots = self.roots.iter().cloned().chain(self.reading());
+        let roots = self.roots().into_iter().chain(self.reading());
         roots.filter(|root| real.starts_with(root)).max_by_key(|root| root.as_os_str().len())
     }
 
@@ -208,7 +224,7 @@ impl Workspace {
             return false;
         }
         let inside = |root: &PathBuf| real.starts_with(root);
-        self.roots.iter().any(inside) || (aim == Aim::Reading && self.reading().iter().any(inside))
+        self.roots().iter().any(inside) || (aim == Aim::Reading && self.reading().iter().any(inside))
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) async fn read(path: &str, reader: &impl Reader) -> Result<Read, NotRe
 /// Where a path leads: from the working directory, else from another root of the workspace.
 pub(super) fn find(path: &str, workspace: &Workspace) -> Result<PathBuf, String> {
     let first = workspace.resolve(path);
-    let others = workspace.roots().iter().skip(1).filter(|_| !path.is_empty());
+    let others = workspace.roots().into_iter().skip(1).filter(|_| !path.is_empty());
     let others = others.filter_map(|root| workspace.resolve(root.join(path).to_str()?).ok());
     let found = first.iter().cloned().chain(others).find(|real| real.exists());
     match (found, first) {

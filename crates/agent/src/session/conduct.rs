@@ -169,7 +169,7 @@ impl Conductor {
         match &self.work {
             Work::Lost => true,
             Work::Busy(_) => false,
-            Work::Idle(_) => self.ending.is_some() && self.waiting.is_empty(),
+            Work::Idle(_) => self.ending.is_some() && self.waiting.is_empty() && self.talks.is_empty(),
         }
     }
 
@@ -201,6 +201,7 @@ impl Conductor {
         self.ending.get_or_insert(reason);
         if when == When::Now {
             self.waiting.clear();
+            self.talks = JoinSet::new();
             // A turn that is over cannot be cancelled, nor can what its hooks still have to say.
             if !matches!(self.work, Work::Idle(_)) {
                 self.cancel.cancel();
@@ -240,6 +241,13 @@ impl Conductor {
             }
             Order::Model(name) => self.model(name),
             Order::Auth => self.auth(),
+            Order::Settings => self.settings(),
+            Order::Theme(name) => self.theme(name),
+            Order::Vim => self.vim(),
+            Order::Trust => self.folder_trust(),
+            Order::Directory(order) => self.directory(order),
+            Order::Init => self.init(),
+            Order::Diff => self.diff(),
             Order::Logout => self.logout(),
             Order::Mode(mode) => self.mode(mode),
             Order::Tools(detail) => self.tools(detail),
@@ -379,7 +387,8 @@ impl Conductor {
         let view = self.shared.view();
         let settings_forbid = mode == ApprovalMode::Yolo && view.loaded.settings.security.disable_yolo_mode;
         let lax = matches!(mode, ApprovalMode::Yolo | ApprovalMode::AutoEdit);
-        let forbidden = settings_forbid || !view.modes().contains(&mode) || (lax && !view.unarmed().is_empty());
+        let unsafe_here = !view.loaded.project.trust.is_trusted() || !view.unarmed().is_empty();
+        let forbidden = settings_forbid || !view.modes().contains(&mode) || (lax && unsafe_here);
         let mode = if forbidden { ApprovalMode::Default } else { mode };
         tracing::debug!(mode = mode.as_str(), "another approval mode");
         view.services.approvals.set_mode(mode);

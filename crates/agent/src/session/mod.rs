@@ -3,6 +3,7 @@
 //!
 //! `open` puts it together, `conduct` runs it, `line` reads what a user types; the other files do what orders ask for.
 
+mod adjust;
 mod agents;
 mod background;
 mod branch;
@@ -13,13 +14,16 @@ mod conduct;
 mod configuration;
 mod connect;
 mod extensions;
+mod folder;
 mod guards;
 mod line;
+mod looks;
 mod memory;
 mod open;
 mod options;
 mod order;
 mod permissions;
+mod project;
 mod reply;
 mod restore;
 pub(crate) mod servers;
@@ -52,11 +56,12 @@ pub use branch::branch;
 pub use choose::proxy;
 pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused, unarmed_guards};
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, prompt_commands, slash_groups};
+pub use looks::THEMES;
 pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
 pub use order::{
-    AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder,
-    MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
+    AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, DirectoryOrder, ExtensionsOrder, Extent, HooksOrder,
+    McpOrder, MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
 };
 pub use reply::{Reply, Tone};
 pub use skills::state_words as skill_state;

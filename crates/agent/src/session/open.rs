@@ -379,9 +379,10 @@ pub(super) fn system(
     let memory = memory(loaded);
     let own_rules = own_rules(loaded);
     let warnings = memory.warnings.into_iter().chain(own_rules.as_ref().err().cloned()).collect();
+    let roots = context.workspace.roots();
     let facts = Facts {
         cwd: root,
-        more_directories: context.workspace.roots().get(1..).unwrap_or_default(),
+        more_directories: roots.get(1..).unwrap_or_default(),
         os: std::env::consts::OS,
         date: &jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
         git_repository: root.ancestors().any(|folder| folder.join(".git").exists()),

@@ -50,6 +50,20 @@ pub enum Order {
     Auth,
     /// Forget what was connected, and leave.
     Logout,
+    /// Show and change settings.
+    Settings,
+    /// Other colours; without a name, ask which.
+    Theme(Option<String>),
+    /// vi's keys, on or off.
+    Vim,
+    /// Show and change whether this folder is trusted.
+    Trust,
+    /// The directories that tools may work in.
+    Directory(DirectoryOrder),
+    /// Have the model write notes on the project.
+    Init,
+    /// Show what is different from the last commit.
+    Diff,
     /// Say what the model can call.
     Tools(Detail),
     /// What the model is told from context files.
@@ -127,6 +141,13 @@ impl Order {
             Order::Model(_) => "model",
             Order::Auth => "auth",
             Order::Logout => "logout",
+            Order::Settings => "settings",
+            Order::Theme(_) => "theme",
+            Order::Vim => "vim",
+            Order::Trust => "trust",
+            Order::Directory(_) => "directory",
+            Order::Init => "init",
+            Order::Diff => "diff",
             Order::Mode(_) => "mode",
             Order::Tools(_) => "tools",
             Order::About => "about",
@@ -149,8 +170,10 @@ impl Order {
     /// Whether it only shows something: then it may come from anywhere.
     pub fn only_shows(&self) -> bool {
         match self {
-            Order::Model(None) | Order::Tools(_) | Order::CustomCommands | Order::Resume(None) | Order::About => true,
+            Order::Model(None) | Order::Tools(_) | Order::CustomCommands | Order::Resume(None) => true,
+            Order::About | Order::Diff => true,
             Order::Memory(order) => matches!(order, MemoryOrder::Show | MemoryOrder::List),
+            Order::Directory(order) => *order == DirectoryOrder::Show,
             Order::Agents(order) => matches!(order, AgentsOrder::List | AgentsOrder::Reload),
             Order::Skills(order) => matches!(order, SkillsOrder::List(_)),
             Order::Chat(order) => *order == ChatOrder::List,
@@ -185,6 +208,15 @@ pub enum MemoryOrder {
     Add(String),
     /// Read them again.
     Reload,
+}
+
+/// About directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DirectoryOrder {
+    /// List them.
+    Show,
+    /// One more.
+    Add(String),
 }
 
 /// About sub-agents.

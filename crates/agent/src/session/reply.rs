@@ -16,6 +16,8 @@ pub enum Reply {
     Rows(Vec<(String, String)>),
     /// Hooks with their states.
     Hooks(Vec<HookEntry>),
+    /// What is different, as a unified diff.
+    Diff(String),
     /// Sessions that can be resumed.
     Sessions(Vec<SessionInfo>),
     /// Checkpoints that can be brought back, the oldest first.

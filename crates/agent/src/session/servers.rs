@@ -39,7 +39,7 @@ pub(super) fn make(
 ) -> Arc<Servers> {
     let access = Access {
         directory: loaded.project.root.clone(),
-        roots: context.workspace.roots().to_vec(),
+        roots: context.workspace.roots(),
         environment: context.environment.clone(),
         groups: Arc::new(Groups::default()),
         tokens: Some(Arc::new(OAuthTokens::new(loaded.paths.mcp_tokens.clone(), choose::proxy(&loaded.world)))),

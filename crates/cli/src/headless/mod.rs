@@ -102,7 +102,9 @@ fn order(prompt: &Prompt, opened: &Opened) -> Result<Order, String> {
         return Ok(Order::Piped { piped: piped.clone(), typed: text.clone() });
     }
     match opened.view().read(text) {
-        Typed::Order(order @ (Order::Custom { .. } | Order::UseSkill { .. } | Order::Prompt(_))) => Ok(order),
+        Typed::Order(order @ (Order::Custom { .. } | Order::UseSkill { .. } | Order::Init | Order::Prompt(_))) => {
+            Ok(order)
+        }
         // No server has been started yet.
         Typed::Unknown(_) if !opened.view().loaded.mcp_servers().servers.is_empty() => Ok(Order::Late(text.clone())),
         Typed::Order(Order::Shell(_)) | Typed::Unknown(_) | Typed::Blank => Ok(Order::Prompt(text.clone())),

@@ -111,6 +111,15 @@ pub enum Change {
     Remove(Vec<String>),
 }
 
+/// What a settings file says, as it is written there; nothing where there is none.
+///
+/// # Errors
+/// If the file does not parse or cannot be read.
+pub fn written(file: &Path) -> Result<Map<String, Value>, EditError> {
+    let text = file::read_text(file)?.unwrap_or_default();
+    crate::json::parse_map(file, &text).map_err(EditError::Broken)
+}
+
 /// Changes a file, which is created if it is missing. Says whether anything had to be changed.
 ///
 /// # Errors

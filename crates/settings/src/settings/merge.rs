@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::known::{Combine, REVIEW_WORDS, combine_of};
 
 /// Lays a higher layer over a lower one.
-pub(crate) fn lay_over(lower: &mut Map<String, Value>, higher: Map<String, Value>) {
+pub fn lay_over(lower: &mut Map<String, Value>, higher: Map<String, Value>) {
     merge(lower, higher, "");
 }
 

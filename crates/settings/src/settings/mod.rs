@@ -4,6 +4,7 @@
 //! `by_project.rs`; `read.rs` reads one layer by these, `merge.rs` lays it over another, `typed.rs` types what comes of it.
 
 mod by_project;
+mod catalogue;
 mod known;
 mod merge;
 mod misplaced;
@@ -16,8 +17,9 @@ use hookwright_hooks::Redaction;
 use serde_json::{Map, Value};
 
 pub(crate) use by_project::Outer;
+pub use catalogue::{KnownSetting, known_setting, known_settings};
 pub(crate) use known::{listed, listed_names};
-pub(crate) use merge::lay_over;
+pub use merge::lay_over;
 pub use read::WithoutEffect;
 pub(crate) use read::{Findings, read_layer};
 pub(crate) use typed::{Layered, redaction};
@@ -118,6 +120,19 @@ pub struct Model {
     pub compression_threshold: f64,
     /// Whether a model that repeats itself is stopped.
     pub loop_detection: bool,
+    /// What models cost, by the beginning of their names.
+    pub prices: Vec<(String, Price)>,
+}
+
+/// What a model costs per million tokens, in whatever money the user counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Price {
+    /// What it is sent.
+    pub input: f64,
+    /// What it is sent again, and has kept.
+    pub cached: f64,
+    /// What it answers, thoughts included.
+    pub output: f64,
 }
 
 impl Default for Model {
@@ -128,6 +143,7 @@ impl Default for Model {
             max_prompt_turns: Some(MAX_PROMPT_TURNS),
             compression_threshold: 0.5,
             loop_detection: true,
+            prices: Vec::new(),
         }
     }
 }
@@ -201,8 +217,26 @@ pub struct Ui {
     pub hide_tips: bool,
     /// No line at the foot.
     pub hide_footer: bool,
+    /// The terminal's title is left alone.
+    pub hide_window_title: bool,
+    /// The terminal's title says what the agent does.
+    pub show_status_in_title: bool,
+    /// How the user is told that the agent waits.
+    pub notifications: Notifications,
     /// Plain text for a screen reader.
     pub screen_reader: bool,
+}
+
+/// How the user is told that the agent waits for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Notifications {
+    /// Not at all.
+    #[default]
+    Off,
+    /// By the terminal's bell.
+    Bell,
+    /// On the desktop, where the terminal can.
+    Desktop,
 }
 
 /// What is guarded.

@@ -4,8 +4,8 @@ use hookwright_hooks::{Diagnostic, Redaction, Severity};
 use serde_json::{Map, Value};
 
 use super::{
-    ApprovalMode, Context, DEFAULT_CONTEXT_FILE, General, HookReview, Mcp, Model, OtlpProtocol, Security, Settings,
-    SkillSettings, Telemetry, TelemetryTarget, Tools, Ui,
+    ApprovalMode, Context, DEFAULT_CONTEXT_FILE, General, HookReview, Mcp, Model, Notifications, OtlpProtocol, Price,
+    Security, Settings, SkillSettings, Telemetry, TelemetryTarget, Tools, Ui,
 };
 use crate::subagents::AgentSettings;
 use crate::world::World;
@@ -41,6 +41,13 @@ impl Settings {
                 hide_banner: get.flag("ui.hideBanner", false),
                 hide_tips: get.flag("ui.hideTips", false),
                 hide_footer: get.flag("ui.hideFooter", false),
+                hide_window_title: get.flag("ui.hideWindowTitle", false),
+                show_status_in_title: get.flag("ui.showStatusInTitle", false),
+                notifications: match get.text("ui.notifications") {
+                    Some("bell") => Notifications::Bell,
+                    Some("desktop") => Notifications::Desktop,
+                    _ => Notifications::Off,
+                },
                 screen_reader: get.flag("ui.accessibility.screenReader", false),
             },
             security: security(&get),
@@ -73,7 +80,19 @@ fn model(get: &Layered<'_>, world: &World) -> Model {
         },
         compression_threshold: get.number("model.compressionThreshold").unwrap_or(default.compression_threshold),
         loop_detection: !get.flag("model.disableLoopDetection", false),
+        prices: get.at("model.prices").and_then(Value::as_object).map(prices).unwrap_or_default(),
     }
+}
+
+/// Prices that are some; what is sent again costs what it costs at first, unless somebody says otherwise.
+fn prices(entries: &Map<String, Value>) -> Vec<(String, Price)> {
+    let price = |(name, entry): (&String, &Value)| {
+        let number = |key: &str| entry.get(key)?.as_f64().filter(|price| price.is_finite() && *price >= 0.0);
+        let input = number("input")?;
+        let (cached, output) = (number("cached").unwrap_or(input), number("output")?);
+        Some((name.clone(), Price { input, cached, output }))
+    };
+    entries.iter().filter_map(price).collect()
 }
 
 impl Context {

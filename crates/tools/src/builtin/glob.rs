@@ -76,7 +76,7 @@ fn find(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
     }
     let starts = match args.dir_path.as_deref().filter(|path| !path.trim().is_empty()) {
         Some(path) => vec![existing_directory(path, ctx)?],
-        None => ctx.workspace.roots().to_vec(),
+        None => ctx.workspace.roots(),
     };
     let filter = ctx.filter.with(FilteringOptions {
         respect_git_ignore: args.respect_git_ignore,

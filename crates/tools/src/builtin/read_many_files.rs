@@ -105,7 +105,7 @@ fn find(args: &Args, ctx: &ToolContext) -> Result<BTreeSet<PathBuf>, ToolFailure
     // What may be read besides is looked through only where it is meant.
     let is_meant = |root: &PathBuf| args.include.iter().any(|pattern| Path::new(pattern).starts_with(root));
     let besides = ctx.workspace.reading().into_iter().filter(is_meant);
-    for root in &ctx.workspace.roots().iter().cloned().chain(besides).collect::<Vec<_>>() {
+    for root in &ctx.workspace.roots().into_iter().chain(besides).collect::<Vec<_>>() {
         let wanted = compile(&args.include, root, Case::Ignored).map_err(bad)?;
         let unwanted = compile(&excludes, root, Case::Ignored).map_err(bad)?;
         for path in filter.walk(root, &ctx.workspace, recursion) {

@@ -2,8 +2,8 @@
 
 use super::{Typed, View, group_usage};
 use crate::session::order::{
-    AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, ExtensionsOrder, Extent, HooksOrder, McpOrder,
-    MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
+    AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, DirectoryOrder, ExtensionsOrder, Extent, HooksOrder,
+    McpOrder, MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
 };
 
 /// A slash command.
@@ -94,6 +94,26 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         row("model", &[], Optional("NAME"), "choose another model, also of another service", |name| {
             Typed::Order(Order::Model(given(name)))
         }),
+        row("settings", &[], Alone, "show and change settings", |_| Typed::Order(Order::Settings)),
+        row("theme", &[], Optional("NAME"), "other colours: auto, dark, light, high-contrast, terminal", |name| {
+            Typed::Order(Order::Theme(given(name)))
+        }),
+        row("vim", &[], Alone, "vi's keys in the composer, on or off", |_| Typed::Order(Order::Vim)),
+        row("trust", &[], Alone, "whether this folder's own files count: show and change it", |_| {
+            Typed::Order(Order::Trust)
+        }),
+        row(
+            "directory show",
+            &["directory", "dir", "dir show"],
+            Alone,
+            "the directories that tools may work in",
+            |_| Typed::Order(Order::Directory(DirectoryOrder::Show)),
+        ),
+        row("directory add", &["dir add"], Required("PATH"), "let tools work in another one", |path| {
+            Typed::Order(Order::Directory(DirectoryOrder::Add(path.to_owned())))
+        }),
+        row("init", &[], Alone, "have the model write a GEMINI.md for this project", |_| Typed::Order(Order::Init)),
+        row("diff", &[], Alone, "what is different from the last commit", |_| Typed::Order(Order::Diff)),
         row("tools", &[], Alone, "what the model can call", |_| Typed::Order(Order::Tools(Detail::Short))),
         row("tools desc", &[], Alone, "the same, with descriptions", |_| Typed::Order(Order::Tools(Detail::Full))),
         row("mcp list", &["mcp"], Alone, "MCP servers: their state, tools, prompts and resources", |_| {

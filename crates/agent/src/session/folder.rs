@@ -1,0 +1,166 @@
+//! `/trust` and `/directory`: what the user says about this folder, and which others tools may work in. Both ask first.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_settings::edit::{Change, apply};
+use hookwright_settings::trust::{FolderRule, set_folder_trust};
+use hookwright_settings::{ApprovalMode, FolderTrust, TrustSource};
+use serde_json::Value;
+
+use super::conduct::Conductor;
+use super::order::DirectoryOrder;
+use super::reply::Reply;
+use super::talk::{Deed, Talk, deed};
+use crate::event::AgentEvent;
+use crate::inquiry::{Choosable, Inquiry};
+
+const RULES: [FolderRule; 3] = [FolderRule::TrustFolder, FolderRule::TrustParent, FolderRule::DoNotTrust];
+
+impl Conductor {
+    /// `/trust`: shows and changes what the user says about this folder.
+    pub(super) fn folder_trust(&mut self) {
+        self.talk(ask_for_trust);
+    }
+
+    fn set_trust(&mut self, rule: FolderRule) {
+        let view = self.shared.view();
+        let (paths, root) = (&view.loaded.paths, &view.loaded.project.root);
+        let set = || set_folder_trust(paths, root, rule);
+        if let Err(error) = view.services.guards.own_change(&paths.trusted_folders, set) {
+            return self.reply(Reply::error(error));
+        }
+        self.watch.changed();
+        self.reload(&[]);
+        let now = &self.shared.view().loaded.project.trust;
+        self.reply(Reply::plain(words(now)));
+        let as_said = now.is_trusted() == (rule != FolderRule::DoNotTrust);
+        if !as_said {
+            self.reply(Reply::aside("what you said is kept, and counts where nothing else decides"));
+        }
+        let mode = self.services().approvals.mode();
+        if !now.is_trusted() && matches!(mode, ApprovalMode::Yolo | ApprovalMode::AutoEdit) {
+            self.services().approvals.set_mode(ApprovalMode::Default);
+            self.tell(AgentEvent::ModeChanged(ApprovalMode::Default));
+            self.reply(Reply::warning(format!("the approval mode is default from now on, not {}", mode.as_str())));
+        }
+    }
+
+    /// `/directory`: which ones there are, or one more.
+    pub(super) fn directory(&mut self, order: DirectoryOrder) {
+        match order {
+            DirectoryOrder::Show => {
+                let roots = self.services().context().workspace.roots();
+                let mut roots = roots.iter().map(|root| root.display().to_string());
+                let first = roots.next().map(|root| format!("{root} (where you are)"));
+                self.reply(Reply::plain(first.into_iter().chain(roots).collect::<Vec<_>>().join("\n")));
+            }
+            DirectoryOrder::Add(path) => match self.usable(&path) {
+                Ok(directory) => self.talk(|talk| ask_to_add(talk, directory)),
+                Err(why) => self.reply(Reply::error(why)),
+            },
+        }
+    }
+
+    /// The directory that a path names, if tools could work there and do not yet.
+    fn usable(&self, path: &str) -> Result<PathBuf, String> {
+        let view = self.shared.view();
+        let path = path.trim().trim_matches('"');
+        let path = match path.strip_prefix("~/").or((path == "~").then_some("")) {
+            Some(rest) => view.loaded.paths.home.join(rest),
+            None => view.loaded.project.root.join(path),
+        };
+        let real = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
+        if !real.is_dir() {
+            return Err(format!("{} is no directory", real.display()));
+        }
+        let roots = view.services.context().workspace.roots();
+        match roots.iter().find(|root| real.starts_with(root)) {
+            Some(root) => Err(format!("{} is within {} already", real.display(), root.display())),
+            None => Ok(real),
+        }
+    }
+
+    fn add_directory(&mut self, directory: &Path, keep: bool) {
+        let view = self.shared.view();
+        if let Err(error) = view.services.tool_context.workspace.add_root(directory) {
+            return self.reply(Reply::error(error));
+        }
+        // A conversation that is gone on with has it too.
+        self.options.include_directories.push(directory.to_owned());
+        self.renew_system();
+        self.reply(Reply::plain(format!("tools may work in {} too", directory.display())));
+        if keep {
+            self.keep_directory(directory);
+        }
+    }
+
+    fn keep_directory(&self, directory: &Path) {
+        let view = self.shared.view();
+        let file = &view.loaded.paths.user_settings;
+        let key = ["context".to_owned(), "includeDirectories".to_owned()];
+        let kept = || {
+            let known = hookwright_settings::edit::written(file)?;
+            let known = known.get("context").and_then(|context| context.get("includeDirectories"));
+            let mut all: Vec<Value> = known.and_then(Value::as_array).cloned().unwrap_or_default();
+            all.push(Value::from(directory.to_string_lossy()));
+            apply(file, &Change::Set(key.to_vec(), Value::from(all)))
+        };
+        match view.services.guards.own_change(file, kept) {
+            Ok(_) => self.reply(Reply::aside(format!("kept in {}", file.display()))),
+            Err(error) => self.reply(Reply::warning(format!("for this session only: {error}"))),
+        }
+    }
+}
+
+/// How a folder stands, in words.
+fn words(trust: &FolderTrust) -> String {
+    let because = |source: &TrustSource| match source {
+        TrustSource::Override => "by --skip-trust".to_owned(),
+        TrustSource::Environment => "by a variable of your environment".to_owned(),
+        TrustSource::GateOff => "because security.folderTrust.enabled is false".to_owned(),
+        TrustSource::Rule(folder) => format!("by what you said about {}", folder.display()),
+    };
+    match trust {
+        FolderTrust::Trusted(source) => format!("this folder is trusted, {}", because(source)),
+        FolderTrust::Distrusted(source) => format!("this folder is not trusted, {}", because(source)),
+        FolderTrust::Unknown => "this folder is not trusted: nobody has said anything about it".to_owned(),
+    }
+}
+
+async fn ask_for_trust(talk: Talk) -> Option<Deed> {
+    const MOST: usize = 8;
+    let (loaded, root) = (&talk.loaded, &talk.loaded.project.root);
+    let parent = root.parent().unwrap_or(root);
+    let choices = vec![
+        Choosable::new("Trust this folder", root.display().to_string()),
+        Choosable::new("Trust its parent", parent.display().to_string()),
+        Choosable::new("Don't trust it", "its settings, hooks, commands and .env do not count"),
+    ];
+    let mut about = vec![format!("Now {}.", words(&loaded.project.trust))];
+    about.extend(loaded.offers.iter().map(|offer| {
+        let items: Vec<String> = offer.items.keys().take(MOST).map(|item| item.replace('\n', " ")).collect();
+        format!("It brings {}: {}", offer.what, items.join("; "))
+    }));
+    // Whoever agrees out of habit changes nothing.
+    let now = if loaded.project.trust.is_trusted() { 0 } else { 2 };
+    let asked = Inquiry::one_of("Do you want to trust this folder?", choices).about(about).selected(now);
+    let rule = *RULES.get(asked.choose(&talk.services).await?)?;
+    deed(move |session| session.set_trust(rule))
+}
+
+async fn ask_to_add(talk: Talk, directory: PathBuf) -> Option<Deed> {
+    let choices = vec![
+        Choosable::new("No", "leave it out"),
+        Choosable::new("Yes, for this session", ""),
+        Choosable::new("Yes, and from now on", "kept in your settings (context.includeDirectories)"),
+    ];
+    let about = [
+        "What is in it can be read, and changed like the project's own files.".to_owned(),
+        "Settings, hooks and commands of its own do not count.".to_owned(),
+    ];
+    let title = format!("Trust tools with {} too?", directory.display());
+    match Inquiry::one_of(title, choices).about(about).choose(&talk.services).await? {
+        0 => None,
+        at => deed(move |session| session.add_directory(&directory, at == 2)),
+    }
+}

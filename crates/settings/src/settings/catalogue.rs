@@ -1,0 +1,191 @@
+//! The table of settings as people are told of it and change it: what each is for, what it may hold, what a project may say,
+//! and what was typed as a value of the right kind. Reads nothing and writes nothing.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::Layered;
+use super::by_project::{ByProject, Outer, Than};
+use super::known::{Effect, KNOWN, Kind, Known, known};
+
+/// A setting that the program knows.
+#[derive(Clone, Copy)]
+pub struct KnownSetting(&'static Known);
+
+/// Every setting that holds something of its own, in the table's order.
+pub fn known_settings() -> impl Iterator<Item = KnownSetting> {
+    KNOWN.iter().filter(|known| known.kind != Kind::Section).map(KnownSetting)
+}
+
+/// The setting of that name.
+pub fn known_setting(key: &str) -> Option<KnownSetting> {
+    known(key).filter(|known| known.kind != Kind::Section).map(KnownSetting)
+}
+
+impl KnownSetting {
+    /// Its name, with dots.
+    pub fn key(self) -> &'static str {
+        self.0.key
+    }
+
+    /// The names on the way to it.
+    pub fn path(self) -> Vec<String> {
+        self.0.key.split('.').map(str::to_owned).collect()
+    }
+
+    /// What it is for.
+    pub fn about(self) -> &'static str {
+        self.0.about
+    }
+
+    /// What it may hold, in words.
+    pub fn holds(self) -> String {
+        match self.0.kind {
+            Kind::Section => "a group of settings".to_owned(),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Text => "text".to_owned(),
+            Kind::Whole => "a whole number".to_owned(),
+            Kind::Share => "a number from 0 to 1".to_owned(),
+            Kind::Texts => "a list, with commas between".to_owned(),
+            Kind::TextOrTexts => "a name, or a list with commas between".to_owned(),
+            Kind::Globs => "a list of globs, with commas between".to_owned(),
+            Kind::OneOf(words) => format!("one of {}", words.join(", ")),
+        }
+    }
+
+    /// The values that there are, if they can be counted.
+    pub fn choices(self) -> Option<Vec<Value>> {
+        match self.0.kind {
+            Kind::Flag => Some(vec![Value::Bool(true), Value::Bool(false)]),
+            Kind::OneOf(words) => Some(words.iter().map(|word| Value::from(*word)).collect()),
+            _ => None,
+        }
+    }
+
+    /// Why it changes nothing here, if it does not.
+    pub fn without_effect(self) -> Option<&'static str> {
+        match self.0.effect {
+            Effect::Honoured => None,
+            Effect::None(because) => Some(because),
+        }
+    }
+
+    /// What a project may say about it, in words.
+    pub fn by_project(self) -> &'static str {
+        match self.0.by_project {
+            ByProject::Anything => "a project may set it",
+            ByProject::Listed => "a project may set it; the question of trust lists it",
+            ByProject::Inside => "a project may only lead it to places inside of itself",
+            ByProject::Nothing => "a project can't set it",
+            ByProject::Stricter(than) | ByProject::ListedStricter(than) => match than {
+                Than::True => "a project may only set it to true",
+                Than::False => "a project may only set it to false",
+                Than::Off => "a project may only switch it off",
+                Than::Words { .. } | Than::Number { .. } | Than::Tools => {
+                    "a project may only make it stricter than yours"
+                }
+                Than::Entries => "a project may only add what your settings do not have",
+            },
+        }
+    }
+
+    /// Why a value would not count in a project's settings, if it would not; `outer` is what the user and the system say.
+    pub fn refused_by_project(self, value: &Value, outer: &Map<String, Value>, root: &Path) -> Option<String> {
+        self.0.by_project.judge(self.0.key, value.clone(), &Outer { settings: outer, root }).refused
+    }
+
+    /// What was typed, as a value of the kind that it holds.
+    ///
+    /// # Errors
+    /// What was expected, if it is none.
+    pub fn parse(self, text: &str) -> Result<Value, String> {
+        let text = text.trim();
+        let expected = || Err(format!("`{text}` is no value of `{}`: expected {}", self.0.key, self.holds()));
+        match self.0.kind {
+            Kind::Section => expected(),
+            Kind::Flag => match text.to_ascii_lowercase().as_str() {
+                "true" | "on" | "yes" => Ok(Value::Bool(true)),
+                "false" | "off" | "no" => Ok(Value::Bool(false)),
+                _ => expected(),
+            },
+            Kind::Text => Ok(Value::from(text)),
+            Kind::Whole => text.parse::<i64>().map(Value::from).or_else(|_| expected()),
+            Kind::Share => match text.parse::<f64>() {
+                Ok(share) if (0.0..=1.0).contains(&share) => Ok(Value::from(share)),
+                _ => expected(),
+            },
+            Kind::OneOf(words) if words.contains(&text) => Ok(Value::from(text)),
+            Kind::OneOf(_) => expected(),
+            Kind::TextOrTexts if !text.contains([',', '[']) => Ok(Value::from(text)),
+            Kind::Texts | Kind::TextOrTexts | Kind::Globs => list(text).map_or_else(expected, Ok),
+        }
+    }
+
+    /// Its value in a map of settings.
+    pub fn value_in(self, settings: &Map<String, Value>) -> Option<&Value> {
+        Layered(settings).at(self.0.key)
+    }
+}
+
+/// A list as JSON, or with commas between.
+fn list(text: &str) -> Option<Value> {
+    if text.starts_with('[') {
+        let items: Vec<String> = serde_json::from_str(text).ok()?;
+        return Some(Value::from(items));
+    }
+    Some(text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(Value::from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_setting_says_what_it_is_for() {
+        for setting in known_settings() {
+            assert!(!setting.about().is_empty(), "{}", setting.key());
+            assert!(!setting.about().ends_with('.') && !setting.holds().is_empty(), "{}", setting.key());
+            for choice in setting.choices().unwrap_or_default() {
+                let typed = choice.as_str().map_or_else(|| choice.to_string(), str::to_owned);
+                assert_eq!(setting.parse(&typed), Ok(choice), "{}", setting.key());
+            }
+        }
+        assert!(known_setting("ui").is_none() && known_setting("nope").is_none());
+    }
+
+    #[test]
+    fn what_is_typed_becomes_a_value_of_its_kind_or_an_error() {
+        let parse = |key: &str, text: &str| known_setting(key).unwrap().parse(text);
+        assert_eq!(parse("ui.hideTips", " Yes "), Ok(json!(true)));
+        assert_eq!(parse("model.maxSessionTurns", "-1"), Ok(json!(-1)));
+        assert_eq!(parse("tools.exclude", "a, b,"), Ok(json!(["a", "b"])));
+        assert_eq!(parse("tools.exclude", r#"["a, b"]"#), Ok(json!(["a, b"])));
+        assert_eq!(parse("context.fileName", "X.md"), Ok(json!("X.md")));
+        for (key, text) in [
+            ("ui.hideTips", "maybe"),
+            ("model.maxSessionTurns", "many"),
+            ("model.compressionThreshold", "1.5"),
+            ("model.compressionThreshold", "NaN"),
+            ("general.defaultApprovalMode", "yolo"),
+            ("tools.exclude", "[1]"),
+        ] {
+            assert!(parse(key, text).unwrap_err().contains("expected"), "{key} {text}");
+        }
+    }
+
+    #[test]
+    fn a_projects_word_is_judged_before_it_is_written() {
+        let refused = |key: &str, value: Value, outer: Value| {
+            let outer = outer.as_object().cloned().unwrap_or_default();
+            known_setting(key).unwrap().refused_by_project(&value, &outer, Path::new("/usr"))
+        };
+        assert!(refused("telemetry.enabled", json!(true), json!({})).unwrap().contains("can't set"));
+        assert!(refused("security.disableYoloMode", json!(false), json!({})).is_some());
+        assert!(refused("security.disableYoloMode", json!(true), json!({})).is_none());
+        let mine = json!({"model": {"maxSessionTurns": 5}});
+        assert!(refused("model.maxSessionTurns", json!(9), mine).is_some());
+        assert!(refused("ui.hideTips", json!(true), json!({})).is_none());
+    }
+}
