@@ -3,12 +3,14 @@
 //! Data goes to stdout, everything about it to stderr. Colour never carries meaning of its own. Nothing else in the program
 //! opens these two; what stands between is `out/door.rs`.
 
+mod attention;
 mod door;
 mod safe;
 
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+pub(crate) use attention::{notice, title};
 use door::{Door, Kind};
 pub(crate) use door::{is_unread, paint, unpainted};
 use hookwright_agent::session::Armed;

@@ -18,6 +18,7 @@ pub(crate) fn answer(reply: &Reply) -> Option<String> {
             let lines = rows.iter().map(|(name, text)| format!("{name:<width$}  {text}").trim_end().to_owned());
             Some(lines.collect::<Vec<_>>().join("\n"))
         }
+        Reply::Diff(text) => Some(text.trim_end().to_owned()),
         Reply::Hooks(entries) => Some(entries.iter().map(hook).collect::<Vec<_>>().join("\n")),
         Reply::Sessions(sessions) => {
             let how = "go on with one: /resume NUMBER".to_owned();
@@ -45,7 +46,7 @@ pub(crate) fn aside(reply: &Reply) -> io::Result<()> {
         Reply::Text(Tone::Error, text) => out::error(text),
         Reply::Diagnostic(diagnostic) => report::print([&**diagnostic]),
         Reply::Notice(notice) => out::note(notice),
-        Reply::Text(Tone::Plain, _) | Reply::Rows(_) | Reply::Hooks(_) | Reply::Sessions(_) => Ok(()),
+        Reply::Text(Tone::Plain, _) | Reply::Rows(_) | Reply::Diff(_) | Reply::Hooks(_) | Reply::Sessions(_) => Ok(()),
         Reply::Checkpoints(_) | Reply::Plan(_) => Ok(()),
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use hookwright_agent::{AgentEvent, CallDecision};
 use hookwright_hooks::Decision;
 use hookwright_model::Usage;
+use hookwright_settings::Price;
 use hookwright_tools::Display;
 use serde_json::{Value, json};
 
@@ -20,6 +21,8 @@ pub(crate) struct Stats {
     hooks: HookStats,
     /// What sub-agents did of all that, by name.
     agents: BTreeMap<String, AgentStats>,
+    /// What models cost, by the beginnings of their names.
+    prices: Vec<(String, Price)>,
 }
 
 #[derive(Debug, Default)]
@@ -129,6 +132,28 @@ impl Stats {
         }
     }
 
+    /// Takes over what the settings say that models cost.
+    pub(crate) fn set_prices(&mut self, prices: &[(String, Price)]) {
+        self.prices = prices.to_vec();
+    }
+
+    /// What all of it cost, as far as prices are known; nothing where none is.
+    pub(crate) fn cost(&self) -> Option<f64> {
+        let costs = self.models.iter().filter_map(|(name, stats)| self.cost_of(name, &stats.tokens));
+        costs.reduce(|sum, cost| sum + cost)
+    }
+
+    fn cost_of(&self, model: &str, tokens: &Usage) -> Option<f64> {
+        let fitting = self.prices.iter().filter(|(name, _)| model.starts_with(name.as_str()));
+        let (_, price) = fitting.max_by_key(|(name, _)| name.len())?;
+        let cached = tokens.cached.min(tokens.prompt);
+        // Thoughts are paid for, and not all servers count them as part of the answer.
+        let output = tokens.total.saturating_sub(tokens.prompt).saturating_sub(tokens.tool_use).max(tokens.candidates);
+        let million = |count: u64, price: f64| count as f64 / 1e6 * price;
+        let input = million(tokens.prompt - cached, price.input) + million(cached, price.cached);
+        Some(input + million(output, price.output))
+    }
+
     /// The counts, for machines.
     pub(crate) fn to_json(&self) -> Value {
         let models: BTreeMap<_, _> = self.models.iter().map(|(name, stats)| (name, model_json(stats))).collect();
@@ -154,6 +179,9 @@ impl Stats {
             "hooks": self.hooks_json(),
         });
         self.add_agents(&mut counts);
+        if let Some(cost) = self.cost() {
+            counts["cost"] = json!(cost);
+        }
         counts
     }
 
@@ -295,6 +323,7 @@ pub(crate) fn lines(stats: &Stats) -> Vec<(&'static str, String)> {
         let (sent, received) = (tokens.prompt, tokens.candidates);
         ("Model", format!("{name}: {requests} requests, {errors} errors, {sent} tokens in, {received} out"))
     }));
+    lines.extend(stats.cost().map(|cost| ("Cost", format!("{cost:.4}, at the prices of your settings"))));
     lines.extend(stats.agents.iter().map(|(name, agent)| {
         let AgentStats { runs, requests, calls, tokens } = agent;
         let (sent, received) = (tokens.prompt, tokens.candidates);

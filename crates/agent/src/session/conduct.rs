@@ -345,6 +345,13 @@ impl Conductor {
         }
     }
 
+    /// Says that there is nothing to wait for, after an order of which nothing came.
+    pub(super) fn tell_idle(&self) {
+        if let Work::Idle(agent) = &self.work {
+            self.tell(AgentEvent::Idle { model: agent.model().to_owned(), tokens: agent.context_tokens() });
+        }
+    }
+
     fn cancel(&mut self) {
         self.cancel.cancel();
     }

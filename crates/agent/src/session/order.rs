@@ -120,6 +120,7 @@ impl Order {
                 | Order::Custom { .. }
                 | Order::ServerPrompt { .. }
                 | Order::UseSkill { .. }
+                | Order::Init
                 | Order::Late(_)
                 | Order::Clear
                 | Order::Compress

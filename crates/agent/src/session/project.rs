@@ -11,6 +11,7 @@ use hookwright_settings::Loaded;
 use super::conduct::Conductor;
 use super::reply::Reply;
 use super::talk::Deed;
+use crate::event::AgentEvent;
 
 /// How long git is waited for.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -32,8 +33,10 @@ impl Conductor {
     pub(super) fn init(&mut self) {
         let file = self.shared.view().loaded.project.root.join(NOTES);
         if file.symlink_metadata().is_ok_and(|found| found.len() > 0) {
+            self.tell(AgentEvent::Begun("/init".to_owned()));
             let text = format!("there is a {NOTES} already; ask for changes to it, or take it away first");
-            return self.reply(Reply::warning(text));
+            self.reply(Reply::warning(text));
+            return self.tell_idle();
         }
         self.prompt(INIT.to_owned(), "/init".to_owned());
     }

@@ -190,7 +190,9 @@ impl Front {
                 say(&format!("{PLACEHOLDER}:"))
             }
             AgentEvent::Configured => {
-                crate::log::learn_secrets(&self.session.view().loaded);
+                let loaded = self.session.view().loaded.clone();
+                crate::log::learn_secrets(&loaded);
+                self.stats.set_prices(&loaded.settings.model.prices);
                 Ok(())
             }
             event => tell(&event),
@@ -239,6 +241,8 @@ impl Front {
         }
         match self.session.view().read(line) {
             Typed::Blank => {}
+            Typed::Order(Order::Theme(_)) => say("/theme is for the screen; lines have no colours")?,
+            Typed::Order(Order::Vim) => say("/vim is for the screen's composer; here your terminal edits the line")?,
             Typed::Order(order) => self.session.order(order),
             Typed::View(View::Quit) => return Ok(Then::Leave),
             Typed::View(view) => self.view(view)?,

@@ -22,6 +22,7 @@ use super::replies;
 use super::sent::Sent;
 use super::subagent;
 use super::text::{BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, lines_of};
+use super::vim::Vim;
 use crate::stats::Stats;
 
 /// What is to be done in the world.
@@ -113,6 +114,8 @@ pub(crate) struct App {
     pub(crate) leaving: Option<Instant>,
     /// Until when a second Esc goes back to an earlier turn.
     pub(crate) going_back: Option<Instant>,
+    /// vi's keys, if the user wants them.
+    pub(crate) vim: Option<Vim>,
     /// When the user last wrote something and did not send it.
     pub(crate) writing: Option<Instant>,
     /// The last answer, for `/copy`.
@@ -145,6 +148,7 @@ impl App {
             notifications: true,
             leaving: None,
             going_back: None,
+            vim: None,
             writing: None,
             answer: String::new(),
             cards: Cards::default(),

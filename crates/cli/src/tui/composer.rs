@@ -58,6 +58,14 @@ impl Composer {
         self.cursor
     }
 
+    /// Puts the cursor somewhere else; between two graphemes, wherever that is wanted.
+    pub(crate) fn set_cursor(&mut self, at: usize) {
+        self.typing = false;
+        let is_between = |at: usize| self.text.grapheme_indices(true).any(|(start, _)| start == at);
+        self.cursor =
+            (0..=at.min(self.text.len())).rev().find(|at| *at == self.text.len() || is_between(*at)).unwrap_or(0);
+    }
+
     /// Replaces everything; the cursor stands at the end.
     pub(crate) fn set(&mut self, text: impl Into<String>) {
         self.remember();

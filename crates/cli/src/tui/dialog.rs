@@ -63,6 +63,7 @@ impl Asking {
         match self {
             Asking::Call(dialog) => dialog.whole(),
             Asking::Guards(dialog) => dialog.whole(),
+            Asking::Inquiry(_) => Vec::new(),
         }
     }
 
@@ -70,7 +71,7 @@ impl Asking {
     pub(crate) fn written(&self) -> Option<(&str, String)> {
         match self {
             Asking::Call(dialog) => dialog.written(),
-            Asking::Guards(_) => None,
+            Asking::Guards(_) | Asking::Inquiry(_) => None,
         }
     }
 

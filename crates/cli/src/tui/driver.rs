@@ -13,11 +13,13 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 use super::app::{App, Effect, Status};
+use super::attention::Attention;
 use super::block::Block;
 use super::complete;
 use super::history::History;
 use super::input::Input;
 use super::keys::is_suspend;
+use super::looks::Looks;
 use super::page::Page;
 use super::pager::Pager;
 use super::panel::Panel;
@@ -27,6 +29,7 @@ use super::screen::{Frame, Screen};
 use super::stops::{Stop, Stops};
 use super::terminal::{self, Guard};
 use super::text::{BAD, BOLD, DIM, Line, WARN};
+use super::theme::Background;
 use super::{Hands, files, view};
 use crate::args::AgentArgs;
 use crate::exit;
@@ -54,7 +57,7 @@ enum Looked {
 /// The screen of a session.
 pub(crate) struct Driver<'a> {
     args: &'a AgentArgs,
-    world: &'a World,
+    pub(crate) world: &'a World,
     pub(crate) app: App,
     pub(crate) session: SessionHandle,
     pub(crate) panel: Option<Panel>,
@@ -74,8 +77,12 @@ pub(crate) struct Driver<'a> {
     telemetry: Telemetry,
     /// When it went on after having been stopped.
     went_on: Option<Instant>,
+    pub(crate) attention: Attention,
+    pub(crate) background: Background,
     /// Whether the screen is to be emptied with the next frame.
     wiped: bool,
+    /// What the settings last said of colours and keys.
+    pub(crate) looks: Looks,
     pub(crate) leave: Option<u8>,
     since: Instant,
 }
@@ -127,10 +134,14 @@ impl<'a> Driver<'a> {
             finding: false,
             telemetry,
             went_on: None,
+            attention: Attention::default(),
+            background: Background::default(),
             wiped: false,
+            looks: Looks::of(&view),
             leave: None,
             since: Instant::now(),
         };
+        driver.follow_looks(None);
         driver.greet(&problems);
         driver
     }
@@ -213,6 +224,7 @@ impl<'a> Driver<'a> {
                 hookwright_process::stop_job();
                 Vec::new()
             }
+            Event::Key(key) if self.is_background(key, now) => Vec::new(),
             Event::Key(key) if self.pager.is_some() => {
                 self.pager_key(key)?;
                 Vec::new()
@@ -288,6 +300,7 @@ impl<'a> Driver<'a> {
 
     fn agent(&mut self, event: AgentEvent) {
         self.telemetry.record(&event);
+        self.attend(&event);
         match &event {
             AgentEvent::Configured => self.configured(),
             AgentEvent::Cleared => self.wipe(),
@@ -323,6 +336,9 @@ impl<'a> Driver<'a> {
         crate::log::learn_secrets(&view.loaded);
         self.app.notifications = view.loaded.registry.notifications();
         self.app.status.set_hooks(&view);
+        self.app.stats.set_prices(&view.loaded.settings.model.prices);
+        let before = std::mem::replace(&mut self.looks, Looks::of(&view));
+        self.follow_looks(Some(before));
         self.refresh_names();
         if let Some(panel) = &mut self.panel {
             panel.update(view.hooks());
@@ -366,6 +382,7 @@ impl<'a> Driver<'a> {
     }
 
     fn draw(&mut self) -> anyhow::Result<()> {
+        self.entitle();
         let (columns, rows) = terminal::size();
         if let Some(pager) = &mut self.pager {
             match pager.view(&self.app, columns, rows) {
@@ -394,6 +411,9 @@ impl<'a> Driver<'a> {
 
     /// Draws everything that the screen shows once more.
     fn redraw(&mut self) -> anyhow::Result<()> {
+        // Somebody else may have had the terminal.
+        self.forget_title();
+        self.entitle();
         let (columns, rows) = terminal::size();
         match self.has_page() {
             true => self.draw(),

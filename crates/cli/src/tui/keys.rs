@@ -10,6 +10,7 @@ use super::complete::Completion;
 use super::composer::{Composer, Motion};
 use super::dialog::{Asking, Reaction};
 use super::text::WARN;
+use super::vim::{Became, Vim};
 
 impl App {
     /// A key was pressed.
@@ -41,6 +42,9 @@ impl App {
         if self.completion.is_some() && self.completion_key(key) {
             return Vec::new();
         }
+        if let Some(effects) = self.vim_key(key) {
+            return effects;
+        }
         let effects = match key.code {
             KeyCode::Char('c') if control('c') => self.interrupt(now),
             KeyCode::Char('d') if control('d') && self.composer.is_empty() => vec![Effect::Quit],
@@ -52,6 +56,8 @@ impl App {
             }
             KeyCode::Esc if self.busy.is_some() => vec![Effect::Order(Order::Cancel)],
             KeyCode::Esc if self.composer.is_empty() => self.go_back(now),
+            // Esc is for moving with vi's keys, and pressed more often than meant.
+            KeyCode::Esc if self.vim.is_some() => Vec::new(),
             KeyCode::Esc => {
                 self.composer.set("");
                 Vec::new()
@@ -70,6 +76,21 @@ impl App {
         };
         self.suggest(key);
         effects
+    }
+
+    /// What vi's keys make of a key; nothing if it means what it always does.
+    fn vim_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        let vim = self.vim.as_mut()?;
+        let became = vim.key(&mut self.composer, key);
+        if became != Became::Passed {
+            self.completion = None;
+        }
+        match became {
+            Became::Passed => None,
+            Became::Done => Some(Vec::new()),
+            Became::Older => Some(self.recall(Recall::Older)),
+            Became::Newer => Some(self.recall(Recall::Newer)),
+        }
     }
 
     /// Whether a key is meant for the dialog. Somebody in the middle of a word when the question comes up has not seen it
@@ -120,6 +141,7 @@ impl App {
         let shown = self.composer.text().trim().to_owned();
         let text = self.composer.take();
         self.sent.note(&text, shown);
+        self.vim.iter_mut().for_each(Vim::begin);
         if let Some(trouble) = self.history.add(&text) {
             self.tell(WARN, trouble);
         }

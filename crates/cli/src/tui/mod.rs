@@ -4,6 +4,7 @@
 //! has to happen in the world comes back as effects (`driver.rs`). The session itself lives in the agent crate.
 
 mod app;
+mod attention;
 mod block;
 pub(crate) mod card;
 pub(crate) mod cards;
@@ -22,6 +23,7 @@ pub(crate) mod hooklog;
 mod input;
 mod inquiry;
 mod keys;
+mod looks;
 mod markdown;
 mod page;
 mod pager;
@@ -40,8 +42,10 @@ mod subagent;
 mod table;
 mod terminal;
 pub(crate) mod text;
+mod theme;
 pub(crate) mod trust;
 pub(crate) mod view;
+mod vim;
 
 use std::io::IsTerminal;
 

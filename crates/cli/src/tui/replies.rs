@@ -28,6 +28,7 @@ fn blocks(reply: Reply) -> Vec<Block> {
         Reply::Text(tone, text) => vec![words(tone, &text)],
         Reply::Rows(rows) => vec![self::rows(rows.iter().map(|(name, text)| (name.as_str(), text.as_str())))],
         Reply::Hooks(entries) => vec![Block::Lines(entries.iter().map(hook).collect())],
+        Reply::Diff(text) => vec![Block::Lines(text.lines().map(super::guards::diff_line).collect())],
         Reply::Sessions(sessions) => {
             let how = Line::of(DIM, "go on with one: /resume NUMBER");
             vec![Block::Lines(sessions.iter().map(session).chain([how]).collect())]

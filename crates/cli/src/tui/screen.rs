@@ -11,6 +11,7 @@ use super::block::{Block, render_all};
 use super::rewrap::{Rewrap, rows_of};
 use super::terminal;
 use super::text::Line;
+use super::theme::Theme;
 
 /// What is drawn below the scrollback.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,6 +44,7 @@ struct Piece {
 pub(crate) struct Screen<W: Write> {
     out: W,
     colour: bool,
+    theme: Theme,
     rewrap: Rewrap,
     live: Vec<String>,
     /// How many columns each line of the live part takes.
@@ -63,6 +65,7 @@ impl<W: Write> Screen<W> {
         Screen {
             out,
             colour,
+            theme: Theme::Terminal,
             rewrap,
             live: Vec::new(),
             widths: Vec::new(),
@@ -75,9 +78,14 @@ impl<W: Write> Screen<W> {
         }
     }
 
+    /// Draws in other colours from now on; what has scrolled away stays as it is.
+    pub(crate) fn set_theme(&mut self, theme: Theme) {
+        self.theme = theme;
+    }
+
     /// Adds finished pieces to the scrollback and draws the live part below them; nothing is written if nothing changed.
     pub(crate) fn draw(&mut self, finished: Vec<Block>, frame: &Frame) -> io::Result<()> {
-        let live: Vec<String> = frame.lines.iter().map(|line| line.encode(self.colour)).collect();
+        let live: Vec<String> = frame.lines.iter().map(|line| line.encode_in(self.theme, self.colour)).collect();
         let resized = frame.size.is_some() && self.size.is_some() && frame.size != self.size;
         if finished.is_empty() && live == self.live && frame.cursor == self.cursor && !self.full && !resized {
             return Ok(());
@@ -88,7 +96,7 @@ impl<W: Write> Screen<W> {
         lines.extend(self.finish_pieces(finished, frame));
         up(&mut text, self.at);
         for line in &lines {
-            text.push_str(&format!("\r\x1b[K{}\r\n", line.encode(self.colour)));
+            text.push_str(&format!("\r\x1b[K{}\r\n", line.encode_in(self.theme, self.colour)));
         }
         let common = self.live.iter().zip(&live).take_while(|(old, new)| old == new).count();
         let same = if lines.is_empty() && !resized { common } else { 0 };
@@ -180,7 +188,7 @@ impl<W: Write> Screen<W> {
         text.push_str("\x1b[H");
         for (row, line) in lines.iter().take(rows).enumerate() {
             text.push_str(if row == 0 { "" } else { "\r\n" });
-            text.push_str(&format!("\x1b[K{}", line.encode(self.colour)));
+            text.push_str(&format!("\x1b[K{}", line.encode_in(self.theme, self.colour)));
         }
         if lines.len() < rows {
             text.push_str("\r\n\x1b[J");

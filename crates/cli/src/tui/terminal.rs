@@ -12,9 +12,10 @@ use super::stops::Stop;
 static RAW: AtomicBool = AtomicBool::new(false);
 static OTHER_SCREEN: AtomicBool = AtomicBool::new(false);
 
-const ENTER: &str = "\x1b[?2004h";
+/// The window's title is put aside, and given back.
+const ENTER: &str = "\x1b[22;2t\x1b[?2004h";
 /// Paste and cursor as usual, styles off.
-const LEAVE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?25h\x1b[0m";
+const LEAVE: &str = "\x1b[?2026l\x1b[?2004l\x1b[?25h\x1b[0m\x1b[23;2t";
 /// What was drawn below the cursor goes, so that others can write there.
 const CLEAR: &str = "\r\n\x1b[J";
 /// The other screen, for whole pages.

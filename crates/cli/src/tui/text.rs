@@ -3,6 +3,7 @@
 
 use anstyle::{AnsiColor, Style};
 
+use super::theme::Theme;
 use crate::out::{safe, steers, unpainted};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -138,9 +139,16 @@ impl Line {
 
     /// The line as a terminal takes it.
     pub(crate) fn encode(&self, colour: bool) -> String {
+        self.encode_in(Theme::Terminal, colour)
+    }
+
+    /// The same in a theme.
+    pub(crate) fn encode_in(&self, theme: Theme, colour: bool) -> String {
         let mut text = String::new();
         for span in &self.spans {
-            let style = if colour { span.style } else { span.style.fg_color(None).bg_color(None) };
+            // What contrast is made of is no colour.
+            let style = if colour || theme == Theme::HighContrast { theme.style(span.style) } else { span.style };
+            let style = if colour { style } else { style.fg_color(None).bg_color(None) };
             text.push_str(&format!("{style}{}{style:#}", span.text));
         }
         text

@@ -163,6 +163,7 @@ fn status(app: &App, columns: usize) -> Line {
         ApprovalMode::Plan => (NOTE, "plan"),
     };
     let mut parts = vec![Line::of(BOLD, model), Line::of(mode_style, mode_word)];
+    parts.extend(app.vim.as_ref().map(|vim| Line::of(NOTE, vim.mode.as_str())));
     let several = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     if *unarmed > 0 {
         parts.push(Line::of(BAD, format!("{} not armed", several(*unarmed, "guard"))));

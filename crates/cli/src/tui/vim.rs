@@ -400,8 +400,7 @@ fn word_end(text: &str, from: usize, big: bool) -> usize {
 }
 
 fn word_before(text: &str, from: usize, big: bool) -> usize {
-    let mut before =
-        text[..from].grapheme_indices(true).rev().skip_while(|(_, one)| kind(one, big) == Kind::Blank);
+    let mut before = text[..from].grapheme_indices(true).rev().skip_while(|(_, one)| kind(one, big) == Kind::Blank);
     let Some((at, first)) = before.next() else { return 0 };
     let own = kind(first, big);
     before.take_while(|(_, one)| kind(one, big) == own).last().map_or(at, |(at, _)| at)

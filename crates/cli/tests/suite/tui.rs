@@ -1,5 +1,6 @@
 //! The interactive session, in a real pseudo-terminal: what a person types goes in, what a person sees comes out.
 
+mod adjusting;
 mod agents;
 mod approvals;
 mod auth;
@@ -10,6 +11,7 @@ mod extensions;
 mod guards;
 mod hooks;
 mod leaving;
+mod looks;
 mod mcp;
 mod pager;
 mod permissions;

@@ -1,0 +1,258 @@
+//! Colours for light and dark backgrounds, and for eyes that need contrast. Everything is drawn in the sixteen colours of
+//! `text.rs`; a theme says what becomes of them. What the background is, the terminal is asked; nobody waits for its answer.
+
+use std::time::{Duration, Instant};
+
+use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use hookwright_settings::World;
+
+/// What becomes of colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// The terminal's own.
+    #[default]
+    Terminal,
+    Dark,
+    Light,
+    HighContrast,
+}
+
+/// What the settings ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    This(Theme),
+    /// As the background is.
+    Auto,
+}
+
+impl Wanted {
+    /// The theme of that name. Names of Gemini CLI's themes tell at least the background that they are for; those for dark
+    /// ones are left to the terminal's own colours, as it always was.
+    pub(crate) fn named(name: Option<&str>) -> Wanted {
+        let name = name.unwrap_or_default().to_lowercase();
+        match name.as_str() {
+            "auto" => Wanted::Auto,
+            "dark" => Wanted::This(Theme::Dark),
+            "high-contrast" | "high contrast" => Wanted::This(Theme::HighContrast),
+            "xcode" | "google code" => Wanted::This(Theme::Light),
+            _ if name.split([' ', '-', '_']).any(|word| word == "light") => Wanted::This(Theme::Light),
+            _ => Wanted::This(Theme::Terminal),
+        }
+    }
+}
+
+impl Theme {
+    /// A style as it is drawn.
+    pub(crate) fn style(self, style: Style) -> Style {
+        let colour = match style.get_fg_color() {
+            Some(Color::Ansi(colour)) => Some(colour),
+            _ => None,
+        };
+        let dim = style.get_effects().contains(Effects::DIMMED);
+        let bright = |effects: Effects| Style::new().effects(effects.remove(Effects::DIMMED));
+        match self {
+            Theme::Terminal => style,
+            Theme::HighContrast => {
+                let effects = match colour {
+                    Some(AnsiColor::Red) => Effects::BOLD | Effects::INVERT,
+                    Some(AnsiColor::Yellow) => Effects::BOLD | Effects::UNDERLINE,
+                    Some(AnsiColor::Magenta) => Effects::UNDERLINE,
+                    Some(_) => Effects::BOLD,
+                    None => Effects::new(),
+                };
+                bright(style.get_effects() | effects)
+            }
+            Theme::Dark | Theme::Light => {
+                let shade = match colour {
+                    Some(colour) => self.shade(colour),
+                    None if dim => Some(if self == Theme::Dark { 246 } else { 241 }),
+                    None => None,
+                };
+                let shade = shade.map(|shade| Color::Ansi256(Ansi256Color(shade)));
+                bright(style.get_effects()).fg_color(shade).bg_color(style.get_bg_color())
+            }
+        }
+    }
+
+    /// One of 256 colours for one of sixteen, well apart from the background.
+    fn shade(self, colour: AnsiColor) -> Option<u8> {
+        let (dark, light) = match colour {
+            AnsiColor::Red | AnsiColor::BrightRed => (203, 160),
+            AnsiColor::Green | AnsiColor::BrightGreen => (114, 28),
+            AnsiColor::Yellow | AnsiColor::BrightYellow => (221, 94),
+            AnsiColor::Blue | AnsiColor::BrightBlue => (75, 25),
+            AnsiColor::Magenta | AnsiColor::BrightMagenta => (176, 90),
+            AnsiColor::Cyan | AnsiColor::BrightCyan => (80, 30),
+            AnsiColor::Black | AnsiColor::White | AnsiColor::BrightBlack | AnsiColor::BrightWhite => return None,
+        };
+        Some(if self == Theme::Dark { dark } else { light })
+    }
+}
+
+/// Asks the terminal for its background.
+pub(crate) const QUESTION: &str = "\x1b]11;?\x1b\\";
+
+/// How long an answer is taken for one; later, the same keys are somebody's.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// No answer is longer.
+const LONGEST: usize = 40;
+
+/// The terminal's answer, which comes as if somebody typed it.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    asked: Option<Instant>,
+    heard: Option<String>,
+}
+
+/// What a key was.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// Somebody's.
+    Key,
+    /// A part of the answer.
+    Part,
+    /// The last of it: the theme for this background, if it made sense.
+    All(Option<Theme>),
+}
+
+impl Background {
+    /// The terminal has been asked.
+    pub(crate) fn asked(&mut self, now: Instant) {
+        *self = Background { asked: Some(now), heard: None };
+    }
+
+    /// Hears a key.
+    pub(crate) fn hear(&mut self, key: KeyEvent, now: Instant) -> Heard {
+        let in_time = self.asked.is_some_and(|asked| now.saturating_duration_since(asked) < PATIENCE);
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let Some(heard) = self.heard.as_mut().filter(|_| in_time) else {
+            if in_time && alt && key.code == KeyCode::Char(']') {
+                self.heard = Some(String::new());
+                return Heard::Part;
+            }
+            return Heard::Key;
+        };
+        match key.code {
+            KeyCode::Char('g') if control => self.end(),
+            KeyCode::Char('\\') if alt => self.end(),
+            KeyCode::Char(letter) if !control && !alt && heard.len() < LONGEST => {
+                heard.push(letter);
+                Heard::Part
+            }
+            _ => {
+                *self = Background::default();
+                Heard::Key
+            }
+        }
+    }
+
+    fn end(&mut self) -> Heard {
+        let heard = std::mem::take(self).heard.unwrap_or_default();
+        Heard::All(theme_for(&heard))
+    }
+}
+
+/// `11;rgb:1e1e/1e1e/2e2e`: whether that is dark.
+fn theme_for(answer: &str) -> Option<Theme> {
+    let colours = answer.strip_prefix("11;")?.split_once(':')?.1;
+    let mut parts = colours.split('/').map(|part| {
+        let most = 16_u32.checked_pow(u32::try_from(part.len()).ok()?).filter(|most| *most > 1)? - 1;
+        Some(f64::from(u32::from_str_radix(part, 16).ok()?) / f64::from(most))
+    });
+    let (red, green, blue) = (parts.next()??, parts.next()??, parts.next()??);
+    Some(brightness_of(0.2126 * red + 0.7152 * green + 0.0722 * blue))
+}
+
+fn brightness_of(light: f64) -> Theme {
+    if light < 0.5 { Theme::Dark } else { Theme::Light }
+}
+
+/// What the environment says of the background, until the terminal has answered: `COLORFGBG=15;0`.
+pub(crate) fn by_environment(world: &World) -> Theme {
+    let last = world.var("COLORFGBG").and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
+    match last {
+        Some(0..=6 | 8) => Theme::Dark,
+        Some(7 | 9..=15) => Theme::Light,
+        _ => Theme::Terminal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text::{BAD, DIM, NOTE, PLAIN, WARN};
+    use super::*;
+
+    fn answered(background: &mut Background, text: &str, now: Instant) -> Vec<Heard> {
+        let mut keys = Vec::new();
+        let mut letters = text.chars();
+        while let Some(letter) = letters.next() {
+            let key = match letter {
+                '\u{1b}' => KeyEvent::new(KeyCode::Char(letters.next().unwrap()), KeyModifiers::ALT),
+                '\u{7}' => KeyEvent::new(KeyCode::Char('g'), KeyModifiers::CONTROL),
+                letter => KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE),
+            };
+            keys.push(background.hear(key, now));
+        }
+        keys
+    }
+
+    #[test]
+    fn the_terminals_answer_is_no_typing_and_says_how_light_it_is() {
+        let now = Instant::now();
+        for (text, theme) in [
+            ("\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\", Some(Theme::Dark)),
+            ("\x1b]11;rgb:ffff/ffff/ffff\x07", Some(Theme::Light)),
+            ("\x1b]11;rgb:f/f/d\x07", Some(Theme::Light)),
+            ("\x1b]11;rgba:0000/0000/0000/ffff\x07", Some(Theme::Dark)),
+            ("\x1b]11;rgb:zz/1\x07", None),
+            ("\x1b]11;rgb:\x07", None),
+        ] {
+            let mut background = Background::default();
+            background.asked(now);
+            let heard = answered(&mut background, text, now);
+            assert!(heard[..heard.len() - 1].iter().all(|one| *one == Heard::Part), "{text:?}");
+            assert_eq!(heard.last(), Some(&Heard::All(theme)), "{text:?}");
+            assert_eq!(answered(&mut background, "x", now), [Heard::Key]);
+        }
+    }
+
+    #[test]
+    fn keys_that_look_like_an_answer_are_somebodys_where_nothing_was_asked_or_too_long_ago() {
+        let now = Instant::now();
+        let mut background = Background::default();
+        assert_eq!(answered(&mut background, "\x1b]1", now), [Heard::Key, Heard::Key]);
+        background.asked(now);
+        assert_eq!(answered(&mut background, "\x1b]", now + PATIENCE), [Heard::Key]);
+        background.asked(now);
+        let endless = format!("\x1b]{}", "1".repeat(100));
+        assert!(answered(&mut background, &endless, now).contains(&Heard::Key), "it ends some time");
+    }
+
+    #[test]
+    fn themes_by_name() {
+        for (name, wanted) in [
+            (None, Wanted::This(Theme::Terminal)),
+            (Some("auto"), Wanted::Auto),
+            (Some("Default Light"), Wanted::This(Theme::Light)),
+            (Some("GitHub"), Wanted::This(Theme::Terminal)),
+            (Some("high-contrast"), Wanted::This(Theme::HighContrast)),
+            (Some("delightful"), Wanted::This(Theme::Terminal)),
+        ] {
+            assert_eq!(Wanted::named(name), wanted, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn every_theme_keeps_what_styles_mean_apart() {
+        for theme in [Theme::Terminal, Theme::Dark, Theme::Light, Theme::HighContrast] {
+            let drawn = [BAD, WARN, PLAIN].map(|style| theme.style(style).to_string());
+            assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2] && drawn[0] != drawn[2], "{theme:?}");
+        }
+        for style in [BAD, WARN, NOTE, DIM] {
+            let drawn = Theme::HighContrast.style(style);
+            assert!(drawn.get_fg_color().is_none() && !drawn.get_effects().contains(Effects::DIMMED));
+        }
+    }
+}

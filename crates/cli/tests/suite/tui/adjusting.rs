@@ -1,0 +1,181 @@
+//! `/settings`, `/trust`, `/directory`, `/init` and `/diff` in a real terminal and in lines.
+
+use std::fs;
+use std::process::Command;
+
+use hookwright_testkit::Replay;
+use serde_json::{Value, json};
+
+use super::{Terminal, sandbox};
+
+#[test]
+fn a_setting_is_found_explained_and_written_beside_its_comments() {
+    let sandbox = sandbox();
+    let file = sandbox.home().join(".gemini/settings.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "{\n  // mine\n  \"ui\": {\"hideTips\": false}\n}\n").unwrap();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/settings\r").sees("type to narrow the list");
+    terminal.keys("hideTips").sees("1 of");
+    terminal.keys("\r").sees("It holds true or false; a project may set it.");
+    terminal.sees("yours: false");
+    terminal.keys("1").sees("in which settings?");
+    terminal.sees("› 2. yours");
+    terminal.keys("\r").sees("ui.hideTips is true in");
+    terminal.sees("type to narrow the list");
+    terminal.keys("\x1b");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\n  // mine\n  \"ui\": {\"hideTips\": true}\n}\n");
+}
+
+#[test]
+fn what_a_project_may_not_set_is_said_and_not_written() {
+    let sandbox = sandbox();
+    sandbox.settings(&json!({"ui": {}}));
+    let before = sandbox.read(".gemini/settings.json");
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/settings\r").sees("type to narrow");
+    terminal.keys("disableYoloMode\r").sees("a project may only set it to true");
+    terminal.keys("2").sees("in which settings?");
+    terminal.sees("not there: a project can't loosen");
+    terminal.keys("1").sees("error: a project can't loosen `security.disableYoloMode`");
+    assert_eq!(sandbox.read(".gemini/settings.json"), before);
+}
+
+#[test]
+fn a_number_is_typed_again_until_it_is_one() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["--screen-reader"]);
+    terminal.sees(super::COMPOSER);
+    terminal.keys("/settings\r").sees("an empty line leaves it");
+    terminal.keys("model.maxSessionTurns\r").sees("It holds a whole number");
+    terminal.keys("1\r").sees("a single dot leaves it");
+    terminal.keys("many\r").sees("expected a whole number");
+    terminal.keys("12\r").sees("in which settings?");
+    terminal.keys("yours\r").sees("model.maxSessionTurns is 12 in");
+    let text = fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
+    let settings: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(settings["model"]["maxSessionTurns"], 12);
+}
+
+#[test]
+fn a_folder_is_trusted_and_distrusted_from_within() {
+    let sandbox = sandbox().untrusted();
+    let ran = sandbox.beside("ran");
+    sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [
+        {"type": "command", "name": "mark", "command": format!("touch {}", ran.display())}]}]}}));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.sees("Do you want to trust this folder?");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    terminal.keys("3").sees(super::COMPOSER);
+    terminal.ready().keys("/trust\r").sees("Now this folder is not trusted");
+    terminal.sees("It brings");
+    terminal.keys("1").sees("this folder is trusted, by what you said");
+    terminal.ready().keys("say hi\r").sees("\nhi");
+    terminal.ready();
+    assert!(ran.exists(), "its hooks count from now on");
+    fs::remove_file(&ran).unwrap();
+    terminal.keys("/trust\r").sees("Now this folder is trusted");
+    terminal.keys("3").sees("this folder is not trusted, by what you said");
+    terminal.ready().keys("say again\r").sees("\nagain");
+    terminal.ready();
+    assert!(!ran.exists(), "and no more");
+}
+
+#[test]
+fn another_directory_is_asked_about_and_then_worked_in() {
+    let sandbox = sandbox();
+    let other = sandbox.beside("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("note.txt"), "from elsewhere\n").unwrap();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    let read = format!("call read_file {{\"file_path\": \"{}\"}}\r", other.join("note.txt").display());
+    terminal.ready().keys(&read).sees("Path not in workspace");
+    terminal.ready().keys("/directory add /nonexistent\r").sees("error: /nonexistent");
+    terminal.ready().keys(&format!("/directory add {}\r", other.display())).sees("Trust tools with");
+    terminal.keys("\r");
+    terminal.ready().keys("/dir show\r").sees("(where you are)");
+    assert!(!terminal.screen().contains("other (") && !terminal.screen().contains("may work in"));
+    terminal.ready().keys(&format!("/directory add {}\r", other.display())).sees("Trust tools with");
+    terminal.keys("3").sees("tools may work in");
+    terminal.blank();
+    terminal.ready().keys(&read).sees("note.txt");
+    terminal.ready();
+    let last = terminal.screen();
+    assert!(!last.contains("not in workspace"), "{last}");
+    let text = fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
+    assert!(text.contains("includeDirectories") && text.contains(other.to_str().unwrap()), "{text}");
+}
+
+#[test]
+fn notes_on_a_project_are_written_with_approval_and_never_over_others() {
+    let sandbox = sandbox();
+    let replay =
+        Replay::new().calls("write_file", json!({"file_path": "GEMINI.md", "content": "# Notes\n"})).says("written");
+    let file = sandbox.replay(&replay);
+    let mut terminal = Terminal::start(&sandbox, &["--fake-responses", &file]);
+    terminal.ready().keys("/init\r").sees("Allow once");
+    assert!(!sandbox.has("GEMINI.md"), "not before it is allowed");
+    terminal.keys("1").sees("written");
+    assert_eq!(sandbox.read("GEMINI.md"), "# Notes\n");
+    terminal.ready().keys("/init\r").sees("there is a GEMINI.md already");
+    terminal.ready();
+}
+
+#[test]
+fn what_is_different_is_shown_and_gits_programs_do_not_run() {
+    let sandbox = sandbox();
+    let ran = sandbox.beside("ran");
+    let git = |words: &[&str]| {
+        let done = Command::new("git").args(words).current_dir(sandbox.project()).env("HOME", sandbox.home()).output();
+        assert!(done.unwrap().status.success(), "{words:?}");
+    };
+    git(&["init", "-q"]);
+    sandbox.write("a.txt", "one\n");
+    git(&["add", "a.txt"]);
+    git(&["-c", "user.name=n", "-c", "user.email=e@x", "commit", "-qm", "c"]);
+    sandbox.write("a.txt", "two\n");
+    sandbox.write("new.txt", "new\n");
+    git(&["config", "core.fsmonitor", &format!("touch {}", ran.display())]);
+    let run = sandbox.run(&["-p", "/diff"]).exits(0);
+    assert!(
+        run.stdout.contains("-one") && run.stdout.contains("+two") && run.stdout.contains("    new.txt"),
+        "{run:?}"
+    );
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/diff\r").sees("+two");
+    git(&["config", "diff.external", &format!("touch {}", ran.display())]);
+    let run = sandbox.run(&["-p", "/diff"]).exits(0);
+    assert!(!run.stdout.contains("+two") && run.stderr.contains("git says"), "closed, and said: {run:?}");
+    assert!(!ran.exists());
+}
+
+#[test]
+fn the_cost_is_shown_where_prices_are_known() {
+    let server = crate::suite::model_server::ModelServer::start("local", "", &["tiny-8b"]);
+    let sandbox =
+        sandbox().env("OPENAI_BASE_URL", &format!("http://{}/v1", server.address)).env("OPENAI_MODEL", "tiny-8b");
+    sandbox.user_settings(
+        &json!({"model": {"prices": {"tiny": {"input": 2, "output": 8}, "t": {"input": 9, "output": 9}}}}),
+    );
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("hi\r").sees("hello from local");
+    // 1000 in at 2 and 500 out at 8 for a million.
+    terminal.ready().keys("/stats\r").sees("0.0060, at the prices of your settings");
+}
+
+fn settings_list(columns: u16) -> String {
+    let sandbox = sandbox().env("NO_COLOR", "1");
+    sandbox.user_settings(&json!({"ui": {"hideTips": true}}));
+    let mut terminal = Terminal::sized(&sandbox, &[], columns, 24);
+    terminal.ready().keys("/settings\r").sees("in all; type");
+    terminal.keys("ui.hide").sees("with `ui.hide`");
+    let screen = terminal.screen();
+    screen[screen.find("? Settings").unwrap()..screen.rfind("offline").unwrap()].to_owned()
+}
+
+#[test]
+fn settings_at_three_widths() {
+    for columns in [40, 80, 120] {
+        insta::assert_snapshot!(format!("settings_{columns}"), settings_list(columns));
+    }
+}
