@@ -7,13 +7,14 @@ mod attention;
 mod door;
 mod safe;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 pub(crate) use attention::{notice, title};
 use door::{Door, Kind};
 pub(crate) use door::{is_unread, paint, unpainted};
 use hookwright_agent::session::Armed;
+use hookwright_settings::{Notifications, World};
 pub(crate) use safe::{safe, spelled, steers};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -41,6 +42,17 @@ pub(crate) fn stderr() -> impl Write {
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stderr_is_terminal() -> bool {
     io::IsTerminal::is_terminal(&io::stderr())
+}
+
+/// Tells a user who looks elsewhere that something waits for them, on a terminal; the sequence is ours, its words are safe.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) fn notify(how: Notifications, world: &World, text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    if !stdout.is_terminal() {
+        return Ok(());
+    }
+    stdout.write_all(notice(how, world, text).as_bytes())?;
+    stdout.flush()
 }
 
 /// One JSON document on stdout.

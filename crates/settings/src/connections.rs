@@ -122,6 +122,15 @@ pub enum ConnectionsError {
     /// It can't be written.
     #[error(transparent)]
     Write(#[from] EditError),
+    /// It can't be taken away.
+    #[error("{} can't be taken away: {cause}", .path.display())]
+    Kept {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why not.
+        #[source]
+        cause: std::io::Error,
+    },
 }
 
 /// The connections that the environment names, in the order in which they count.
@@ -190,11 +199,17 @@ pub fn keep_connection(paths: &Paths, connection: &Connection) -> Result<(), Con
 pub fn forget_connections(paths: &Paths) -> Result<usize, ConnectionsError> {
     let file = &paths.connections;
     let known = kept_connections(paths).map_or(1, |kept| kept.len());
-    match std::fs::remove_file(file) {
-        Ok(()) => Ok(known),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
-        Err(cause) => Err(FileError::Unreadable { path: file.clone(), cause }.into()),
+    // Behind a link the keys are elsewhere.
+    let real = file.canonicalize().ok().filter(|real| real != file);
+    let mut there = false;
+    for path in real.iter().chain([file]) {
+        match std::fs::remove_file(path) {
+            Ok(()) => there = true,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(cause) => return Err(ConnectionsError::Kept { path: path.clone(), cause }),
+        }
     }
+    Ok(if there { known } else { 0 })
 }
 
 fn parse(file: &Path, text: &str) -> Result<Kept, ConnectionsError> {
@@ -251,8 +266,13 @@ mod tests {
             assert_eq!(mode(), 0o600, "one that was copied there is tightened");
         }
         assert!(!format!("{one:?}").contains("hunter2"));
+        // Behind a link the keys would stay.
+        let real = home.path().join("elsewhere.json");
+        std::fs::rename(&paths.connections, &real).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(&real, &paths.connections).unwrap();
         assert_eq!(forget_connections(&paths).unwrap(), 2);
-        assert!(!paths.connections.exists());
+        assert!(paths.connections.symlink_metadata().is_err() && !real.exists());
     }
 
     #[test]

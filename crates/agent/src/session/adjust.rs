@@ -30,11 +30,11 @@ enum Wish {
 impl Conductor {
     pub(super) fn settings(&mut self) {
         self.talk(|talk| async move {
-            let mut at = 0;
-            // What is written is noticed like any change of the files, and read again.
-            while let Some(next) = one(&talk, at).await {
-                at = next;
+            let mut at = Some(0);
+            while let Some(from) = at {
+                at = one(&talk, from).await;
             }
+            // What is written is noticed like any change of the files, and read again.
             None::<Deed>
         });
     }
@@ -50,18 +50,18 @@ impl Conductor {
     }
 }
 
-/// Shows all settings and changes one; its number, to go on from. None if the user is done.
+/// Shows all settings and changes one. If the user thought better of it, its number, to go on from.
 async fn one(talk: &Talk, at: usize) -> Option<usize> {
     let layers = layers(talk);
     let settings: Vec<KnownSetting> = known_settings().collect();
-    let choices = settings.iter().map(|setting| Choosable::new(setting.key(), now(*setting, &layers)));
+    let about = |setting: KnownSetting| format!("{} · {}", now(setting, &layers), setting.about());
+    let choices = settings.iter().map(|setting| Choosable::new(setting.key(), about(*setting)));
     let at = Inquiry::one_of("Settings", choices.collect()).selected(at).choose(&talk.services).await?;
     let setting = *settings.get(at)?;
     let Some(wish) = wish(setting, &layers, talk).await else { return Some(at) };
-    if let Some(layer) = place(setting, &wish, &layers, talk).await {
-        write(setting, wish, layer, talk);
-    }
-    Some(at)
+    let layer = place(setting, &wish, &layers, talk).await?;
+    write(setting, wish, layer, talk);
+    None
 }
 
 /// The files, the one that counts most first.

@@ -163,6 +163,10 @@ impl Front {
         self.stats.count(&event);
         self.log.note(&event, std::time::Instant::now());
         self.keep(&event)?;
+        if let AgentEvent::Approval(..) | AgentEvent::GuardsChanged(..) = &event {
+            let loaded = self.session.view().loaded.clone();
+            out::notify(loaded.settings.ui.notifications, &loaded.world, "a question waits for you")?;
+        }
         match event {
             AgentEvent::Approval(request, reply) => {
                 let asked = ask(&request);

@@ -11,6 +11,25 @@ use serde_json::{Map, json};
 use crate::support::{Reply, Server, ask, chunks, failure, gemini, text};
 
 #[tokio::test]
+async fn models_are_listed_by_the_names_they_are_asked_by() {
+    let list = r#"{"models": [{"name": "models/a", "supportedGenerationMethods": ["generateContent"]},
+        {"name": "models/embeds", "supportedGenerationMethods": ["embedContent"]}, {"name": "tunedModels/t"}]}"#;
+    let refused = r#"{"error": {"message": "API key not valid", "details": [{"reason": "API_KEY_INVALID"}]}}"#;
+    let replies = [Reply::body(200, list), Reply::body(400, refused), Reply::body(200, "<html>")];
+    let server = Server::start(replies).await;
+    let model = AnyModel::from(gemini(&server));
+    assert_eq!(model.list_models(&Cancel::new()).await.unwrap(), ["a", "tunedModels/t"]);
+    let seen = &server.seen()[0];
+    assert_eq!(
+        (seen.target.as_str(), seen.header("x-goog-api-key")),
+        ("/v1beta/models?pageSize=1000", Some("secret-key"))
+    );
+    let error = model.list_models(&Cancel::new()).await.unwrap_err();
+    assert!(matches!(error, ModelError::Api(error) if error.is_about_the_key()));
+    assert!(matches!(model.list_models(&Cancel::new()).await, Err(ModelError::Malformed { .. })));
+}
+
+#[tokio::test]
 async fn the_request_is_the_apis() {
     let server = Server::start([Reply::events([r#"{"candidates":[{"finishReason":"STOP"}]}"#])]).await;
     let model = gemini(&server);

@@ -145,14 +145,14 @@ fn other_context_files_come_on_top_of_the_usual_one() {
 
 #[test]
 fn what_changes_nothing_is_said_and_is_not_wrong() {
-    let text = "{\n  \"general\": { \"vimMode\": true, \"checkpointing\": { \"enabled\": false }, \"maxAttempts\": 3 },\n  \"tools\": { \"callCommand\": \"x\" }\n}";
+    let text = "{\n  \"general\": { \"preferredEditor\": \"vi\", \"checkpointing\": { \"enabled\": false }, \"maxAttempts\": 3 },\n  \"tools\": { \"callCommand\": \"x\" }\n}";
     let (settings, diagnostics) = merged(&[(Source::User, text)], &world(&[]));
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let said: Vec<_> = settings.without_effect.iter().map(|setting| setting.diagnostic.to_string()).collect();
     assert_eq!(
         said,
         [
-            "settings.json:2:27: warning: `general.vimMode` has no effect here: the composer has one set of keys",
+            "settings.json:2:35: warning: `general.preferredEditor` has no effect here: $VISUAL and $EDITOR name the editor",
             "settings.json:3:29: warning: `tools.callCommand` has no effect here: tools are built in, not called by a command",
         ]
     );

@@ -22,8 +22,6 @@ fn a_setting_is_found_explained_and_written_beside_its_comments() {
     terminal.keys("1").sees("in which settings?");
     terminal.sees("› 2. yours");
     terminal.keys("\r").sees("ui.hideTips is true in");
-    terminal.sees("type to narrow the list");
-    terminal.keys("\x1b");
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\n  // mine\n  \"ui\": {\"hideTips\": true}\n}\n");
 }
 
@@ -64,8 +62,7 @@ fn a_folder_is_trusted_and_distrusted_from_within() {
     sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [
         {"type": "command", "name": "mark", "command": format!("touch {}", ran.display())}]}]}}));
     let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.sees("Do you want to trust this folder?");
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    terminal.sees("3. Don't trust it");
     terminal.keys("3").sees(super::COMPOSER);
     terminal.ready().keys("/trust\r").sees("Now this folder is not trusted");
     terminal.sees("It brings");
@@ -170,7 +167,10 @@ fn settings_list(columns: u16) -> String {
     terminal.ready().keys("/settings\r").sees("in all; type");
     terminal.keys("ui.hide").sees("with `ui.hide`");
     let screen = terminal.screen();
-    screen[screen.find("? Settings").unwrap()..screen.rfind("offline").unwrap()].to_owned()
+    let shown = &screen[screen.find("? Settings").unwrap()..screen.rfind("offline").unwrap()];
+    // How many there are is not what this is about.
+    let (before, after) = shown.split_once(" of ").unwrap();
+    format!("{before} of N{}", after.trim_start_matches(|digit: char| digit.is_ascii_digit()))
 }
 
 #[test]
