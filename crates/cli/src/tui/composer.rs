@@ -62,8 +62,15 @@ impl Composer {
     pub(crate) fn set_cursor(&mut self, at: usize) {
         self.typing = false;
         let is_between = |at: usize| self.text.grapheme_indices(true).any(|(start, _)| start == at);
-        self.cursor =
-            (0..=at.min(self.text.len())).rev().find(|at| *at == self.text.len() || is_between(*at)).unwrap_or(0);
+        let at = (0..=at.min(self.text.len())).rev().find(|at| *at == self.text.len() || is_between(*at)).unwrap_or(0);
+        self.cursor = self.beside_labels(at);
+    }
+
+    /// A range of bytes with the whole of every label that it touches: half of one would stand for nothing.
+    pub(crate) fn with_labels(&self, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+        let touches = |label: &std::ops::Range<usize>| label.start < range.end && range.start < label.end;
+        let touched = self.labelled().into_iter().map(|(label, _)| label).filter(touches);
+        touched.fold(range.clone(), |range, label| range.start.min(label.start)..range.end.max(label.end))
     }
 
     /// Replaces everything; the cursor stands at the end.

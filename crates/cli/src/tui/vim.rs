@@ -211,7 +211,7 @@ impl Vim {
     }
 
     fn replace_letter(&mut self, text: &mut Composer, letter: char) -> Became {
-        let range = text.cursor()..right(text, 1);
+        let range = text.with_labels(text.cursor()..right(text, 1));
         if !range.is_empty() {
             let at = range.start;
             text.replace(range, letter.encode_utf8(&mut [0; 4]));
@@ -245,6 +245,7 @@ impl Vim {
     }
 
     fn apply(&mut self, text: &mut Composer, operator: Operator, range: Range<usize>) -> Became {
+        let range = text.with_labels(range);
         if !range.is_empty() {
             self.register = Register { text: text.text()[range.clone()].to_owned(), lines: false };
         }
@@ -512,6 +513,25 @@ mod tests {
         ] {
             assert_eq!(after(text, keys), expected, "{keys} on {text:?}");
         }
+    }
+
+    #[test]
+    fn a_label_goes_whole_or_not_at_all() {
+        let mut composer = Composer::default();
+        composer.paste(&"x\n".repeat(50));
+        composer.insert(" end");
+        let mut vim = Vim { mode: Mode::Normal, ..Vim::default() };
+        let mut keys = |composer: &mut Composer, keys: &str| {
+            for letter in keys.chars() {
+                vim.key(composer, KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
+            }
+        };
+        keys(&mut composer, "0ll");
+        assert!(composer.whole().starts_with("x\n"), "moving breaks nothing");
+        keys(&mut composer, "0x");
+        assert_eq!(composer.text(), " end");
+        keys(&mut composer, "uww");
+        assert_eq!(composer.whole().matches('x').count(), 50);
     }
 
     proptest::proptest! {
