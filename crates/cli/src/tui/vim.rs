@@ -500,7 +500,7 @@ mod tests {
         for (text, keys, expected) in [
             ("|one\ntwo", "yyjp", "one\ntwo\n|one"),
             ("|one\ntwo", "ddp", "two\n|one"),
-            ("|one two", "dwwP", "tw|one o"),
+            ("|one two", "dwwP", "twone| o"),
             ("|ab", "xp", "b|a"),
             ("|one two", "yw$p", "one twoone| "),
             ("|one", "yy2p", "one\n|one\none"),
