@@ -52,7 +52,8 @@ impl Services {
     fn with_roots<T>(&self, act: impl FnOnce(&Store, &Roots<'_>) -> T) -> Option<T> {
         let protected = self.approvals.protected();
         let workspace = self.context().workspace;
-        let roots = Roots { folders: workspace.roots(), protected: &protected };
+        let folders = workspace.roots();
+        let roots = Roots { folders: &folders, protected: &protected };
         Some(act(self.checkpoints.store()?, &roots))
     }
 }
