@@ -58,7 +58,7 @@ pub struct Settings {
 }
 
 /// How the program behaves.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct General {
     /// Which tool calls run unasked.
     pub approval_mode: ApprovalMode,
@@ -72,6 +72,19 @@ pub struct General {
     pub plan_directory: Option<String>,
     /// How often a request is tried; the model's own default if not set.
     pub max_attempts: Option<u32>,
+}
+
+impl Default for General {
+    fn default() -> Self {
+        General {
+            approval_mode: Default::default(),
+            preferred_editor: Default::default(),
+            vim_mode: Default::default(),
+            checkpointing: true,
+            plan_directory: Default::default(),
+            max_attempts: Default::default(),
+        }
+    }
 }
 
 /// Which tool calls run unasked.
