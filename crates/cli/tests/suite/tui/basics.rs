@@ -219,12 +219,13 @@ fn an_earlier_session_goes_on() {
     terminal.ready().keys("say the first session\r").sees("\nthe first session");
     terminal.ready().keys("/quit\r");
     terminal.ends();
-    let mut terminal = Terminal::start(&sandbox, &["--resume"]);
+    let mut terminal = Terminal::start(&sandbox, &["--resume", "latest"]);
     terminal.ready().sees("\nthe first session");
     terminal.keys("/quit\r");
     terminal.ends();
     let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("/resume\r").sees("go on with one: /resume NUMBER");
+    terminal.ready().keys("/resume\r").sees("Sessions 1/1");
+    terminal.keys("\x1b");
     terminal.ready().keys("/resume 1\r").sees("\nthe first session");
     terminal.ready().keys("/resume 77\r").sees("error:");
 }
