@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_hooks::{
-    AfterAgent, AfterAgentVerdict, Attachment, BeforeAgent, BeforeAgentVerdict, RequestedBy, SessionEnd, SessionStart,
+    AfterAgent, AfterAgentVerdict, Attachment, BeforeAgent, BeforeAgentVerdict, EventKind, RequestedBy, SessionEnd,
+    SessionStart,
 };
 use hookwright_model::{Content, Part, Role};
 use hookwright_settings::commands::Command;
@@ -26,9 +27,6 @@ use crate::services::{Declared, Interaction, Services};
 use crate::session::tell_what_stays;
 use crate::transcript::{Entry, Transcript, TranscriptError};
 use crate::translate::{defuse, hook_context, is_hook_context};
-
-/// How long hooks at a session's end are waited for.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// A conversation with a model.
 pub struct Agent {
@@ -69,6 +67,8 @@ pub enum StartSource {
 pub enum EndReason {
     /// The program ends.
     Exit,
+    /// The user ended the input at the prompt (Ctrl-D).
+    PromptInputExit,
     /// The conversation was cleared.
     Clear,
     /// The user forgot what was connected.
@@ -79,6 +79,7 @@ impl EndReason {
     fn as_str(self) -> &'static str {
         match self {
             EndReason::Exit => "exit",
+            EndReason::PromptInputExit => "prompt_input_exit",
             EndReason::Clear => "clear",
             EndReason::Logout => "logout",
         }
@@ -166,10 +167,23 @@ impl Agent {
 
     /// Fires SessionEnd and waits for its hooks only a short while.
     pub async fn end(&mut self, reason: EndReason) {
+        /// Who is quicker than that is not waited for in anybody's eyes.
+        const UNNOTICED: Duration = Duration::from_millis(300);
         let event = SessionEnd { reason: Cow::Borrowed(reason.as_str()) };
-        if let Some(done) = self.services.fire_aside(event, &Scope::default()) {
-            let _ = tokio::time::timeout(GRACE, done).await;
+        let Some(mut done) = self.services.fire_aside(event, &Scope::default()) else { return };
+        let grace = self.services.hooks.session_end_grace();
+        if tokio::time::timeout(grace.min(UNNOTICED), &mut done).await.is_err() && grace > UNNOTICED {
+            self.services.events.send(AgentEvent::Note(self.waits_for(reason, grace)));
+            let _ = tokio::time::timeout(grace - UNNOTICED, done).await;
         }
+    }
+
+    /// What a session that ends waits for, in words.
+    fn waits_for(&self, reason: EndReason, grace: Duration) -> String {
+        let plan = self.services.hooks.plan(EventKind::SessionEnd, Some(reason.as_str()));
+        let names: Vec<&str> = plan.iter().flat_map(|plan| &plan.hooks).map(|hook| hook.id()).collect();
+        let seconds = grace.as_secs_f64();
+        format!("waiting for SessionEnd hooks ({}), {seconds:.1} s at most", names.join(", "))
     }
 
     /// Ends what tools and hooks left running. The last thing a session does.

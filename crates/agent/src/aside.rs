@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use hookwright_hooks::{Advice, Event, Observer, Outcome, RunStatus, Said};
+use hookwright_hooks::{Advice, Event, EventKind, Observer, Outcome, RunStatus, Said};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -43,7 +43,7 @@ impl Services {
                 }
             };
             drop(window);
-            let warnings = if over.is_cancelled() { at_the_end(&outcome) } else { outcome.warnings };
+            let warnings = if over.is_cancelled() { at_the_end(E::KIND, &outcome) } else { outcome.warnings };
             events.later(E::KIND, &outcome.messages, &warnings);
             // Mostly nobody waits.
             let _ = done.send(());
@@ -68,8 +68,14 @@ impl Aside {
 }
 
 /// Which of an event's hooks were still running when their time was over.
-fn at_the_end<V>(outcome: &Outcome<V>) -> Vec<Said> {
+fn at_the_end<V>(kind: EventKind, outcome: &Outcome<V>) -> Vec<Said> {
     let ended = outcome.runs.iter().filter(|run| run.status == RunStatus::Cancelled);
-    let text = "was still running at the end of the session, and was ended";
+    let text = match kind {
+        EventKind::SessionEnd => {
+            "was still running at the end of the session when its time was over, and was ended \
+             (`hooksConfig.sessionEndGrace` gives it more)"
+        }
+        _ => "was still running at the end of the session, and was ended",
+    };
     ended.map(|run| Said { hook: run.hook.clone(), source: run.source.clone(), text: text.to_owned() }).collect()
 }

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use hookwright_hooks::Notification;
+use hookwright_hooks::shell::parse;
 use hookwright_tools::mcp::ServerTool;
-use serde_json::json;
+use hookwright_tools::{Display, ToolKind};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest};
@@ -33,25 +35,72 @@ pub(crate) async fn ask(services: &Services, request: ApprovalRequest, scope: &S
 }
 
 fn notification(request: &ApprovalRequest) -> Notification<'static> {
-    let mut details = json!({
-        "type": request.kind.as_str(),
-        "title": request.title,
-        "tool_name": request.name,
-        "tool_input": request.args,
-        "description": request.description,
-    });
-    if let (Some(ServerTool { server, tool, .. }), Some(details)) = (&request.server, details.as_object_mut()) {
-        details.insert("type".to_owned(), json!("mcp"));
-        details.insert("title".to_owned(), json!("Confirm MCP Tool Execution"));
-        details.insert("serverName".to_owned(), json!(server));
-        details.insert("toolName".to_owned(), json!(tool));
-        details.insert("toolDisplayName".to_owned(), json!(request.title));
-    }
+    let mut details = theirs(request);
+    // What stands there under a name of ours is ours.
+    details.entry("tool_name").or_insert_with(|| json!(request.name));
+    details.entry("tool_input").or_insert_with(|| json!(request.args));
+    details.entry("description").or_insert_with(|| json!(request.description));
     Notification {
         notification_type: Cow::Borrowed("ToolPermission"),
         message: Cow::Owned(format!("{} wants to run: {}", request.title, request.description)),
-        details: Cow::Owned(details),
+        details: Cow::Owned(Value::Object(details)),
         tool_use_id: Some(Cow::Owned(request.call_id.clone())),
         requested_by: request.requested_by,
+    }
+}
+
+/// What is asked about, in the shapes of Gemini CLI: a command, an edit, a tool of a server, or something else.
+fn theirs(request: &ApprovalRequest) -> Map<String, Value> {
+    let command = request.args.get("command").and_then(Value::as_str);
+    let details = match (&request.server, request.kind, command, &request.preview) {
+        (Some(ServerTool { server, tool, .. }), ..) => json!({
+            "type": "mcp",
+            "title": "Confirm MCP Tool Execution",
+            "serverName": server,
+            "toolName": tool,
+            "toolDisplayName": request.title,
+        }),
+        (None, ToolKind::Execute, Some(command), _) => json!({
+            "type": "exec",
+            "title": "Confirm Shell Command",
+            "command": command,
+            "rootCommand": programs(command),
+        }),
+        (None, _, _, Some(Display::Diff(file))) => json!({
+            "type": "edit",
+            "title": format!("Confirm Edit: {}", file.file_name),
+            "fileName": file.file_name,
+            "filePath": file.file_path.display().to_string(),
+            "fileDiff": file.unified,
+            "originalContent": file.original,
+            "newContent": file.new,
+        }),
+        _ => json!({"type": "info", "title": format!("Confirm {}", request.title), "prompt": request.description}),
+    };
+    if let Value::Object(details) = details { details } else { Map::new() }
+}
+
+/// The programs that a command runs, as far as they can be read.
+fn programs(command: &str) -> String {
+    let script = parse(command);
+    let commands = script.commands();
+    let mut names: Vec<String> = Vec::new();
+    for name in commands.iter().filter_map(|command| command.words.first()?.literal()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_of_a_command_are_named_once() {
+        assert_eq!(programs("git status"), "git");
+        assert_eq!(programs("cd x && git log | head; git push"), "cd, git, head");
+        assert_eq!(programs("$EDITOR x"), "");
     }
 }

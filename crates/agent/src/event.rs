@@ -295,6 +295,13 @@ pub struct ToolEnd {
     pub prompt_id: String,
 }
 
+impl ToolEnd {
+    /// Why the command that it ran failed, in a few words. The call itself has not: the model is told the code.
+    pub fn failed_command(&self) -> Option<String> {
+        self.command.filter(|_| self.error.is_none()).and_then(CommandEnd::failure)
+    }
+}
+
 /// Who let a call run, or did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallDecision {

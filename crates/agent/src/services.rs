@@ -69,6 +69,8 @@ pub struct Services {
     pub budget: Arc<Budget>,
     /// The share of the context window at which history is compressed.
     pub compression_threshold: f64,
+    /// The tokens at which it is, if that comes first.
+    pub compression_target: Option<u32>,
 }
 
 impl Services {

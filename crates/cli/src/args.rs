@@ -3,6 +3,7 @@
 mod agents;
 mod bridge;
 mod checkpoints;
+mod config;
 mod extensions;
 mod mcp;
 mod skills;
@@ -14,10 +15,13 @@ pub(crate) use agents::{AgentsArgs, AgentsCommand, InstallAgent, TraceAgents};
 pub(crate) use bridge::{BridgeArgs, host};
 pub(crate) use checkpoints::{CheckpointsCommand, RestoreArgs, Wanted};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use config::ConfigCommand;
 pub(crate) use extensions::{ExtensionsCommand, Install, Template};
 use hookwright_hooks::EventKind;
 pub(crate) use skills::{InstallSkills, SkillsCommand};
 pub(crate) use subagents::SubagentsCommand;
+
+use crate::completions;
 
 pub(crate) use mcp::{AddServer, McpArgs, McpCommand, McpKind, McpScope, options_first};
 
@@ -25,7 +29,7 @@ pub(crate) use mcp::{AddServer, McpArgs, McpCommand, McpKind, McpScope, options_
 #[derive(Debug, Parser)]
 #[command(
     name = "hookwright",
-    version,
+    version = crate::version::version(),
     max_term_width = 110,
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  hookwright demo                          see every hook event fire, offline\n  hookwright -p 'explain this project'      one answer, on stdout\n  git diff | hookwright -p 'review this'    with piped input\n  hookwright hooks list                    which hooks there are, and whether they can run"
@@ -66,13 +70,24 @@ pub(crate) enum Command {
     },
     /// Print a script that completes commands and options in a shell.
     #[command(
-        after_help = "Examples:\n  hookwright completions bash > ~/.local/share/bash-completion/completions/hookwright\n  hookwright completions fish > ~/.config/fish/completions/hookwright.fish"
+        after_help = "The script asks this program, and so knows your hooks, sessions, commands and settings.\n\nExamples:\n  hookwright completions bash > ~/.local/share/bash-completion/completions/hookwright\n  hookwright completions zsh > ~/.zfunc/_hookwright\n  hookwright completions fish > ~/.config/fish/completions/hookwright.fish"
     )]
     Completions {
         /// The shell.
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// Print the manual page, or write all of them into a directory.
+    #[command(after_help = "Examples:\n  hookwright man | man -l -\n  hookwright man ~/.local/share/man/man1")]
+    Man {
+        /// Where to write one page for each command.
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
+    /// Show, change and edit settings by name.
+    Config(InProject<ConfigCommand>),
+    /// Print version, commit and platform; the same as `--version`.
+    Version,
     /// List, check, install and manage skills: instructions for kinds of tasks, loaded when they are needed.
     #[command(alias = "skill")]
     Skills(InProject<SkillsCommand>),
@@ -110,10 +125,10 @@ pub(crate) enum Demo {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct AgentArgs {
     /// The prompt.
-    #[arg(value_name = "PROMPT")]
+    #[arg(value_name = "PROMPT", add = completions::command_names())]
     pub(crate) query: Vec<String>,
     /// The prompt; answers it without a screen. Piped input goes ahead of it.
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", add = completions::command_names())]
     pub(crate) prompt: Option<String>,
     /// A prompt to start an interactive session with.
     #[arg(short = 'i', long, value_name = "TEXT", conflicts_with = "prompt")]
@@ -158,13 +173,13 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "ID", conflicts_with = "resume", value_parser = session_name)]
     pub(crate) session_id: Option<String>,
     /// Go on with an earlier session: `latest`, its number or its name; alone, choose one (without a screen: the latest).
-    #[arg(short, long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "")]
+    #[arg(short, long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "", add = completions::sessions())]
     pub(crate) resume: Option<String>,
     /// List this project's sessions.
     #[arg(long)]
     pub(crate) list_sessions: bool,
     /// Delete one of this project's sessions.
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", add = completions::sessions())]
     pub(crate) delete_session: Option<String>,
     /// Answer from a file, strictly in its order.
     #[arg(long, value_name = "FILE", conflicts_with = "fake_responses_non_strict")]
@@ -306,6 +321,7 @@ pub(crate) enum HooksCommand {
     #[command(after_help = "Example:\n  hookwright hooks show secret-scanner")]
     Show {
         /// The hook's name, or its command.
+        #[arg(add = completions::hook_names())]
         name: String,
         /// Print JSON.
         #[arg(long)]
@@ -343,7 +359,7 @@ pub(crate) enum HooksCommand {
     },
     /// Run the hooks of an event exactly as a session would: exit 0 allowed, 2 denied or stopped, 3 ask.
     #[command(
-        after_help = "Examples:\n  hookwright hooks fire BeforeTool --tool write_file --args '{\"file_path\": \"a.txt\", \"content\": \"hi\"}'\n  hookwright hooks fire BeforeAgent --prompt 'fix the tests' --json\n  echo '{\"source\": \"startup\"}' | hookwright hooks fire SessionStart --input -"
+        after_help = "What is not given is a small, harmless sample of the event.\n\nExamples:\n  hookwright hooks fire SessionStart\n  hookwright hooks fire BeforeTool --tool write_file --args '{\"file_path\": \"a.txt\", \"content\": \"hi\"}'\n  hookwright hooks fire BeforeAgent --prompt 'fix the tests' --json\n  hookwright hooks fire AfterModel --print-input > event.json\n  hookwright hooks fire AfterModel --input event.json"
     )]
     Fire(Fire),
     /// Run hook tests: `*.hooktest.toml` files, by default those under `.gemini/`.
@@ -363,11 +379,13 @@ pub(crate) enum HooksCommand {
     /// Enable a hook.
     Enable {
         /// The hook's name, or its command.
+        #[arg(add = completions::hook_names())]
         name: String,
     },
     /// Disable a hook.
     Disable {
         /// The hook's name, or its command.
+        #[arg(add = completions::hook_names())]
         name: String,
     },
     /// Enable every hook.
@@ -380,7 +398,7 @@ pub(crate) enum HooksCommand {
     )]
     Trust {
         /// The hook's name, or its command.
-        #[arg(conflicts_with = "all")]
+        #[arg(conflicts_with = "all", add = completions::hook_names())]
         name: Option<String>,
         /// Trust all of the project's hooks, and what agents changed of the guards.
         #[arg(long)]
@@ -399,6 +417,32 @@ pub(crate) enum HooksCommand {
         after_help = "Example:\n  hookwright hooks new guard --event BeforeTool --matcher run_shell_command --lang python"
     )]
     New(New),
+    /// Take over a shipped example: its script, its settings entry and its tests; without a name, list them.
+    #[command(after_help = "Examples:\n  hookwright hooks add\n  hookwright hooks add secret-scanner --user")]
+    Add(Add),
+    /// Take a hook out of the settings that declare it; its script stays.
+    #[command(after_help = "Example:\n  hookwright hooks remove secret-scanner --scope user")]
+    Remove(Remove),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// The example [default: list them].
+    #[arg(add = completions::examples())]
+    pub(crate) example: Option<String>,
+    /// For all your projects: under ~/.gemini.
+    #[arg(long)]
+    pub(crate) user: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Remove {
+    /// The hook's name, or its command.
+    #[arg(add = completions::hook_names())]
+    pub(crate) name: String,
+    /// Whose hook, where several have the name.
+    #[arg(long, value_enum, value_name = "SCOPE")]
+    pub(crate) scope: Option<Scope>,
 }
 
 #[derive(Debug, Args)]
@@ -416,13 +460,13 @@ pub(crate) struct Fire {
     /// The event.
     #[arg(value_parser = event_parser())]
     pub(crate) event: EventKind,
-    /// The event's own fields as JSON, from a file or from stdin.
+    /// The event's own fields as JSON, from a file or from stdin [default: a sample].
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["tool", "prompt"])]
     pub(crate) input: Option<PathBuf>,
     /// Tool events: the tool's name.
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Tool events: its arguments.
+    /// Tool events: its arguments [default: a sample].
     #[arg(long, value_name = "JSON", requires = "tool")]
     pub(crate) args: Option<String>,
     /// Agent events: the user's prompt.
@@ -431,6 +475,9 @@ pub(crate) struct Fire {
     /// As if it happened in that agent: its words in, its kind of answer out. With --input, what that agent would send.
     #[arg(long = "as", value_name = "AGENT", value_parser = bridge::host)]
     pub(crate) host: Option<hookwright_bridge::Host>,
+    /// Run nothing; print the event's fields, for a file that --input reads.
+    #[arg(long)]
+    pub(crate) print_input: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -469,6 +516,9 @@ pub(crate) struct New {
     /// Declare it as a guard: one that must be awake.
     #[arg(long)]
     pub(crate) guard: bool,
+    /// For all your projects: under ~/.gemini.
+    #[arg(long)]
+    pub(crate) user: bool,
     /// The script's language.
     #[arg(long, value_enum, default_value_t = Language::Sh)]
     pub(crate) lang: Language,

@@ -1,16 +1,124 @@
-//! `hookwright completions`: clap's own scripts.
+//! `hookwright completions SHELL`: a script that asks this program what could come next, so that it knows the names of hooks,
+//! sessions, commands and settings as they are. The candidates are here; how a shell is talked to is clap's.
+//!
+//! What is offered ends up on a command line as it is, and a project names its own hooks: only names that mean nothing to any
+//! shell are offered.
 
 use std::io::Write;
 
+use anyhow::Context;
 use clap::CommandFactory;
-use clap_complete::{Shell, generate};
+use clap_complete::Shell;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::Shells;
+use hookwright_agent::transcript;
+use hookwright_settings::{LoadOptions, Loaded, Paths, World, commands, config, load};
 
 use crate::args::Cli;
-use crate::{exit, out};
+use crate::{exit, hooks, out};
 
+/// The variable by which a script says for which shell it asks.
+const ASKS: &str = "HOOKWRIGHT_COMPLETE";
+
+/// Prints the script.
 pub(crate) fn print(shell: Shell) -> anyhow::Result<u8> {
     let mut script = Vec::new();
-    generate(shell, &mut Cli::command(), "hookwright", &mut script);
+    let shells = Shells::builtins();
+    let completer = shells.completer(&shell.to_string()).context("there are no completions for this shell")?;
+    completer.write_registration(ASKS, "hookwright", "hookwright", "hookwright", &mut script)?;
     out::stdout().write_all(&script)?;
     Ok(exit::OK)
+}
+
+/// Answers a script, if that is who asks.
+pub(crate) fn answer(world: &World) -> Option<anyhow::Result<u8>> {
+    let shell = world.var(ASKS).filter(|shell| !shell.is_empty())?;
+    Some(candidates(shell, world))
+}
+
+fn candidates(shell: &str, world: &World) -> anyhow::Result<u8> {
+    let shells = Shells::builtins();
+    let completer = shells.completer(shell).with_context(|| format!("{ASKS} names no shell that is known"))?;
+    let words = std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
+    let mut command = Cli::command();
+    command.build();
+    let mut found = Vec::new();
+    completer.write_complete(&mut command, words, Some(&world.cwd), &mut found)?;
+    out::stdout().write_all(&found)?;
+    Ok(exit::OK)
+}
+
+fn offered<I: IntoIterator<Item = String> + 'static>(find: fn() -> I) -> ArgValueCandidates {
+    ArgValueCandidates::new(move || {
+        let names = find().into_iter().filter(|name| is_harmless(name));
+        names.map(CompletionCandidate::new).collect::<Vec<_>>()
+    })
+}
+
+/// Whether a name is a word to every shell, and nothing else.
+fn is_harmless(name: &str) -> bool {
+    let fine = |char: char| char.is_ascii_alphanumeric() || "_-.:/@+".contains(char);
+    !name.is_empty() && !name.starts_with('-') && name.chars().all(fine)
+}
+
+fn configuration() -> Loaded {
+    let world = World::from_process();
+    let project = world.cwd.canonicalize().unwrap_or_else(|_| world.cwd.clone());
+    load(&world, &LoadOptions { project, ..LoadOptions::default() })
+}
+
+/// Hooks, by name.
+pub(crate) fn hook_names() -> ArgValueCandidates {
+    offered(|| {
+        let mut names: Vec<String> = configuration().registry.hooks().iter().map(|hook| hook.id().to_owned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    })
+}
+
+/// Earlier sessions of this project.
+pub(crate) fn sessions() -> ArgValueCandidates {
+    offered(|| {
+        let world = World::from_process();
+        let project = world.cwd.canonicalize().unwrap_or_else(|_| world.cwd.clone());
+        let sessions = transcript::list(&Paths::new(&world).chats_dir(&project)).unwrap_or_default();
+        std::iter::once("latest".to_owned()).chain(sessions.into_iter().map(|session| session.id)).collect::<Vec<_>>()
+    })
+}
+
+/// Custom commands, as they are typed.
+pub(crate) fn command_names() -> ArgValueCandidates {
+    offered(|| {
+        let loaded = configuration();
+        let commands = commands::discover(&loaded.paths, &loaded.project, &loaded.extensions);
+        commands.list.into_iter().map(|command| format!("/{}", command.name)).collect::<Vec<_>>()
+    })
+}
+
+/// Settings.
+pub(crate) fn settings() -> ArgValueCandidates {
+    offered(config::setting_names)
+}
+
+/// Examples that `hooks add` takes over.
+pub(crate) fn examples() -> ArgValueCandidates {
+    offered(|| hooks::example_names().map(str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_harmless;
+
+    #[test]
+    fn only_words_are_offered() {
+        for name in ["secret-scanner", "/git:commit", "latest", "model.name", "a_b@1.2"] {
+            assert!(is_harmless(name), "{name}");
+        }
+        for name in
+            ["", "-x", "a b", "$(x)", "`x`", "a;b", "a\nb", "a'b", "a\"b", "a\\b", "a|b", "*", "~x", "é", "a\u{b}b"]
+        {
+            assert!(!is_harmless(name), "{name:?}");
+        }
+    }
 }

@@ -8,6 +8,8 @@ pub(crate) const ERROR: u8 = 1;
 pub(crate) const DENIED: u8 = 2;
 /// `hooks fire`, `policy explain`: the user would be asked.
 pub(crate) const ASK: u8 = 3;
+/// `hooks test`: nothing failed, because no case ran.
+pub(crate) const NO_TESTS: u8 = 4;
 /// The command line makes no sense.
 pub(crate) const BAD_INPUT: u8 = 42;
 /// The session does not start, because guards could be missing.

@@ -9,6 +9,7 @@ use hookwright_agent::transcript::{FindError, TranscriptError};
 use hookwright_extensions::ExtensionError;
 use hookwright_model::ModelError;
 use hookwright_settings::WriteError;
+use hookwright_settings::config::SettingError;
 use hookwright_settings::edit::EditError;
 
 use crate::signals::Ended;
@@ -73,6 +74,9 @@ fn hint(cause: &(dyn Error + 'static)) -> Option<String> {
     }
     if let Some(error) = cause.downcast_ref::<EditError>() {
         return error.hint();
+    }
+    if let Some(error) = cause.downcast_ref::<SettingError>() {
+        return Some(error.hint.clone()).filter(|hint| !hint.is_empty());
     }
     if let Some(error) = cause.downcast_ref::<ExtensionError>() {
         return error.hint();

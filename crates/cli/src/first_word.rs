@@ -14,8 +14,7 @@ const EXPECTED: &[(&str, &str)] = &[
     ("chat", "`hookwright` alone starts a session"),
     ("check", "`hookwright hooks validate` and `hookwright doctor` check things"),
     ("commands", "commands are files in .gemini/commands"),
-    ("config", "settings are in ~/.gemini/settings.json and .gemini/settings.json"),
-    ("configure", "settings are in ~/.gemini/settings.json and .gemini/settings.json"),
+    ("configure", "`hookwright config` shows and changes settings"),
     ("disable", "`hookwright hooks disable NAME`"),
     ("enable", "`hookwright hooks enable NAME`"),
     ("exec", "`hookwright -p TEXT` answers one prompt"),
@@ -38,7 +37,7 @@ const EXPECTED: &[(&str, &str)] = &[
     ("run", "`hookwright -p TEXT` answers one prompt"),
     ("serve", "there is no server"),
     ("sessions", "`--list-sessions` lists them"),
-    ("settings", "settings are in ~/.gemini/settings.json and .gemini/settings.json"),
+    ("settings", "`hookwright config` shows and changes settings"),
     ("setup", "`hookwright doctor` says what is missing"),
     ("start", "`hookwright` alone starts a session"),
     ("status", "`hookwright doctor` says how hooks are"),
@@ -49,7 +48,6 @@ const EXPECTED: &[(&str, &str)] = &[
     ("update", "the program is updated the way it was installed; `hookwright extensions update` is for extensions"),
     ("upgrade", "the program is updated the way it was installed"),
     ("validate", "`hookwright hooks validate`"),
-    ("version", "`hookwright --version`"),
 ];
 
 /// Why a command line is no prompt.
@@ -69,6 +67,11 @@ const SINGULARS: &[(&str, &str)] = &[
 
 /// Looks at the words that would become a prompt.
 pub(crate) fn check(args: &AgentArgs) -> Option<NoPrompt> {
+    let given = [("-p", &args.prompt), ("-i", &args.prompt_interactive)];
+    let given = given.into_iter().find_map(|(flag, text)| Some((flag, text.as_ref()?)));
+    if let Some((flag, text)) = given {
+        return words_behind(flag, text, &args.query);
+    }
     let (first, rest) = args.query.split_first()?;
     // In quotes it was meant as it stands.
     if first.contains(char::is_whitespace) || first.is_empty() {
@@ -89,6 +92,17 @@ pub(crate) fn check(args: &AgentArgs) -> Option<NoPrompt> {
     let found = known().find(|(expected, _)| *expected == word);
     let (_, instead) = found.or_else(|| known().find(|(expected, _)| is_slip(&word, expected)))?;
     Some(NoPrompt { what: format!("there is no command `{first}`"), hint: format!("{instead}; {as_prompt}") })
+}
+
+/// `-p fix the bug`: a shell gave the option its first word alone, and what is left is most of the prompt.
+fn words_behind(flag: &str, text: &str, rest: &[String]) -> Option<NoPrompt> {
+    if rest.is_empty() {
+        return None;
+    }
+    let what = format!("`{flag}` takes one text, and there is more: {}", crate::out::shorten(&rest.join(" "), 80));
+    let whole = crate::out::one_line(&format!("{text} {}", rest.join(" ")));
+    let quoted = format!("'{}'", whole.replace('\'', r"'\''"));
+    Some(NoPrompt { what, hint: format!("put the whole prompt in quotes: hookwright {flag} {quoted}") })
 }
 
 /// `install ./x`, `link ../y`, `uninstall z`: one thing, which nobody would say to a model like that.
@@ -123,7 +137,7 @@ pub(crate) fn is_command(word: Option<OsString>) -> bool {
 fn is_near(word: &str, known: &str) -> bool {
     let same_start = word.chars().next() == known.chars().next();
     let is_slip = strsim::damerau_levenshtein(word, known) == 1;
-    is_slip && (is_swapped(word, known) || same_start && word.len() >= 4)
+    is_slip && (is_swapped(word, known) || same_start && word.len() >= 4 && known.len() >= 4)
 }
 
 /// A letter too many or too few, or two that have changed places, in a word that is long enough to be told from others.
@@ -164,7 +178,7 @@ mod tests {
             &["update"],
             &["login"],
             &["test"],
-            &["version"],
+            &["settings"],
             &["demos"],
             &["helpp"],
             &["hooks", "list"],

@@ -9,6 +9,7 @@ mod bridge;
 mod checkpoints;
 mod choices;
 mod completions;
+mod config;
 mod demo;
 mod exit;
 mod extensions;
@@ -19,6 +20,7 @@ mod headless;
 mod hooks;
 mod hooktest;
 mod log;
+mod man;
 mod mcp;
 mod out;
 mod past;
@@ -37,6 +39,7 @@ mod subagents;
 mod telemetry;
 mod trace;
 mod tui;
+mod version;
 mod watchdog;
 
 use std::io::Write;
@@ -76,6 +79,10 @@ fn aborted() {
 }
 
 fn run() -> u8 {
+    let world = World::from_process();
+    if let Some(answered) = completions::answer(&world) {
+        return answered.unwrap_or_else(|error| failure::print(&error));
+    }
     let cli = match args::Cli::try_parse_from(args::options_first(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -84,7 +91,6 @@ fn run() -> u8 {
         let _ = out::error(no_prompt.what).and_then(|()| out::hint(no_prompt.hint));
         return exit::BAD_INPUT;
     }
-    let world = World::from_process();
     // The demo leaves nothing in anybody's home.
     if !matches!(cli.command, Some(args::Command::Demo { .. } | args::Command::ServeDemoMcp)) {
         hookwright_disk::sweep_drafts(&Paths::new(&world).drafts);
@@ -111,6 +117,12 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
         Some(args::Command::Mcp(mcp)) => mcp::run(&mcp, &world),
         Some(args::Command::Doctor { json, place }) => hooks::run_doctor(&place, &world, json),
         Some(args::Command::Completions { shell }) => completions::print(shell),
+        Some(args::Command::Man { directory }) => man::run(directory.as_deref()),
+        Some(args::Command::Config(config)) => config::run(&config, &world),
+        Some(args::Command::Version) => {
+            writeln!(out::stdout(), "hookwright {}", version::version())?;
+            Ok(exit::OK)
+        }
         Some(args::Command::Skills(skills)) => skills::run(skills, &world),
         Some(args::Command::Subagents(subagents)) => subagents::run(&subagents, &world),
         Some(args::Command::Agents(agents)) => agents::run(&agents, &world),

@@ -5,6 +5,7 @@ use std::io;
 use hookwright_agent::checkpoint::Checkpoint;
 use hookwright_agent::session::{HookEntry, Reply, Tone};
 use hookwright_agent::transcript::SessionInfo;
+use hookwright_settings::Notice;
 
 use crate::checkpoints::words;
 use crate::{out, report};
@@ -48,6 +49,16 @@ pub(crate) fn aside(reply: &Reply) -> io::Result<()> {
         Reply::Notice(notice) => out::note(notice),
         Reply::Text(Tone::Plain, _) | Reply::Rows(_) | Reply::Diff(_) | Reply::Hooks(_) | Reply::Sessions(_) => Ok(()),
         Reply::Checkpoints(_) | Reply::Plan(_) => Ok(()),
+    }
+}
+
+/// What is wrong, as text for machines, if this says that something is.
+pub(crate) fn warning(reply: &Reply) -> Option<String> {
+    match reply {
+        Reply::Text(Tone::Warning | Tone::Error, text) => Some(text.clone()),
+        Reply::Diagnostic(diagnostic) => Some(diagnostic.to_string()),
+        Reply::Notice(notice @ Notice::Hook { held: true, .. }) => Some(notice.to_string()),
+        Reply::Text(..) | Reply::Notice(_) | Reply::Rows(_) | Reply::Hooks(_) | Reply::Sessions(_) => None,
     }
 }
 

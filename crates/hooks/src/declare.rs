@@ -134,6 +134,8 @@ pub struct HooksConfig {
     pub keep_context: Option<bool>,
     /// Whether running hooks are shown.
     pub notifications: Option<bool>,
+    /// How long SessionEnd hooks are waited for, in milliseconds.
+    pub session_end_grace: Option<u32>,
     /// What counts for guards where another agent has a tool or an event that nobody here knows.
     pub on_unknown: Option<OnUnknown>,
 }
@@ -155,7 +157,7 @@ const HOOKS_SWITCHES: [&str; 3] = ["enabled", "disabled", "notifications"];
 /// What may stand beside events that have no `hooks` around them.
 const BESIDE_EVENTS: [&str; 2] = ["hooksConfig", "$schema"];
 /// The keys of `hooksConfig`.
-const CONFIG_KEYS: [&str; 10] = [
+pub const CONFIG_KEYS: [&str; 11] = [
     "enabled",
     "disabled",
     "notifications",
@@ -166,6 +168,7 @@ const CONFIG_KEYS: [&str; 10] = [
     "keepContext",
     "onUnknown",
     "readClaude",
+    "sessionEndGrace",
 ];
 
 /// Reads a layer out of its text.
@@ -477,6 +480,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
             max_parallel: self.read.positive(object, "maxParallel"),
             keep_context: self.read.boolean(object, "keepContext"),
             notifications: self.notifications(object),
+            session_end_grace: self.read.count(object, "sessionEndGrace"),
             on_unknown: self.on_unknown(object),
         }
     }
@@ -549,15 +553,10 @@ fn combine(switches: Vec<HooksConfig>) -> HooksConfig {
         sum.max_parallel = sum.max_parallel.into_iter().chain(next.max_parallel).min();
         sum.keep_context = sum.keep_context.or(next.keep_context);
         sum.notifications = sum.notifications.or(next.notifications);
+        sum.session_end_grace = sum.session_end_grace.or(next.session_end_grace);
         sum.on_unknown = sum.on_unknown.max(next.on_unknown);
         sum
     })
-}
-
-/// The candidate that a typo most likely meant.
-pub(crate) fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = candidates.map(|candidate| (strsim::damerau_levenshtein(&text.to_lowercase(), candidate), candidate));
-    scored.filter(|(distance, candidate)| *distance <= candidate.len() / 3).min().map(|(_, candidate)| candidate)
 }
 
 #[cfg(test)]

@@ -280,6 +280,11 @@ impl HookEngine {
         self.planner().registry().max_agent_retries()
     }
 
+    /// How long SessionEnd hooks are waited for.
+    pub fn session_end_grace(&self) -> std::time::Duration {
+        self.planner().registry().session_end_grace()
+    }
+
     /// Whether what BeforeAgent hooks tell the model stays beyond its turn.
     pub fn keep_context(&self) -> bool {
         self.planner().registry().keep_context()

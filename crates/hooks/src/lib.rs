@@ -68,6 +68,7 @@ mod matcher;
 mod mcp_names;
 pub mod merge;
 mod model_api;
+mod near;
 mod observe;
 mod on_error;
 mod outcome;
@@ -79,6 +80,7 @@ mod ready;
 mod redact;
 mod registry;
 mod run;
+mod sample;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod sentry;
@@ -110,6 +112,7 @@ pub use model_api::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, SharedJson, ToolConfig,
     ToolMode,
 };
+pub use near::{did_you_mean, nearest};
 pub use observe::{AgentHost, Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus, SubAgent};
 pub use on_error::{FailureAction, OnError};
 pub use outcome::*;
@@ -120,6 +123,7 @@ pub use redact::{Redaction, looks_like_a_key};
 pub use registry::{HookState, Registry, SwitchError};
 pub use run::words::{SESSION_VARIABLES, joined as joined_command};
 pub use run::{Limits, Places, Surroundings};
+pub use sample::{sample, sample_args, sample_subject};
 pub use sentry::Sentry;
 pub use tool_names::{canonical_tool_name, claude_tool, is_possible_tool, known_tools, tool_help, tools_meant};
 pub use when::{Because, When};

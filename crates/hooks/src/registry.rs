@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::answer::Cause;
 use crate::declare::{Declared, OnUnknown};
@@ -56,6 +57,7 @@ struct LayerSwitches {
     max_parallel: Option<NonZeroU32>,
     keep_context: Option<bool>,
     notifications: Option<bool>,
+    session_end_grace: Option<u32>,
     on_unknown: Option<OnUnknown>,
 }
 
@@ -119,6 +121,7 @@ impl Registry {
                 max_parallel: layer.config.max_parallel,
                 keep_context: layer.config.keep_context,
                 notifications: layer.config.notifications,
+                session_end_grace: layer.config.session_end_grace,
                 on_unknown: layer.config.on_unknown,
             });
         }
@@ -209,13 +212,24 @@ impl Registry {
         self.layers.iter().filter(counts).find_map(|layer| layer.notifications).unwrap_or(true)
     }
 
+    /// How long SessionEnd hooks are waited for.
+    pub fn session_end_grace(&self) -> Duration {
+        const DEFAULT: Duration = Duration::from_secs(2);
+        /// Longer than that no project keeps anybody from leaving.
+        const MOST_OF_PROJECT: Duration = Duration::from_secs(10);
+        let said = |layer: &LayerSwitches| layer.session_end_grace.map(|time| Duration::from_millis(time.into()));
+        let (project, others): (Vec<_>, Vec<_>) = self.layers.iter().partition(|layer| layer.source == Source::Project);
+        let own = others.into_iter().find_map(said);
+        own.or_else(|| project.into_iter().find_map(said).map(|time| time.min(MOST_OF_PROJECT))).unwrap_or(DEFAULT)
+    }
+
     /// What counts for guards where another agent has a tool or an event that nobody here knows: the strictest word.
     pub fn on_unknown(&self) -> OnUnknown {
         self.layers.iter().filter_map(|layer| layer.on_unknown).max().unwrap_or_default()
     }
 
     /// Lets no hook take longer than that, whatever it asks for: whoever waits for all of them does not wait longer.
-    pub fn limit_timeouts(&mut self, most: std::time::Duration) {
+    pub fn limit_timeouts(&mut self, most: Duration) {
         for hook in self.hooks.iter_mut().filter(|hook| hook.timeout > most) {
             Arc::make_mut(hook).timeout = most;
         }

@@ -210,6 +210,9 @@ struct HooksConfigSchema {
     max_parallel: Option<std::num::NonZeroU32>,
     /// Whether what BeforeAgent hooks tell the model stays in later turns; false if not set.
     keep_context: Option<bool>,
+    /// How many milliseconds SessionEnd hooks are waited for when a session ends; 2000 if not set. Those that run longer are
+    /// ended, and that is said.
+    session_end_grace: Option<u32>,
     /// What counts for guards where another agent has a tool or an event that nobody here knows; deny if not set. A project
     /// can't say allow.
     on_unknown: Option<crate::declare::OnUnknown>,

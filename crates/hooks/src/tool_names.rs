@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::declare::nearest;
+use crate::near::nearest;
 
 /// One built-in tool's names.
 struct Names {

@@ -53,11 +53,23 @@ impl fmt::Display for RetryNotice {
         let digits = usize::from(seconds < 10.0 && self.delay.subsec_millis() >= 50);
         write!(f, "retrying in {seconds:.digits$} s")?;
         match self.status {
-            Some(status) => write!(f, " ({status})")?,
-            None => write!(f, " ({})", self.reason)?,
+            // What the provider says may be a page long; its first line says enough.
+            Some(status) => match first_line(&self.reason) {
+                words if words.is_empty() => write!(f, " ({status})")?,
+                words => write!(f, " ({status}: {words})")?,
+            },
+            None => write!(f, " ({})", first_line(&self.reason))?,
         }
         write!(f, ", try {} of {}", self.attempt, self.max_attempts)
     }
+}
+
+/// The beginning of a text, on one line.
+fn first_line(text: &str) -> String {
+    const LONGEST: usize = 160;
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let short: String = line.chars().take(LONGEST).collect();
+    if short.len() < line.len() { format!("{short}…") } else { short }
 }
 
 impl Default for RetryPolicy {
@@ -131,17 +143,11 @@ impl RetryPolicy {
             Retry::Server(Some(asked)) if asked > self.max_server_delay => return None,
             Retry::Server(Some(asked)) => (self.max_attempts, asked),
         };
-        let status = match error {
-            ModelError::Api(api) => Some(api.status),
-            _ => None,
+        let (status, reason) = match error {
+            ModelError::Api(api) => (Some(api.status), api.message.clone()),
+            error => (None, error.to_string()),
         };
-        (tried < max_attempts).then(|| RetryNotice {
-            attempt: tried + 1,
-            max_attempts,
-            delay,
-            status,
-            reason: error.to_string(),
-        })
+        (tried < max_attempts).then(|| RetryNotice { attempt: tried + 1, max_attempts, delay, status, reason })
     }
 
     /// Doubles per try up to the bound, then up to 30 % more or less, so that clients drift apart.
@@ -264,7 +270,14 @@ mod tests {
             status: Some(429),
             reason: "r".into(),
         };
+        assert_eq!(notice.to_string(), "retrying in 2 s (429: r), try 2 of 6");
+        notice.reason = "\n too many requests \nand a page more".into();
+        assert_eq!(notice.to_string(), "retrying in 2 s (429: too many requests), try 2 of 6");
+        notice.reason = "x".repeat(1000);
+        assert!(notice.to_string().len() < 220 && notice.to_string().contains("x…)"));
+        notice.reason = String::new();
         assert_eq!(notice.to_string(), "retrying in 2 s (429), try 2 of 6");
+        notice.reason = "r".into();
         notice.delay = Duration::from_millis(1300);
         notice.status = None;
         assert_eq!(notice.to_string(), "retrying in 1.3 s (r), try 2 of 6");

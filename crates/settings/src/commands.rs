@@ -26,6 +26,15 @@ pub struct Command {
     pub path: PathBuf,
 }
 
+impl Command {
+    /// What it is for: its description, or one made from its file's name.
+    pub fn about(&self) -> String {
+        let file = || self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let given = self.description.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        given.map_or_else(|| format!("custom command from {}", file()), str::to_owned)
+    }
+}
+
 /// All custom commands, by name, and what is wrong with those that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
@@ -59,6 +68,26 @@ pub fn discover(paths: &Paths, project: &Project, extensions: &[Extension]) -> C
     }
     commands.list.sort_by(|one, other| one.name.cmp(&other.name));
     commands
+}
+
+/// The places where a change may mean other commands: their directories, and the files in them.
+pub fn watched(paths: &Paths, project: &Project, extensions: &[Extension]) -> Vec<PathBuf> {
+    let mut roots = vec![paths.user_commands.clone()];
+    if project.trust.is_trusted() {
+        roots.push(paths.project_commands(&project.root));
+    }
+    roots.extend(extensions.iter().filter(|extension| extension.active).map(Extension::commands));
+    let mut all = Vec::new();
+    for root in roots {
+        let files = toml_files(&root);
+        let inner = files.iter().flat_map(|file| file.ancestors().skip(1).take_while(|above| *above != root));
+        all.extend(inner.map(Path::to_owned));
+        all.extend(files);
+        all.push(root);
+    }
+    all.sort();
+    all.dedup();
+    all
 }
 
 /// What happens to a command whose name is taken.
@@ -168,5 +197,20 @@ mod tests {
         assert_eq!(name_of(Path::new("test.toml")), "test");
         assert_eq!(name_of(Path::new("git/commit.toml")), "git:commit");
         assert_eq!(name_of(Path::new("my dir/v1.2.toml")), "my_dir:v1.2");
+    }
+
+    #[test]
+    fn what_has_no_description_is_told_by_its_file() {
+        let command = |description: Option<&str>| Command {
+            name: "git:commit".to_owned(),
+            description: description.map(str::to_owned),
+            prompt: "x".to_owned(),
+            source: Source::User,
+            path: PathBuf::from("/h/.gemini/commands/git/commit.toml"),
+        };
+        assert_eq!(command(Some("commits")).about(), "commits");
+        for none in [None, Some(""), Some("  ")] {
+            assert_eq!(command(none).about(), "custom command from commit.toml");
+        }
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod claude;
 pub mod commands;
+pub mod config;
 mod connections;
 pub mod edit;
 mod env_file;

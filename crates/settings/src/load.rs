@@ -319,6 +319,18 @@ pub fn check_untrusted(loaded: &Loaded, file: &Path) -> Vec<Diagnostic> {
     found.diagnostics.into_iter().filter(|wrong| wrong.file == *file).collect()
 }
 
+/// What the system and the user say, by which a project's word is judged.
+pub(crate) fn outer_settings(loaded: &Loaded) -> Map<String, serde_json::Value> {
+    let files: Vec<LayerFile> =
+        [(Source::System, &loaded.paths.system_settings), (Source::User, &loaded.paths.user_settings)]
+            .into_iter()
+            .map(|(source, path)| LayerFile::read(source, path))
+            .collect();
+    let trees: Vec<Tree<'_>> = files.iter().map(LayerFile::tree).collect();
+    let worlds = Worlds::without_files(&loaded.own.world);
+    merged(&trees, &worlds, &loaded.project.root, &mut Findings::default())
+}
+
 /// What the project's files would bring, trusted or not: read here, and nothing of it counts for that. Variables stand in it
 /// as written: the user's secrets are nothing to show or to keep. The names of its MCP servers come with it.
 fn offered(

@@ -45,6 +45,27 @@ pub enum CommandEnd {
     Background,
 }
 
+impl CommandEnd {
+    /// In a few words, why this is no good end; none for one that is, for one that was wanted, and for none yet.
+    pub fn failure(self) -> Option<String> {
+        match self {
+            CommandEnd::Exited(0) | CommandEnd::Cancelled | CommandEnd::Background => None,
+            CommandEnd::Exited(code) => Some(format!("exit code {code}")),
+            CommandEnd::Signaled(number) => {
+                let name = crate::signal_name(number).map_or_else(|| number.to_string(), str::to_owned);
+                Some(format!("ended by signal {name}"))
+            }
+            CommandEnd::TimedOut => Some("ended: it ran too long".to_owned()),
+            CommandEnd::Inactive => Some("ended: it was silent for too long".to_owned()),
+        }
+    }
+
+    /// The code that it exited with.
+    pub fn code(self) -> Option<i32> {
+        if let CommandEnd::Exited(code) = self { Some(code) } else { None }
+    }
+}
+
 /// What the model reads of a result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResultContent {
@@ -251,6 +272,11 @@ impl Display {
             }
             Self::Matches { summary, matches } => json!({ "summary": summary, "matches": matches }),
         }
+    }
+
+    /// All that there is to show as text; one line for what is no text.
+    pub fn to_text(&self) -> String {
+        if let Self::Text(text) = self { text.clone() } else { self.summary() }
     }
 
     /// One line for a card.

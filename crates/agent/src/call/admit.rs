@@ -356,7 +356,8 @@ impl Call<'_> {
             ApprovalReply::Edited(args) => Ok(Some(args)),
             ApprovalReply::Deny(word) => {
                 self.decision = Some(CallDecision::Reject);
-                let word = word.map(|word| format!(": {word}")).unwrap_or_default();
+                // Scripts made for Gemini CLI look for the word.
+                let word = word.map_or_else(|| " (Cancelled)".to_owned(), |word| format!(": {word}"));
                 Err(Box::new(failure(ToolErrorKind::ExecutionFailed, format!("{USER_SAYS_NO}{word}"))))
             }
             // Nobody was offered a server where there is none.
@@ -397,7 +398,7 @@ fn nobody_to_ask(tool: &str, kind: ToolKind, asked_by: Option<&AskedBy>, judgeme
             let mode = if kind == ToolKind::Edit { "--approval-mode=auto_edit or " } else { "" };
             format!(
                 "Tool execution blocked: {tool} needs approval and nobody is there to give it; \
-                 allow it with --allowed-tools {tool}, {mode}--approval-mode=yolo"
+                 allow it with --allowed-tools {tool}, {mode}--approval-mode=yolo (for scripts: Tool \"{tool}\" not found)"
             )
         }
     }

@@ -47,7 +47,8 @@ pub(crate) fn is_due(agent: &Agent) -> bool {
 
 /// Tokens that the history may have.
 fn limit(agent: &Agent) -> u64 {
-    (context_window(&agent.model) as f64 * agent.services.compression_threshold) as u64
+    let share = (context_window(&agent.model) as f64 * agent.services.compression_threshold) as u64;
+    agent.services.compression_target.map_or(share, |target| share.min(target.into()))
 }
 
 /// What the model last counted, and an estimate of what came since: one tool's result can be larger than all before it.
@@ -64,7 +65,7 @@ fn estimate(history: &[Arc<Content>]) -> u64 {
 /// enough, or the user wants it, the model sums up.
 pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope) -> Result<(), TurnEnd> {
     let Some(cut) = cut(&agent.history) else {
-        agent.services.events.send(AgentEvent::Note("there is nothing to compress yet".to_owned()));
+        agent.services.events.send(AgentEvent::Note("Nothing to compress.".to_owned()));
         return Ok(());
     };
     let before = tokens(agent);

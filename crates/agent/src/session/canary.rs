@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::{AnyEvent, Hook, HookEngine, Matcher, Registry, Subject};
-use serde_json::{Map, Value, json};
+use hookwright_hooks::{AnyEvent, Hook, HookEngine, Matcher, Registry, canonical_tool_name, sample, sample_subject};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::conduct::Conductor;
@@ -36,39 +36,19 @@ impl Conductor {
     }
 }
 
-/// The fields of an event that asks for nothing. Those that are not its own are ignored.
+/// A sample of the event that asks for nothing, about what the hook's matcher names.
 fn harmless(hook: &Hook) -> Map<String, Value> {
-    let subject = hook.matcher_text.as_deref().unwrap_or_default();
-    let first = subject
-        .split('|')
-        .next()
-        .filter(|name| !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || char == '_'));
-    let fields = json!({
-        "tool_name": first.unwrap_or("read_file"),
-        "tool_input": {},
-        "tool_response": {"llmContent": "canary", "returnDisplay": "canary"},
-        "prompt": "canary",
-        "prompt_response": "canary",
-        "stop_hook_active": false,
-        "message": "canary",
-        "details": {},
-        "llm_request": {"model": "canary", "messages": [{"role": "user", "content": "canary"}]},
-        "llm_response": {"text": "canary", "candidates": []},
-        "content": "canary",
-        "full_content": "canary",
-    });
-    let mut fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
-    if let Subject::Field { name, values } = hook.event.info().subject {
-        let value = first.or(values.first().copied()).unwrap_or_default();
-        fields.insert(name.to_owned(), Value::String(value.to_owned()));
-    }
-    fields
+    let named = hook.matcher_text.as_deref().unwrap_or_default().split('|').next().map(str::trim);
+    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || char == '_');
+    let named = named.filter(is_name).filter(|name| hook.matcher.matches(canonical_tool_name(name)));
+    let subject = named.map(canonical_tool_name).or_else(|| sample_subject(hook.event, std::iter::once(hook)));
+    sample(hook.event, subject)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hookwright_hooks::EventKind;
+    use hookwright_hooks::{EventKind, Subject};
 
     #[test]
     fn every_event_has_a_harmless_one() {
@@ -77,5 +57,20 @@ mod tests {
             let event = AnyEvent::from_fields(kind, harmless(&hook));
             assert!(event.is_ok(), "{kind}: {:?}", event.err());
         }
+    }
+    #[test]
+    fn it_is_about_what_the_matcher_names_with_arguments_that_the_tool_takes() {
+        let about = |text: &str| {
+            let mut hook = Hook::in_code(EventKind::BeforeTool, "h", |_| async { Err(String::new()) });
+            hook.matcher = Matcher::compile(Subject::ToolName, Some(text)).0;
+            hook.matcher_text = Some(text.to_owned());
+            harmless(&hook)
+        };
+        assert_eq!(about("write_file|replace")["tool_name"], "write_file");
+        assert!(about("write_file")["tool_input"]["content"].is_string());
+        assert_eq!(about("ShellTool")["tool_name"], "run_shell_command");
+        assert_eq!(about("^read_.*")["tool_name"], "read_file");
+        assert_eq!(about("mcp_git_push")["tool_name"], "mcp_git_push");
+        assert_eq!(about("Bash")["tool_input"]["command"], "echo hello");
     }
 }

@@ -407,7 +407,7 @@ impl Conductor {
         let rows = tools.declarations().map(|tool| {
             let text = match detail {
                 Detail::Full => tool.description.clone(),
-                Detail::Short => tool.description.lines().next().unwrap_or_default().to_owned(),
+                Detail::Short => String::new(),
             };
             (tool.name.clone(), text)
         });

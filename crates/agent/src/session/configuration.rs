@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hookwright_hooks::{Change, Difference, Hook, Registry, SwitchError, WhyUnarmed};
-use hookwright_settings::commands::discover;
+use hookwright_hooks::{Change, Difference, Hook, Registry, SwitchError, WhyUnarmed, did_you_mean};
+use hookwright_settings::commands::{Commands, discover};
 use hookwright_settings::edit::{Disabled, Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
 use hookwright_settings::{
@@ -27,6 +27,10 @@ use crate::services::Interaction;
 
 const NOTHING_TO_TRUST: &str = "there is nothing to trust: no hook is new or changed";
 
+/// What to say where there are no hooks.
+pub const NO_HOOKS: &str = "there are no hooks here; `hookwright hooks add EXAMPLE` takes over a ready one, \
+                            `hookwright hooks new NAME --event EVENT` begins one of your own";
+
 /// What is to be trusted.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
@@ -39,8 +43,7 @@ impl Conductor {
         match order {
             HooksOrder::List => {
                 let entries = self.shared.view().hooks();
-                let none = "there are no hooks; `hookwright hooks new` writes one";
-                self.reply(if entries.is_empty() { Reply::aside(none) } else { Reply::Hooks(entries) });
+                self.reply(if entries.is_empty() { Reply::aside(NO_HOOKS) } else { Reply::Hooks(entries) });
             }
             HooksOrder::Enable(name) => self.switch(&[name], Switch::Enable),
             HooksOrder::Disable(name) => self.switch(&[name], Switch::Disable),
@@ -151,7 +154,9 @@ impl Conductor {
     fn nothing_to_trust(&self, wanted: Wanted<'_>) -> Reply {
         match wanted {
             Wanted::One(name) if !self.hook_names().iter().any(|known| known == name) => {
-                Reply::error(format!("no hook is called `{name}`; /hooks list shows them all"))
+                let names = self.hook_names();
+                let help = did_you_mean(name, names.iter().map(String::as_str), "/hooks list shows them all");
+                Reply::error(format!("no hook is called `{name}`; {help}"))
             }
             Wanted::One(name) => Reply::aside(format!("hook `{name}` is trusted already")),
             Wanted::Everything => Reply::aside(NOTHING_TO_TRUST),
@@ -176,7 +181,34 @@ impl Conductor {
                 let told = |hook: &Hook| self.reply(Reply::plain(format!("hook {} is missed no more", hook.id())));
                 missed.iter().for_each(told);
             }
+        } else if self.watch.commands_changed() {
+            self.reload_commands();
         }
+    }
+
+    /// Reads custom commands again, and says which came, changed or went, and which can't be read now.
+    fn reload_commands(&mut self) {
+        let before = self.shared.view().commands.clone();
+        self.find_commands();
+        let view = self.shared.view();
+        self.watch = Watch::new(&view.loaded, &self.options.policies);
+        let find = |all: &'_ Commands, name: &str| all.list.iter().find(|one| one.name == name).cloned();
+        let mut news = Vec::new();
+        for command in &view.commands.list {
+            match find(&before, &command.name) {
+                None => news.push(format!("added /{}", command.name)),
+                Some(old) if old != *command => news.push(format!("changed /{}", command.name)),
+                Some(_) => {}
+            }
+        }
+        let gone = before.list.iter().filter(|old| find(&view.commands, &old.name).is_none());
+        news.extend(gone.map(|old| format!("removed /{}", old.name)));
+        if !news.is_empty() {
+            self.reply(Reply::Text(Tone::News, format!("custom commands: {}", news.join(", "))));
+        }
+        let fresh = view.commands.diagnostics.iter().filter(|one| !before.diagnostics.contains(one));
+        fresh.for_each(|wrong| self.reply(Reply::Diagnostic(Box::new(wrong.clone()))));
+        self.tell(AgentEvent::Configured);
     }
 
     /// Reads the configuration again. A broken one changes nothing.
@@ -285,10 +317,10 @@ impl Conductor {
         for diagnostic in &commands.diagnostics {
             self.reply(Reply::Diagnostic(Box::new(diagnostic.clone())));
         }
-        let rows = commands.list.iter().map(|command| {
-            let about = command.description.as_deref().unwrap_or_default();
-            (format!("/{}", command.name), format!("{about} ({})", command.source))
-        });
+        let rows = commands
+            .list
+            .iter()
+            .map(|command| (format!("/{}", command.name), format!("{} ({})", command.about(), command.source)));
         let none = "there are no custom commands; write one as .gemini/commands/NAME.toml";
         self.reply(if commands.list.is_empty() { Reply::aside(none) } else { Reply::Rows(rows.collect()) });
         self.tell(AgentEvent::Configured);
@@ -302,8 +334,12 @@ impl Conductor {
 
     /// What the user should know about the configuration. From then on, hooks that were only announced are known.
     pub(super) fn tell_configuration(&mut self) {
-        let loaded = self.shared.view().loaded.clone();
+        let view = self.shared.view();
+        let loaded = view.loaded.clone();
         self.tell_diagnostics(&loaded.registry);
+        for wrong in &view.commands.diagnostics {
+            self.reply(Reply::Diagnostic(Box::new(wrong.clone())));
+        }
         for notice in &loaded.notices {
             self.reply(Reply::Notice(notice.clone()));
         }

@@ -54,6 +54,7 @@ use conduct::Conductor;
 pub(crate) use background::tell_what_stays;
 pub use branch::branch;
 pub use choose::proxy;
+pub use configuration::NO_HOOKS;
 pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused, unarmed_guards};
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, prompt_commands, slash_groups};
 pub use looks::THEMES;
@@ -150,6 +151,27 @@ impl SessionView {
         self.services.servers.prompts()
     }
 
+    /// What can be typed behind a slash, with what it is for: our own commands, then custom ones, the prompts of servers and
+    /// skills.
+    pub fn help(&self) -> Vec<(String, String)> {
+        let own = SLASH_COMMANDS.iter().map(|row| (format!("/{}", row.usage()), row.about.to_owned()));
+        own.chain(self.custom_help().into_iter().map(|(name, about)| (format!("/{name}"), about))).collect()
+    }
+
+    /// The commands that are not our own, with what they are for.
+    pub fn custom_help(&self) -> Vec<(String, String)> {
+        let mut rows: Vec<(String, String)> =
+            self.commands.list.iter().map(|command| (command.name.clone(), command.about())).collect();
+        let prompts = self.prompts();
+        for (name, (server, prompt)) in prompt_commands(&prompts).into_iter().zip(&prompts) {
+            rows.push((name, format!("{} (MCP server {server})", prompt.description)));
+        }
+        for skill in self.skills.list.iter().filter(|skill| skill.state.counts()) {
+            rows.push((skill.name.clone(), format!("{} (skill)", skill.description)));
+        }
+        rows
+    }
+
     /// Every hook as it is now.
     pub fn hooks(&self) -> Vec<HookEntry> {
         state::entries(&self.services.hooks, &self.loaded)
@@ -210,14 +232,14 @@ fn watch_guards(options: &SessionOptions, world: &World, loaded: &Loaded) -> Res
         return Err(SessionError::GuardsChanged(pending.into_iter().map(|change| change.file.path).collect()));
     }
     let interaction = options.interaction;
+    let has_guards = open::has_guards(&open::registry(options, loaded));
     let (options, world) = (options.clone(), world.clone());
     let guards = Guards::new(loaded, &options.policies.clone(), &pending, move || {
         Some(open::registry(&options, &options.load(&world).ok()?))
     });
-    // Where there are no hooks, nobody's change of them could be forgotten.
-    let has_hooks = !loaded.registry.hooks().is_empty();
+    // Where no hook could say no, nobody's change of one could let anything pass.
     match (guards.unopened(), interaction) {
-        (Some((folder, why)), Interaction::Headless) if has_hooks => {
+        (Some((folder, why)), Interaction::Headless) if has_guards => {
             return Err(SessionError::NoLedger { folder, why });
         }
         (Some(_), _) => guards.go_on_unopened(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_hooks::{Builder, HookEngine, HookState, Registry, Unarmed};
+use hookwright_hooks::{Builder, Hook, HookEngine, HookState, Power, Registry, Unarmed};
 use hookwright_model::{Content, GenerationConfig, Provider};
 use hookwright_settings::skills::{self, Skills};
 use hookwright_settings::{ApprovalMode, Connection, Loaded, Secrets, subagents};
@@ -118,6 +118,7 @@ pub(super) fn make(
         loop_detection: loaded.settings.model.loop_detection,
         budget: Budget::new(loaded.settings.model.max_session_turns, loaded.settings.model.max_prompt_turns),
         compression_threshold: loaded.settings.model.compression_threshold,
+        compression_target: loaded.settings.model.compression_target,
         model: Arc::new(model),
     };
     services.agents.set(subagents::discover(loaded), &services.tools);
@@ -153,15 +154,24 @@ fn new_id(options: &SessionOptions, chats: &Path) -> Result<String, SessionError
     }
 }
 
+/// Whether a hook that runs here could say no or take tools away: then somebody counts on it. Those that only comment
+/// guard nothing.
+pub(super) fn has_guards(registry: &Registry) -> bool {
+    let guards =
+        |hook: &Hook| hook.is_guard() || [Power::Deny, Power::SelectTools].iter().any(|it| hook.event.can(*it));
+    let counts = |state: &HookState| matches!(state, HookState::Enabled | HookState::Held { .. });
+    registry.entries().any(|(hook, state)| counts(state) && guards(hook))
+}
+
 /// A transcript, and what to say where the disk takes none: a conversation is worth more than its record. Hooks read
-/// transcripts, though; where there are any and nobody is there to be told, none is an error.
+/// transcripts, though; where one could say no and nobody is there to be told, none is an error.
 fn begin_transcript(
     options: &SessionOptions,
     loaded: &Loaded,
     header: &Header,
 ) -> Result<(Transcript, Option<String>), SessionError> {
     let chats = chats_dir(loaded);
-    let needed = options.interaction == Interaction::Headless && !loaded.registry.hooks().is_empty();
+    let needed = options.interaction == Interaction::Headless && has_guards(&registry(options, loaded));
     match Transcript::create_in(&chats, header) {
         // Want of room is another matter, and stops more than a transcript.
         Err(TranscriptError::Create { cause, path }) if !needed && !hookwright_process::is_no_room(&cause) => {

@@ -26,7 +26,7 @@ pub enum Armed {
     Untrusted(String),
     /// It is enabled and would fail to start.
     Inert(NotReady),
-    /// It is a guard for something that there is not.
+    /// It runs for something that there is not.
     Idle(String),
 }
 
@@ -47,7 +47,9 @@ impl Armed {
             Armed::Yes => None,
             Armed::Disabled(why) | Armed::Untrusted(why) => Some(why.clone()),
             Armed::Inert(problem) => Some(problem.to_string()),
-            Armed::Idle(matcher) => Some(format!("its matcher `{matcher}` matches nothing that is known")),
+            Armed::Idle(matcher) => {
+                Some(format!("its matcher `{matcher}` matches nothing that is known, so it never runs"))
+            }
         }
     }
 }
@@ -66,9 +68,7 @@ pub fn entries(engine: &HookEngine, loaded: &Loaded) -> Vec<HookEntry> {
     let registry = engine.registry();
     let known = registry.entries().map(|(hook, state)| {
         let state = match state {
-            HookState::Enabled if hook.is_guard() && !hook.can_match() => {
-                Armed::Idle(hook.matcher_text.clone().unwrap_or_default())
-            }
+            HookState::Enabled if !hook.can_match() => Armed::Idle(hook.matcher_text.clone().unwrap_or_default()),
             HookState::Enabled => match engine.trusts(hook) {
                 Err(why) => Armed::Untrusted(why),
                 Ok(()) => engine.check(hook).map_or_else(Armed::Inert, |()| Armed::Yes),

@@ -15,6 +15,8 @@ type Look = Option<(SystemTime, u64)>;
 /// The files that count, as they were when we last looked.
 pub(super) struct Watch {
     files: BTreeMap<PathBuf, Look>,
+    /// Custom commands and where they are, which are read by themselves.
+    commands: BTreeMap<PathBuf, Look>,
 }
 
 impl Watch {
@@ -24,6 +26,7 @@ impl Watch {
         paths.extend(loaded.files.iter().map(|file| file.path.clone()));
         paths.push(loaded.paths.trusted_hooks.clone());
         paths.extend(loaded.extension_files());
+        let commands = hookwright_settings::commands::watched(&loaded.paths, &loaded.project, &loaded.extensions);
         // A missing script that appears is news too, and so is one that changes.
         let hooks = loaded.registry.hooks().iter().map(AsRef::as_ref);
         let run = match loaded.settings.security.hook_review {
@@ -32,21 +35,31 @@ impl Watch {
             HookReview::Ask | HookReview::Block => loaded.files_of_all(hooks),
         };
         paths.extend(run.iter().flat_map(CommandFiles::paths).map(Path::to_owned));
-        Watch { files: paths.into_iter().map(|path| (path.clone(), look(&path))).collect() }
+        let watch = |paths: Vec<PathBuf>| paths.into_iter().map(|path| (path.clone(), look(&path))).collect();
+        Watch { files: watch(paths), commands: watch(commands) }
     }
 
     /// The files that changed since the last look.
     pub(super) fn changed(&mut self) -> Vec<PathBuf> {
-        let mut changed = Vec::new();
-        for (path, before) in &mut self.files {
-            let now = look(path);
-            if now != *before {
-                *before = now;
-                changed.push(path.clone());
-            }
-        }
-        changed
+        changed(&mut self.files)
     }
+
+    /// Whether custom commands have changed since the last look.
+    pub(super) fn commands_changed(&mut self) -> bool {
+        !changed(&mut self.commands).is_empty()
+    }
+}
+
+fn changed(files: &mut BTreeMap<PathBuf, Look>) -> Vec<PathBuf> {
+    let mut changed = Vec::new();
+    for (path, before) in files {
+        let now = look(path);
+        if now != *before {
+            *before = now;
+            changed.push(path.clone());
+        }
+    }
+    changed
 }
 
 fn look(path: &Path) -> Look {

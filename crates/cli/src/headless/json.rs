@@ -5,7 +5,7 @@ use std::io;
 use hookwright_agent::{AgentEvent, TurnEnd};
 use serde_json::json;
 
-use super::{Printer, error_of, exit_code};
+use super::{Printer, error_of, exit_code, failed_command};
 use crate::stats::Stats;
 use crate::{exit, out};
 
@@ -46,6 +46,8 @@ impl Printer for Json {
                         let line = format!("{}: Error executing tool {}: {}", agent.name, end.name, error.message);
                         return out::stderr_line(&line);
                     }
+                    let line = failed_command(end).map(|line| format!("{}: {line}", agent.name));
+                    return line.map_or(Ok(()), |line| out::stderr_line(&line));
                 }
                 _ => {}
             },
@@ -53,9 +55,15 @@ impl Printer for Json {
                 if let Some(error) = &end.error {
                     return out::stderr_line(&format!("Error executing tool {}: {}", end.name, error.message));
                 }
+                return failed_command(end).map_or(Ok(()), |line| out::stderr_line(&line));
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    fn warned(&mut self, text: String) -> io::Result<()> {
+        self.warnings.push(text);
         Ok(())
     }
 

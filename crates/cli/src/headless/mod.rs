@@ -5,14 +5,14 @@ mod json;
 mod stream_json;
 mod text;
 
-use std::io;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use anyhow::Context;
 use hookwright_agent::session::{
-    BrokenSettings, Opened, Order, SessionError, SessionHandle, Typed, When, broken_settings, unarmed_json,
+    BrokenSettings, Opened, Order, Reply, SessionError, SessionHandle, Typed, View, When, broken_settings, unarmed_json,
 };
-use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, TurnEnd};
+use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, ToolEnd, TurnEnd};
 use hookwright_settings::World;
 
 use crate::args::{AgentArgs, OutputFormat};
@@ -30,6 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 trait Printer {
     /// Something happened.
     fn event(&mut self, event: &AgentEvent) -> io::Result<()>;
+    /// Something is wrong with the configuration or a command; people have read it on stderr.
+    fn warned(&mut self, _text: String) -> io::Result<()> {
+        Ok(())
+    }
     /// The answer to a command instead of a prompt.
     fn answer(&mut self, text: &str) -> io::Result<()>;
     /// The session is over; a command's has no end of a turn.
@@ -38,6 +42,12 @@ trait Printer {
 
 /// Runs one prompt and prints the answer.
 pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
+    if args.prompt_interactive.is_some() {
+        // Gemini CLI's words, which scripts look for.
+        out::error("--prompt-interactive flag cannot be used when input is piped")?;
+        out::hint("an interactive session needs a terminal for input and output; `-p TEXT` needs none")?;
+        return Ok(exit::BAD_INPUT);
+    }
     let Some(prompt) = input::prompt(args)? else {
         out::error("there is no prompt")?;
         out::hint("give one with `hookwright -p TEXT`, or pipe it in")?;
@@ -61,7 +71,12 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
         opened => opened?,
     };
     let order = match order(&prompt, &opened) {
-        Ok(order) => order,
+        Ok(Wanted::Order(order)) => order,
+        Ok(Wanted::Help) => {
+            let rows = replies::answer(&Reply::Rows(opened.view().help())).unwrap_or_default();
+            writeln!(out::stdout(), "{rows}")?;
+            return Ok(exit::OK);
+        }
         Err(problem) => {
             out::error(problem)?;
             return Ok(exit::BAD_INPUT);
@@ -96,12 +111,13 @@ fn unguarded(format: OutputFormat, error: &SessionError) -> io::Result<()> {
 
 /// What the prompt asks for. Piped text is read, never obeyed. Other text can show things and run the user's own commands,
 /// which are asked about like the model's; it can't switch hooks off or run a shell command.
-fn order(prompt: &Prompt, opened: &Opened) -> Result<Order, String> {
+fn order(prompt: &Prompt, opened: &Opened) -> Result<Wanted, String> {
     let text = &prompt.typed;
     if let Some(piped) = &prompt.piped {
-        return Ok(Order::Piped { piped: piped.clone(), typed: text.clone() });
+        return Ok(Wanted::Order(Order::Piped { piped: piped.clone(), typed: text.clone() }));
     }
-    match opened.view().read(text) {
+    let order = match opened.view().read(text) {
+        Typed::View(View::Help) => return Ok(Wanted::Help),
         Typed::Order(order @ (Order::Custom { .. } | Order::UseSkill { .. } | Order::Init | Order::Prompt(_))) => {
             Ok(order)
         }
@@ -112,7 +128,14 @@ fn order(prompt: &Prompt, opened: &Opened) -> Result<Order, String> {
         Typed::Order(_) => Err(format!("{text} changes something, which only an interactive session does")),
         Typed::View(_) => Err(format!("{text} is for interactive sessions")),
         Typed::Misspelt(usage) => Err(usage),
-    }
+    };
+    order.map(Wanted::Order)
+}
+
+/// What a prompt asks for: something of a session, or only what could be asked for.
+enum Wanted {
+    Order(Order),
+    Help,
 }
 
 async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Result<u8> {
@@ -223,7 +246,10 @@ fn print(printer: &mut dyn Printer, event: &AgentEvent) -> io::Result<()> {
     match event {
         AgentEvent::Reply(reply) => match replies::answer(reply) {
             Some(text) => printer.answer(&text),
-            None => replies::aside(reply),
+            None => {
+                replies::aside(reply)?;
+                replies::warning(reply).map_or(Ok(()), |text| printer.warned(text))
+            }
         },
         event => printer.event(event),
     }
@@ -236,6 +262,11 @@ fn exit_code(end: Option<&TurnEnd>) -> u8 {
         Some(TurnEnd::TurnLimit(_) | TurnEnd::PromptLimit(_) | TurnEnd::AgentLimit(_)) => exit::TURN_LIMIT,
         Some(TurnEnd::Loop(_) | TurnEnd::Failed { .. }) => exit::ERROR,
     }
+}
+
+/// A call whose command failed, in a line: which command it was has been said.
+fn failed_command(end: &ToolEnd) -> Option<String> {
+    end.failed_command().map(|why| format!("{} failed: {why}", end.name))
 }
 
 /// What went wrong with a turn, for machines: a word, and the words.

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use hookwright_agent::{AgentEvent, ToolEnd, TurnEnd};
 use hookwright_hooks::SubAgent;
+use hookwright_tools::CommandEnd;
 use serde_json::{Map, Value, json};
 
 use super::{Printer, error_of};
@@ -65,6 +66,10 @@ impl Printer for StreamJson {
         }
     }
 
+    fn warned(&mut self, text: String) -> io::Result<()> {
+        line("error", json!({"severity": "warning", "message": text}))
+    }
+
     fn answer(&mut self, text: &str) -> io::Result<()> {
         line("message", json!({"role": "assistant", "content": text}))
     }
@@ -118,13 +123,19 @@ fn tool_use(call_id: &str, name: &str, args: &Map<String, Value>) -> Value {
 }
 
 fn tool_result(end: &ToolEnd) -> Value {
+    let failed = end.failed_command();
     let mut object = json!({
         "tool_id": end.call_id,
-        "status": if end.error.is_some() { "error" } else { "success" },
-        "output": end.display.summary(),
+        "status": if end.error.is_some() || failed.is_some() { "error" } else { "success" },
+        "output": end.display.to_text(),
     });
+    if let Some(code) = end.command.and_then(CommandEnd::code) {
+        object["exit_code"] = json!(code);
+    }
     if let Some(error) = &end.error {
         object["error"] = json!({"type": error.kind.as_str(), "message": error.message});
+    } else if let Some(message) = failed {
+        object["error"] = json!({"type": "command_failed", "message": message});
     }
     if !end.metadata.is_empty() {
         object["metadata"] = Value::Object(end.metadata.clone());

@@ -25,6 +25,11 @@ impl Text {
         out::stderr_line(line)
     }
 
+    /// A warning, as everywhere in the program; `[WARNING]` is kept for what scripts made for Gemini CLI look for.
+    fn warn(&mut self, text: &str) -> io::Result<()> {
+        self.aside(&format!("{} {text}", paint(WARN, "warning:")))
+    }
+
     fn close_line(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.line_open) {
             writeln!(out::stdout())?;
@@ -44,7 +49,7 @@ impl Printer for Text {
             }
             AgentEvent::HookMessage { text, .. } => self.aside(&format!("Hook system message: {text}")),
             AgentEvent::HookWarning { event, hook, source, text } => {
-                self.aside(&format!("{} hook {hook} ({source}, {event}) {text}", paint(WARN, "[WARNING]")))
+                self.warn(&format!("hook {hook} ({source}, {event}) {text}"))
             }
             AgentEvent::ToolStarted(start) => {
                 let rewritten = match start.rewritten.as_slice() {
@@ -55,17 +60,17 @@ impl Printer for Text {
             }
             AgentEvent::ToolFinished(end) => match &end.error {
                 Some(error) => self.aside(&format!("Error executing tool {}: {}", end.name, error.message)),
-                None => Ok(()),
+                None => super::failed_command(end).map_or(Ok(()), |line| self.aside(&line)),
             },
             AgentEvent::AgentRetry { reason, attempt } => {
                 self.aside(&format!("{} Agent execution blocked: {reason}", paint(WARN, "[WARNING]")))?;
                 self.aside(&paint(DIM, format!("the model is asked again (retry {attempt})")))
             }
             AgentEvent::Compressed { before, after, .. } => {
-                self.aside(&paint(DIM, format!("history compressed from {before} to {after} tokens")))
+                self.aside(&paint(DIM, format!("Chat history compressed from {before} to {after} tokens.")))
             }
             AgentEvent::ModelRetry(text) | AgentEvent::Note(text) => self.aside(&paint(DIM, text)),
-            AgentEvent::Warning(text) => self.aside(&format!("{} {text}", paint(WARN, "[WARNING]"))),
+            AgentEvent::Warning(text) => self.warn(text),
             AgentEvent::AnswerDropped { .. } => self.close_line(),
             AgentEvent::HookFinished { report, .. } if self.debug => self.aside(&paint(
                 DIM,
@@ -86,11 +91,10 @@ impl Printer for Text {
                     Some(error) => {
                         self.aside(&format!("  {}: Error executing tool {}: {}", agent.name, end.name, error.message))
                     }
-                    None => Ok(()),
+                    None => super::failed_command(end)
+                        .map_or(Ok(()), |line| self.aside(&format!("  {}: {line}", agent.name))),
                 },
-                AgentEvent::Warning(text) => {
-                    self.aside(&format!("{} {}: {text}", paint(WARN, "[WARNING]"), agent.name))
-                }
+                AgentEvent::Warning(text) => self.warn(&format!("{}: {text}", agent.name)),
                 AgentEvent::AgentRetry { reason, .. } => {
                     let warning = paint(WARN, "[WARNING]");
                     self.aside(&format!("{warning} {}: Agent execution blocked: {reason}", agent.name))

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use hookwright_agent::session::{Armed, HookEntry, hook_json, unarmed_json};
-use hookwright_hooks::Severity;
+use hookwright_hooks::{EventKind, Severity, Subject, did_you_mean, tool_help};
 use hookwright_settings::World;
 use hookwright_settings::trust::all_pending;
 use serde_json::json;
@@ -53,7 +53,7 @@ pub(crate) fn run(toolbox: &Toolbox, world: &World, as_json: bool) -> anyhow::Re
         if let Some(reason) = entry.state.reason() {
             writeln!(stdout, "       {reason}")?;
         }
-        if let Some(advice) = advice(&entry.state) {
+        if let Some(advice) = advice(entry) {
             writeln!(stdout, "       {} {advice}", paint(NOTE, "to do:"))?;
         }
         for name in unset(toolbox, entry) {
@@ -97,14 +97,26 @@ pub(crate) fn run(toolbox: &Toolbox, world: &World, as_json: bool) -> anyhow::Re
     Ok(code)
 }
 
-fn advice(state: &Armed) -> Option<String> {
-    match state {
+fn advice(entry: &HookEntry) -> Option<String> {
+    let event = entry.hook.event;
+    match &entry.state {
         Armed::Inert(problem) => Some(problem.advice()),
-        Armed::Idle(_) => Some("correct its matcher".to_owned()),
+        Armed::Idle(matcher) => Some(format!("correct its matcher: {}", matcher_help(event, matcher))),
         Armed::Untrusted(_) => {
             Some("look at it, then `hookwright hooks trust NAME`, or `--folder` for the whole folder".to_owned())
         }
         Armed::Yes | Armed::Disabled(_) => None,
+    }
+}
+
+/// What somebody who wrote a matcher that matches nothing may have meant.
+fn matcher_help(event: EventKind, matcher: &str) -> String {
+    match event.info().subject {
+        Subject::ToolName => tool_help(matcher.split('|').next().unwrap_or(matcher)),
+        Subject::Field { values, .. } => {
+            did_you_mean(matcher, values.iter().copied(), &format!("one of {}", values.join(", ")))
+        }
+        Subject::Nothing => "leave it out".to_owned(),
     }
 }
 
@@ -131,7 +143,7 @@ fn never_set(name: &str) -> String {
 
 fn with_advice(toolbox: &Toolbox, entry: &HookEntry) -> serde_json::Value {
     let mut value = hook_json(entry);
-    value["advice"] = json!(advice(&entry.state));
+    value["advice"] = json!(advice(entry));
     value["unset_variables"] = json!(unset(toolbox, entry));
     value
 }

@@ -1,17 +1,15 @@
 //! `hooks fire EVENT`: runs the matching hooks exactly as a session would, and shows what came of it.
 
+mod doubts;
 mod fire_as;
+mod input;
 
-use std::io::{Read, Write};
-use std::path::Path;
+use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::{Context, bail, ensure};
-use hookwright_hooks::{
-    AnyEvent, Decision, EventKind, Layer, Outcome, Plan, RunReport, Severity, Subject, WhyUnarmed, declare,
-    is_possible_tool, tool_help,
-};
-use hookwright_settings::{FileState, SettingsFile, read_settings_file};
+use anyhow::Context;
+use doubts::doubts;
+use hookwright_hooks::{AnyEvent, Decision, EventKind, Outcome, Plan, RunReport};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -22,16 +20,20 @@ use crate::signals::Signals;
 use crate::{exit, session};
 
 pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
-    let fields = fields(fire)?;
+    let fields = input::fields(toolbox, fire)?;
     if let Some(host) = fire.host {
         return fire_as::run(toolbox, fire, host, fields);
     }
+    if fire.print_input {
+        out::json(&Value::Object(fields))?;
+        return Ok(exit::OK);
+    }
     let id = fields.get("session_id").and_then(Value::as_str).unwrap_or("hooks-fire").to_owned();
-    let subject = subject(fire.event, &fields);
-    let event = AnyEvent::from_fields(fire.event, fields).with_context(|| needs(fire.event))?;
+    let subject = input::subject(fire.event, &fields);
+    let event = AnyEvent::from_fields(fire.event, fields).with_context(|| input::needs(fire.event))?;
     toolbox.say_what_is_wrong()?;
-    let doubts = doubts(toolbox, fire.event, subject.as_deref());
     let Fired { outcome, plan, ended } = fire_once(toolbox, &event, subject.as_deref(), &id)?;
+    let doubts = doubts(toolbox, fire.event, subject.as_deref(), !outcome.runs.is_empty());
     let code = match exit_code(&outcome) {
         exit::OK if !doubts.is_empty() => exit::ERROR,
         code => code,
@@ -40,7 +42,8 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
         out::json(&as_json(fire.event, &outcome, &doubts))?;
     } else {
         let how = match plan.as_ref().map(|plan| (plan.hooks.len(), plan.sequential)) {
-            None => "no hook matches".to_owned(),
+            None if doubts.is_empty() => "no hook matches".to_owned(),
+            None => "no hook ran".to_owned(),
             Some((1, _)) => "1 hook".to_owned(),
             Some((many, true)) => format!("{many} hooks, one after another"),
             Some((many, false)) => format!("{many} hooks, all at once"),
@@ -48,39 +51,6 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
         timeline(fire.event, subject.as_deref(), &how, &outcome, &doubts)?;
     }
     Ok(ended.unwrap_or(code))
-}
-
-/// Why nobody's objection here is no yes in a session: hooks that were not asked, or a call that cannot come.
-fn doubts(toolbox: &Toolbox, event: EventKind, subject: Option<&str>) -> Vec<String> {
-    let mut doubts = Vec::new();
-    for file in &toolbox.loaded.files {
-        let path = file.path.display();
-        match file.state {
-            FileState::Broken => doubts.push(format!("{path} can't be read, so a session does not start unattended")),
-            FileState::Untrusted if declares(file, event) => {
-                doubts.push(format!("{path} has hooks for {event} that did not run: this folder is not trusted"));
-            }
-            FileState::Untrusted | FileState::Loaded | FileState::Missing => {}
-        }
-    }
-    let unarmed = toolbox.unarmed().into_iter().filter(|guard| !matches!(guard.why, WhyUnarmed::FolderUntrusted));
-    doubts.extend(unarmed.map(|guard| format!("{guard}; a session does not start unattended")));
-    let tool = subject.filter(|_| event.info().subject == Subject::ToolName);
-    if let Some(tool) = tool.filter(|tool| !is_possible_tool(tool)) {
-        doubts.push(format!("there is no tool `{}`; {}", out::one_line(tool), tool_help(tool)));
-    }
-    doubts
-}
-
-/// Whether a file that is not loaded has hooks for an event. One that can't be understood may have.
-fn declares(file: &SettingsFile, event: EventKind) -> bool {
-    let text = match read_settings_file(&file.path) {
-        Ok(text) => text.unwrap_or_default(),
-        Err(_) => return true,
-    };
-    let declared = declare(&Layer::new(file.source.clone(), &file.path, &text));
-    let has = declared.hooks.iter().any(|hook| hook.event == event) || !declared.config.required.is_empty();
-    has || declared.diagnostics.iter().any(|one| one.severity == Severity::Error)
 }
 
 /// What came of firing an event.
@@ -126,68 +96,6 @@ pub(crate) fn exit_code(outcome: &Outcome<()>) -> u8 {
         Some(Decision::Ask) => exit::ASK,
         Some(Decision::Allow) | None => exit::OK,
     }
-}
-
-/// The event's own fields, from whichever option gave them.
-fn fields(fire: &Fire) -> anyhow::Result<Map<String, Value>> {
-    let mut fields = match &fire.input {
-        Some(path) => read_fields(path)?,
-        None => Map::new(),
-    };
-    if let Some(tool) = &fire.tool {
-        if fire.event.info().subject != Subject::ToolName {
-            bail!("--tool is for BeforeTool and AfterTool, not for {}", fire.event);
-        }
-        let args = fire.args.as_deref().unwrap_or("{}");
-        let args: Map<String, Value> = serde_json::from_str(args).context("--args is no JSON object")?;
-        let name = hookwright_hooks::canonical_tool_name(tool);
-        fields.insert("tool_name".to_owned(), Value::String(name.to_owned()));
-        fields.insert("tool_input".to_owned(), Value::Object(args));
-    }
-    if let Some(prompt) = &fire.prompt {
-        if !matches!(fire.event, EventKind::BeforeAgent | EventKind::AfterAgent) {
-            bail!("--prompt is for BeforeAgent and AfterAgent, not for {}", fire.event);
-        }
-        fields.insert("prompt".to_owned(), Value::String(prompt.clone()));
-        fields.entry("prompt_response").or_insert_with(|| Value::String(String::new()));
-    }
-    Ok(fields)
-}
-
-/// The most that is read of an event.
-const LARGEST: u64 = 64 << 20;
-
-fn read_fields(path: &Path) -> anyhow::Result<Map<String, Value>> {
-    let mut text = String::new();
-    if path == Path::new("-") {
-        std::io::stdin().take(LARGEST + 1).read_to_string(&mut text).context("can't read stdin")?;
-        ensure!(text.len() as u64 <= LARGEST, "what is piped in is larger than {} MiB", LARGEST >> 20);
-    } else {
-        text = hookwright_disk::read_text(path, LARGEST).with_context(|| format!("can't read {}", path.display()))?;
-    }
-    serde_json::from_str(text.trim_start_matches('\u{feff}')).with_context(|| {
-        let name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
-        format!("{name} holds no JSON object")
-    })
-}
-
-/// What the event's matcher will be tested against.
-fn subject(event: EventKind, fields: &Map<String, Value>) -> Option<String> {
-    let name = match event.info().subject {
-        Subject::ToolName => "tool_name",
-        Subject::Field { name, .. } => name,
-        Subject::Nothing => return None,
-    };
-    fields.get(name).and_then(Value::as_str).map(str::to_owned)
-}
-
-fn needs(event: EventKind) -> String {
-    let hint = match event.info().subject {
-        Subject::ToolName => "; give --tool NAME --args JSON, or --input FILE",
-        _ if matches!(event, EventKind::BeforeAgent | EventKind::AfterAgent) => "; give --prompt TEXT, or --input FILE",
-        _ => "; give --input FILE",
-    };
-    format!("this is no input for {event}{hint}")
 }
 
 /// One object: the merged answer in a hook's own words, and how each hook ran.

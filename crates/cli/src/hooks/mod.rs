@@ -1,10 +1,12 @@
 //! `hookwright hooks …`: one file per command. All of them look at a project through a [`Toolbox`].
 
+mod add;
 mod doctor;
 pub(crate) mod fire;
 mod list;
 mod migrate;
 mod new;
+mod remove;
 mod schema;
 mod show;
 mod switch;
@@ -17,7 +19,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use hookwright_agent::LeftChanges;
 use hookwright_agent::session::{HookEntry, hook_entries, unarmed_in};
-use hookwright_hooks::{Hook, HookEngine, Session, Source, Unarmed};
+use hookwright_hooks::{Hook, HookEngine, Session, Source, Unarmed, did_you_mean};
 use hookwright_settings::{LoadOptions, Loaded, Notice, TrustOverride, World, load};
 use serde_json::{Value, json};
 
@@ -43,7 +45,14 @@ pub(crate) fn run(args: InProject<HooksCommand>, world: World) -> anyhow::Result
         HooksCommand::Trust { name, all, folder } => trust::run(&open()?, name.as_deref(), all, folder),
         HooksCommand::Migrate(migrate) => migrate::run(&place, &world, &migrate),
         HooksCommand::New(new) => new::run(&place, &world, &new),
+        HooksCommand::Add(add) => add::run(&place, &world, &add),
+        HooksCommand::Remove(remove) => remove::run(&open()?, &remove),
     }
+}
+
+/// The examples that can be taken over.
+pub(crate) fn example_names() -> impl Iterator<Item = &'static str> {
+    add::EXAMPLES.iter().map(|example| example.name)
 }
 
 /// `hookwright doctor`, which needs no `hooks` before it.
@@ -114,6 +123,14 @@ impl Toolbox {
     /// Every hook of the project with its honest state.
     pub(crate) fn entries(&self) -> Vec<HookEntry> {
         hook_entries(&self.engine(self.session("toolbox", PathBuf::new())), &self.loaded)
+    }
+
+    /// What to say to whoever names a hook that there is not.
+    pub(crate) fn no_hook(&self, name: &str) -> anyhow::Error {
+        let entries = self.entries();
+        let known = entries.iter().map(|entry| entry.hook.id());
+        let help = did_you_mean(name, known, "`hookwright hooks list` shows them all");
+        anyhow::anyhow!("no hook is called `{}`; {help}", out::one_line(name))
     }
 
     /// The guards that would not do their work in a session here.

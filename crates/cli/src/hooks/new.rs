@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use hookwright_hooks::{Matcher, Power, Subject};
+use hookwright_hooks::{Matcher, Power, Subject, joined_command};
 use hookwright_settings::edit::{HookEntry, add_hooks};
 use hookwright_settings::{Paths, World};
 use serde_json::{Map, Value, json};
@@ -14,33 +14,75 @@ use serde_json::{Map, Value, json};
 use crate::args::{Language, New, Place};
 use crate::{exit, out};
 
+/// Where hooks are written: the project's own folder, or the user's.
+pub(super) struct Home {
+    pub(super) project: PathBuf,
+    /// The folder of scripts and tests.
+    pub(super) hooks: PathBuf,
+    pub(super) settings: PathBuf,
+    user: bool,
+}
+
+impl Home {
+    pub(super) fn of(place: &Place, world: &World, user: bool) -> anyhow::Result<Home> {
+        let project = place.directory(world)?;
+        let paths = Paths::new(world);
+        Ok(match user {
+            true => Home { project, hooks: paths.user_dir.join("hooks"), settings: paths.user_settings, user },
+            false => {
+                let (hooks, settings) = (project.join(".gemini/hooks"), paths.project_settings(&project));
+                Home { project, hooks, settings, user }
+            }
+        })
+    }
+
+    /// A command of a project's hook as it must be here: a hook of the user's runs the user's script, wherever that is.
+    pub(super) fn command(&self, command: &str) -> String {
+        match command.strip_prefix("$GEMINI_PROJECT_DIR/.gemini/hooks/") {
+            Some(file) if self.user => {
+                let script = self.hooks.join(file);
+                joined_command(&script.to_string_lossy(), &[])
+            }
+            _ => command.to_owned(),
+        }
+    }
+
+    /// A path for people.
+    pub(super) fn short(&self, path: &Path) -> String {
+        path.strip_prefix(&self.project).unwrap_or(path).display().to_string()
+    }
+
+    /// Half a hook is in the way of the next try. Folders go where nothing else is in them.
+    pub(super) fn clear_up<'p>(&self, files: impl Iterator<Item = &'p Path>) {
+        let files: Vec<&Path> = files.collect();
+        files.iter().for_each(|file| drop(std::fs::remove_file(file)));
+        let above = files.iter().filter_map(|file| file.parent()).chain(self.hooks.parent());
+        above.for_each(|folder| drop(std::fs::remove_dir(folder)));
+    }
+}
+
 pub(crate) fn run(place: &Place, world: &World, new: &New) -> anyhow::Result<u8> {
-    let project = place.directory(world)?;
     check(new)?;
-    let settings = Paths::new(world).project_settings(&project);
-    let directory = project.join(".gemini/hooks");
-    let script = directory.join(format!("{}.{}", new.name, extension(new.lang)));
-    let test = directory.join(format!("{}.hooktest.toml", new.name));
+    let home = Home::of(place, world, new.user)?;
+    let script = home.hooks.join(format!("{}.{}", new.name, extension(new.lang)));
+    let test = home.hooks.join(format!("{}.hooktest.toml", new.name));
     for file in [&script, &test] {
         ensure!(!file.exists(), "{} exists already", file.display());
     }
-    std::fs::create_dir_all(&directory).with_context(|| format!("can't create {}", directory.display()))?;
+    let settings = if new.user { Some("../settings.json") } else { None };
     let made = write(&script, &templates::script(new.event, new.lang, &new.name), Mode::Executable)
-        .and_then(|()| write(&test, &templates::test(new), Mode::Plain))
-        .and_then(|()| Ok(add_hooks(&settings, vec![entry(new, &script)])?));
+        .and_then(|()| write(&test, &templates::test(new, settings), Mode::Plain))
+        .and_then(|()| Ok(add_hooks(&home.settings, vec![entry(new, &home, &script)])?));
     if let Err(error) = made {
-        // Half a hook is in the way of the next try. Folders go where nothing else is in them.
-        [&script, &test].into_iter().for_each(|file| drop(std::fs::remove_file(file)));
-        [Some(directory.as_path()), directory.parent()]
-            .into_iter()
-            .flatten()
-            .for_each(|it| drop(std::fs::remove_dir(it)));
+        home.clear_up([script.as_path(), test.as_path()].into_iter());
         return Err(error);
     }
-    for (what, file) in [("script", &script), ("test", &test), ("settings", &settings)] {
-        writeln!(out::stdout(), "{what:<9}{}", file.strip_prefix(&project).unwrap_or(file).display())?;
+    for (what, file) in [("script", &script), ("test", &test), ("settings", &home.settings)] {
+        writeln!(out::stdout(), "{what:<9}{}", home.short(file))?;
     }
-    out::hint("edit the script, then run `hookwright hooks test`")?;
+    let run =
+        if new.user { format!("`hookwright hooks test {}`", test.display()) } else { "`hookwright hooks test`".into() };
+    out::hint(format!("edit the script, then run {run}"))?;
     Ok(exit::OK)
 }
 
@@ -71,12 +113,12 @@ fn extension(language: Language) -> &'static str {
     }
 }
 
-fn entry(new: &New, script: &Path) -> HookEntry {
+fn entry(new: &New, home: &Home, script: &Path) -> HookEntry {
     let file = script.file_name().unwrap_or_default().to_string_lossy();
     let mut hook = json!({
         "type": "command",
         "name": new.name,
-        "command": format!("$GEMINI_PROJECT_DIR/.gemini/hooks/{file}"),
+        "command": home.command(&format!("$GEMINI_PROJECT_DIR/.gemini/hooks/{file}")),
     });
     if new.guard {
         hook["guard"] = json!(true);
@@ -89,12 +131,16 @@ fn entry(new: &New, script: &Path) -> HookEntry {
     HookEntry { event: new.event, definition }
 }
 
-enum Mode {
+#[derive(Clone, Copy)]
+pub(super) enum Mode {
     Plain,
     Executable,
 }
 
-fn write(path: &PathBuf, text: &str, mode: Mode) -> anyhow::Result<()> {
+/// Writes a file, and its folder where there is none.
+pub(super) fn write(path: &Path, text: &str, mode: Mode) -> anyhow::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(folder).with_context(|| format!("can't create {}", folder.display()))?;
     std::fs::write(path, text).with_context(|| format!("can't write {}", path.display()))?;
     match mode {
         Mode::Plain => Ok(()),

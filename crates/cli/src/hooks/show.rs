@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use anyhow::bail;
 use hookwright_agent::session::{Armed, HookEntry, hook_json};
 use hookwright_hooks::{Action, Dialect};
 use serde_json::Value;
@@ -14,7 +13,7 @@ use crate::out::{self, BOLD, paint};
 pub(crate) fn run(toolbox: &Toolbox, name: &str, json: bool) -> anyhow::Result<u8> {
     let entries: Vec<HookEntry> = toolbox.entries().into_iter().filter(|entry| entry.hook.id() == name).collect();
     if entries.is_empty() {
-        bail!("no hook is called `{name}`; `hookwright hooks list` shows them all");
+        return Err(toolbox.no_hook(name));
     }
     let covered = toolbox.covered(&entries);
     if json {

@@ -68,7 +68,7 @@ fn names(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<Vec<String>> {
             "hook `{name}` is not loaded, because this folder is not trusted; trust it first (`hookwright hooks trust --folder`)"
         );
     }
-    bail!("no hook is called `{name}`; `hookwright hooks list` shows them all")
+    Err(toolbox.no_hook(name))
 }
 
 fn set(file: &Path, names: &[String], switch: Switch) -> anyhow::Result<bool> {

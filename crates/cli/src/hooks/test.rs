@@ -33,10 +33,17 @@ pub(crate) fn run(
         Ok(file) => file.cases.iter().any(|case| !case.failures.is_empty()),
         Err(_) => true,
     });
+    // A file whose program is missing is said to be skipped, which is something else.
+    let none_ran = !failed && results.iter().flatten().all(|file| file.cases.is_empty() && file.skipped.is_none());
     if as_json {
-        out::json(&results_json(&results, !failed))?;
+        out::json(&results_json(&results, !failed && !none_ran))?;
     } else {
         print(&results)?;
+    }
+    if none_ran {
+        let filter = filter.map(|text| format!(" has `{}` in its name", out::one_line(text)));
+        out::warn(format!("no case ran: none{}", filter.unwrap_or_else(|| " is in these files".to_owned())))?;
+        return Ok(exit::NO_TESTS);
     }
     Ok(if failed { exit::ERROR } else { exit::OK })
 }

@@ -89,7 +89,7 @@ fn trust_own_files(toolbox: &Toolbox, name: &str, changes: &[PendingChange]) -> 
 fn nothing_to_trust(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8> {
     match name {
         Some(name) if !toolbox.loaded.registry.hooks().iter().any(|hook| hook.id() == name) => {
-            bail!("no hook is called `{name}`; `hookwright hooks list` shows them all")
+            return Err(toolbox.no_hook(name));
         }
         Some(name) => out::note(format!("hook `{name}` is trusted already"))?,
         None => out::note("every hook is trusted already")?,

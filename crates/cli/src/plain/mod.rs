@@ -5,7 +5,7 @@ mod inquiry;
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use hookwright_agent::session::{Opened, Order, SLASH_COMMANDS, SessionHandle, Typed, View, When};
+use hookwright_agent::session::{NO_HOOKS, Opened, Order, SessionHandle, Typed, View, When};
 use hookwright_agent::{
     AgentEvent, ApprovalReply, ApprovalRequest, CallError, EndReason, EventStream, GuardChange, GuardReply,
 };
@@ -52,7 +52,7 @@ pub(crate) async fn converse(args: &AgentArgs, opened: Opened) -> anyhow::Result
     let begun = std::time::Instant::now();
     let left = front.converse(&mut events, &mut lines, &mut signals).await;
     let farewell = Farewell::of(&front.session.view());
-    front.session.end(When::Now, EndReason::Exit);
+    front.session.end(When::Now, front.reason);
     front.question = None;
     let mut told = Ok(());
     while let Some(event) = events.recv().await {
@@ -60,6 +60,9 @@ pub(crate) async fn converse(args: &AgentArgs, opened: Opened) -> anyhow::Result
         told = told.and(front.hear(event));
     }
     ended.await?;
+    if matches!(left, Ok(exit::OK)) {
+        told = told.and_then(|()| say(crate::tui::FAREWELL));
+    }
     let last_words = farewell.lines(&front.stats, begun.elapsed());
     front.telemetry.shutdown().iter().try_for_each(out::warn)?;
     told?;
@@ -113,13 +116,27 @@ struct Front {
     thought: String,
     /// The session ends because the user wants it to.
     left: bool,
+    /// Why the session ends, as SessionEnd hooks are told.
+    reason: EndReason,
 }
 
 impl Front {
     fn new(session: SessionHandle, telemetry: Telemetry) -> Self {
         let (stats, log) = (Stats::default(), HookLog::default());
         let (running, cards, thought) = (Vec::new(), Cards::default(), String::new());
-        Front { session, telemetry, stats, log, question: None, working: true, running, cards, thought, left: false }
+        Front {
+            session,
+            telemetry,
+            stats,
+            log,
+            question: None,
+            working: true,
+            running,
+            cards,
+            thought,
+            left: false,
+            reason: EndReason::Exit,
+        }
     }
 
     /// Listens to the session and to the user, until one of them ends it; the exit code.
@@ -141,7 +158,11 @@ impl Front {
                     Some(line) if self.read(&line)? == Then::GoOn => {}
                     // A terminal that is gone is none any more.
                     None if !io::stdin().is_terminal() => return Ok(exit::HUNG_UP),
-                    _ => return Ok(exit::OK),
+                    None => {
+                        self.reason = EndReason::PromptInputExit;
+                        return Ok(exit::OK);
+                    }
+                    Some(_) => return Ok(exit::OK),
                 },
                 code = signals.next() => {
                     // The first Ctrl-C only cancels the turn; a second one before that is done ends the program.
@@ -259,9 +280,12 @@ impl Front {
         match view {
             View::Help => {
                 say("!command runs a shell command; other words go to the model. Commands:")?;
-                SLASH_COMMANDS.iter().try_for_each(|row| say(&format!("/{}: {}", row.usage(), row.about)))
+                self.session.view().help().iter().try_for_each(|(name, about)| say(&format!("{name}: {about}")))
             }
-            View::HooksPanel => self.session.view().hooks().iter().try_for_each(|entry| say(&replies::hook(entry))),
+            View::HooksPanel => match self.session.view().hooks().as_slice() {
+                [] => say(NO_HOOKS),
+                hooks => hooks.iter().try_for_each(|entry| say(&replies::hook(entry))),
+            },
             View::HooksTrace => self.log.timeline().iter().try_for_each(|line| say(&out::unpainted(line))),
             View::Stats => {
                 stats::lines(&self.stats).iter().try_for_each(|(name, text)| say(&format!("{name}: {text}")))
@@ -407,7 +431,10 @@ fn tell(event: &AgentEvent) -> io::Result<()> {
         AgentEvent::ToolFinished(end) => match &end.error {
             Some(error) if error.is_cancelled() => say(&format!("{}: Cancelled", end.name)),
             Some(error) => say(&format!("{} failed: {}", end.name, error.message)),
-            None => say(&format!("{} done: {}", end.name, end.display.summary())),
+            None => {
+                let how = end.failed_command().map_or_else(|| "done".to_owned(), |why| format!("failed, {why}"));
+                say(&format!("{} {how}: {}", end.name, end.display.summary()))
+            }
         },
         AgentEvent::HookFinished { report, .. } => match hooklog::line(report) {
             Some(_) => {
@@ -419,6 +446,9 @@ fn tell(event: &AgentEvent) -> io::Result<()> {
         AgentEvent::HookWarning { hook, text, .. } => say(&format!("warning: hook {hook} {text}")),
         AgentEvent::Warning(text) => say(&format!("warning: {text}")),
         AgentEvent::Note(text) | AgentEvent::ModelRetry(text) => say(text),
+        AgentEvent::Compressed { before, after, .. } => {
+            say(&format!("Chat history compressed from {before} to {after} tokens."))
+        }
         AgentEvent::Reply(reply) => reply_lines(reply),
         AgentEvent::History(messages) => tell_past(messages),
         AgentEvent::Cleared => say("the conversation is cleared"),
@@ -460,7 +490,9 @@ fn tell_of_agent(name: &str, event: &AgentEvent) -> io::Result<()> {
         AgentEvent::ToolStarted(start) => say(&format!("agent {name} runs {} {}", start.name, start.description)),
         AgentEvent::ToolFinished(end) => match &end.error {
             Some(error) => say(&format!("agent {name}: {} failed: {}", end.name, error.message)),
-            None => Ok(()),
+            None => {
+                end.failed_command().map_or(Ok(()), |why| say(&format!("agent {name}: {} failed, {why}", end.name)))
+            }
         },
         AgentEvent::Warning(text) => say(&format!("warning: agent {name}: {text}")),
         AgentEvent::TurnFinished(_) => say(&format!("agent {name} is done")),

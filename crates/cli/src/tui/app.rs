@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use hookwright_agent::session::{Order, RestoreOrder};
-use hookwright_agent::{AgentEvent, ApprovalMode, TurnEnd};
+use hookwright_agent::session::{Armed, Order, RestoreOrder};
+use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, TurnEnd};
 
 use super::block::Block;
 use super::card;
@@ -38,8 +38,8 @@ pub(crate) enum Effect {
     Expand,
     /// Draw everything again.
     Redraw,
-    /// Leave.
-    Quit,
+    /// Leave, because of this.
+    Quit(EndReason),
 }
 
 /// What the line at the foot says.
@@ -63,9 +63,10 @@ pub(crate) struct Status {
 impl Status {
     /// Other hooks.
     pub(crate) fn set_hooks(&mut self, view: &hookwright_agent::session::SessionView) {
-        let registry = view.services.hooks.registry();
-        self.hooks = registry.hooks().len();
-        self.guards = registry.guards().count();
+        // One that can't run watches over nothing.
+        let armed: Vec<_> = view.hooks().into_iter().filter(|entry| matches!(entry.state, Armed::Yes)).collect();
+        self.hooks = armed.len();
+        self.guards = armed.iter().filter(|entry| entry.hook.is_guard()).count();
         self.unarmed = view.unarmed().len();
     }
 
@@ -110,6 +111,10 @@ pub(crate) struct App {
     pub(crate) thought: String,
     /// Whether running hooks are shown.
     pub(crate) notifications: bool,
+    /// What the model is waited for, while it is busy with others.
+    pub(crate) retry: Option<String>,
+    /// Whether the session is being left: nothing can be typed any more.
+    pub(crate) parting: bool,
     /// Until when a second Ctrl-C leaves.
     pub(crate) leaving: Option<Instant>,
     /// Until when a second Esc goes back to an earlier turn.
@@ -146,6 +151,8 @@ impl App {
             stream: Stream::default(),
             thought: String::new(),
             notifications: true,
+            retry: None,
+            parting: false,
             leaving: None,
             going_back: None,
             vim: None,
@@ -226,6 +233,9 @@ impl App {
         if closes_answer(&event) {
             self.close_answer();
         }
+        if ends_wait(&event) {
+            self.retry = None;
+        }
         match event {
             AgentEvent::Text(text) => self.text(&text),
             AgentEvent::Thought(text) => self.thought.push_str(&text),
@@ -273,7 +283,9 @@ impl App {
             AgentEvent::Inquiry(inquiry, reply) => {
                 self.dialogs.push_back(Asking::Inquiry(InquiryDialog::new(inquiry, reply)));
             }
-            AgentEvent::ModelRetry(text) | AgentEvent::Note(text) => self.tell(DIM, text),
+            // One line for all tries: each takes the place of the one before.
+            AgentEvent::ModelRetry(text) => self.retry = Some(text),
+            AgentEvent::Note(text) => self.tell(DIM, text),
             AgentEvent::Warning(text) => self.say(words(Line::of(WARN, "! "), WARN, &text)),
             AgentEvent::AgentRetry { reason, attempt } => {
                 self.say(words(
@@ -284,7 +296,7 @@ impl App {
             }
             AgentEvent::Compressed { before, after, .. } => {
                 self.status.tokens = after;
-                self.tell(DIM, format!("history compressed from {before} to {after} tokens"));
+                self.tell(DIM, format!("Chat history compressed from {before} to {after} tokens."));
             }
             AgentEvent::ModelResponse { usage: Some(usage), .. } => self.status.tokens = usage.total,
             AgentEvent::TurnFinished(end) => self.turn_finished(&end),
@@ -399,7 +411,7 @@ impl App {
     pub(crate) fn interrupt(&mut self, now: Instant) -> Vec<Effect> {
         const PATIENCE: Duration = Duration::from_secs(3);
         if self.leaving.is_some_and(|until| until >= now) {
-            return vec![Effect::Quit];
+            return vec![Effect::Quit(EndReason::Exit)];
         }
         self.leaving = Some(now + PATIENCE);
         if self.busy.is_some() {
@@ -412,6 +424,21 @@ impl App {
         self.completion = None;
         Vec::new()
     }
+}
+
+/// Whether the model has answered, or will not.
+fn ends_wait(event: &AgentEvent) -> bool {
+    use AgentEvent::{Idle, ModelFailed, ModelResponse, Text, Thought, ToolRequested, TurnFinished};
+    matches!(
+        event,
+        Text(_)
+            | Thought(_)
+            | ToolRequested { .. }
+            | ModelResponse { .. }
+            | ModelFailed { .. }
+            | TurnFinished(_)
+            | Idle { .. }
+    )
 }
 
 /// Events that leave something on the screen.

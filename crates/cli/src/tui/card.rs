@@ -122,8 +122,13 @@ pub(crate) fn finished(end: &ToolEnd, description: &str, rewritten: &[String], o
         Some(error) if error.is_cancelled() => (WARN, "−"),
         Some(_) => (BAD, "✗"),
     };
+    let failed = end.failed_command();
+    let (style, mark) = if failed.is_some() { (BAD, "✗") } else { (style, mark) };
     let description = if description.is_empty() { short_args(&end.args) } else { description.to_owned() };
     let mut lines = vec![title(style, mark, &end.name, &description, rewritten, Some(end.duration))];
+    if let Some((title, failed)) = lines.first_mut().zip(failed) {
+        title.push(BAD, &format!("  {failed}"));
+    }
     match &end.error {
         Some(error) if error.is_cancelled() => lines.extend(cancelled(output)),
         Some(error) => lines.extend(indented(BAD, &error.message, RESULT_LINES)),

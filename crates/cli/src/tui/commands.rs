@@ -1,7 +1,7 @@
 //! What the screen does by itself when a command asks for it: help, statistics, the trace, the clipboard. All other
 //! commands are the session's.
 
-use hookwright_agent::session::{SLASH_COMMANDS, View, prompt_commands, slash_groups};
+use hookwright_agent::session::{SLASH_COMMANDS, View, slash_groups};
 
 use super::block::Block;
 use super::driver::Driver;
@@ -62,9 +62,9 @@ impl Driver<'_> {
     }
 
     fn help(&mut self) {
-        let names: Vec<String> = SLASH_COMMANDS.iter().map(|row| format!("/{}", row.usage())).collect();
+        let help = self.session.view().help();
         self.app.say(Block::line(Line::of(BOLD, "Commands")));
-        self.app.say(rows(names.iter().map(String::as_str).zip(SLASH_COMMANDS.iter().map(|row| row.about))));
+        self.app.say(rows(help.iter().map(|(name, about)| (name.as_str(), about.as_str()))));
         self.app.say(Block::Gap);
         self.app.say(Block::line(Line::of(BOLD, "Keys")));
         self.app.say(rows(KEYS.iter().copied()));
@@ -111,16 +111,7 @@ impl Driver<'_> {
         let groups = slash_groups().into_iter().filter(|(word, _)| !SLASH_COMMANDS.iter().any(|row| row.name == *word));
         let mut names: Vec<(String, String)> =
             own.chain(groups).map(|(name, about)| (name.to_owned(), about.to_owned())).collect();
-        for command in &view.commands.list {
-            names.push((command.name.clone(), command.description.clone().unwrap_or_default()));
-        }
-        let prompts = view.prompts();
-        for (name, (server, prompt)) in prompt_commands(&prompts).into_iter().zip(&prompts) {
-            names.push((name, format!("{} (MCP server {server})", prompt.description)));
-        }
-        for skill in view.skills.list.iter().filter(|skill| skill.state.counts()) {
-            names.push((skill.name.clone(), format!("{} (skill)", skill.description)));
-        }
+        names.extend(view.custom_help());
         let agents = view.services.agents.now();
         self.app.names.agents =
             agents.enabled().map(|agent| (agent.name.clone(), format!("{} (agent)", agent.description))).collect();

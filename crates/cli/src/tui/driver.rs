@@ -43,7 +43,11 @@ const FRAME: Duration = Duration::from_millis(16);
 const TICK: Duration = Duration::from_millis(100);
 /// How old the list of files may be before it is made again.
 const FILES_AGE: Duration = Duration::from_secs(10);
-/// SessionEnd hooks and what tools left running get this long.
+/// What the session is busy with at its end.
+const LEAVING: &str = "Leaving";
+/// The last words, which scripts made for Gemini CLI look for.
+pub(crate) const FAREWELL: &str = "Agent powering down. Goodbye!";
+/// What tools left running gets this long, beside the time that SessionEnd hooks have.
 const PARTING: Duration = Duration::from_secs(4);
 
 /// What was looked for beside the loop.
@@ -85,6 +89,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) looks: Looks,
     pub(crate) leave: Option<u8>,
     since: Instant,
+    /// Why, as SessionEnd hooks are told.
+    reason: EndReason,
 }
 
 /// Runs a session until the user leaves.
@@ -140,6 +146,7 @@ impl<'a> Driver<'a> {
             looks: Looks::of(&view),
             leave: None,
             since: Instant::now(),
+            reason: EndReason::Exit,
         };
         driver.follow_looks(None);
         driver.greet(&problems);
@@ -263,7 +270,7 @@ impl<'a> Driver<'a> {
             Effect::Editor => self.edit()?,
             Effect::Expand => self.expand(),
             Effect::Redraw => self.redraw()?,
-            Effect::Quit => self.leave = Some(exit::OK),
+            Effect::Quit(reason) => (self.leave, self.reason) = (Some(exit::OK), reason),
         }
         Ok(())
     }
@@ -482,25 +489,46 @@ impl<'a> Driver<'a> {
         self.draw()
     }
 
+    /// Shows what the session's end waits for, until there is nothing more.
+    async fn see_out(&mut self) {
+        self.app.begin(LEAVING, Instant::now());
+        loop {
+            tokio::select! {
+                event = self.events.recv() => match event {
+                    Some(event) => {
+                        self.telemetry.record(&event);
+                        self.app.agent(event, Instant::now());
+                        // What ran has ended; the session has not.
+                        if self.app.busy.is_none() {
+                            self.app.begin(LEAVING, Instant::now());
+                        }
+                    }
+                    None => break,
+                },
+                // A terminal that is gone is told nothing.
+                () = tokio::time::sleep(TICK) => drop(self.draw()),
+            }
+        }
+        let _ = (&mut self.ended).await;
+    }
+
     /// Ends the session: what runs is cancelled, SessionEnd fires, the terminal is given back.
     async fn part(&mut self) {
-        self.session.end(When::Now, EndReason::Exit);
+        let grace = self.session.view().services.hooks.session_end_grace();
+        self.session.end(When::Now, self.reason);
         (self.panel, self.pager, self.page) = (None, None, None);
         self.app.dialogs.clear();
+        self.app.parting = true;
         // The last words need the session, which is gone when they are said.
         let farewell = crate::farewell::Farewell::of(&self.session.view());
-        let see_out = async {
-            while let Some(event) = self.events.recv().await {
-                self.telemetry.record(&event);
-                self.app.agent(event, Instant::now());
-            }
-            let _ = (&mut self.ended).await;
-        };
         // Hooks have been given their time by then.
-        let _ = tokio::time::timeout(PARTING, see_out).await;
+        let _ = tokio::time::timeout(PARTING + grace, self.see_out()).await;
         let warnings = std::mem::take(&mut self.telemetry).shutdown();
         warnings.iter().for_each(|warning| self.app.tell(WARN, format!("! {warning}")));
         self.app.busy = None;
+        if self.leave.is_some() {
+            self.app.tell(DIM, FAREWELL);
+        }
         farewell.lines(&self.app.stats, self.since.elapsed()).iter().for_each(|line| self.app.tell(DIM, line));
         let nothing = Frame { size: Some(terminal::size()), ..Frame::default() };
         // A terminal that is gone takes no farewell.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use hookwright_agent::EndReason;
 use hookwright_agent::session::Order;
 
 use super::app::{App, Effect, Search};
@@ -47,7 +48,9 @@ impl App {
         }
         let effects = match key.code {
             KeyCode::Char('c') if control('c') => self.interrupt(now),
-            KeyCode::Char('d') if control('d') && self.composer.is_empty() => vec![Effect::Quit],
+            KeyCode::Char('d') if control('d') && self.composer.is_empty() => {
+                vec![Effect::Quit(EndReason::PromptInputExit)]
+            }
             KeyCode::Char('l') if control('l') => vec![Effect::Redraw],
             KeyCode::Char('x') if control('x') => vec![Effect::Editor],
             KeyCode::Char('r') if control('r') => {

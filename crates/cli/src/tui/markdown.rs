@@ -208,9 +208,9 @@ impl Page {
                 });
             }
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.link = Some(dest_url.to_string()),
-            Tag::Table(_) => {
+            Tag::Table(sides) => {
                 self.end_line();
-                self.table = Some(Table::default());
+                self.table = Some(Table::new(sides));
             }
             Tag::TableHead | Tag::TableRow => {
                 if let Some(table) = &mut self.table {

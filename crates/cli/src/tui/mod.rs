@@ -58,6 +58,7 @@ use hookwright_settings::World;
 use crate::args::{AgentArgs, OutputFormat};
 use crate::session;
 use crate::signals::Signals;
+pub(crate) use driver::FAREWELL;
 use input::Input;
 pub(crate) use restore::plan_lines;
 use stops::Stops;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hookwright_agent::session::{Armed, HookEntry, HooksOrder, Order};
+use hookwright_agent::session::{Armed, HookEntry, HooksOrder, NO_HOOKS, Order};
 use hookwright_hooks::{Action, EventKind, Hook};
 
 use super::app::App;
@@ -110,7 +110,8 @@ impl Panel {
             lines.push(row(entry, log, at == selected, &widths).clip(columns));
         }
         if shown.is_empty() {
-            lines.push(Line::of(DIM, "  no hook fits"));
+            let why = if self.entries.is_empty() { NO_HOOKS } else { "no hook fits" };
+            lines.extend(Line::of(DIM, format!("  {why}")).hanging(2).wrap(columns));
         }
         lines.push(Line::of(DIM, "─".repeat(columns)));
         let room = rows.saturating_sub(lines.len() + 1);

@@ -1,5 +1,7 @@
 //! Tables of a Markdown answer: columns as wide as their cells where there is room, narrower and wrapped where not.
 
+use pulldown_cmark::Alignment;
+
 use super::text::{BOLD, DIM, Line, PLAIN};
 
 /// The narrowest a column gets.
@@ -9,9 +11,16 @@ const NARROWEST: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<Line>>,
+    /// To which side each column leans.
+    sides: Vec<Alignment>,
 }
 
 impl Table {
+    /// An empty table whose columns lean to these sides.
+    pub(crate) fn new(sides: Vec<Alignment>) -> Self {
+        Table { rows: Vec::new(), sides }
+    }
+
     /// Begins a row.
     pub(crate) fn row(&mut self) {
         self.rows.push(Vec::new());
@@ -33,7 +42,7 @@ impl Table {
         }
         let mut lines = Vec::new();
         for (at, row) in self.rows.iter().enumerate() {
-            lines.extend(draw_row(row, &widths, at == 0));
+            lines.extend(draw_row(row, &widths, &self.sides, at == 0));
             if at == 0 {
                 let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
                 lines.push(Line::of(DIM, rule.join("─┼─")));
@@ -74,7 +83,16 @@ fn widths(rows: &[Vec<Line>], count: usize, columns: usize) -> Vec<usize> {
     widths
 }
 
-fn draw_row(row: &[Line], widths: &[usize], heading: bool) -> Vec<Line> {
+/// The blanks before and behind a cell, of all that there are.
+fn blanks(side: Alignment, all: usize) -> (usize, usize) {
+    match side {
+        Alignment::None | Alignment::Left => (0, all),
+        Alignment::Center => (all / 2, all - all / 2),
+        Alignment::Right => (all, 0),
+    }
+}
+
+fn draw_row(row: &[Line], widths: &[usize], sides: &[Alignment], heading: bool) -> Vec<Line> {
     let cells: Vec<Vec<Line>> = row.iter().zip(widths).map(|(cell, width)| cell.wrap(*width)).collect();
     let height = cells.iter().map(Vec::len).max().unwrap_or(0);
     let draw = |at: usize| {
@@ -82,11 +100,14 @@ fn draw_row(row: &[Line], widths: &[usize], heading: bool) -> Vec<Line> {
         for (column, width) in widths.iter().enumerate() {
             let empty = Line::new();
             let cell = cells.get(column).and_then(|lines| lines.get(at)).unwrap_or(&empty);
+            let side = sides.get(column).copied().unwrap_or(Alignment::None);
+            let (before, behind) = blanks(side, width.saturating_sub(cell.width()));
+            line.push(PLAIN, &" ".repeat(before));
             for span in &cell.spans {
                 line.push(if heading { span.style.bold() } else { span.style }, &span.text);
             }
             if column + 1 < widths.len() {
-                line.push(PLAIN, &" ".repeat(width.saturating_sub(cell.width())));
+                line.push(PLAIN, &" ".repeat(behind));
                 line.push(DIM, " │ ");
             }
         }

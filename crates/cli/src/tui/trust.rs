@@ -48,7 +48,7 @@ pub(crate) async fn ask(loaded: &Loaded, hands: Option<&mut Hands>) -> anyhow::R
 fn question(loaded: &Loaded) -> Vec<Line> {
     let root = &loaded.project.root;
     let mut lines = vec![
-        Line::of(BOLD, "Do you trust this folder?"),
+        Line::of(BOLD, "Do you want to trust this folder?"),
         Line::of(NOTE, format!("  {}", root.display())).hanging(2),
         Line::of(
             DIM,

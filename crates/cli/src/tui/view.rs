@@ -22,6 +22,7 @@ const MOST_SUGGESTIONS: usize = 8;
 pub(crate) fn view(app: &App, columns: usize, rows: usize, now: Instant) -> Frame {
     let mut foot = Vec::new();
     let cursor = match app.dialogs.front() {
+        _ if app.parting => None,
         Some(dialog) => {
             let (lines, cursor) = dialog.view(columns, rows.saturating_sub(2));
             foot.extend(lines);
@@ -29,7 +30,7 @@ pub(crate) fn view(app: &App, columns: usize, rows: usize, now: Instant) -> Fram
         }
         None => Some(composer(app, columns, rows, &mut foot)),
     };
-    if !app.status.hidden {
+    if !app.status.hidden && !app.parting {
         foot.push(status(app, columns));
     }
     foot.truncate(rows.saturating_sub(1).max(2));
@@ -58,10 +59,14 @@ fn activity(app: &App, columns: usize, now: Instant) -> Vec<Line> {
     if let Some(busy) = app.busy.as_ref().filter(|_| app.dialogs.is_empty()) {
         let time = now.saturating_duration_since(busy.since);
         let spinner = SPINNER[usize::try_from(time.as_millis() / 100).unwrap_or(0) % SPINNER.len()];
+        let way_out = if app.parting { "ctrl+c twice: at once" } else { "esc to cancel" };
         let line = Line::of(NOTE, format!("{spinner} "))
             .with(PLAIN, busy.what)
-            .with(DIM, format!(" {} (esc to cancel)", elapsed(time)));
+            .with(DIM, format!(" {} ({way_out})", elapsed(time)));
         lines.push(line.clip(columns));
+    }
+    if let Some(retry) = &app.retry {
+        lines.push(Line::of(DIM, retry).clip(columns));
     }
     for prompt in &app.queue {
         let shown = app.sent.in_short(prompt);
@@ -106,7 +111,8 @@ pub(crate) fn layout(
 ) -> (Vec<Line>, (usize, usize)) {
     const MARK: &str = "> ";
     if composer.is_empty() {
-        return (vec![Line::of(ACCENT, MARK).with(DIM, placeholder).clip(columns)], (0, MARK.len()));
+        // Scripts made for Gemini CLI look for two blanks before the words.
+        return (vec![Line::of(ACCENT, MARK).with(DIM, format!(" {placeholder}")).clip(columns)], (0, MARK.len()));
     }
     let room = columns.saturating_sub(MARK.len() + 1).max(1);
     let mut rows = vec![String::new()];

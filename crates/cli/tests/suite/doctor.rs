@@ -123,3 +123,41 @@ fn variables_that_nothing_sets_are_said() {
         report["hooks"].as_array().unwrap().iter().find(|hook| hook["source"].as_str().unwrap().contains("plug"));
     assert_eq!(of_extension.unwrap()["unset_variables"], json!([]), "{report:#}");
 }
+
+/// A matcher with a typo is a hook that never runs, and nothing says so but this.
+#[test]
+fn a_matcher_that_can_never_match_is_no_armed_hook() {
+    let sandbox = sandbox();
+    let hook = |name: &str| json!([{"type": "command", "name": name, "command": "true"}]);
+    sandbox.settings(&json!({"hooks": {
+        "BeforeTool": [
+            {"matcher": "run_shell_comand", "hooks": hook("typo")},
+            {"matcher": "run_shell_command|write_flie", "hooks": hook("half")},
+            {"matcher": "mcp__git__push", "hooks": hook("server")},
+        ],
+        "SessionStart": [{"matcher": "startupp", "hooks": hook("late")}],
+    }}));
+    let listed = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    let state = |name: &str| {
+        let hook = listed.as_array().unwrap().iter().find(|hook| hook["name"] == name).unwrap();
+        (hook["state"].as_str().unwrap().to_owned(), hook["reason"].to_string())
+    };
+    for (name, matcher) in [("typo", "run_shell_comand"), ("late", "startupp")] {
+        let (word, reason) = state(name);
+        assert_eq!(word, "inert");
+        assert!(reason.contains(matcher) && reason.contains("never runs"), "{reason}");
+    }
+    assert_eq!((state("half").0.as_str(), state("server").0.as_str()), ("armed", "armed"));
+    let run = sandbox.run(&["doctor"]).exits(1);
+    assert!(
+        run.stdout.contains("FAIL BeforeTool typo") && run.stdout.contains("FAIL SessionStart late"),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains("did you mean `run_shell_command`?"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("did you mean `startup`?") && run.stdout.contains("2 armed, 2 inert"),
+        "{}",
+        run.stdout
+    );
+}

@@ -128,7 +128,6 @@ fn every_event_can_be_fired() {
 fn bad_input_is_an_error_of_ours_that_says_what_to_do() {
     let sandbox = sandbox();
     for (args, words) in [
-        (vec!["hooks", "fire", "BeforeTool"], "--tool NAME"),
         (vec!["hooks", "fire", "BeforeTool", "--tool", "x", "--args", "[1]"], "--args"),
         (vec!["hooks", "fire", "SessionStart", "--tool", "x"], "--tool is for"),
         (vec!["hooks", "fire", "SessionStart", "--prompt", "x"], "--prompt is for"),
@@ -141,6 +140,87 @@ fn bad_input_is_an_error_of_ours_that_says_what_to_do() {
     }
     let run = sandbox.run_with_input(&["hooks", "fire", "BeforeTool", "--input", "-"], "not json").exits(1);
     assert!(run.stderr.contains("stdin holds no JSON object"), "{}", run.stderr);
+}
+
+/// Whoever tries a hook need not know what its event looks like.
+#[test]
+fn every_event_has_a_sample() {
+    for event in hookwright_testkit::EVENTS {
+        let sandbox = with_hook(event, "", "cat > seen.json; echo '{\"systemMessage\": \"seen\"}'");
+        let answer = sandbox.run(&["hooks", "fire", event, "--json"]).exits(0).json();
+        assert_eq!(answer["systemMessage"], "seen", "{event}");
+        let seen: Value = serde_json::from_str(&sandbox.read("seen.json")).unwrap();
+        let printed = sandbox.run(&["hooks", "fire", event, "--print-input"]).exits(0).json();
+        let fields = printed.as_object().unwrap();
+        assert!(!fields.is_empty());
+        for (key, value) in fields {
+            assert_eq!(seen.get(key), Some(value), "{event}: {key}");
+        }
+        sandbox.write("event.json", printed.to_string());
+        sandbox.run(&["hooks", "fire", event, "--input", "event.json"]).exits(0);
+    }
+}
+
+#[test]
+fn a_sample_is_about_what_a_hook_runs_for() {
+    let sandbox = with_hook("BeforeTool", "replace", "exit 2");
+    sandbox.run(&["hooks", "fire", "BeforeTool"]).exits(2);
+    let input = sandbox.run(&["hooks", "fire", "BeforeTool", "--print-input"]).exits(0).json();
+    assert_eq!((&input["tool_name"], &input["tool_input"]["file_path"]), (&json!("replace"), &json!("notes.txt")));
+    let input = sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob", "--print-input"]).exits(0).json();
+    assert_eq!(input["tool_input"]["pattern"], "**/*.md");
+    let input = sandbox.run(&["hooks", "fire", "AfterAgent", "--prompt", "hey", "--print-input"]).exits(0).json();
+    assert_eq!((&input["prompt"], input["prompt_response"].is_string()), (&json!("hey"), true));
+    with_hook("SessionEnd", "logout", "exit 0").run(&["hooks", "fire", "SessionEnd"]).exits(0);
+    let as_claude =
+        sandbox.run(&["hooks", "fire", "BeforeTool", "--as", "claude-code", "--print-input"]).exits(0).json();
+    assert_eq!(as_claude["tool_name"], "Edit");
+}
+
+#[test]
+fn a_hook_that_matches_and_is_not_asked_is_named_with_its_state() {
+    let declared = |more: Value, settings: Value| {
+        let sandbox = sandbox();
+        let mut hook = json!({"type": "command", "name": "the-hook", "command": "exit 2"});
+        hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut all = json!({"hooks": {"BeforeTool": [{"matcher": "write_file", "hooks": [hook]}]}});
+        all.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+        sandbox.settings(&all);
+        sandbox
+    };
+    let off = declared(json!({"enabled": false}), json!({}));
+    let listed = declared(json!({}), json!({"hooksConfig": {"disabled": ["the-hook"]}}));
+    let all_off = declared(json!({}), json!({"hooksConfig": {"enabled": false}}));
+    let held = declared(json!({}), json!({}));
+    held.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
+    let untrusted = declared(json!({}), json!({})).untrusted();
+    for (sandbox, state) in [
+        (&off, "disabled"),
+        (&listed, "disabled"),
+        (&all_off, "disabled"),
+        (&held, "untrusted"),
+        (&untrusted, "untrusted"),
+    ] {
+        let run = fire_tool(sandbox, &[]).exits(1);
+        let words = format!("hook `the-hook` (project) matches and was not asked: it is {state}");
+        assert!(run.stdout.contains(&words), "{}", run.stdout);
+        assert!(!run.stdout.contains("allowed") && !run.stdout.contains("no hook matches"), "{}", run.stdout);
+        assert!(fire_tool(sandbox, &["--json"]).exits(1).json()["doubts"].to_string().contains("the-hook"));
+        // It is not concerned.
+        if !std::ptr::eq(sandbox, &untrusted) {
+            sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).exits(0);
+        }
+    }
+    let broken = sandbox();
+    broken.write(
+        ".gemini/settings.json",
+        "{\"hooks\": {\"BeforeTool\": [{\"hooks\": [{\"name\": \"the-hook\", \"command\": \"exit 2\"}]}",
+    );
+    let run = fire_tool(&broken, &[]).exits(1);
+    assert!(run.stdout.contains("it seems to hold hook `the-hook`, not asked"), "{}", run.stdout);
+    // Switched off on purpose, beside one that was asked: that is how a session would go.
+    off.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 0"}]}]}}));
+    fire_tool(&off, &[]).exits(0);
 }
 
 #[test]

@@ -169,3 +169,14 @@ fn a_hook_that_looks_at_the_agent_fails_under_it() {
     let run = sandbox.run(&["hooks", "test"]).exits(1);
     assert!(run.stdout.contains("FAIL refuses the bad (as claude-code)"), "{run:#?}");
 }
+
+/// A filter that lets nothing through proves nothing.
+#[test]
+fn no_case_is_no_success() {
+    let sandbox = project();
+    sandbox.write(".gemini/guard.hooktest.toml", GOOD);
+    let run = sandbox.run(&["hooks", "test", "--filter", "zzz"]).exits(4);
+    assert!(run.stderr.contains("no case ran") && run.stderr.contains("`zzz`"), "{run:#?}");
+    assert_eq!(sandbox.run(&["hooks", "test", "--filter", "zzz", "--json"]).exits(4).json()["ok"], false);
+    sandbox.run(&["hooks", "test", "--filter", "refuses"]).exits(0);
+}

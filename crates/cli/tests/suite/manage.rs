@@ -52,13 +52,13 @@ fn disabling_keeps_comments_and_acts_at_once() {
     sandbox.run(&["hooks", "disable", "g"]).exits(0);
     let after = sandbox.read(".gemini/settings.json");
     assert!(after.contains("// mine") && after.contains("// guard") && after.contains("disabled"), "{after}");
-    assert_eq!(fire(), Some(0));
+    assert_eq!(fire(), Some(1), "nobody was asked, and that is said");
     let list = sandbox.run(&["hooks", "list"]);
     assert!(list.stdout.contains("disabled"), "{}", list.stdout);
     sandbox.run(&["hooks", "enable", "g"]).exits(0);
     assert_eq!(fire(), Some(2));
     sandbox.run(&["hooks", "disable-all"]).exits(0);
-    assert_eq!(fire(), Some(0));
+    assert_eq!(fire(), Some(1));
     sandbox.run(&["hooks", "enable-all"]).exits(0);
     assert_eq!(fire(), Some(2));
 }
@@ -168,7 +168,7 @@ fn trust_holds_a_hook_back_until_it_is_given() {
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [
         {"type": "command", "name": "g", "command": "exit 2"}]}]}}));
     let fire = || sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "glob"]).code;
-    assert_eq!(fire(), Some(0));
+    assert_eq!(fire(), Some(1));
     assert!(sandbox.run(&["hooks", "list"]).stdout.contains("untrusted"));
     assert!(sandbox.run(&["hooks", "trust"]).stdout.contains("g on BeforeTool (new"));
     sandbox.run(&["hooks", "trust", "g"]).exits(0);
@@ -289,7 +289,7 @@ fn a_script_that_a_hook_sources_is_reviewed_and_the_review_says_what_changed() {
     };
     sandbox.settings(&hook(5000));
     let fire = || {
-        sandbox.run_with_input(&["hooks", "fire", "SessionStart", "--input", "-"], r#"{"source": "startup"}"#).exits(0);
+        sandbox.run_with_input(&["hooks", "fire", "SessionStart", "--input", "-"], r#"{"source": "startup"}"#);
         sandbox.has("ran")
     };
     assert!(!fire());
@@ -318,4 +318,92 @@ fn a_hook_whose_settings_cannot_be_written_leaves_nothing_behind() {
     sandbox.settings(&json!({}));
     sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool"]).exits(0);
     assert!(sandbox.has(".gemini/hooks/mine.sh"));
+}
+
+#[test]
+fn a_hook_that_there_is_not_is_said_with_the_one_that_is_near() {
+    let sandbox = sandbox();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("secret-scanner")]}]}}));
+    for verb in ["show", "enable", "disable", "trust"] {
+        let run = sandbox.run(&["hooks", verb, "secret-scaner"]).exits(1);
+        let words = "no hook is called `secret-scaner`; did you mean `secret-scanner`?";
+        assert!(run.stderr.contains(words), "{verb}: {}", run.stderr);
+        let run = sandbox.run(&["hooks", verb, "banana"]).exits(1);
+        assert!(run.stderr.contains("`hookwright hooks list` shows them all"), "{verb}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_hook_of_the_users_is_written_under_their_home_and_passes_its_test() {
+    let sandbox = sandbox();
+    let run = sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool", "--user"]).exits(0);
+    assert!(!sandbox.has(".gemini"), "{}", run.stdout);
+    let test = sandbox.home().join(".gemini/hooks/mine.hooktest.toml");
+    sandbox.run(&["hooks", "test", "--skip-trust", test.to_str().unwrap()]).exits(0);
+    let listed = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    assert_eq!((&listed[0]["source"], &listed[0]["state"]), (&json!("user"), &json!("armed")), "{listed:#}");
+    sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool", "--user"]).exits(1);
+    sandbox.run(&["hooks", "remove", "mine"]).exits(0);
+    assert_eq!(sandbox.run(&["hooks", "list", "--json"]).exits(0).json(), json!([]));
+    assert!(test.exists(), "files stay");
+}
+
+#[test]
+fn an_example_is_taken_over_with_its_tests() {
+    let listed = sandbox().run(&["hooks", "add"]).exits(0);
+    assert!(listed.stdout.contains("secret-scanner"), "{}", listed.stdout);
+    for (user, folder) in [(false, ".gemini"), (true, "../home/.gemini")] {
+        let sandbox = sandbox();
+        let more: &[&str] = if user { &["--user"] } else { &[] };
+        for example in ["secret-scanner", "rule-no-force-push", "git-context"] {
+            sandbox.run(&[&["hooks", "add", example], more].concat()).exits(0);
+        }
+        let hooks = format!("{folder}/hooks");
+        let run = sandbox.run(&["hooks", "test", "--skip-trust", &hooks]).exits(0);
+        assert!(run.stdout.contains("secret-scanner") && run.stdout.contains(" 0 failed"), "{}", run.stdout);
+        let key = r#"{"file_path": "a", "content": "ghp_abcdefghijklmnopqrstuvwxyz0123456789"}"#;
+        sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", key]).exits(2);
+        let push = r#"{"command": "git push --force"}"#;
+        sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "run_shell_command", "--args", push]).exits(2);
+        // A second time nothing is doubled or overwritten.
+        let again = sandbox.run(&[&["hooks", "add", "secret-scanner"], more].concat()).exits(1);
+        assert!(again.stderr.contains("exists already"), "{}", again.stderr);
+    }
+    let run = sandbox().run(&["hooks", "add", "secret-scaner"]).exits(1);
+    assert!(run.stderr.contains("did you mean `secret-scanner`?"), "{}", run.stderr);
+}
+
+#[test]
+fn every_example_can_be_taken_over_at_once() {
+    let sandbox = sandbox();
+    let listed = sandbox.run(&["hooks", "add"]).exits(0).stdout;
+    let names: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() >= 16, "{listed}");
+    for name in names {
+        sandbox.run(&["hooks", "add", name]).exits(0);
+    }
+    let run = sandbox.run(&["hooks", "validate"]).exits(0);
+    assert!(!run.stderr.contains("error"), "{}", run.stderr);
+}
+
+#[test]
+fn removing_takes_the_hook_from_the_file_that_has_it() {
+    let sandbox = sandbox();
+    sandbox.write(
+        ".gemini/settings.json",
+        "{\n  // mine\n  \"hooks\": { \"BeforeTool\": [ { \"hooks\": [ { \"type\": \"command\", \"name\": \"g\", \"command\": \"exit 2\", \"guard\": true }, { \"type\": \"command\", \"name\": \"h\", \"command\": \"true\" } ] } ] }\n}\n",
+    );
+    sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("g")]}]}}));
+    let run = sandbox.run(&["hooks", "remove", "g"]).exits(1);
+    assert!(run.stderr.contains("--scope user or workspace"), "{}", run.stderr);
+    let run = sandbox.run(&["hooks", "remove", "g", "--scope", "workspace"]).exits(0);
+    assert!(run.stderr.contains("was a guard") && run.stderr.contains("what it ran stays: exit 2"), "{}", run.stderr);
+    let text = sandbox.read(".gemini/settings.json");
+    assert!(text.contains("// mine") && text.contains("\"h\"") && !text.contains("\"g\""), "{text}");
+    sandbox.run(&["hooks", "remove", "g"]).exits(0);
+    let run = sandbox.run(&["hooks", "remove", "gg"]).exits(1);
+    assert!(run.stderr.contains("no hook is called `gg`"), "{}", run.stderr);
+    sandbox.write(".gemini/settings.json", "{ \"hooks\": {");
+    sandbox.run(&["hooks", "remove", "h"]).exits(1);
+    assert_eq!(sandbox.read(".gemini/settings.json"), "{ \"hooks\": {");
 }

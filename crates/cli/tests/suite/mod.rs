@@ -10,6 +10,7 @@ mod channels;
 mod checkpoints;
 mod claude;
 mod compatibility;
+mod config;
 mod dependencies;
 mod differential;
 mod doctor;

@@ -23,6 +23,7 @@ mod sessions;
 mod skills;
 mod terminal;
 mod vanishing;
+mod words;
 
 use hookwright_testkit::Sandbox;
 pub(crate) use terminal::Terminal;

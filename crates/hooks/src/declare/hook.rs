@@ -7,13 +7,14 @@ use jsonc_parser::common::Ranged;
 
 use super::FileKind;
 use super::node::NodeReader;
-use super::{Common, Layer, Part, nearest, when};
+use super::{Common, Layer, Part, when};
 use crate::answer::Decision;
 use crate::dialect::claude::{self, CallEnd, Whose};
 use crate::dialect::{Condition, Dialect};
 use crate::event::{EventKind, Power, Subject};
 use crate::hook::{Action, CommandAction, Duty, Hook, Occasion, RuleAction, Source};
 use crate::jsonc::{kind_of, last};
+use crate::near::nearest;
 use crate::on_error::{FailureAction, OnError};
 use crate::run::words::{Invocation, joined};
 use crate::when::When;

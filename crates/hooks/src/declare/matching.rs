@@ -3,11 +3,12 @@
 
 use jsonc_parser::ast::{Object, ObjectProp};
 
-use super::{Declarer, FileKind, nearest};
+use super::{Declarer, FileKind};
 use crate::dialect::claude;
 use crate::event::{EventKind, Subject};
 use crate::jsonc::{last, lowercase_first};
 use crate::matcher::{Matcher, is_word_list, matches_everything, words};
+use crate::near::nearest;
 use crate::tool_names::{is_foreign_tool, known_tools, tool_help};
 
 impl Declarer<'_, '_> {

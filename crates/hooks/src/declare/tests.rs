@@ -84,7 +84,7 @@ fn a_good_file_loads_without_a_word() {
         r#"{
   "$schema": "x", "theme": "dark",
   "tools": { "enableHooks": true, "sandbox": 1 },
-  "hooksConfig": { "enabled": true, "disabled": ["x"], "notifications": true, "onError": "ask", "maxAgentRetries": 2, "maxParallel": 8, "keepContext": true, "onUnknown": "deny" },
+  "hooksConfig": { "enabled": true, "disabled": ["x"], "notifications": true, "onError": "ask", "maxAgentRetries": 2, "maxParallel": 8, "keepContext": true, "onUnknown": "deny", "sessionEndGrace": 9 },
   "hooks": {
     "enabled": true, "disabled": ["y"], "notifications": true,
     "BeforeTool": [
@@ -106,6 +106,7 @@ fn a_good_file_loads_without_a_word() {
         on_error: OnError::all(FailureAction::Ask),
         required: Vec::new(),
         max_agent_retries: Some(2),
+        session_end_grace: Some(9),
         read_claude: None,
         max_parallel: std::num::NonZeroU32::new(8),
         keep_context: Some(true),
@@ -381,7 +382,7 @@ fn misspelt_keys() {
     ");
     assert_snapshot!(lines(&declare_text(r#"{ "hooksConfig": { "enable": false, "verbose": 1 } }"#)), @"
     settings.json:1:20: warning: hooksConfig has no `enable`; it is ignored (did you mean `enabled`?)
-    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, required, maxAgentRetries, maxParallel, keepContext, onUnknown, readClaude)
+    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, required, maxAgentRetries, maxParallel, keepContext, onUnknown, readClaude, sessionEndGrace)
     ");
 }
 

@@ -4,10 +4,10 @@
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
-use super::nearest;
 use super::node::NodeReader;
 use crate::event::{EventKind, Subject};
 use crate::jsonc::{kind_of, last};
+use crate::near::nearest;
 use crate::when::{CommandPattern, Glob, Inner, Name, When};
 
 const KEYS: [&str; 6] = ["writes", "reads", "deletes", "commands", "network", "certain"];

@@ -149,6 +149,9 @@ pub(super) const KNOWN: &[Known] = {
         combined("model.prices", Kind::Section, Combine::Entries, Nothing).about(
             "what models cost per million tokens: `{\"NAME\": {\"input\": 1.25, \"cached\": 0.3, \"output\": 10}}`",
         ),
+        section("contextCompression", Anything),
+        setting("contextCompression.targetTokenCount", Whole, Anything)
+            .about("the tokens at which history is compressed, if that comes before its share of the window"),
         section("context", Anything),
         setting("context.fileName", TextOrTexts, Inside)
             .about("names of files with notes for the model, beside GEMINI.md"),

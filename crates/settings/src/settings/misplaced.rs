@@ -5,7 +5,7 @@ use jsonc_parser::ast::Value as Node;
 
 /// Names that settings had before, or that people look for in the wrong place: theirs, and the one that counts. What stands
 /// there is read as if it stood in the right place, and that is said: a restriction must not be lost.
-const MISPLACED: &[(&str, &str)] = &[
+pub(super) const MISPLACED: &[(&str, &str)] = &[
     ("allowMCPServers", "mcp.allowed"),
     ("allowedTools", "tools.allowed"),
     ("approvalMode", "general.defaultApprovalMode"),

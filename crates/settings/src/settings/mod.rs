@@ -8,6 +8,7 @@ mod catalogue;
 mod known;
 mod merge;
 mod misplaced;
+pub(crate) mod one;
 mod read;
 mod typed;
 
@@ -131,6 +132,8 @@ pub struct Model {
     pub max_prompt_turns: Option<u32>,
     /// The share of the context window at which history is compressed.
     pub compression_threshold: f64,
+    /// The tokens at which history is compressed, if that comes first.
+    pub compression_target: Option<u32>,
     /// Whether a model that repeats itself is stopped.
     pub loop_detection: bool,
     /// What models cost, by the beginning of their names.
@@ -155,6 +158,7 @@ impl Default for Model {
             max_session_turns: None,
             max_prompt_turns: Some(MAX_PROMPT_TURNS),
             compression_threshold: 0.5,
+            compression_target: None,
             loop_detection: true,
             prices: Vec::new(),
         }

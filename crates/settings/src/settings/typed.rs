@@ -78,6 +78,7 @@ fn model(get: &Layered<'_>, world: &World) -> Model {
             None => default.max_prompt_turns,
             Some(_) => get.count("model.maxPromptTurns"),
         },
+        compression_target: get.count("contextCompression.targetTokenCount").filter(|target| *target > 0),
         compression_threshold: get.number("model.compressionThreshold").unwrap_or(default.compression_threshold),
         loop_detection: !get.flag("model.disableLoopDetection", false),
         prices: get.at("model.prices").and_then(Value::as_object).map(prices).unwrap_or_default(),

@@ -147,6 +147,7 @@ impl Case {
             loop_detection: true,
             budget: Budget::new(None, None),
             compression_threshold: 0.5,
+            compression_target: None,
         };
         (services, receiver)
     }

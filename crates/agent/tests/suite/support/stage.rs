@@ -117,6 +117,7 @@ impl Setup<'_> {
             loop_detection: true,
             budget: Budget::new(self.max_turns, self.max_prompt_turns),
             compression_threshold: self.compression_threshold,
+            compression_target: None,
         };
         services.agents.set(self.agents, &services.tools);
         let history = self.history.into_iter().map(Arc::new).collect();

@@ -9,7 +9,8 @@ use hookwright_bridge::{Heard, Host, Ruling, Verdict, Written};
 use hookwright_hooks::{Merged, Outcome, Said};
 use serde_json::{Map, Value, json};
 
-use super::{Toolbox, doubts, fire_once, run_json, timeline};
+use super::doubts::doubts;
+use super::{Toolbox, fire_once, run_json, timeline};
 use crate::args::Fire;
 use crate::exit;
 use crate::out::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
@@ -20,6 +21,10 @@ pub(super) fn run(toolbox: &Toolbox, fire: &Fire, host: Host, fields: Map<String
         Some(_) => fields,
         None => speak(host, fire.event, &fields, &toolbox.loaded.project.root)?,
     };
+    if fire.print_input {
+        out::json(&Value::Object(payload))?;
+        return Ok(exit::OK);
+    }
     let heard = host
         .dialect()
         .hear(host, payload.clone(), None)
@@ -51,7 +56,8 @@ pub(super) fn run(toolbox: &Toolbox, fire: &Fire, host: Host, fields: Map<String
     let merged: Vec<Merged> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
     let verdict = Verdict::of(&heard, &merged);
     let written = host.dialect().write(&heard, &verdict);
-    let doubts = doubts(toolbox, fire.event, None);
+    let asked = outcomes.iter().any(|outcome| !outcome.runs.is_empty());
+    let doubts = doubts(toolbox, fire.event, None, asked);
     if fire.json {
         out::json(&as_json(&heard, &payload, &outcomes, &verdict, &written, &doubts))?;
     } else {

@@ -113,12 +113,13 @@ fn answer(event: EventKind) -> &'static str {
 }
 
 /// A test of the script as it was written.
-pub(super) fn test(new: &New) -> String {
+pub(super) fn test(new: &New, settings: Option<&str>) -> String {
     let requires = match new.lang {
         Language::Sh => String::new(),
         Language::Python => "requires = [\"python3\"]\n\n".to_owned(),
         Language::Node => "requires = [\"node\"]\n\n".to_owned(),
     };
+    let settings = settings.map(|file| format!("settings = \"{file}\"\n")).unwrap_or_default();
     let New { name, event, .. } = new;
     let expected = if event.can(Power::Deny) {
         "decision = \"deny\"\nreason_contains = \"the example\""
@@ -135,7 +136,7 @@ pub(super) fn test(new: &New) -> String {
         )
     };
     let mut text = format!(
-        "# Run with: hookwright hooks test\n{requires}{}",
+        "# Run with: hookwright hooks test\n{settings}{requires}{}",
         case("finds what it looks for", input(new, TRIGGER), expected)
     );
     if is_selective(*event) {

@@ -107,7 +107,7 @@ fn two_interrupts_leave_and_one_only_clears() {
     app.composer.insert("text");
     assert!(app.interrupt(now).is_empty() && app.composer.is_empty());
     assert!(shown(&mut app, 80).contains("Press Ctrl+C again to exit"));
-    assert_eq!(app.interrupt(now + Duration::from_secs(1)), [Effect::Quit]);
+    assert_eq!(app.interrupt(now + Duration::from_secs(1)), [Effect::Quit(hookwright_agent::EndReason::Exit)]);
     app.tick(now + Duration::from_secs(10));
     assert!(app.interrupt(now + Duration::from_secs(10)).is_empty());
 }

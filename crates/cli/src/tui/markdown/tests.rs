@@ -94,3 +94,14 @@ fn a_long_answer_is_final_piece_by_piece() {
     assert!(matches!(stream.push("co").as_slice(), []));
     assert!(matches!(stream.live(), Some(Block::Code { .. })));
 }
+
+#[test]
+fn columns_lean_to_the_side_that_is_asked_for() {
+    let table = "| name | count | middle |\n|:---|---:|:---:|\n| a | 7 | x |\n| bcd | 12345 | long one |\n";
+    insta::assert_snapshot!(drawn(table, 60), @r"
+    name │ count │  middle
+    ─────┼───────┼─────────
+    a    │     7 │    x
+    bcd  │ 12345 │ long one
+    ");
+}

@@ -31,7 +31,7 @@ fn other_exit_codes_warn_and_do_not_block() {
     ] {
         let (_, run, written) = guard(script);
         assert!(written, "{script}");
-        let warning = run.stderr.lines().find(|line| line.contains("[WARNING] hook hook1 (project, BeforeTool)"));
+        let warning = run.stderr.lines().find(|line| line.contains("warning: hook hook1 (project, BeforeTool)"));
         has(warning.unwrap_or_else(|| panic!("{script}: {}", run.stderr)), words);
     }
 }
@@ -43,7 +43,7 @@ fn a_missing_program_warns_and_does_not_block() {
     let run = run(&sandbox, &write_a(), &[]).exits(0);
     assert!(sandbox.has("a.txt"));
     has(&run.stderr, "absent");
-    has(&run.stderr, "[WARNING]");
+    has(&run.stderr, "warning:");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_timeout_ends_the_hook_with_its_children_and_does_not_block() {
     sandbox.write(".gemini/settings.json", text);
     let run = run(&sandbox, &write_a(), &[]).exits(0);
     assert!(sandbox.has("a.txt"));
-    has(&run.stderr, "[WARNING] hook hook1");
+    has(&run.stderr, "warning: hook hook1");
     signals::assert_gone(sandbox.read("child").trim());
 }
 
@@ -93,7 +93,7 @@ fn a_broken_json_answer_is_shown_and_warned_about() {
     let (_, run, written) = guard(r#"echo '{"decision": "deny"'"#);
     assert!(written);
     has(&run.stderr, r#"Hook system message: {"decision": "deny""#);
-    has(&run.stderr, "[WARNING] hook hook1");
+    has(&run.stderr, "warning: hook hook1");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn an_answer_that_is_not_alone_or_not_whole_is_a_failure_of_its_hook() {
     for script in [format!("echo loading…; echo '{answer}'"), r#"echo '{"decision": "deny"'"#.to_owned()] {
         let (_, run, written) = guard(&script);
         assert!(written);
-        has(&run.stderr, "[WARNING] hook hook1");
+        has(&run.stderr, "warning: hook hook1");
         let on_error = json!({"hooksConfig": {"onError": {"output": "block"}}});
         let sandbox = project_with(&[("BeforeTool", "write_file", &script)], on_error);
         let run = super::run(&sandbox, &write_a(), &[]).exits(0);

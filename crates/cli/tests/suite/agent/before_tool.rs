@@ -111,7 +111,7 @@ fn two_hooks_that_disagree_on_an_argument_are_reported() {
     let sandbox = project(&[("BeforeTool", "", &set("one")), ("BeforeTool", "", &set("two"))]);
     let run = run(&sandbox, &write_a(), &[]).exits(0);
     assert_eq!(sandbox.read("a.txt"), "two");
-    let said = run.stderr.lines().find(|line| line.contains("[WARNING]")).unwrap_or_default();
+    let said = run.stderr.lines().find(|line| line.contains("warning:")).unwrap_or_default();
     for word in ["hook1", "hook2", "content"] {
         has(said, word);
     }

@@ -124,6 +124,35 @@ fn with_hooks_no_session_starts_where_nothing_can_be_kept() {
     }
 }
 
+/// Hooks that can say nothing but a word guard nothing: whoever has only those can work.
+#[test]
+fn with_hooks_that_only_comment_a_session_goes_on_where_nothing_can_be_kept() {
+    let sandbox = crate::sandbox();
+    let file = sandbox.replay(&Replay::new().says("done"));
+    let args = ["-p", "go", "--fake-responses", file.as_str()];
+    let declared = |event: &str, more: Value| {
+        let mut hook = json!({"type": "command", "name": "h", "command": "exit 0"});
+        hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        sandbox.settings(&json!({"hooks": {event: [{"hooks": [hook]}]}}));
+        limited(&sandbox, FULL, &args)
+    };
+    for event in ["SessionStart", "SessionEnd", "PreCompress", "Notification"] {
+        let run = declared(event, json!({})).exits(0);
+        assert_eq!(run.stdout.trim(), "done", "{event}: {run:#?}");
+        has(&run.stderr, "this conversation is not kept");
+    }
+    for event in ["BeforeAgent", "BeforeModel", "BeforeToolSelection", "AfterModel", "AfterTool", "AfterAgent"] {
+        declared(event, json!({})).exits(52);
+    }
+    // One that is switched off says nothing either.
+    declared("BeforeTool", json!({"enabled": false})).exits(0);
+    declared("BeforeTool", json!({}));
+    let off = [&args[..], &["--no-hooks"]].concat();
+    limited(&sandbox, FULL, &off).exits(0);
+    declared("BeforeTool", json!({"guard": true})).exits(52);
+    limited(&sandbox, FULL, &off).exits(52);
+}
+
 #[test]
 fn a_disk_that_fills_up_in_the_middle_ends_no_session_and_harms_no_file() {
     let sandbox = project(&[]);

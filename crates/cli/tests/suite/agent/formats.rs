@@ -109,6 +109,139 @@ fn bad_input_exits_42() {
 }
 
 #[test]
+fn words_behind_a_prompt_are_no_prompt_and_nothing_is_sent() {
+    let sandbox = project(&[]);
+    for (args, hint) in [
+        (&["-p", "fix", "the", "bug", "now"][..], "hookwright -p 'fix the bug now'"),
+        (&["-p", "don't", "stop"], r"hookwright -p 'don'\''t stop'"),
+        (&["-i", "fix", "it"], "hookwright -i 'fix it'"),
+    ] {
+        let run = sandbox.run(args).exits(42);
+        has(&run.stderr, hint);
+        assert_eq!(run.stdout, "", "{args:?}");
+    }
+    sandbox.run(&["-p", "say hello"]).exits(0);
+}
+
+#[test]
+fn an_interactive_prompt_needs_a_terminal() {
+    let run = project(&[]).run_with_input(&["-i", "say x"], "piped\n").exits(42);
+    has(&run.stderr, "--prompt-interactive flag cannot be used when input is piped");
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
+fn commands_and_what_looks_like_one_never_go_to_the_model() {
+    let sandbox = project(&[]);
+    for (args, code) in [
+        (&["help"][..], 0),
+        (&["doctor"], 0),
+        (&["completions", "bash"], 0),
+        (&["version"], 0),
+        (&["hook", "list"], 42),
+        (&["hoosk", "list"], 42),
+        (&["hooks", "lsit"], 1),
+        (&["hooks"], 1),
+    ] {
+        let run = sandbox.run(args).exits(code);
+        assert!(!run.stdout.contains("offline model"), "{args:?}: {}", run.stdout);
+        if code != 0 {
+            assert!(run.stderr.contains("hookwright"), "{args:?}: {}", run.stderr);
+        }
+    }
+    has(&sandbox.run(&["hooks", "lsit"]).stderr, "'list'");
+}
+
+fn failing_command() -> Replay {
+    Replay::new().calls("run_shell_command", json!({"command": "echo one; echo two; exit 3"})).says("done")
+}
+
+#[test]
+fn a_failed_command_is_no_success_and_its_output_is_whole() {
+    let sandbox = project(&[]);
+    let lines = run(&sandbox, &failing_command(), &["-o", "stream-json"]).exits(0).json_lines();
+    let result = lines.iter().find(|line| line["type"] == "tool_result").unwrap();
+    assert_eq!((&result["status"], &result["exit_code"]), (&json!("error"), &json!(3)));
+    assert_eq!(result["output"], "one\ntwo\n");
+    assert_eq!(result["error"], json!({"type": "command_failed", "message": "exit code 3"}));
+    let fine = Replay::new().calls("run_shell_command", json!({"command": "echo one; echo two"})).says("done");
+    let lines = run(&sandbox, &fine, &["-o", "stream-json"]).exits(0).json_lines();
+    let result = lines.iter().find(|line| line["type"] == "tool_result").unwrap();
+    assert_eq!(
+        (&result["status"], &result["exit_code"], &result["output"]),
+        (&json!("success"), &json!(0), &json!("one\ntwo\n"))
+    );
+    for format in ["text", "json"] {
+        let run = run(&sandbox, &failing_command(), &["-o", format]).exits(0);
+        has(&run.stderr, "run_shell_command failed: exit code 3\n");
+    }
+    let killed = Replay::new().calls("run_shell_command", json!({"command": "kill -9 $$"})).says("done");
+    has(&run(&sandbox, &killed, &[]).exits(0).stderr, "run_shell_command failed: ended by signal SIGKILL\n");
+}
+
+#[test]
+fn a_broken_command_file_is_said_and_its_command_goes_to_nobody() {
+    let sandbox = project(&[]);
+    sandbox.write(".gemini/commands/bad.toml", "prompt = \n");
+    let run = sandbox.run(&["-p", "/bad"]).exits(42);
+    has(&run.stderr, "bad.toml:1");
+    assert_eq!(run.stdout, "");
+    let answer = super::run(&sandbox, &Replay::new().says("done"), &["-o", "json"]).exits(0).json();
+    has(&answer["warnings"].to_string(), "bad.toml:1");
+    sandbox.write(".gemini/commands/good.toml", "prompt = \"x\"\n");
+    has(&sandbox.run(&["-p", "/help"]).exits(0).stdout, "custom command from good.toml");
+}
+
+/// A hook that outlives the end is named and counted.
+#[test]
+fn a_hook_that_outlives_the_session_is_said_and_counted() {
+    let settings = json!({"hooksConfig": {"sessionEndGrace": 500}});
+    let sandbox = project_with(&[("SessionEnd", "", "exec sleep 600")], settings);
+    let replay = Replay::new().says("done");
+    let run = super::run(&sandbox, &replay, &[]).exits(0);
+    has(&run.stderr, "waiting for SessionEnd hooks (hook1), 0.5 s at most");
+    has(
+        &run.stderr,
+        "warning: hook hook1 (project, SessionEnd) was still running at the end of the session when its time was over",
+    );
+    let answer = super::run(&sandbox, &replay, &["-o", "json"]).exits(0).json();
+    has(&answer["warnings"].to_string(), "was still running");
+    assert_eq!((&answer["stats"]["hooks"]["runs"], &answer["stats"]["hooks"]["failures"]), (&json!(1), &json!(1)));
+}
+
+/// What a project may say of the time that its hooks take from whoever leaves is bounded.
+#[test]
+fn a_project_shortens_the_end_and_the_user_decides() {
+    let sandbox =
+        project_with(&[("SessionEnd", "", "exec sleep 600")], json!({"hooksConfig": {"sessionEndGrace": 600_000}}));
+    sandbox.user_settings(&json!({"hooksConfig": {"sessionEndGrace": 400}}));
+    has(&super::run(&sandbox, &Replay::new().says("done"), &[]).exits(0).stderr, "0.4 s at most");
+}
+
+/// Scripts made for Gemini CLI look for these words where a tool could not be approved.
+#[test]
+fn a_tool_that_nobody_can_approve_is_refused_in_the_known_words() {
+    let sandbox = project(&[]);
+    let file = sandbox.replay(&Replay::new().calls("run_shell_command", json!({"command": "touch made"})).says("done"));
+    let run = sandbox.run(&["-p", "x", "--fake-responses", &file]).exits(0);
+    has(&run.stderr, "Error executing tool run_shell_command: Tool execution blocked:");
+    has(&run.stderr, "Tool \"run_shell_command\" not found");
+    assert!(!sandbox.has("made"));
+}
+
+#[test]
+fn what_is_wrong_with_the_configuration_is_among_the_warnings() {
+    let sandbox = project_with(&[], json!({"hooks": {"BeforeTol": []}, "model": {"maxSessionTurns": "many"}}));
+    let replay = Replay::new().says("done");
+    let answer = run(&sandbox, &replay, &["-o", "json"]).exits(0).json();
+    let warnings = answer["warnings"].to_string();
+    assert!(warnings.contains("BeforeTol") && warnings.contains("maxSessionTurns"), "{answer:#}");
+    let lines = run(&sandbox, &replay, &["-o", "stream-json"]).exits(0).json_lines();
+    let told = |word: &str| lines.iter().any(|line| line["severity"] == "warning" && line.to_string().contains(word));
+    assert!(told("BeforeTol") && told("maxSessionTurns"), "{lines:#?}");
+}
+
+#[test]
 fn used_up_turns_exit_53() {
     let sandbox = project_with(&[], json!({"model": {"maxSessionTurns": 1}}));
     sandbox.write("a.txt", "A");

@@ -138,6 +138,22 @@ fn every_call_of_an_answer_has_its_own_events() {
     assert_eq!((count("BeforeTool"), count("AfterTool")), (3, 3));
 }
 
+/// Gemini CLI's bound counts where it comes first.
+#[test]
+fn a_target_of_tokens_has_the_history_compressed() {
+    for (target, compressed) in [(1, 1), (100_000, 0)] {
+        let settings = json!({"contextCompression": {"targetTokenCount": target}});
+        let sandbox = project_with(&[("PreCompress", "auto", LOG)], settings);
+        prompt(&sandbox, "the first prompt", &Replay::new().says("the first answer"), &[]).exits(0);
+        let replay =
+            if compressed == 1 { Replay::new().whole("SUMMARY").says("second") } else { Replay::new().says("second") };
+        let run = prompt(&sandbox, "the second prompt", &replay, &["--resume", "latest"]).exits(0);
+        assert_eq!(run.stdout, "second\n");
+        assert_eq!(logged(&sandbox, "PreCompress").len(), compressed, "{target}");
+        assert_eq!(run.stderr.contains("Chat history compressed"), compressed == 1, "{}", run.stderr);
+    }
+}
+
 #[test]
 fn a_long_history_is_compressed_and_only_then_precompress_fires() {
     let hooks = [("PreCompress", "auto", LOG), ("PreCompress", "manual", "touch wrong")];

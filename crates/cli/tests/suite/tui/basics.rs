@@ -246,10 +246,10 @@ fn words_typed_ahead_trust_no_folder() {
     let sandbox = sandbox().untrusted();
     sandbox.settings(&json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}}));
     let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.sees("Do you trust this folder?");
+    terminal.sees("Do you want to trust this folder?");
     terminal.keys("fix issue 12 please\r");
     std::thread::sleep(std::time::Duration::from_millis(600));
-    terminal.sees("Do you trust this folder?");
+    terminal.sees("Do you want to trust this folder?");
     terminal.keys("3");
     terminal.ready();
     assert!(!sandbox.has("ran"));

@@ -126,20 +126,20 @@ fn a_new_folder_is_asked_about_first() {
         &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "wall", "command": command}]}]}}),
     );
     let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.sees("Do you trust this folder?");
+    terminal.sees("Do you want to trust this folder?");
     terminal.keys("3");
     terminal.ready().keys("say free\r").sees("\nfree");
     terminal.ready().keys("\x04");
     terminal.ends();
     let _ = std::fs::remove_file(sandbox.home().join(".gemini/trustedFolders.json"));
     let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.sees("Do you trust this folder?");
+    terminal.sees("Do you want to trust this folder?");
     terminal.keys("1");
     terminal.ready().keys("say caught\r").sees("Agent execution blocked: no");
     terminal.ready().keys("\x04");
     terminal.ends();
     let mut terminal = Terminal::start(&sandbox, &[]);
-    assert!(!terminal.ready().screen().contains("Do you trust"));
+    assert!(!terminal.ready().screen().contains("Do you want to trust"));
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn the_question_of_trust_lists_what_the_folder_brings() {
         "mcpServers": {"helper": {"command": "./server.sh"}},
     }));
     let mut terminal = Terminal::sized(&sandbox, &[], 120, 30);
-    terminal.sees("Do you trust this folder?");
+    terminal.sees("Do you want to trust this folder?");
     terminal.sees("hooks: greeter on BeforeAgent, which runs `echo hi`");
     terminal.sees("tools.allowed: run_shell_command(ls)");
     terminal.sees("mcpServers: helper (`./server.sh`)");

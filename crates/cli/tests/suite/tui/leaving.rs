@@ -58,7 +58,7 @@ fn the_terminal_is_restored_from_the_panel_and_the_trust_question() {
     let sandbox = sandbox.untrusted();
     for (signal, code) in [("-TERM", 143), ("-INT", 130), ("-HUP", 129), ("-QUIT", 131)] {
         let mut terminal = Terminal::start(&sandbox, &[]);
-        terminal.sees("Do you trust");
+        terminal.sees("Do you want to trust");
         terminal.signal(signal);
         assert_eq!(terminal.ends(), code, "{signal}");
         terminal.is_restored();

@@ -60,10 +60,10 @@ fn a_resize_draws_everything_afresh() {
         terminal.resize(columns, rows);
         let rule = format!("\n{}\n> ", "─".repeat(usize::from(columns)));
         let screen = terminal.sees(&rule);
-        assert_eq!(screen.matches("> Type").count(), 1, "{screen}");
+        assert_eq!(screen.matches(">  Type").count(), 1, "{screen}");
     }
     terminal.resize(80, 30);
-    let screen = terminal.sees(&format!("\n{}\n> Type", "─".repeat(80)));
+    let screen = terminal.sees(&format!("\n{}\n>  Type", "─".repeat(80)));
     assert_eq!(screen.matches("> say some words that stay").count(), 1, "{screen}");
 }
 

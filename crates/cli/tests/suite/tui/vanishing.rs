@@ -114,7 +114,7 @@ fn a_terminal_that_vanishes_answers_no_question() {
 
         let sandbox = with_end_hook().untrusted();
         let mut terminal = start(&sandbox, hangups, &[]);
-        terminal.sees("Do you trust");
+        terminal.sees("Do you want to trust");
         terminal.hang_up("\x1b[B");
         assert_eq!(terminal.ends(), 129, "{hangups:?}");
         assert!(!sandbox.home().join(".gemini/trustedFolders.json").exists());

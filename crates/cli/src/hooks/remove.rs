@@ -1,0 +1,141 @@
+//! `hooks remove NAME`: takes a hook out of the settings that declare it, comments around it kept. Its script stays.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use hookwright_hooks::{Hook, Source};
+use hookwright_settings::edit::{EditError, rewrite, seam};
+
+use super::Toolbox;
+use crate::args::{Remove, Scope};
+use crate::{exit, out};
+
+pub(crate) fn run(toolbox: &Toolbox, remove: &Remove) -> anyhow::Result<u8> {
+    let name = &remove.name;
+    let entries = toolbox.entries();
+    let named: Vec<&Hook> = entries.iter().map(|entry| entry.hook.as_ref()).filter(|hook| hook.id() == name).collect();
+    if named.is_empty() {
+        return Err(toolbox.no_hook(name));
+    }
+    let wanted = |hook: &&&Hook| match remove.scope {
+        None => true,
+        Some(Scope::User) => hook.source == Source::User,
+        Some(Scope::Workspace) => hook.source == Source::Project,
+    };
+    let chosen: Vec<&Hook> = named.iter().filter(wanted).copied().collect();
+    let mut files: Vec<(PathBuf, &Source)> = Vec::new();
+    for hook in &chosen {
+        let Some(place) = &hook.place else { continue };
+        match &hook.source {
+            Source::Project | Source::User => files.push((place.file.to_path_buf(), &hook.source)),
+            Source::Extension(extension) => bail!(
+                "hook `{name}` comes with extension `{extension}`: `hookwright extensions disable {extension}` switches that off"
+            ),
+            source => bail!("hook `{name}` is of the {source} settings ({place}), which are changed by hand"),
+        }
+    }
+    files.sort();
+    files.dedup();
+    let (file, source) = match files.as_slice() {
+        [] => bail!("hook `{name}` is not declared in that scope; `hookwright hooks show {name}` says where it is"),
+        [only] => only,
+        several => {
+            let places: Vec<String> = several.iter().map(|(file, _)| file.display().to_string()).collect();
+            bail!("hook `{name}` is declared in {}; say which with --scope user or workspace", places.join(" and "))
+        }
+    };
+    let mut removed = 0;
+    rewrite(file, |text| {
+        let (text, count) = without(file, text, name)?;
+        removed = count;
+        Ok(text)
+    })?;
+    if removed == 0 {
+        bail!("hook `{name}` can't be found in {} as it is written there", file.display());
+    }
+    let times = if removed == 1 { String::new() } else { format!(", on {removed} events or matchers") };
+    out::note(format!("removed hook `{name}` from {}{times} ({source})", file.display()))?;
+    if chosen.iter().any(|hook| hook.is_guard()) {
+        out::warn(format!("`{name}` was a guard; nothing stands in its place"))?;
+    }
+    let scripts: Vec<String> = chosen.iter().filter_map(|hook| hook.command()).map(out::one_line).collect();
+    if let Some(script) = scripts.first() {
+        out::hint(format!("what it ran stays: {script}"))?;
+    }
+    Ok(exit::OK)
+}
+
+/// The text without a hook, and how often it stood there. A definition without hooks goes with it, and so does an event's
+/// empty list.
+fn without(file: &Path, text: &str, name: &str) -> Result<(String, usize), EditError> {
+    let mut text = text.to_owned();
+    let mut removed = 0;
+    while let Some(at) = find(file, &text, name)? {
+        let Some(shorter) = seam::cut(&text, &at) else { break };
+        // What held nothing else is empty now, and still a file of settings.
+        text = if shorter.trim().is_empty() { "{}\n".to_owned() } else { shorter };
+        removed += 1;
+    }
+    Ok((text, removed))
+}
+
+/// Where to cut for one hook of that name: the hook, its definition if it is the only one, or the whole event.
+fn find(file: &Path, text: &str, name: &str) -> Result<Option<Vec<usize>>, EditError> {
+    let tree = seam::read(file, text)?;
+    // A file beside the settings may hold the events alone.
+    let (mut path, events) = match tree.get("hooks") {
+        Some((at, events)) => (vec![at], events),
+        None => (Vec::new(), &tree),
+    };
+    for (event, (_, definitions)) in events.items().iter().enumerate() {
+        for (at, definition) in definitions.list().iter().enumerate() {
+            let Some((key, hooks)) = definition.get("hooks") else { continue };
+            let is_it = |hook: &seam::Tree| id(hook).as_deref() == Some(name);
+            let Some(place) = hooks.list().iter().position(is_it) else { continue };
+            path.push(event);
+            match (hooks.list().len(), definitions.list().len()) {
+                (1, 1) => {}
+                (1, _) => path.push(at),
+                _ => path.extend([at, key, place]),
+            }
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// A hook's identity as the engine has it.
+fn id(hook: &seam::Tree) -> Option<String> {
+    let text = |key: &str| hook.get(key)?.1.value().as_str().map(str::to_owned).filter(|text| !text.is_empty());
+    text("name").or_else(|| text("command")).or_else(|| text("reason"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn removed(text: &str, name: &str) -> (String, usize) {
+        without(Path::new("settings.json"), text, name).unwrap()
+    }
+
+    #[test]
+    fn comments_and_neighbours_stay() {
+        let text = "{\n  // mine\n  \"hooks\": {\n    \"BeforeTool\": [\n      // first\n      { \"hooks\": [{ \"name\": \"a\", \"command\": \"x\" }, { \"name\": \"b\", \"command\": \"y\" }] },\n      { \"matcher\": \"glob\", \"hooks\": [{ \"name\": \"c\", \"command\": \"z\" }] } // last\n    ],\n    \"AfterTool\": [{ \"hooks\": [{ \"name\": \"b\", \"command\": \"y\" }] }]\n  }\n}\n";
+        let (without_b, count) = removed(text, "b");
+        assert_eq!(count, 2);
+        assert!(without_b.contains("// mine") && without_b.contains("// first"), "{without_b}");
+        assert!(!without_b.contains("\"b\"") && !without_b.contains("AfterTool"), "{without_b}");
+        let (without_c, count) = removed(&without_b, "c");
+        assert_eq!((count, without_c.contains("glob")), (1, false), "{without_c}");
+        let (nothing, count) = removed(&without_c, "a");
+        assert_eq!((count, nothing.contains("BeforeTool"), nothing.contains("// mine")), (1, false, true), "{nothing}");
+        assert_eq!(removed(&nothing, "a"), (nothing.clone(), 0));
+    }
+
+    #[test]
+    fn a_hook_without_a_name_is_its_command() {
+        let text = r#"{"hooks": {"BeforeTool": [{"hooks": [{"command": "x y"}]}]}}"#;
+        assert_eq!(removed(text, "x y"), ("{}\n".to_owned(), 1));
+        assert!(without(Path::new("s.json"), "{", "x").is_err());
+    }
+}

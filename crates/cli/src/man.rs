@@ -1,0 +1,42 @@
+//! `hookwright man`: manual pages, one for the program and one for each of its commands, made from the same words as `--help`.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+use crate::args::Cli;
+use crate::{exit, out};
+
+/// Writes all pages into a directory, or prints the program's own.
+pub(crate) fn run(directory: Option<&Path>) -> anyhow::Result<u8> {
+    let mut command = Cli::command();
+    command.build();
+    let Some(directory) = directory else {
+        let mut page = Vec::new();
+        Man::new(command).render(&mut page)?;
+        out::stdout().write_all(&page)?;
+        return Ok(exit::OK);
+    };
+    std::fs::create_dir_all(directory).with_context(|| format!("can't create {}", directory.display()))?;
+    let count = write(&command, "hookwright", directory)?;
+    out::note(format!("wrote {count} pages into {}", directory.display()))?;
+    Ok(exit::OK)
+}
+
+/// A command's page, and those of the commands below it; how many.
+fn write(command: &clap::Command, name: &str, directory: &Path) -> anyhow::Result<usize> {
+    let mut count = 1;
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help") {
+        count += write(inner, &format!("{name}-{}", inner.get_name()), directory)?;
+    }
+    let mut page = Vec::new();
+    // The page is called what one types, with a dash for each space.
+    let shown: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    Man::new(command.clone().name(shown)).render(&mut page)?;
+    let file = directory.join(format!("{name}.1"));
+    std::fs::write(&file, page).with_context(|| format!("can't write {}", file.display()))?;
+    Ok(count)
+}

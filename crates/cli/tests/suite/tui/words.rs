@@ -1,0 +1,207 @@
+//! The words and moves that scripts made for Gemini CLI rely on, and what is said where nothing is drawn over.
+
+use serde_json::{Value, json};
+
+use super::{COMPOSER, Terminal, sandbox};
+
+const MODES: [&[&str]; 2] = [&[], &["--screen-reader"]];
+const CALL: &str = "call run_shell_command {\"command\": \"echo made > made.txt\"}\r";
+
+#[test]
+fn the_placeholder_stands_behind_two_blanks() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready();
+    assert!(terminal.screen().contains(&format!(">  {COMPOSER}")), "{}", terminal.screen());
+    terminal.keys("x").sees("\n> x");
+}
+
+#[test]
+fn four_and_enter_end_in_a_call_that_did_not_run() {
+    for keys in [&["4", "\r"][..], &["\x1b"]] {
+        let sandbox = sandbox();
+        let mut terminal = Terminal::start(&sandbox, &[]);
+        terminal.ready().keys(CALL).sees("Allow once");
+        for key in keys {
+            terminal.keys(key);
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+        terminal.sees("Cancelled");
+        terminal.ready();
+        assert!(!sandbox.has("made.txt"), "{keys:?}");
+    }
+}
+
+#[test]
+fn compressing_says_the_known_words() {
+    for mode in MODES {
+        let sandbox = sandbox();
+        let mut terminal = Terminal::start(&sandbox, mode);
+        terminal.sees(COMPOSER);
+        terminal.keys("/compress\r").sees("Nothing to compress.");
+        terminal.keys("say one\r").sees("one");
+        for at in 0..3 {
+            terminal.keys(&format!("say reply-{at} {}\r", "many words ".repeat(20))).sees(&format!("reply-{at}"));
+        }
+        terminal.keys("/compress\r");
+        terminal.sees("Chat history compressed");
+    }
+}
+
+#[test]
+fn leaving_says_goodbye_and_hooks_are_told_how_it_was_left() {
+    for (keys, reason) in [("\x04", "prompt_input_exit"), ("/quit\r", "exit"), ("\x03\x03", "exit")] {
+        for mode in MODES {
+            // There, Ctrl-C is a signal.
+            if keys == "\x03\x03" && !mode.is_empty() {
+                continue;
+            }
+            let sandbox = sandbox();
+            let command = sandbox.script("end.sh", "cat > \"$GEMINI_PROJECT_DIR/ended\"");
+            sandbox.settings(&json!({"hooks": {"SessionEnd": [{"hooks": [{"type": "command", "command": command}]}]}}));
+            let mut terminal = Terminal::start(&sandbox, mode);
+            terminal.sees(COMPOSER);
+            terminal.keys(keys);
+            assert_eq!(terminal.ends(), 0, "{keys:?} {mode:?}");
+            let raw = terminal.raw_to_the_end();
+            assert!(raw.contains("Agent powering down. Goodbye!"), "{keys:?} {mode:?}: {raw}");
+            let told: Value = serde_json::from_str(&sandbox.read("ended")).unwrap();
+            assert_eq!(told["reason"], reason, "{keys:?} {mode:?}");
+        }
+    }
+}
+
+#[test]
+fn what_the_end_waits_for_is_said_and_so_is_who_outlives_it() {
+    for mode in MODES {
+        let sandbox = sandbox();
+        sandbox.settings(&json!({"hooksConfig": {"sessionEndGrace": 1200}, "hooks": {"SessionEnd": [{"hooks": [
+            {"type": "command", "name": "slow", "command": "sleep 600"}]}]}}));
+        let mut terminal = Terminal::start(&sandbox, mode);
+        terminal.sees(COMPOSER);
+        terminal.keys("/quit\r");
+        terminal.sees("waiting for SessionEnd hooks (slow), 1.2 s at most");
+        assert_eq!(terminal.ends(), 0);
+        let raw = terminal.raw_to_the_end().replace("\r\n", " ");
+        assert!(raw.contains("was still running at the end of the"), "{mode:?}: {raw}");
+    }
+}
+
+/// What a failed command looks like: no tick, and its code.
+#[test]
+fn a_failed_command_looks_failed() {
+    for (mode, shown) in MODES.iter().zip(["✗ run_shell_command", "run_shell_command failed, exit code 2"]) {
+        let sandbox = sandbox();
+        let mut terminal = Terminal::start(&sandbox, &[&["--yolo"], *mode].concat());
+        terminal.sees(COMPOSER);
+        terminal.keys("call run_shell_command {\"command\": \"ls /nonexistent\"}\r");
+        terminal.sees(shown);
+        terminal.sees("exit code 2");
+        assert!(!terminal.everything().contains("✓"), "{}", terminal.everything());
+        terminal.keys("!false\r").sees("exit code 1");
+        assert!(!terminal.everything().contains("✓"), "{}", terminal.everything());
+        terminal.keys("!true\r");
+        terminal.sees(if mode.is_empty() { "✓" } else { "! done" });
+    }
+}
+
+#[test]
+fn custom_commands_are_in_the_help_and_read_again_by_themselves() {
+    for mode in MODES {
+        let sandbox = sandbox();
+        sandbox.write(".gemini/commands/git/commit.toml", "prompt = \"say committing\"\n");
+        sandbox.write(".gemini/commands/bad.toml", "prompt = \n");
+        let mut terminal = Terminal::start(&sandbox, mode);
+        terminal.sees("bad.toml:1");
+        terminal.sees(COMPOSER);
+        terminal.keys("/help\r").sees("/git:commit");
+        assert!(terminal.everything().contains("custom command from commit.toml"), "{}", terminal.everything());
+        assert!(terminal.everything().contains("/hooks disable NAME"), "{}", terminal.everything());
+        // It was written in another second, or has another size.
+        sandbox.write(".gemini/commands/git/later.toml", "prompt = \"say later on\"\n");
+        terminal.sees("custom commands: added /git:later");
+        terminal.keys("/git:later\r").sees("later on");
+        sandbox.write(".gemini/commands/bad.toml", "description = \"good now\"\nprompt = \"say well\"\n");
+        terminal.sees("custom commands: added /bad");
+        std::fs::remove_file(sandbox.project().join(".gemini/commands/git/commit.toml")).unwrap();
+        terminal.sees("custom commands: removed /git:commit");
+        sandbox.write(".gemini/commands/git/later.toml", "prompt = broken\n");
+        terminal.sees("later.toml:1");
+        terminal.keys("/git:later\r").sees("this command is left out");
+    }
+}
+
+#[test]
+fn the_menu_describes_custom_commands() {
+    let sandbox = sandbox();
+    sandbox.write(".gemini/commands/review.toml", "prompt = \"say x\"\n");
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("/rev").sees("custom command from review.toml");
+}
+
+#[test]
+fn without_hooks_the_next_step_is_said() {
+    for mode in MODES {
+        let sandbox = sandbox();
+        let mut terminal = Terminal::start(&sandbox, mode);
+        terminal.sees(COMPOSER);
+        terminal.keys("/hooks\r");
+        terminal.sees("hookwright hooks add EXAMPLE");
+    }
+}
+
+#[test]
+fn the_foot_counts_hooks_that_can_run() {
+    let sandbox = sandbox();
+    let hook = |name: &str, command: &str| json!({"type": "command", "name": name, "command": command});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [
+        {"hooks": [hook("fine", "true"), hook("gone", "no-such-program")]},
+        {"matcher": "run_shell_comand", "hooks": [hook("typo", "true")]}]}}));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready();
+    let screen = terminal.sees("1 hook");
+    assert!(!screen.contains("3 hooks"), "{screen}");
+}
+
+#[test]
+fn tools_are_names_and_tools_desc_describes_them() {
+    let sandbox = sandbox();
+    let names = sandbox.run(&["-p", "/tools"]).exits(0).stdout;
+    assert!(names.lines().any(|line| line == "read_file"), "{names}");
+    let described = sandbox.run(&["-p", "/tools desc"]).exits(0).stdout;
+    assert!(described.len() > 4 * names.len(), "{described}");
+}
+
+/// What hooks are told of a question, in the shapes that Gemini CLI has for it.
+#[test]
+fn a_notification_tells_what_is_asked_about() {
+    let sandbox = sandbox();
+    sandbox.write("a.txt", "old\n");
+    let command = sandbox.script("note.sh", "cat > \"$GEMINI_PROJECT_DIR/note.tmp\"; mv note.tmp note.json");
+    sandbox.settings(&json!({"hooks": {"Notification": [{"hooks": [{"type": "command", "command": command}]}]}}));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    let mut details = |call: &str| -> Value {
+        let _ = std::fs::remove_file(sandbox.project().join("note.json"));
+        terminal.ready().keys(&format!("call {call}\r")).sees("Allow once");
+        hookwright_testkit::wait_until("the hook is told", || sandbox.has("note.json"));
+        terminal.keys("\x1b").sees("Cancelled");
+        terminal.ready();
+        let told: Value = serde_json::from_str(&sandbox.read("note.json")).unwrap();
+        told["details"].clone()
+    };
+    let exec = details(r#"run_shell_command {"command": "cd . && ls"}"#);
+    assert_eq!((&exec["type"], &exec["title"]), (&json!("exec"), &json!("Confirm Shell Command")));
+    assert_eq!((&exec["command"], &exec["rootCommand"]), (&json!("cd . && ls"), &json!("cd, ls")));
+    assert_eq!(
+        (&exec["tool_name"], &exec["tool_input"]["command"]),
+        (&json!("run_shell_command"), &json!("cd . && ls"))
+    );
+    let edit = details(r#"write_file {"file_path": "a.txt", "content": "new\n"}"#);
+    assert_eq!((&edit["type"], &edit["fileName"]), (&json!("edit"), &json!("a.txt")));
+    assert_eq!((&edit["originalContent"], &edit["newContent"]), (&json!("old\n"), &json!("new\n")));
+    assert_eq!(edit["filePath"], sandbox.project().join("a.txt").to_str().unwrap());
+    assert!(edit["fileDiff"].as_str().unwrap().contains("+new"), "{edit}");
+    let info = details(r#"web_fetch {"prompt": "read https://example.com/"}"#);
+    assert_eq!(info["type"], "info");
+    assert!(info["prompt"].is_string() && info["title"].as_str().unwrap().starts_with("Confirm "), "{info}");
+}

@@ -1,0 +1,130 @@
+//! One setting by its name: which there are, what a value typed by hand means, and whether it may be written for a layer.
+//!
+//! Whether a value is right is asked of the same reader that loads the settings, so that nothing is written that would be
+//! reported and left out afterwards. Writing itself is `edit`'s.
+
+use std::path::Path;
+
+use hookwright_hooks::jsonc::Document;
+use hookwright_hooks::{Diagnostic, Layer, Severity, Source, declare, did_you_mean};
+use serde_json::{Map, Value};
+
+use crate::load::{Loaded, outer_settings};
+use crate::settings::one::{self, Holds};
+use crate::settings::{Findings, Outer, read_layer};
+
+/// The keys of `hooksConfig`, which the hook engine reads.
+const ENGINE: &str = "hooksConfig.";
+
+/// Why a setting can't be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct SettingError {
+    what: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl SettingError {
+    fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        SettingError { what: what.into(), hint: hint.into() }
+    }
+}
+
+/// The names of all settings that hold a value, with dots.
+pub fn setting_names() -> Vec<String> {
+    let engine = hookwright_hooks::declare::CONFIG_KEYS.iter().map(|key| format!("{ENGINE}{key}"));
+    one::names().map(str::to_owned).chain(engine).collect()
+}
+
+/// What a value that was typed for a setting means: a word is a text where the setting is one, and a list where it is that.
+///
+/// # Errors
+/// If there is no such setting, or it can't be written this way.
+pub fn typed_value(key: &str, text: &str) -> Result<Value, SettingError> {
+    let json = || serde_json::from_str::<Value>(text).ok();
+    let words = || text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(Value::from).collect();
+    Ok(match holds(key)? {
+        Holds::Text => json().filter(Value::is_string).unwrap_or_else(|| Value::from(text)),
+        Holds::Texts => json().filter(Value::is_array).unwrap_or_else(|| Value::Array(words())),
+        Holds::TextOrTexts => {
+            json().filter(|value| value.is_array() || value.is_string()).unwrap_or_else(|| Value::from(text))
+        }
+        Holds::Other => json().unwrap_or_else(|| Value::from(text)),
+    })
+}
+
+fn holds(key: &str) -> Result<Holds, SettingError> {
+    if let Some(name) = key.strip_prefix(ENGINE) {
+        return match name {
+            "disabled" | "required" => Ok(Holds::Texts),
+            name if hookwright_hooks::declare::CONFIG_KEYS.contains(&name) => Ok(Holds::Other),
+            _ => Err(unknown(key)),
+        };
+    }
+    if key == "hooks" || key.starts_with("hooks.") {
+        let hint = "`hookwright hooks new`, `add`, `remove`, `enable` and `disable` change hooks";
+        return Err(SettingError::new("hooks are no single setting", hint));
+    }
+    match one::holds(key) {
+        Some(Ok(holds)) => Ok(holds),
+        Some(Err(())) if key == "mcpServers" => {
+            Err(SettingError::new("`mcpServers` is a table of servers", "`hookwright mcp add` and `remove` change it"))
+        }
+        Some(Err(())) => {
+            let inner: Vec<String> =
+                setting_names().into_iter().filter(|name| name.starts_with(&format!("{key}."))).collect();
+            Err(SettingError::new(format!("`{key}` is a group of settings"), format!("one of {}", inner.join(", "))))
+        }
+        None => Err(unknown(key)),
+    }
+}
+
+fn unknown(key: &str) -> SettingError {
+    if let Some(right) = one::right_name(key) {
+        return SettingError::new(format!("there is no setting `{key}`"), format!("its name is `{right}`"));
+    }
+    let names = setting_names();
+    // Whoever leaves out the group means the setting.
+    let short = names.iter().find(|name| name.rsplit('.').next() == Some(key));
+    let near = short.map(|name| format!("did you mean `{name}`?"));
+    let hint = near.unwrap_or_else(|| {
+        did_you_mean(key, names.iter().map(String::as_str), "`hookwright config get --all` lists them")
+    });
+    SettingError::new(format!("there is no setting `{key}`"), hint)
+}
+
+/// Whether a value may stand for a setting in a layer's file; what there is to say about it.
+///
+/// # Errors
+/// If there is no such setting, the value is of the wrong kind, or a project may not say it.
+pub fn check_setting(loaded: &Loaded, layer: &Source, key: &str, value: &Value) -> Result<Vec<String>, SettingError> {
+    holds(key)?;
+    let text = nested(key, value).to_string();
+    let file = Path::new("settings.json");
+    let mut found = Findings::default();
+    if key.starts_with(ENGINE) {
+        found.diagnostics = declare(&Layer::new(layer.clone(), file, &text)).diagnostics;
+    } else {
+        let outer = outer_settings(loaded);
+        let document = Document::parse(file, &text);
+        if let Ok(Some(object)) = &document.root {
+            let outer = Outer { settings: &outer, root: &loaded.project.root };
+            read_layer(object, layer, &document.source, &loaded.world, &outer, &mut found);
+        }
+    }
+    let refused = |wrong: &Diagnostic| wrong.severity == Severity::Error || *layer == Source::Project;
+    if let Some(wrong) = found.diagnostics.iter().find(|wrong| refused(wrong)) {
+        let what = wrong.message.trim_end_matches("; it is ignored").to_owned();
+        let hint = wrong.help.clone().or_else(|| wrong.expected.clone()).unwrap_or_default();
+        return Err(SettingError::new(what, hint));
+    }
+    let warned = found.diagnostics.iter().map(|wrong| wrong.message.clone());
+    let idle = found.without_effect.iter().map(|one| format!("`{}` has no effect here: {}", one.key, one.because));
+    Ok(warned.chain(idle).collect())
+}
+
+/// An object that holds nothing but a value, by the names on the way to it.
+fn nested(key: &str, value: &Value) -> Value {
+    key.rsplit('.').fold(value.clone(), |inner, name| Value::Object(Map::from_iter([(name.to_owned(), inner)])))
+}
