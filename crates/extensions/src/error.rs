@@ -60,8 +60,13 @@ pub enum ExtensionError {
     #[error("`{0}` was changed by somebody else meanwhile")]
     Overtaken(String),
     /// There is none of that name.
-    #[error("no extension is called `{0}`")]
-    Unknown(String),
+    #[error("no extension is called `{name}`")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The one that was meant, most likely.
+        near: Option<String>,
+    },
     /// It came with a project.
     #[error("`{name}` came with the project, in {}", .folder.display())]
     OfProject {
@@ -96,6 +101,15 @@ pub enum ExtensionError {
 }
 
 impl ExtensionError {
+    /// There is no extension of that name.
+    pub fn unknown(name: &str, loaded: &hookwright_settings::Loaded) -> Self {
+        let known = loaded.extensions.iter().map(|one| one.name.as_str());
+        ExtensionError::Unknown {
+            name: name.to_owned(),
+            near: hookwright_hooks::nearest(name, known).map(str::to_owned),
+        }
+    }
+
     pub(crate) fn disk(path: &Path) -> impl FnOnce(io::Error) -> ExtensionError {
         let path = path.to_owned();
         move |cause| ExtensionError::Disk { path, cause }
@@ -121,7 +135,8 @@ impl ExtensionError {
             }
             ExtensionError::InTheWay(_) => "move it away, and try again".to_owned(),
             ExtensionError::Overtaken(_) | ExtensionError::Locked => "try again".to_owned(),
-            ExtensionError::Unknown(_) => "`hookwright extensions list` shows them all".to_owned(),
+            ExtensionError::Unknown { near: Some(near), .. } => format!("did you mean `{near}`?"),
+            ExtensionError::Unknown { .. } => "`hookwright extensions list` shows them all".to_owned(),
             ExtensionError::OfProject { .. } => "remove its folder to be rid of it".to_owned(),
             ExtensionError::Edit(error) => return error.hint(),
             ExtensionError::Disk { cause, .. } => match cause.kind() {

@@ -249,7 +249,7 @@ pub fn uninstall(which: &str, loaded: &Loaded) -> Result<String, ExtensionError>
         None => {
             let home = draft::home(&loaded.paths, which);
             if wrong_with_extension_name(which).is_some() || home.symlink_metadata().is_err() {
-                return Err(ExtensionError::Unknown(which.to_owned()));
+                return Err(ExtensionError::unknown(which, loaded));
             }
             (which.to_owned(), home)
         }

@@ -1,5 +1,6 @@
 //! The sub-agents of a running session: found, listed, read again and switched.
 
+use hookwright_hooks::did_you_mean;
 use hookwright_settings::edit::set_value;
 use hookwright_settings::subagents::{Definition, discover};
 use serde_json::Value;
@@ -50,7 +51,9 @@ impl Conductor {
     fn switch_agent(&mut self, name: &str, enabled: bool) {
         let agents = self.services().agents.now();
         let Some(agent) = agents.list.iter().find(|agent| agent.name == name) else {
-            return self.reply(Reply::error(format!("there is no agent `{name}`; /agents list shows them all")));
+            let known = agents.list.iter().map(|agent| agent.name.as_str());
+            let help = did_you_mean(name, known, "/agents list shows them all");
+            return self.reply(Reply::error(format!("there is no agent `{name}`; {help}")));
         };
         let verb = if enabled { "enabled" } else { "disabled" };
         if agent.enabled == enabled {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hookwright_disk::Lasting;
+use hookwright_hooks::did_you_mean;
 use hookwright_settings::Loaded;
 use tokio_util::sync::CancellationToken;
 
@@ -99,8 +100,8 @@ struct Kept(PathBuf);
 enum KeptError {
     #[error("a name is made of letters, digits, `-`, `_` and `.`, and does not begin with a dot")]
     Name,
-    #[error("there is no conversation `{0}`")]
-    None(String),
+    #[error("there is no conversation `{name}`; {help}")]
+    None { name: String, help: String },
     #[error("the conversation could not be kept: {0}")]
     Save(#[source] std::io::Error),
     #[error(transparent)]
@@ -126,23 +127,34 @@ impl Kept {
     }
 
     fn delete(&self, name: &str) -> Result<(), KeptError> {
-        std::fs::remove_file(self.file(name)?).map_err(|_| KeptError::None(name.to_owned()))
+        std::fs::remove_file(self.file(name)?).map_err(|_| self.none(name))
     }
 
     /// Copies a conversation under an id of its own, so that the kept one stays as it is.
     fn copy(&self, name: &str, chats: &Path) -> Result<String, KeptError> {
         let file = self.file(name)?;
         if !file.is_file() {
-            return Err(KeptError::None(name.to_owned()));
+            return Err(self.none(name));
         }
         Ok(transcript::copy(&file, chats)?)
     }
 
-    fn list(&self) -> String {
+    fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
         let name = |entry: std::fs::DirEntry| entry.path().file_stem().map(|name| name.to_string_lossy().into_owned());
         let mut names: Vec<String> = entries.filter_map(name).collect();
         names.sort();
+        names
+    }
+
+    fn none(&self, name: &str) -> KeptError {
+        let names = self.names();
+        let help = did_you_mean(name, names.iter().map(String::as_str), "/chat list shows them all");
+        KeptError::None { name: name.to_owned(), help }
+    }
+
+    fn list(&self) -> String {
+        let names = self.names();
         if names.is_empty() {
             return "no conversation is kept; /chat save NAME keeps this one".to_owned();
         }

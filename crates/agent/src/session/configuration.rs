@@ -68,7 +68,12 @@ impl Conductor {
         let enabled = switch == Switch::Enable;
         let all = names.iter().map(String::as_str);
         let refused = self.services().hooks.update(|registry| registry.switch(all.clone(), enabled));
-        refused.iter().for_each(|error| self.reply(Reply::error(error)));
+        for error in &refused {
+            self.reply(match error {
+                SwitchError::Unknown(name) => self.no_hook(name),
+                error => Reply::error(error),
+            });
+        }
         let refused: HashSet<&str> = refused.iter().map(SwitchError::name).collect();
         let switched: Vec<&str> = all.filter(|name| !refused.contains(name)).collect();
         if switched.is_empty() {
@@ -151,13 +156,16 @@ impl Conductor {
         }
     }
 
+    /// What to say to whoever names a hook that there is not.
+    fn no_hook(&self, name: &str) -> Reply {
+        let names = self.hook_names();
+        let help = did_you_mean(name, names.iter().map(String::as_str), "/hooks list shows them all");
+        Reply::error(format!("no hook is called `{name}`; {help}"))
+    }
+
     fn nothing_to_trust(&self, wanted: Wanted<'_>) -> Reply {
         match wanted {
-            Wanted::One(name) if !self.hook_names().iter().any(|known| known == name) => {
-                let names = self.hook_names();
-                let help = did_you_mean(name, names.iter().map(String::as_str), "/hooks list shows them all");
-                Reply::error(format!("no hook is called `{name}`; {help}"))
-            }
+            Wanted::One(name) if !self.hook_names().iter().any(|known| known == name) => self.no_hook(name),
             Wanted::One(name) => Reply::aside(format!("hook `{name}` is trusted already")),
             Wanted::Everything => Reply::aside(NOTHING_TO_TRUST),
         }

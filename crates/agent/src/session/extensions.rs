@@ -6,7 +6,7 @@ use std::path::Path;
 use hookwright_extensions::{
     Agreed, Asks, Difference, ExtensionError, Fetcher, Prepared, Update, is_behind, look_for_update,
 };
-use hookwright_hooks::Hook;
+use hookwright_hooks::{Hook, did_you_mean};
 use hookwright_settings::edit::Switch;
 use hookwright_settings::{Extension, ExtensionOwner, OriginKind, dismiss_guards, switch_extension};
 use tokio::task::{JoinError, JoinSet};
@@ -61,7 +61,9 @@ impl Conductor {
         let all = &self.shared.view().loaded.extensions;
         let found = all.iter().find(|one| one.name.eq_ignore_ascii_case(name)).cloned();
         if found.is_none() {
-            self.reply(Reply::error(format!("no extension is called `{name}`; /extensions list shows them all")));
+            let known = all.iter().map(|one| one.name.as_str());
+            let help = did_you_mean(name, known, "/extensions list shows them all");
+            self.reply(Reply::error(format!("no extension is called `{name}`; {help}")));
         }
         found
     }

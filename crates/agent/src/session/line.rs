@@ -3,6 +3,7 @@
 
 mod table;
 
+use hookwright_hooks::nearest;
 use hookwright_settings::commands::Commands;
 use hookwright_settings::skills::Skills;
 
@@ -222,7 +223,9 @@ fn group_usage(word: &str) -> String {
 fn unknown(word: &str, custom: &Commands) -> String {
     let own = SLASH_COMMANDS.iter().map(|row| row.name.split(' ').next().unwrap_or(row.name));
     let names = own.chain(custom.list.iter().map(|command| command.name.as_str()));
-    let near = names.into_iter().find(|name| name.starts_with(word) || word.starts_with(name));
+    let names: Vec<&str> = names.collect();
+    let begins = names.iter().copied().find(|name| name.starts_with(word) || word.starts_with(name));
+    let near = begins.or_else(|| nearest(word, names.iter().copied()));
     let hint = near.map_or_else(|| "/help shows what there is".to_owned(), |name| format!("did you mean /{name}?"));
     format!("there is no command /{word}; {hint}")
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hookwright_hooks::did_you_mean;
 use hookwright_settings::edit::{Disabled, Switch, set_disabled};
 use hookwright_settings::skills::{Skill, SkillState, Skills, discover};
 use hookwright_tools::Origin;
@@ -83,7 +84,9 @@ impl Conductor {
     fn switch_skill(&mut self, name: &str, switch: Switch) {
         let view = self.shared.view();
         let Some(skill) = view.skills.get(name) else {
-            return self.reply(Reply::error(format!("no skill is called `{name}`; /skills list shows them all")));
+            let known = view.skills.list.iter().map(|skill| skill.name.as_str());
+            let help = did_you_mean(name, known, "/skills list shows them all");
+            return self.reply(Reply::error(format!("no skill is called `{name}`; {help}")));
         };
         let (files, names) = match switch {
             Switch::Disable => (vec![view.loaded.settings_file().to_owned()], vec![skill.name.clone()]),

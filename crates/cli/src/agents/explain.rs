@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::time::Duration;
 
-use anyhow::bail;
 use hookwright_bridge::install::patience;
 use hookwright_bridge::{Host, HostEvent, Lost, lost};
 use hookwright_hooks::Hook;
@@ -38,7 +37,7 @@ pub(super) fn run(toolbox: &Toolbox, host: Host, only: Option<&str>, as_json: bo
     let wanted = |hook: &Hook| only.is_none_or(|only| hook.id() == only || hook.name.as_deref() == Some(only));
     let hooks: Vec<&Hook> = entries.iter().map(|entry| entry.hook.as_ref()).filter(|hook| wanted(hook)).collect();
     if let Some(only) = only.filter(|_| hooks.is_empty()) {
-        bail!("no hook here is called `{}`; `hookwright hooks list` shows them", out::one_line(only));
+        return Err(toolbox.no_hook(only));
     }
     let accounts: Vec<(&Hook, Account)> = hooks.into_iter().map(|hook| (hook, account(host, hook))).collect();
     if as_json {

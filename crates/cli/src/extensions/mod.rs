@@ -54,7 +54,7 @@ fn named<'t>(toolbox: &'t Toolbox, name: &str) -> anyhow::Result<&'t Extension> 
     let all = &toolbox.loaded.extensions;
     let found =
         all.iter().find(|one| one.name == name).or_else(|| all.iter().find(|one| one.name.eq_ignore_ascii_case(name)));
-    found.ok_or_else(|| hookwright_extensions::ExtensionError::Unknown(name.to_owned()).into())
+    found.ok_or_else(|| hookwright_extensions::ExtensionError::unknown(name, &toolbox.loaded).into())
 }
 
 /// Fetches with this world's git and proxy, and tells of it on stderr.

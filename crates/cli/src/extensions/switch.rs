@@ -45,7 +45,7 @@ fn without(toolbox: &Toolbox, world: &World, name: &str, consent: Consent) -> an
     let is_missed = |guard: &&Unarmed| matches!(&guard.why, WhyUnarmed::ExtensionInactive(one) if one == name);
     let missed: Vec<&Unarmed> = toolbox.loaded.asleep.iter().filter(is_missed).collect();
     if missed.is_empty() {
-        return Err(ExtensionError::Unknown(name.to_owned()).into());
+        return Err(ExtensionError::unknown(name, &toolbox.loaded).into());
     }
     missed.iter().try_for_each(out::warn)?;
     if !guards::is_persons_word(world, consent, name, "go on without")? {

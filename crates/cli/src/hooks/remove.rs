@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use hookwright_hooks::{Hook, Source};
+use hookwright_hooks::{FileKind, Hook, Source};
 use hookwright_settings::edit::{EditError, rewrite, seam};
 
 use super::Toolbox;
@@ -27,6 +27,9 @@ pub(crate) fn run(toolbox: &Toolbox, remove: &Remove) -> anyhow::Result<u8> {
     for hook in &chosen {
         let Some(place) = &hook.place else { continue };
         match &hook.source {
+            _ if FileKind::of(&place.file) == FileKind::Claude => {
+                bail!("hook `{name}` stands in Claude Code's own settings ({place}), which are changed there")
+            }
             Source::Project | Source::User => files.push((place.file.to_path_buf(), &hook.source)),
             Source::Extension(extension) => bail!(
                 "hook `{name}` comes with extension `{extension}`: `hookwright extensions disable {extension}` switches that off"

@@ -1,6 +1,6 @@
 //! `mcp enable` and `mcp disable`: for every project, in the record that Gemini CLI keeps too.
 
-use anyhow::bail;
+use hookwright_hooks::nearest;
 use hookwright_settings::edit::Switch;
 use hookwright_settings::{Loaded, switch_server};
 
@@ -14,7 +14,7 @@ pub(crate) fn run(loaded: &Loaded, name: &str, switch: Switch) -> anyhow::Result
     let name_shown = shown::name(name);
     // One that is gone from the settings can still be taken off the record.
     if !is_known && switch == Switch::Disable {
-        bail!("no MCP server is called `{name_shown}`; `hookwright mcp list` shows them all");
+        return Err(unknown(loaded, name));
     }
     let changed = switch_server(&loaded.paths, name, switch)?;
     let verb = match switch {
@@ -23,8 +23,20 @@ pub(crate) fn run(loaded: &Loaded, name: &str, switch: Switch) -> anyhow::Result
     };
     match changed {
         true => out::note(format!("MCP server `{name_shown}` is {verb}"))?,
-        false if !is_known => bail!("no MCP server is called `{name_shown}`"),
+        false if !is_known => return Err(unknown(loaded, name)),
         false => out::note(format!("MCP server `{name_shown}`: already {verb}"))?,
     }
     Ok(exit::OK)
+}
+
+/// What to say to whoever names a server that there is not.
+pub(super) fn unknown(loaded: &Loaded, name: &str) -> anyhow::Error {
+    let all = loaded.mcp_servers();
+    let known = all.servers.iter().map(|one| one.name.as_str()).chain(all.left_out.iter().map(|one| one.name.as_str()));
+    let near = nearest(name, known).map(shown::name);
+    let help = near.map_or_else(
+        || "`hookwright mcp list --no-connect` shows them all".to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    );
+    anyhow::anyhow!("no MCP server is called `{}`; {help}", shown::name(name))
 }

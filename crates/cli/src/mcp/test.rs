@@ -60,7 +60,7 @@ pub(crate) fn find(loaded: &Loaded, name: &str) -> anyhow::Result<McpServer> {
             }
             bail!("MCP server `{name_shown}` does not count here: {}", out::one_line(&left_out.why.to_string()))
         }
-        Err(None) => bail!("no MCP server is called `{name_shown}`; `hookwright mcp list --no-connect` shows them all"),
+        Err(None) => Err(super::switch::unknown(loaded, name)),
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use hookwright_agent::session::skill_state;
+use hookwright_hooks::did_you_mean;
 use hookwright_settings::edit::{Disabled, Switch, set_disabled};
 use hookwright_settings::skills::{Skill, Skills, discover};
 use hookwright_settings::{LoadOptions, load};
@@ -55,7 +56,11 @@ pub(super) fn disable(toolbox: &Toolbox, name: &str, scope: Option<Scope>) -> an
 fn named<'s>(skills: &'s Skills, name: &str) -> anyhow::Result<&'s Skill> {
     match skills.get(name) {
         Some(skill) => Ok(skill),
-        None => bail!("no skill is called `{name}`; `hookwright skills list` shows them all"),
+        None => {
+            let known = skills.list.iter().map(|skill| skill.name.as_str());
+            let help = did_you_mean(name, known, "`hookwright skills list` shows them all");
+            bail!("no skill is called `{name}`; {help}")
+        }
     }
 }
 

@@ -407,3 +407,23 @@ fn removing_takes_the_hook_from_the_file_that_has_it() {
     sandbox.run(&["hooks", "remove", "h"]).exits(1);
     assert_eq!(sandbox.read(".gemini/settings.json"), "{ \"hooks\": {");
 }
+
+/// Names of other things come with the near one too.
+#[test]
+fn other_names_that_there_are_not_are_said_with_the_one_that_is_near() {
+    let sandbox = sandbox();
+    sandbox.write(".gemini/skills/reviewing/SKILL.md", "---\nname: reviewing\ndescription: reviews\n---\nx\n");
+    sandbox.user_settings(&json!({"mcpServers": {"github": {"command": "true"}}}));
+    sandbox.write("ext/gemini-extension.json", "{\"name\": \"linter\", \"version\": \"1.0.0\"}");
+    sandbox.run(&["extensions", "link", "ext", "--consent"]).exits(0);
+    for (args, near) in [
+        (&["skills", "disable", "reviewin"][..], "reviewing"),
+        (&["mcp", "disable", "gihtub"], "github"),
+        (&["mcp", "test", "gthub"], "github"),
+        (&["extensions", "disable", "lintr"], "linter"),
+        (&["extensions", "uninstall", "lintr"], "linter"),
+    ] {
+        let run = sandbox.run(args).exits(1);
+        assert!(run.stderr.contains(&format!("did you mean `{near}`?")), "{args:?}: {}", run.stderr);
+    }
+}

@@ -65,6 +65,8 @@ fn no_command_ever_becomes_a_prompt() {
     }
     let usage = "/memory show|list|add TEXT|reload".to_owned();
     assert_eq!(read("/memory forget"), Typed::Misspelt(usage));
+    assert_eq!(read("/hepl"), Typed::Unknown("there is no command /hepl; did you mean /help?".to_owned()));
+    assert_eq!(read("/zzz"), Typed::Unknown("there is no command /zzz; /help shows what there is".to_owned()));
     assert_eq!(read("/hook"), Typed::Unknown("there is no command /hook; did you mean /hooks?".to_owned()));
 }
 

@@ -190,6 +190,9 @@ fn a_broken_command_file_is_said_and_its_command_goes_to_nobody() {
     has(&answer["warnings"].to_string(), "bad.toml:1");
     sandbox.write(".gemini/commands/good.toml", "prompt = \"x\"\n");
     has(&sandbox.run(&["-p", "/help"]).exits(0).stdout, "custom command from good.toml");
+    let run = sandbox.run(&["-p", "/hepl"]).exits(42);
+    has(&run.stderr, "there is no command /hepl; did you mean /help?");
+    assert_eq!(run.stdout, "");
 }
 
 /// A hook that outlives the end is named and counted.
