@@ -57,7 +57,7 @@ fn what_would_be_left_out_is_not_written() {
         ("hideTips", "true", "its name is `ui.hideTips`"),
         ("maxAgentRetries", "3", "did you mean `hooksConfig.maxAgentRetries`?"),
         ("banana", "x", "config get --all"),
-        ("model", "x", "its name is `model.name`"),
+        ("model", "x", "one of model.name"),
         ("ui", "x", "a group of settings"),
         ("mcpServers", "{}", "hookwright mcp add"),
         ("hooks.BeforeTool", "[]", "hookwright hooks new"),
@@ -161,7 +161,9 @@ fn completed(sandbox: &Sandbox, words: &[&str]) -> Vec<String> {
     let mut command = sandbox.command(&[&["--", "hookwright"], words].concat());
     command.env("HOOKWRIGHT_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", index).env("_CLAP_IFS", "\n");
     let run = hookwright_testkit::finish(command.spawn().unwrap()).exits(0);
-    run.stdout.lines().map(str::to_owned).collect()
+    let mut found: Vec<String> = run.stdout.lines().map(str::to_owned).collect();
+    found.sort();
+    found
 }
 
 #[test]
@@ -172,10 +174,10 @@ fn completions_know_hooks_sessions_commands_settings_and_examples() {
         hook("secret-scanner"), hook("$(touch stolen)"), hook("a b"), hook("x;y")]}]}}));
     sandbox.write(".gemini/commands/git/commit.toml", "prompt = \"x\"\n");
     sandbox.run(&["-p", "say hello", "--session-id", "my-session"]).exits(0);
-    assert_eq!(
-        completed(&sandbox, &["hooks", "show", ""]),
-        ["secret-scanner", "--json", "--project", "--skip-trust", "--help"]
-    );
+    let shown = completed(&sandbox, &["hooks", "show", ""]);
+    assert!(shown.contains(&"secret-scanner".to_owned()), "{shown:?}");
+    let dangerous = |word: &String| word.contains(['$', ' ', ';', '(']);
+    assert!(!shown.iter().any(dangerous), "{shown:?}");
     assert_eq!(completed(&sandbox, &["hooks", "disable", "sec"]), ["secret-scanner"]);
     assert_eq!(completed(&sandbox, &["--resume", "my"]), ["my-session"]);
     assert_eq!(completed(&sandbox, &["-p", "/g"]), ["/git:commit"]);
