@@ -40,8 +40,10 @@ impl Conductor {
 fn harmless(hook: &Hook) -> Map<String, Value> {
     let named = hook.matcher_text.as_deref().unwrap_or_default().split('|').next().map(str::trim);
     let is_name = |name: &&str| !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || char == '_');
-    let named = named.filter(is_name).filter(|name| hook.matcher.matches(canonical_tool_name(name)));
-    let subject = named.map(canonical_tool_name).or_else(|| sample_subject(hook.event, std::iter::once(hook)));
+    // Under whatever name it is meant, it is told as what it is here.
+    let named = named.filter(is_name).map(|name| tools_meant(name).next().unwrap_or(name));
+    let named = named.filter(|name| hook.matcher.matches(name));
+    let subject = named.or_else(|| sample_subject(hook.event, std::iter::once(hook)));
     sample(hook.event, subject)
 }
 
