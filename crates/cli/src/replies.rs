@@ -58,7 +58,7 @@ pub(crate) fn warning(reply: &Reply) -> Option<String> {
         Reply::Text(Tone::Warning | Tone::Error, text) => Some(text.clone()),
         Reply::Diagnostic(diagnostic) => Some(diagnostic.to_string()),
         Reply::Notice(notice @ Notice::Hook { held: true, .. }) => Some(notice.to_string()),
-        Reply::Text(..) | Reply::Notice(_) | Reply::Rows(_) | Reply::Hooks(_) | Reply::Sessions(_) => None,
+        _ => None,
     }
 }
 

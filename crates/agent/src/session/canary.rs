@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::{AnyEvent, Hook, HookEngine, Matcher, Registry, canonical_tool_name, sample, sample_subject};
+use hookwright_hooks::{AnyEvent, Hook, HookEngine, Matcher, Registry, sample, sample_subject, tools_meant};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
