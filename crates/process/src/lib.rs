@@ -17,6 +17,12 @@ mod system;
 #[cfg(windows)]
 #[path = "windows.rs"]
 mod system;
+#[cfg(unix)]
+#[path = "unix/terminal.rs"]
+mod terminal;
+#[cfg(windows)]
+#[path = "no_terminal.rs"]
+mod terminal;
 #[cfg(not(target_os = "linux"))]
 mod unwatched;
 
@@ -24,6 +30,7 @@ pub use capture::{Capture, Keep};
 pub use lines::{Conversation, HearError, Pipes};
 pub use room::{Place, Room, Shares, start_threads, take_memory};
 pub use signal::signal_name;
+pub use terminal::Terminal;
 #[cfg(unix)]
 pub use system::ending::{GO_ON, STOP};
 pub use system::ending::{at_abort, is_hangup_ignored, is_hung_up, last_words, stop_here, stop_job};
@@ -117,6 +124,29 @@ pub enum Output {
     /// Both streams through one pipe, which keeps their order; it counts as stdout. Each piece is also passed on as it
     /// comes, and nothing more is read before `live` has returned: what it cannot take waits in the program.
     Together(Keep, Live),
+    /// The same, with a terminal in the place of the pipe: it is also where the program reads, so that there is no other
+    /// input.
+    Terminal(Keep, Live, Terminal),
+}
+
+/// Columns and rows of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub columns: u16,
+    /// Rows.
+    pub rows: u16,
+}
+
+/// How the program on a terminal wants to be typed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// Line by line, which are shown as they are typed.
+    Lines,
+    /// Line by line, which are not shown: a password.
+    Hidden,
+    /// Key by key.
+    Keys,
 }
 
 /// Takes pieces of output as they come.

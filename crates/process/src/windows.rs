@@ -47,6 +47,7 @@ impl Process {
         let (out_read, out_write) = io::pipe()?;
         read_in_thread(out_read, Which::Stdout, sender.clone())?;
         let (keep, live) = match output {
+            Output::Terminal(..) => return Err(io::ErrorKind::Unsupported.into()),
             Output::Apart(keep) => {
                 let (read, write) = io::pipe()?;
                 read_in_thread(read, Which::Stderr, sender)?;

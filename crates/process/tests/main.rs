@@ -10,4 +10,5 @@ mod suite {
     mod piping;
     mod starting;
     mod support;
+    mod terminal;
 }

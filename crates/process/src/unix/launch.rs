@@ -1,4 +1,4 @@
-//! Starts a program with three given descriptors. What flows through them is not its business.
+//! Starts a program with three given descriptors, or on a terminal. What flows through them is not its business.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -8,6 +8,8 @@ use rustix::process::Pid;
 
 use super::groups::Groups;
 use super::leader::Leader;
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+use super::sys::Stdio;
 use crate::Program;
 
 /// Starts a program, in a session of its own where the system can do that at once, else in a group of its own.
@@ -18,8 +20,25 @@ pub(super) fn launch(
 ) -> io::Result<Leader> {
     let moved = above_standard(stdio)?;
     let stdio = [0, 1, 2].map(|at| moved[at].as_ref().map_or(stdio[at], AsFd::as_fd));
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    let stdio = Stdio::Given(stdio);
     let leader = groups.admit(|| start(program, stdio))?;
     tracing::trace!(pid = leader.group().id(), program = %program.path.display(), "started");
+    Ok(leader)
+}
+
+/// Starts a program on a terminal that is its session's own.
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+pub(super) fn launch_on(
+    program: &mut Program<'_>,
+    terminal: &std::ffi::CStr,
+    fourth: BorrowedFd<'_>,
+    groups: &Arc<Groups>,
+) -> io::Result<Leader> {
+    let fourth = rustix::io::fcntl_dupfd_cloexec(fourth, 4)?;
+    let stdio = Stdio::Terminal { path: terminal, fourth: fourth.as_fd() };
+    let leader = groups.admit(|| start(program, stdio))?;
+    tracing::trace!(pid = leader.group().id(), program = %program.path.display(), "started on a terminal");
     Ok(leader)
 }
 
@@ -35,7 +54,7 @@ pub(super) fn above_standard(stdio: [BorrowedFd<'_>; 3]) -> io::Result<[Option<O
 }
 
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
-fn start(program: &mut Program<'_>, stdio: [BorrowedFd<'_>; 3]) -> io::Result<Pid> {
+fn start(program: &mut Program<'_>, stdio: Stdio<'_>) -> io::Result<Pid> {
     use super::directory::Directory;
     use super::sys::{self, Cwd, Hears, Strings};
     use std::collections::BTreeMap;
@@ -55,6 +74,17 @@ fn start(program: &mut Program<'_>, stdio: [BorrowedFd<'_>; 3]) -> io::Result<Pi
     let mut env = Strings::default();
     by_name.into_iter().try_for_each(|(name, value)| env.push(&[name, OsStr::new("="), value]))?;
     sys::spawn(path.as_os_str(), &args, &env, cwd, stdio, Hears::All)
+}
+
+/// Only where sessions can be made at once.
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+pub(super) fn launch_on(
+    _: &mut Program<'_>,
+    _: &std::ffi::CStr,
+    _: BorrowedFd<'_>,
+    _: &Arc<Groups>,
+) -> io::Result<Leader> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// The standard library's way: a group, but no session.

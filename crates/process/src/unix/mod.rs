@@ -8,6 +8,7 @@ pub(crate) mod ending;
 mod feed;
 mod group;
 mod groups;
+mod hold;
 #[cfg(target_os = "linux")]
 mod household;
 #[cfg(target_os = "linux")]

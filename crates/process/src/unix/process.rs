@@ -12,10 +12,12 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::feed::Feed;
 use super::groups::Groups;
-use super::launch::launch;
+use super::hold::{Hold, held};
+use super::launch::{launch, launch_on};
 use super::leader::Leader;
 use super::stream::Stream;
 use super::{Kin, read_on};
+use crate::terminal::{Keys, Terminal};
 use crate::{Capture, Exit, Finished, Input, Keep, Live, Output, Program, Step, Until};
 
 /// How long a killed process is waited for. Only one that is stuck in the system survives that; it is not worth more.
@@ -31,6 +33,8 @@ pub struct Process {
     stderr: Stream,
     groups: Arc<Groups>,
     exit: Option<Exit>,
+    /// Where it has a terminal: who holds it, and what is typed there.
+    on: Option<(Hold, Keys)>,
 }
 
 impl Process {
@@ -41,6 +45,7 @@ impl Process {
     pub fn spawn(program: &mut Program<'_>, input: Input, output: Output, groups: &Arc<Groups>) -> io::Result<Process> {
         let (stdout_write, stdout) = pipe()?;
         let (stderr_write, stdout, stderr) = match output {
+            Output::Terminal(keep, live, terminal) => return on_terminal(program, keep, live, &terminal, groups),
             Output::Apart(keep) => {
                 let (write, stderr) = pipe()?;
                 let stream = |pipe| Stream::new(pipe, Capture::new(keep), None);
@@ -69,7 +74,15 @@ impl Process {
     }
 
     fn around(leader: Leader, stdout: Stream, stderr: Stream, groups: &Arc<Groups>) -> Self {
-        Process { leader, stdin: Feed::default(), stdout, stderr, groups: groups.clone(), exit: None }
+        Process {
+            leader,
+            stdin: Feed::default(),
+            stdout,
+            stderr,
+            groups: groups.clone(),
+            exit: None,
+            on: None,
+        }
     }
 
     /// Its number, which is its group's and its session's too.
@@ -104,8 +117,18 @@ impl Process {
                 some = self.stdout.fill(), if self.stdout.is_open() => if some { return Ok(Step::Output) },
                 some = self.stderr.fill(), if self.stderr.is_open() => if some { return Ok(Step::Output) },
                 () = self.stdin.push(), if self.stdin.is_open() => {}
+                ended = attend(&mut self.on), if self.on.is_some() => if let Some(exit) = ended {
+                    self.stdout.drain();
+                    self.exit = Some(exit);
+                    return Ok(Step::Exited(exit));
+                },
             }
         }
+    }
+
+    /// Whether the program has ended and its place is held for those whom it left running, if any.
+    fn is_held(&self) -> bool {
+        self.on.as_ref().is_some_and(|(hold, _)| hold.is_over())
     }
 
     /// What has happened by now, if anything: asked of the system itself, which may know before anybody was woken, as after
@@ -140,6 +163,15 @@ impl Process {
             && (self.stdout.is_open() || self.stderr.is_open())
             && timeout(quiet, self.hear()).await.is_ok()
         {}
+        self.let_go().await;
+    }
+
+    /// Nobody needs a terminal on which nothing is left.
+    async fn let_go(&mut self) {
+        if self.is_held() && self.members().is_empty() {
+            self.on = None;
+            let _ = timeout(FORCED, self.leader.exited()).await;
+        }
     }
 
     /// Waits until everybody has let go of its pipes. What still comes is read and dropped, so that whoever runs on is
@@ -184,6 +216,7 @@ impl Process {
             group.kill();
             let _ = timeout(FORCED, self.wait()).await;
         }
+        self.let_go().await;
         if !group.is_alive() && group.members().is_empty() {
             return;
         }
@@ -199,7 +232,7 @@ impl Process {
                 });
             }
             Until::GroupGone => {
-                while Instant::now() < deadline && !group.members().is_empty() {
+                while Instant::now() < deadline && !self.members().is_empty() {
                     let glance = Instant::now() + GLANCE;
                     self.listen(GLANCE, glance).await;
                     sleep_until(glance).await;
@@ -217,6 +250,9 @@ impl Process {
     /// # Errors
     /// The system's own; then nothing has changed, or only for some of its processes.
     pub fn let_stay(&mut self) -> io::Result<Stayer> {
+        if self.on.is_some() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "its terminal goes with this program"));
+        }
         for stream in [&mut self.stdout, &mut self.stderr] {
             stream.take_pipe().transpose()?.map(read_on).transpose()?;
         }
@@ -228,15 +264,19 @@ impl Process {
         let group = self.leader.group().clone();
         group.ask();
         let deadline = Instant::now() + grace;
-        while Instant::now() < deadline && !group.members().is_empty() {
+        while Instant::now() < deadline && !self.members().is_empty() {
             sleep_until(Instant::now() + GLANCE).await;
         }
         group.kill();
     }
 
-    /// The living processes of its group, and on Linux all that come from it, wherever they went.
+    /// The living processes of its group, and on Linux all that come from it, wherever they went. Who only holds a terminal
+    /// for them is none of them.
     pub fn members(&self) -> Vec<u32> {
-        self.leader.group().members()
+        let holder = self.is_held().then(|| self.pid());
+        let mut members = self.leader.group().members();
+        members.retain(|pid| Some(*pid) != holder);
+        members
     }
 
     /// Whether everybody has let go of its output.
@@ -250,13 +290,13 @@ impl Process {
         /// Somebody who hands on to a child at every look is missed by one, hardly by three.
         const SURE: usize = 3;
         self.follow();
-        let group = self.leader.group();
         let mut empty = 0;
         while empty < SURE {
             sleep_until(Instant::now() + GLANCE * 5).await;
-            empty = if group.members().is_empty() { empty + 1 } else { 0 };
+            empty = if self.members().is_empty() { empty + 1 } else { 0 };
         }
-        self.groups.forget(group);
+        self.let_go().await;
+        self.groups.forget(self.leader.group());
     }
 
     /// The same from now on; [`outlive`](Self::outlive) must come after it.
@@ -266,16 +306,46 @@ impl Process {
 
     /// Whether somebody of its group or session is left, or only not yet collected.
     pub fn has_left_others(&self) -> bool {
-        self.leader.group().is_alive() || !self.members().is_empty()
+        !self.is_held() && self.leader.group().is_alive() || !self.members().is_empty()
     }
 
     /// What it printed, and whether it left others behind in its group. One that has not ended is ended.
     pub fn finish(self) -> Finished {
         let group = self.leader.group();
-        let left_behind = self.exit.is_some() && group.is_alive();
+        let left_behind = self.exit.is_some() && !self.is_held() && group.is_alive();
         self.groups.prune();
         Finished { stdout: self.stdout.into_capture(), stderr: self.stderr.into_capture(), left_behind }
     }
+}
+
+/// Carries over what is typed, and waits to be told how the program ended.
+async fn attend(on: &mut Option<(Hold, Keys)>) -> Option<Exit> {
+    let (hold, keys) = on.as_mut()?;
+    if hold.is_over() {
+        return std::future::pending().await;
+    }
+    tokio::select! {
+        exit = hold.told() => Some(exit),
+        () = keys.carry(), if keys.is_open() => None,
+    }
+}
+
+/// Starts a program on a terminal.
+fn on_terminal(
+    program: &mut Program<'_>,
+    keep: Keep,
+    live: Live,
+    terminal: &Terminal,
+    groups: &Arc<Groups>,
+) -> io::Result<Process> {
+    let (hold, theirs) = Hold::new()?;
+    let (drawn, keys) = (terminal.drawn()?, terminal.keys()?);
+    let leader = held(program, |shell| launch_on(shell, terminal.path(), theirs.as_fd(), groups))?;
+    drop(theirs);
+    let stdout = Stream::new(drawn, Capture::new(keep), Some(live));
+    let mut process = Process::around(leader, stdout, Stream::closed(), groups);
+    process.on = Some((hold, keys));
+    Ok(process)
 }
 
 /// Those of a process who may stay when this program goes.

@@ -4,7 +4,7 @@
 //! memory comes from.
 #![expect(unsafe_code, reason = "calls of the C library; each block says why it is sound")]
 
-use std::ffi::{CString, OsStr, c_char, c_int, c_short};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_short};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -70,16 +70,24 @@ pub(super) enum Hears {
     Nothing,
 }
 
-/// Starts a program as the leader of a new session, and so of a new group, without a controlling terminal. No page
-/// tables are copied, and errors of the program's start come back as the system's own.
-///
-/// The descriptors must be above the three standard ones, which they become.
+/// What a program has open from its beginning.
+#[derive(Clone, Copy)]
+pub(super) enum Stdio<'a> {
+    /// These as the three standard descriptors, which they become. They must be above them.
+    Given([BorrowedFd<'a>; 3]),
+    /// The terminal at this path as all three, which is its controlling terminal too, since it is the first that the new
+    /// session opens; and another descriptor, above them, as the fourth.
+    Terminal { path: &'a CStr, fourth: BorrowedFd<'a> },
+}
+
+/// Starts a program as the leader of a new session, and so of a new group, without a controlling terminal unless it is
+/// given one. No page tables are copied, and errors of the program's start come back as the system's own.
 pub(super) fn spawn(
     path: &OsStr,
     args: &Strings,
     env: &Strings,
     cwd: Cwd<'_>,
-    stdio: [BorrowedFd<'_>; 3],
+    stdio: Stdio<'_>,
     hears: Hears,
 ) -> io::Result<Pid> {
     let path = CString::new(path.as_bytes())?;
@@ -107,15 +115,23 @@ pub(super) fn session_of(pid: Option<Pid>) -> Option<libc::pid_t> {
 struct Actions(libc::posix_spawn_file_actions_t);
 
 impl Actions {
-    fn new(cwd: Cwd<'_>, stdio: [BorrowedFd<'_>; 3]) -> io::Result<Self> {
+    fn new(cwd: Cwd<'_>, stdio: Stdio<'_>) -> io::Result<Self> {
         let mut raw = MaybeUninit::uninit();
         // SAFETY: the call initialises what it is pointed to, or says that it has not.
         check(unsafe { libc::posix_spawn_file_actions_init(raw.as_mut_ptr()) })?;
         // SAFETY: it has been initialised.
         let mut actions = Actions(unsafe { raw.assume_init() });
-        for (number, fd) in (0..).zip(stdio) {
-            // SAFETY: the object is initialised; descriptors are plain numbers to this call.
-            check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut actions.0, fd.as_raw_fd(), number) })?;
+        match stdio {
+            Stdio::Given(stdio) => (0..).zip(stdio).try_for_each(|(number, fd)| actions.copy(fd.as_raw_fd(), number))?,
+            Stdio::Terminal { path, fourth } => {
+                // SAFETY: the object is initialised, and the call copies the string.
+                check(unsafe {
+                    libc::posix_spawn_file_actions_addopen(&mut actions.0, 0, path.as_ptr(), libc::O_RDWR, 0)
+                })?;
+                actions.copy(0, 1)?;
+                actions.copy(0, 2)?;
+                actions.copy(fourth.as_raw_fd(), 3)?;
+            }
         }
         match cwd {
             Cwd::At(path) => {
@@ -129,6 +145,11 @@ impl Actions {
             }
         }
         Ok(actions)
+    }
+
+    fn copy(&mut self, from: c_int, to: c_int) -> io::Result<()> {
+        // SAFETY: the object is initialised; descriptors are plain numbers to this call.
+        check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut self.0, from, to) })
     }
 }
 

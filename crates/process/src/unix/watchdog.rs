@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use super::kin::{Kin, Search, Sure};
 use super::launch::above_standard;
 use super::mark::{self, Family, Start};
-use super::sys::{self, Cwd, Hears, Strings};
+use super::sys::{self, Cwd, Hears, Stdio, Strings};
 
 /// How long those that are asked to end have, when the program is gone.
 const GRACE: Duration = Duration::from_millis(500);
@@ -102,7 +102,7 @@ impl Kennel {
         let (mut args, env) = (Strings::default(), Strings::default());
         args.push(&[OsStr::new(self.name)])?;
         args.push(&[OsStr::new(what)])?;
-        sys::spawn(self.program.as_os_str(), &args, &env, Cwd::At(OsStr::new("/")), stdio, hears)
+        sys::spawn(self.program.as_os_str(), &args, &env, Cwd::At(OsStr::new("/")), Stdio::Given(stdio), hears)
     }
 }
 

@@ -1,0 +1,158 @@
+//! A pseudo-terminal for one program: its path for the program, our end for whoever shows it and types on it. What is
+//! drawn there is somebody else's to understand.
+
+use std::collections::VecDeque;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::sync::Notify;
+
+use crate::{Manner, Size};
+
+/// So much may have been typed that the program has not read.
+const TYPED_AHEAD: usize = 1 << 20;
+
+/// A terminal. Cheap to clone; clones are the same one. It is gone for the program when the last of them is.
+#[derive(Clone, Debug)]
+pub struct Terminal(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    ours: OwnedFd,
+    path: CString,
+    typed: Mutex<VecDeque<u8>>,
+    arrived: Notify,
+    attended: AtomicBool,
+}
+
+impl Terminal {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// The system's own, if there is none to be had.
+    pub fn open(size: Size) -> io::Result<Terminal> {
+        if !cfg!(any(target_os = "linux", target_vendor = "apple")) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | close_on_exec())?;
+        rustix::io::fcntl_setfd(&ours, rustix::io::FdFlags::CLOEXEC)?;
+        grantpt(&ours)?;
+        unlockpt(&ours)?;
+        let path = ptsname(&ours, Vec::new())?;
+        rustix::io::ioctl_fionbio(&ours, true)?;
+        let (typed, arrived, attended) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
+        let terminal = Terminal(Arc::new(Inner { ours, path, typed, arrived, attended }));
+        tcsetwinsize(&terminal.0.ours, winsize(size))?;
+        Ok(terminal)
+    }
+
+    /// It has another size from now on; the program is told.
+    pub fn resize(&self, size: Size) {
+        // One that cannot be told goes on with the old size.
+        let _ = tcsetwinsize(&self.0.ours, winsize(size));
+    }
+
+    /// Types something. Whether there was room for it: a program that does not read is not typed to for ever.
+    pub fn type_in(&self, bytes: &[u8]) -> bool {
+        let mut typed = self.typed();
+        if typed.len() + bytes.len() > TYPED_AHEAD {
+            return false;
+        }
+        typed.extend(bytes);
+        drop(typed);
+        self.0.arrived.notify_one();
+        true
+    }
+
+    /// How the program wants to be typed to, at this moment.
+    pub fn manner(&self) -> Manner {
+        match tcgetattr(&self.0.ours).map(|modes| modes.local_modes) {
+            Ok(modes) if !modes.contains(LocalModes::ICANON) => Manner::Keys,
+            Ok(modes) if !modes.contains(LocalModes::ECHO) => Manner::Hidden,
+            _ => Manner::Lines,
+        }
+    }
+
+    /// Says whether somebody sits at it.
+    pub fn attend(&self, attended: bool) {
+        self.0.attended.store(attended, Ordering::Relaxed);
+    }
+
+    /// Whether somebody sits at it: then silence is no sign of trouble.
+    pub fn is_attended(&self) -> bool {
+        self.0.attended.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn path(&self) -> &CString {
+        &self.0.path
+    }
+
+    /// Where what the program draws comes out.
+    pub(crate) fn drawn(&self) -> io::Result<Receiver> {
+        Receiver::from_owned_fd_unchecked(self.0.ours.try_clone()?)
+    }
+
+    /// What carries over what is typed.
+    pub(crate) fn keys(&self) -> io::Result<Keys> {
+        Ok(Keys { to: Some(Sender::from_owned_fd_unchecked(self.0.ours.try_clone()?)?), terminal: self.clone() })
+    }
+
+    fn typed(&self) -> MutexGuard<'_, VecDeque<u8>> {
+        self.0.typed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is typed, on its way to a program that may not read it.
+pub(crate) struct Keys {
+    to: Option<Sender>,
+    terminal: Terminal,
+}
+
+impl Keys {
+    pub(crate) fn is_open(&self) -> bool {
+        self.to.is_some()
+    }
+
+    /// Waits for something to be typed, and carries over what fits. Safe to drop.
+    pub(crate) async fn carry(&mut self) {
+        let Some(to) = &self.to else { return };
+        while self.terminal.typed().is_empty() {
+            self.terminal.0.arrived.notified().await;
+        }
+        if to.writable().await.is_err() {
+            self.to = None;
+            return;
+        }
+        let mut typed = self.terminal.typed();
+        let (first, _) = typed.as_slices();
+        match to.try_write(first) {
+            Ok(written) => drop(typed.drain(..written)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            // Nobody is there any more.
+            Err(_) => {
+                drop(typed);
+                self.to = None;
+            }
+        }
+    }
+}
+
+fn winsize(size: Size) -> Winsize {
+    Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+#[cfg(target_os = "linux")]
+fn close_on_exec() -> OpenptFlags {
+    OpenptFlags::CLOEXEC
+}
+
+#[cfg(not(target_os = "linux"))]
+fn close_on_exec() -> OpenptFlags {
+    OpenptFlags::empty()
+}
