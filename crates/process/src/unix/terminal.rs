@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -17,6 +18,9 @@ use crate::{Manner, Size};
 
 /// So much may have been typed that the program has not read.
 const TYPED_AHEAD: usize = 1 << 20;
+
+/// How long it takes until a full terminal is looked at again.
+const FULL: Duration = Duration::from_millis(20);
 
 /// A terminal. Cheap to clone; clones are the same one. It is gone for the program when the last of them is.
 #[derive(Clone, Debug)]
@@ -129,16 +133,19 @@ impl Keys {
             self.to = None;
             return;
         }
-        let mut typed = self.terminal.typed();
-        let (first, _) = typed.as_slices();
-        match to.try_write(first) {
-            Ok(written) => drop(typed.drain(..written)),
+        let written = {
+            let mut typed = self.terminal.typed();
+            let written = to.try_write(typed.as_slices().0);
+            typed.drain(..*written.as_ref().unwrap_or(&0));
+            written
+        };
+        match written {
+            // A terminal that is full may say so in this way too, and is no less ready for it.
+            Ok(0) => tokio::time::sleep(FULL).await,
+            Ok(_) => {}
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             // Nobody is there any more.
-            Err(_) => {
-                drop(typed);
-                self.to = None;
-            }
+            Err(_) => self.to = None,
         }
     }
 }
