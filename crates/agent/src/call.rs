@@ -263,7 +263,11 @@ impl<'a> Call<'a> {
             scope: self.scope.clone(),
             call_id: self.id.clone(),
         }));
-        if !matches!(self.voice, Voice::Quiet(_)) {
+        let is_shown = !matches!(self.voice, Voice::Quiet(_));
+        // Nobody types to a command that nobody sees.
+        context.console = context.console.filter(|_| is_shown && self.services.events.are_followed());
+        context.console.iter_mut().for_each(|console| console.call_id = self.id.clone());
+        if is_shown {
             let (events, call_id) = (self.services.events.clone(), self.id.clone());
             context.output = OutputSink::new(move |text| {
                 events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });

@@ -95,6 +95,11 @@ impl Events {
         }
     }
 
+    /// Whether a front end shows what a command prints while it runs; a sub-agent's it does not.
+    pub(crate) fn are_followed(&self) -> bool {
+        self.within.is_none()
+    }
+
     /// There are no more events: what is sent from now on is dropped.
     pub fn close(&self) {
         self.sender.0.lock().ended = true;

@@ -52,7 +52,7 @@ pub use paths::Paths;
 pub use secrets::{GEMINI_KEYS, OPENAI_KEY, Secrets, is_secret_name};
 pub use settings::{
     ApprovalMode, Context, General, HookReview, KnownSetting, Mcp, Model, Notifications, OtlpProtocol, Price, Security,
-    Settings, SkillSettings, Telemetry, TelemetryTarget, Tools, Ui, WithoutEffect, known_setting, known_settings,
+    Settings, Shell, SkillSettings, Telemetry, TelemetryTarget, Tools, Ui, WithoutEffect, known_setting, known_settings,
     lay_over,
 };
 pub use trust::{Finding, FolderTrust, Review, TrustSource};

@@ -1,6 +1,7 @@
 //! All that a tool call may use, given by the caller. Makes nothing up: no environment, no home, no clock settings.
 
 use crate::builtin::google_web_search::WebSearch;
+use crate::console::Console;
 use crate::delegate::Delegation;
 use crate::filter::FileFilter;
 use crate::http::{HttpAccess, HttpPolicy};
@@ -35,6 +36,8 @@ pub struct ToolContext {
     pub http: Arc<HttpAccess>,
     /// Where output goes while a command runs.
     pub output: OutputSink,
+    /// The way to a terminal for this call's command, if anybody shows one.
+    pub console: Option<Console>,
     /// Who searches the web for this call.
     pub search: Option<Arc<dyn WebSearch>>,
     /// Who lets other agents work for this call.
@@ -56,6 +59,7 @@ impl ToolContext {
             jobs: Arc::default(),
             http: Arc::new(HttpAccess::new(HttpPolicy::default())),
             output: OutputSink::none(),
+            console: None,
             search: None,
             delegation: None,
             memory_file: None,
@@ -112,6 +116,10 @@ pub struct ShellSettings {
     pub max_output_bytes: usize,
     /// How long a background command is watched for an early end.
     pub background_delay: Duration,
+    /// Whether a command may have a terminal, where somebody shows it.
+    pub interactive: bool,
+    /// What shows long texts page by page for commands that ask for that.
+    pub pager: String,
 }
 
 impl Default for ShellSettings {
@@ -122,6 +130,8 @@ impl Default for ShellSettings {
             grace: Duration::from_secs(2),
             max_output_bytes: 100_000,
             background_delay: Duration::from_millis(200),
+            interactive: true,
+            pager: "cat".to_owned(),
         }
     }
 }

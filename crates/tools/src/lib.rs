@@ -9,6 +9,7 @@
 mod address;
 mod builtin;
 mod catalog;
+mod console;
 mod context;
 mod delegate;
 mod diff;
@@ -31,12 +32,13 @@ pub use builtin::WebSearching;
 pub use builtin::google_web_search::{SearchError, WebSearch};
 pub use builtin::read_many_files::END_OF_FILES;
 pub use catalog::{BUILTINS, BuiltinInfo, canonical_arguments, canonical_name};
+pub use console::{Console, Consoles};
 pub use context::{Environment, OutputSink, ShellSettings, ToolContext};
 pub use delegate::{AgentOffer, DELEGATE_TO_AGENT, DelegateToAgent, Delegation};
 pub use diff::{DiffStat, FileDiff};
 pub use failure::{ToolErrorKind, ToolFailure};
 pub use filter::FileFilter;
-pub use hookwright_process::{Groups, signal_name};
+pub use hookwright_process::{Groups, Live, Manner, Size, Terminal, signal_name};
 pub use http::{HttpAccess, HttpPolicy, PrivateAddresses};
 pub use result::{
     CommandEnd, CommandRun, Display, Match, ResultContent, ResultPart, Skipped, Todo, TodoStatus, ToolResult,

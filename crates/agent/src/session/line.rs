@@ -44,6 +44,8 @@ pub enum View {
     Copy,
     /// Show all of an output, a thought or a diff: which one from the end, from 1.
     Expand(usize),
+    /// Take every line for a command of the user's, until further notice.
+    ShellMode,
     /// Leave.
     Quit,
 }
@@ -61,8 +63,9 @@ impl Typed {
             return slash(command, bare, custom, prompts);
         }
         match bare.strip_prefix('!').map(str::trim) {
-            Some(command) if !command.is_empty() => Typed::Order(Order::Shell(command.to_owned())),
-            _ => Typed::Order(Order::Prompt(text.trim_end().to_owned())),
+            Some("") => Typed::View(View::ShellMode),
+            Some(command) => Typed::Order(Order::Shell(command.to_owned())),
+            None => Typed::Order(Order::Prompt(text.trim_end().to_owned())),
         }
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use hookwright_hooks::{Builder, Hook, HookEngine, HookState, Power, Registry, Unarmed};
 use hookwright_model::{Content, GenerationConfig, Provider};
 use hookwright_settings::skills::{self, Skills};
-use hookwright_settings::{ApprovalMode, Connection, Loaded, Secrets, subagents};
+use hookwright_settings::{ApprovalMode, Connection, Loaded, Secrets, Shell, subagents};
 use hookwright_tools::{
-    FileFilter, HttpAccess, HttpPolicy, Origin, Selection, ToolContext, ToolSet, Toolbox, WebSearching, Workspace,
+    Console, FileFilter, HttpAccess, HttpPolicy, Origin, Selection, ShellSettings, ToolContext, ToolSet, Toolbox, WebSearching, Workspace,
 };
 
 use super::choose::Chosen;
@@ -341,9 +341,24 @@ fn tool_context(options: &SessionOptions, loaded: &Loaded) -> Result<ToolContext
     context.filter = filter(loaded);
     context.environment = loaded.tool_environment().into();
     context.memory_file = Some(loaded.paths.user_dir.join("GEMINI.md"));
+    context.shell = shell(&loaded.settings.tools.shell);
+    context.console = options.consoles.clone().map(|shown_by| Console { shown_by, call_id: String::new() });
     let proxy = choose::proxy(&loaded.world);
     context.http = Arc::new(HttpAccess::new(HttpPolicy { proxy, ..HttpPolicy::default() }));
     Ok(context)
+}
+
+/// How commands run.
+fn shell(settings: &Shell) -> ShellSettings {
+    let usual = ShellSettings::default();
+    ShellSettings {
+        interactive: settings.interactive,
+        pager: settings.pager.clone().unwrap_or(usual.pager),
+        inactivity_timeout: settings.inactivity.map_or(usual.inactivity_timeout, |limit| {
+            (limit > 0).then(|| std::time::Duration::from_secs(limit))
+        }),
+        ..usual
+    }
 }
 
 /// Directories of the settings that are not there.

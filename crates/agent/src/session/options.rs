@@ -1,11 +1,12 @@
 //! What a session is started with, beyond what the settings say, and what can keep it from starting.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hookwright_hooks::Unarmed;
 use hookwright_model::{ModelError, ReplayError, ReplayOrder};
 use hookwright_settings::{ApprovalMode, Connection, ExtensionChoice, LoadOptions, Loaded, TrustOverride, World, load};
-use hookwright_tools::WorkspaceError;
+use hookwright_tools::{Consoles, WorkspaceError};
 
 use super::guards;
 use crate::policy::PolicyError;
@@ -53,6 +54,8 @@ pub struct SessionOptions {
     pub checkpointing: bool,
     /// Where the program's log is, for whoever asks.
     pub log: Option<PathBuf>,
+    /// Who shows what commands draw on a terminal; without it they have none.
+    pub consoles: Option<Arc<dyn Consoles>>,
 }
 
 /// Whether hooks run.

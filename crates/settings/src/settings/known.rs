@@ -173,6 +173,14 @@ pub(super) const KNOWN: &[Known] = {
             .about("a command that prints tools"),
         without_effect("tools.callCommand", Text, Nothing, "tools are built in, not called by a command")
             .about("a command that calls one of those"),
+        section("tools.shell", Anything),
+        setting("tools.shell.enableInteractiveShell", Flag, ONLY_FALSE)
+            .about("commands have a terminal of their own, where there is a screen"),
+        setting("tools.shell.showColor", Flag, Anything).about("show what commands draw in colour"),
+        // A program that is run.
+        setting("tools.shell.pager", Text, Nothing).about("what PAGER is for commands"),
+        setting("tools.shell.inactivityTimeout", Whole, Nothing)
+            .about("after so many seconds without output a command is ended; 0 is never"),
         section("telemetry", Nothing),
         setting("telemetry.enabled", Flag, Nothing).about("record what happens"),
         setting("telemetry.target", OneOf(&["local", "gcp"]), Nothing).about("who receives the record"),

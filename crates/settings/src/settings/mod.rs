@@ -178,6 +178,27 @@ pub struct Tools {
     pub discovery_command: Option<String>,
     /// A command that calls one of those.
     pub call_command: Option<String>,
+    /// How commands run.
+    pub shell: Shell,
+}
+
+/// How commands run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shell {
+    /// Whether they may have a terminal, where somebody shows it.
+    pub interactive: bool,
+    /// Whether what they draw is shown in colour.
+    pub colour: bool,
+    /// What shows long texts page by page.
+    pub pager: Option<String>,
+    /// After so many seconds without output a command is ended; 0 is never.
+    pub inactivity: Option<u64>,
+}
+
+impl Default for Shell {
+    fn default() -> Self {
+        Shell { interactive: true, colour: true, pager: None, inactivity: None }
+    }
 }
 
 /// Which MCP servers may be used.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{
     ApprovalMode, Context, DEFAULT_CONTEXT_FILE, General, HookReview, Mcp, Model, Notifications, OtlpProtocol, Price,
-    Security, Settings, SkillSettings, Telemetry, TelemetryTarget, Tools, Ui,
+    Security, Settings, Shell, SkillSettings, Telemetry, TelemetryTarget, Tools, Ui,
 };
 use crate::subagents::AgentSettings;
 use crate::world::World;
@@ -34,6 +34,12 @@ impl Settings {
                 exclude: get.strings("tools.exclude"),
                 discovery_command: get.string("tools.discoveryCommand"),
                 call_command: get.string("tools.callCommand"),
+                shell: Shell {
+                    interactive: get.flag("tools.shell.enableInteractiveShell", true),
+                    colour: get.flag("tools.shell.showColor", true),
+                    pager: get.string("tools.shell.pager"),
+                    inactivity: get.at("tools.shell.inactivityTimeout").and_then(Value::as_u64),
+                },
             },
             context: context(&get),
             ui: Ui {

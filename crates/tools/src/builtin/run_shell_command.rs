@@ -5,7 +5,7 @@ use crate::catalog::{self, BuiltinInfo};
 use crate::context::ToolContext;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::result::{CommandEnd, Display, ResultContent, ToolResult, untrusted};
-use crate::shell::{self, Command, FinishedCommand, ShellEnd, Watched};
+use crate::shell::{self, Command, FinishedCommand, On, ShellEnd, Watched};
 use crate::tool::{Builtin, whole};
 use hookwright_process::{Exit, signal_name};
 use serde::Deserialize;
@@ -37,7 +37,8 @@ impl Builtin for RunShellCommand {
     }
 
     fn description(&self) -> String {
-        "Runs a command with `bash -c`, in a process group of its own, without a terminal and without input. Gives its \
+        "Runs a command with `bash -c`, in a process group of its own. Nobody types to it, unless the user \
+         has a screen and chooses to. Gives its \
          output (both streams together, the middle left out if it is long), and where they apply its exit code if not \
          0, the signal that ended it, the PIDs of processes it left running and the process group (to end it all: \
          `kill -- -PGID`). Use quiet flags and no pagers. For servers and watchers set is_background."
@@ -87,7 +88,9 @@ impl Builtin for RunShellCommand {
         let failed = |error: std::io::Error| {
             ToolFailure::new(ToolErrorKind::ShellExecuteError, format!("the command could not be run: {error}"))
         };
-        let started = shell::start(&args.command, &directory, ctx).map_err(failed)?;
+        // What runs on by itself is typed to by nobody.
+        let on = if args.is_background { On::Pipes } else { On::Terminal };
+        let started = shell::start(&args.command, &directory, on, ctx).map_err(failed)?;
         if args.is_background {
             let delay = args.delay_ms.map_or(ctx.shell.background_delay, Duration::from_millis);
             return in_background(&args, &directory, started, delay, ctx).await.map_err(failed);

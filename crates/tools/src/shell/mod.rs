@@ -2,13 +2,16 @@
 //! everything it started when it is cancelled or takes too long. Knows nothing of arguments and results; what a process
 //! is, `hookwright-process` knows.
 
+mod drawn;
 mod jobs;
 mod text;
 
 pub use jobs::{Job, Jobs};
 
 use crate::context::ToolContext;
-use hookwright_process::{Exit, Input, Keep, Output, Place, Process, Program, Shares, Step, Until};
+use hookwright_process::{
+    Exit, Input, Keep, Live, Output, Place, Process, Program, Shares, Size, Step, Terminal, Until,
+};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,8 +25,10 @@ use tokio::time::{Instant, sleep_until};
 const QUIET: Duration = Duration::from_millis(100);
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// Scripts can tell that an agent runs them; pagers would wait for a key that nobody presses.
-const OVERRIDES: &[(&str, &str)] = &[("GEMINI_CLI", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
+/// What a terminal of ours understands.
+const TERM: &str = "xterm-256color";
+/// How many rows a screen has that there is not, for whoever draws on a pipe as if it were one.
+const NO_ROWS: usize = 24;
 
 /// Where shells are if the environment does not say.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -36,6 +41,16 @@ pub(crate) struct Command {
     /// What is run, and where it is listed if it runs on by itself.
     words: String,
     jobs: Arc<Jobs>,
+    terminal: Option<(Terminal, Size)>,
+}
+
+/// What a command reads from and prints to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum On {
+    /// Nothing, and a pipe.
+    Pipes,
+    /// A terminal, where somebody shows it.
+    Terminal,
 }
 
 /// Why a command is over.
@@ -68,14 +83,14 @@ pub(crate) enum Watched {
 
 /// Starts `bash -c`, or `sh -c` where there is no bash. Commands have a share of this machine's room, and no more: however
 /// many are left running, hooks and the program itself have theirs.
-pub(crate) fn start(command: &str, directory: &Path, ctx: &ToolContext) -> io::Result<Command> {
+pub(crate) fn start(command: &str, directory: &Path, on: On, ctx: &ToolContext) -> io::Result<Command> {
     let shares = Shares::of_process();
     // Nobody waits: those that are left running may do so for ever.
     let place = shares.commands.try_enter().ok_or_else(|| full(shares.commands.size()))?;
     let shell = find_shell(directory, ctx).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no shell"))?;
-    let overrides = OVERRIDES.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
+    let terminal = if on == On::Terminal { terminal(ctx) } else { None };
     let variables = ctx.environment.get();
-    let mut env = variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).chain(overrides);
+    let mut env = environment(&variables, &ctx.shell.pager, terminal.is_some()).into_iter();
     let (first, args) = arguments(&shell, command, shares.command_processes);
     let mut program = Program {
         path: first,
@@ -86,11 +101,51 @@ pub(crate) fn start(command: &str, directory: &Path, ctx: &ToolContext) -> io::R
         env: &mut env,
     };
     let (sink, mut decoder) = (ctx.output.clone(), Utf8Stream::default());
-    let live = Box::new(move |piece: &[u8]| sink.send(&decoder.push(piece)));
-    let output = Output::Together(Keep::Ends(ctx.shell.max_output_bytes), live);
+    let mut live: Live = Box::new(move |piece: &[u8]| sink.send(&decoder.push(piece)));
+    let keep = Keep::Ends(ctx.shell.max_output_bytes);
+    let output = match (&terminal, &ctx.console) {
+        (Some((terminal, _)), Some(console)) => {
+            let mut draw = console.shown_by.open(&console.call_id, terminal);
+            // Drawn first: whoever hears of output finds it there.
+            let both = move |piece: &[u8]| {
+                draw(piece);
+                live(piece);
+            };
+            Output::Terminal(keep, Box::new(both), terminal.clone())
+        }
+        _ => Output::Together(keep, live),
+    };
     let process = Process::spawn(&mut program, Input::Empty, output, &ctx.background)?;
     tracing::debug!(pid = process.pid(), shell = %shell.display(), "a shell command runs");
-    Ok(Command { process: Box::new(process), place, words: command.to_owned(), jobs: ctx.jobs.clone() })
+    Ok(Command { process: Box::new(process), place, words: command.to_owned(), jobs: ctx.jobs.clone(), terminal })
+}
+
+/// A terminal and its size, if somebody shows it and the system has one to give.
+fn terminal(ctx: &ToolContext) -> Option<(Terminal, Size)> {
+    let console = ctx.console.as_ref().filter(|_| ctx.shell.interactive)?;
+    let size = console.shown_by.size();
+    match Terminal::open(size) {
+        Ok(terminal) => Some((terminal, size)),
+        Err(error) => {
+            tracing::debug!(%error, "there is no terminal to be had; the command has pipes");
+            None
+        }
+    }
+}
+
+/// Scripts can tell that an agent runs them; pagers would wait for a key that nobody presses. A terminal of ours is not the
+/// one that the program runs on.
+fn environment<'a>(
+    variables: &'a [(OsString, OsString)],
+    pager: &'a str,
+    on_terminal: bool,
+) -> Vec<(&'a OsStr, &'a OsStr)> {
+    let overrides = [("GEMINI_CLI", "1"), ("PAGER", pager), ("GIT_PAGER", pager)];
+    let of_terminal = on_terminal.then_some(("TERM", TERM));
+    let is_meant = |name: &OsStr| !(on_terminal && (name == "LINES" || name == "COLUMNS"));
+    let given = variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let ours = overrides.into_iter().chain(of_terminal).map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+    given.filter(|(name, _)| is_meant(name)).chain(ours).collect()
 }
 
 fn full(most: usize) -> io::Error {
@@ -140,7 +195,8 @@ impl Command {
 
     /// What it has printed so far.
     pub(crate) fn output(&self) -> String {
-        text::of(self.process.stdout())
+        let rows = self.terminal.as_ref().map_or(NO_ROWS, |(_, size)| usize::from(size.rows));
+        text::of(self.process.stdout(), rows)
     }
 
     /// Waits for the end, at most as long as the settings allow.
@@ -161,6 +217,8 @@ impl Command {
                 () = sleep_until(silent_until) => match self.process.by_now()? {
                     Some(Step::Output) => last_output = Instant::now(),
                     Some(Step::Exited(exit)) => break ShellEnd::Exited(exit),
+                    // Somebody thinks about what to type.
+                    None if self.is_attended() => last_output = Instant::now(),
                     None => break ShellEnd::Inactive(ctx.shell.inactivity_timeout.unwrap_or_default()),
                 },
                 () = sleep_until(deadline) => match self.process.by_now()? {
@@ -174,6 +232,10 @@ impl Command {
         }
         tracing::debug!(pid = self.pid(), ?end, ms = started.elapsed().as_millis(), "the shell command has ended");
         Ok(self.leave(end).await)
+    }
+
+    fn is_attended(&self) -> bool {
+        self.terminal.as_ref().is_some_and(|(terminal, _)| terminal.is_attended())
     }
 
     /// Watches the command for a while.

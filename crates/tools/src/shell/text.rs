@@ -1,17 +1,19 @@
-//! A command's output as text: decoded across borders of pieces, rid of terminal control. Pure.
+//! A command's output as text: decoded across borders of pieces, rid of terminal control (`drawn.rs`). Pure.
 
 use hookwright_process::Capture;
 
-/// The output for reading. Of a binary one only the size.
-pub(super) fn of(output: &Capture) -> String {
+use super::drawn::plain;
+
+/// The output for reading, as a screen of so many rows would leave it. Of a binary one only the size.
+pub(super) fn of(output: &Capture, rows: usize) -> String {
     if output.head().iter().take(4096).any(|byte| *byte == 0) {
         return format!("[binary output, {} bytes]", output.bytes());
     }
     if output.left_out() == 0 {
-        return plain(&String::from_utf8_lossy(&[output.head(), &output.tail()].concat()));
+        return plain(&String::from_utf8_lossy(&[output.head(), &output.tail()].concat()), rows);
     }
-    let head = plain(&String::from_utf8_lossy(output.head()));
-    let tail = plain(&String::from_utf8_lossy(&output.tail()));
+    let head = plain(&String::from_utf8_lossy(output.head()), rows);
+    let tail = plain(&String::from_utf8_lossy(&output.tail()), rows);
     format!(
         "{}\n[... {} bytes left out ...]\n{}",
         head.trim_end_matches('\u{FFFD}'),
@@ -51,51 +53,6 @@ fn is_beginning(bytes: &[u8]) -> bool {
     matches!(std::str::from_utf8(bytes), Err(error) if error.error_len().is_none())
 }
 
-/// `text` as a screen would leave it: no escape sequences, and of a line redrawn with carriage returns its last state.
-fn plain(text: &str) -> String {
-    let text = strip_escapes(text);
-    if !text.contains('\r') {
-        return text;
-    }
-    let redrawn = |line: &str| -> String {
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        line.rsplit('\r').find(|state| !state.is_empty()).unwrap_or_default().to_owned()
-    };
-    text.split('\n').map(redrawn).collect::<Vec<_>>().join("\n")
-}
-
-fn strip_escapes(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(char) = chars.next() {
-        if char != '\u{1B}' {
-            out.push(char);
-            continue;
-        }
-        match chars.next() {
-            // Colours, cursor movement: parameters, then one final character.
-            Some('[') => {
-                while chars.next_if(|next| ('\x20'..='\x3F').contains(next)).is_some() {}
-                chars.next_if(|next| ('\x40'..='\x7E').contains(next));
-            }
-            // Titles, links: up to a bell or the string's end.
-            Some(']') => {
-                while let Some(next) = chars.next() {
-                    if next == '\u{7}' || next == '\u{1B}' && chars.next_if_eq(&'\\').is_some() {
-                        break;
-                    }
-                }
-            }
-            // Character sets take one more.
-            Some('(' | ')' | '#') => {
-                chars.next();
-            }
-            _ => {}
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,7 +63,7 @@ mod tests {
         for chunk in chunks {
             capture.push(chunk);
         }
-        of(&capture)
+        of(&capture, 24)
     }
 
     #[test]
@@ -134,15 +91,6 @@ mod tests {
         assert_eq!(captured(100, &[b"\x7FELF\0\0"]), "[binary output, 6 bytes]");
     }
 
-    #[test]
-    fn terminal_control_is_taken_out() {
-        assert_eq!(plain("\u{1B}[1;31mred\u{1B}[0m"), "red");
-        assert_eq!(plain("\u{1B}]0;title\u{7}x\u{1B}]8;;u\u{1B}\\y"), "xy");
-        assert_eq!(plain("10%\r50%\r100%\r\ndone\r\n"), "100%\ndone\n");
-        assert_eq!(plain("a\u{1B}(Bb\u{1B}"), "ab");
-        assert_eq!(plain("\u{1B}["), "");
-    }
-
     proptest::proptest! {
         #[test]
         fn pieces_decode_like_the_whole(text in ".{0,40}", cuts in proptest::collection::vec(0usize..60, 0..6)) {
@@ -164,7 +112,7 @@ mod tests {
             }
             proptest::prop_assert!(stream.pending.len() <= 3);
             proptest::prop_assert!(capture.head().len() + capture.tail().len() <= limit);
-            of(&capture);
+            of(&capture, 24);
         }
     }
 }

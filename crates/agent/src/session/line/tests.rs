@@ -73,9 +73,10 @@ fn no_command_ever_becomes_a_prompt() {
 #[test]
 fn what_is_no_command_goes_to_the_model_or_the_shell() {
     assert_eq!(read("  "), Typed::Blank);
-    for text in ["/usr/bin is a path", "// a comment", "/", "!", "hello /help"] {
+    for text in ["/usr/bin is a path", "// a comment", "/", "hello /help"] {
         assert_eq!(read(text), Typed::Order(Order::Prompt(text.to_owned())));
     }
+    assert_eq!(read(" ! "), Typed::View(View::ShellMode));
     assert_eq!(read(" ! ls -l "), Typed::Order(Order::Shell("ls -l".to_owned())));
     assert_eq!(read("two\nlines\n"), Typed::Order(Order::Prompt("two\nlines".to_owned())));
 }

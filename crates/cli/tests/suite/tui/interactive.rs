@@ -1,0 +1,337 @@
+//! Commands on a terminal of their own: typed to, drawn in colour, come back from, and ended with everything they started.
+
+use std::time::Duration;
+
+use hookwright_testkit::{Sandbox, has_program, is_running, skipped, wait_until};
+use serde_json::json;
+
+use super::{COMPOSER, Terminal, sandbox};
+
+const MINE: &str = "the keyboard is the program's";
+/// Ctrl-F.
+const GIVE: &str = "\x06";
+
+fn started(sandbox: &Sandbox) -> Terminal {
+    let mut terminal = Terminal::start(sandbox, &["--yolo"]);
+    terminal.ready();
+    terminal
+}
+
+fn call(command: &str) -> String {
+    format!("call run_shell_command {}\r", json!({ "command": command }))
+}
+
+/// What is kept of the sessions.
+fn kept(sandbox: &Sandbox) -> String {
+    let mut found = String::new();
+    let mut folders = vec![sandbox.home().join(".gemini/tmp")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            match entry.is_dir() {
+                true => folders.push(entry),
+                false => found.push_str(&String::from_utf8_lossy(&std::fs::read(entry).unwrap())),
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_command_has_a_terminal_and_its_colours_stay() {
+    let sandbox = sandbox();
+    let mut terminal = started(&sandbox);
+    terminal.keys("![ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size && printf '\\033[31mr''ed\\033[0m\\n'\r").sees("29 80");
+    terminal.ready();
+    assert!(terminal.raw().contains("\x1b[31mred\x1b[0m"), "the colour is kept on the finished card");
+    // The model gets words.
+    terminal.keys(&call("printf '\\033[32mgr''een\\033[0m %s\\n' $TERM; sleep 0.1; tty > tty")).sees("green xterm-256color");
+    terminal.ready();
+    assert!(sandbox.read("tty").starts_with("/dev/"));
+}
+
+#[test]
+fn the_model_is_told_plain_words() {
+    let sandbox = sandbox();
+    let replay = hookwright_testkit::Replay::new()
+        .calls("run_shell_command", json!({"command": "printf '\\033[31m10%%\\r100%%\\033[K\\033[0m done\\n'; exit 3"}))
+        .says("over");
+    let file = sandbox.replay(&replay);
+    let mut terminal = Terminal::start(&sandbox, &["--yolo", "--fake-responses", &file]);
+    terminal.ready().keys("go\r").sees("over");
+    terminal.ready().keys("/quit\r");
+    terminal.ends();
+    let told = kept(&sandbox);
+    assert!(told.contains("Output: 100% done\\nExit Code: 3"), "{told}");
+    assert!(!told.contains("\\u001b"), "{told}");
+}
+
+#[test]
+fn a_line_is_typed_to_a_command_and_escape_comes_back() {
+    let sandbox = sandbox();
+    let mut terminal = started(&sandbox);
+    terminal.keys("!echo \"who are you?\"; read name; echo \"hello $name\" | tee said; read more; echo over\r");
+    terminal.sees("who are you?");
+    terminal.keys(GIVE).sees(MINE);
+    terminal.sees("Ctrl+F or Esc comes back");
+    terminal.keys("wim\r").sees("hello wim");
+    terminal.keys("\x1b").loses(MINE);
+    terminal.sees("esc to cancel");
+    // Tab gives it too, where there is nothing to complete.
+    terminal.keys("\t").sees(MINE);
+    terminal.keys("x\r").loses(MINE);
+    terminal.ready().sees("over");
+    assert_eq!(sandbox.read("said"), "hello wim\n");
+}
+
+#[test]
+fn a_password_is_neither_shown_nor_told() {
+    let sandbox = sandbox();
+    let mut terminal = started(&sandbox);
+    let ask = "stty -echo; printf 'Password: '; read word < /dev/tty; stty echo; echo; test \"$word\" = hunter2 && echo right";
+    terminal.keys(&format!("!{ask}\r")).sees("it asks for something that is not shown, such as a password");
+    terminal.keys(GIVE).sees(MINE);
+    terminal.keys("hunter2\r").loses(MINE);
+    terminal.ready().sees("right");
+    assert!(!terminal.raw().contains("hunter2\r"), "{}", terminal.raw());
+    terminal.keys("/quit\r");
+    terminal.ends();
+    let told = kept(&sandbox);
+    assert_eq!(told.matches("hunter2").count(), told.matches("= hunter2").count(), "{told}");
+}
+
+/// A small editor: raw keys on the whole screen. It takes Esc for itself.
+const EDITOR: &str = "stty raw -echo; printf '\\033[?1049h\\033[2J\\033[3;5Hediting'; keys=; \
+    while key=$(dd bs=1 count=1 2>/dev/null | od -An -tx1); do keys=\"$keys$key\"; case $key in *71*) break;; esac; \
+    printf '\\033[4;5H%s' \"$keys\"; done; \
+    printf '\\033[?1049l'; stty sane; echo \"$keys\" > \"$1\"";
+
+#[test]
+fn an_editor_has_the_whole_screen_and_every_key_but_one() {
+    let sandbox = sandbox();
+    sandbox.script("edit.sh", EDITOR);
+    let mut terminal = started(&sandbox);
+    terminal.keys("!sh .gemini/hooks/edit.sh out.txt\r").sees("it has drawn a whole screen");
+    terminal.keys(GIVE).sees("    editing\n");
+    terminal.sees("Ctrl+F comes back");
+    // Esc, an arrow, Ctrl-C, Ctrl-Z, Tab: all of them the program's.
+    terminal.keys("\x1b");
+    terminal.sees("    1b");
+    terminal.keys("\x1b[A");
+    terminal.sees("1b 5b 41");
+    terminal.keys("\x03");
+    terminal.sees("41 03");
+    terminal.keys("\x1a");
+    terminal.sees("03 1a");
+    terminal.keys("\t");
+    terminal.sees("1a 09");
+    terminal.keys(GIVE).loses(MINE);
+    terminal.sees("it has drawn a whole screen");
+    terminal.keys(GIVE).sees("1a 09");
+    terminal.keys("q").loses(MINE);
+    terminal.ready();
+    assert_eq!(sandbox.read("out.txt").split_whitespace().collect::<Vec<_>>().join(" "), "1b 1b 5b 41 03 1a 09 71");
+}
+
+#[test]
+fn vim_edits_a_file() {
+    if !has_program("vim") {
+        return skipped("vim_edits_a_file", "there is no vim");
+    }
+    let sandbox = sandbox();
+    let mut terminal = started(&sandbox);
+    terminal.keys("!vim -u NONE -N notes.txt\r").sees("it has drawn a whole screen");
+    terminal.keys(GIVE).sees("~");
+    terminal.keys("ihello from vim").sees("-- INSERT --");
+    terminal.keys("\x1b").loses("-- INSERT --");
+    terminal.keys(":wq\r").loses(MINE);
+    terminal.ready();
+    assert_eq!(sandbox.read("notes.txt"), "hello from vim\n");
+}
+
+#[test]
+fn a_rebase_opens_its_editor_on_the_screen() {
+    let sandbox = sandbox();
+    let git = |args: &[&str]| {
+        let done = std::process::Command::new("git").args(args).current_dir(sandbox.project()).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    };
+    git(&["init", "-q"]);
+    for name in ["one", "two", "three"] {
+        sandbox.write(name, name);
+        git(&["add", name]);
+        git(&["-c", "user.name=T", "-c", "user.email=t@example.org", "commit", "-qm", name]);
+    }
+    let editor = "printf '\\033[?1049h'; cat \"$1\"; read line; sed -i '1s/^pick/drop/' \"$1\"; printf '\\033[?1049l'";
+    sandbox.script("editor.sh", editor);
+    let mut terminal = started(&sandbox);
+    let rebase = "GIT_SEQUENCE_EDITOR='sh .gemini/hooks/editor.sh' git -c user.name=T -c user.email=t@example.org rebase -i HEAD~2";
+    terminal.keys(&call(rebase)).sees("it has drawn a whole screen");
+    terminal.keys(GIVE).sees("pick");
+    terminal.keys("go\r").loses(MINE);
+    terminal.sees("Successfully rebased");
+    terminal.ready();
+    assert!(!sandbox.has("two") && sandbox.has("three"));
+}
+
+#[test]
+fn control_c_is_the_programs_while_it_has_the_keyboard_and_cancels_otherwise() {
+    let sandbox = sandbox();
+    let mut terminal = started(&sandbox);
+    terminal.keys("!echo $$ > pid; echo running; sleep 60\r").sees("running");
+    terminal.keys(GIVE).sees(MINE);
+    terminal.keys("\x03").loses(MINE);
+    terminal.ready();
+    assert!(!is_running(&sandbox.read("pid")));
+    terminal.keys("!echo $$ > pid2; trap '' INT HUP TERM; echo stubborn; while :; do sleep 1; done\r").sees("stubborn");
+    terminal.keys(GIVE).sees(MINE);
+    terminal.keys("\x03\x03");
+    terminal.keys(GIVE).loses(MINE);
+    terminal.keys("\x1b").sees("Cancelled");
+    terminal.ready();
+    wait_until("it is gone", || !is_running(&sandbox.read("pid2")));
+}
+
+#[test]
+fn a_command_that_waits_says_so_and_the_next_key_after_its_end_is_nobodys() {
+    let sandbox = sandbox();
+    let mut terminal = started(&sandbox);
+    terminal.keys(&call("read -t 5 line; echo \"got [$line]\"")).sees("if it waits for you: Ctrl+F or Tab gives it the keyboard");
+    terminal.keys(GIVE).sees(MINE);
+    // The line ends the command; the rest of what is typed in one go does not become a prompt.
+    terminal.keys("answer\rsay leaked\r").loses(MINE);
+    terminal.sees("got [answer]");
+    terminal.ready();
+    assert!(!terminal.everything().contains("say leaked"), "{}", terminal.everything());
+}
+
+#[test]
+fn the_size_follows_the_window() {
+    let sandbox = sandbox();
+    let mut terminal = started(&sandbox);
+    terminal.keys("!trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.05; done\r").sees("\n  ready");
+    terminal.resize(64, 20);
+    terminal.sees("19 64");
+    terminal.ready();
+}
+
+/// What a program says to its terminal is not said to the user's.
+#[test]
+fn nothing_that_a_command_draws_steers_the_terminal() {
+    let sandbox = sandbox();
+    let hostile = "\\033]52;c;aGk=\\007\\033]0;owned\\007\\033]8;;http://x\\007link\\033]8;;\\007\\033P+q544e\\033\\\\\
+        \\033[?1000h\\033[?1003h\\033[?2004l\\033[?7l\\033[!p\\033c\\033[2J\\033[8;5;5t\\033[5i\\033]11;?\\007\\302\\233\\062Jdrawn";
+    sandbox.script("hostile.sh", &format!("printf '{hostile}\\n'; printf '\\033[?1049h{hostile}'; read x; echo over"));
+    let mut terminal = started(&sandbox);
+    terminal.keys("!sh .gemini/hooks/hostile.sh\r").sees("it has drawn a whole screen");
+    terminal.keys(GIVE).sees("drawn");
+    terminal.keys("\r").loses(MINE);
+    terminal.ready().keys("/quit\r");
+    terminal.ends();
+    let raw = terminal.raw_to_the_end();
+    for bad in ["\x1b]", "\x1bP", "\x1b[?1000h", "\x1b[?1003h", "\x1b[?7l", "\x1bc", "\x1b[!p", "t\x1b[5i", "\u{9b}"] {
+        assert!(!raw.contains(bad), "{bad:?} reached the terminal");
+    }
+    terminal.is_restored();
+}
+
+#[test]
+fn what_a_command_leaves_running_lives_on_and_ends_with_the_session() {
+    let sandbox = sandbox();
+    let mut terminal = started(&sandbox);
+    let talker = "(while :; do echo talk; echo x >> talked; sleep 0.05; done) & echo $! > pid; echo left";
+    terminal.keys(&call(talker)).sees("left");
+    terminal.ready();
+    wait_until("it runs", || sandbox.has("pid"));
+    let pid = sandbox.read("pid").trim().to_owned();
+    let before = sandbox.read("talked").len();
+    wait_until("it goes on", || sandbox.read("talked").len() > before + 10);
+    terminal.keys("/background\r").sees("while :; do echo talk");
+    assert!(is_running(&pid));
+    terminal.keys("\x04");
+    assert_eq!(terminal.ends(), 0);
+    wait_until("it has ended", || !is_running(&pid));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_on_a_terminal_outlives_a_killed_session() {
+    let sandbox = sandbox();
+    let mut terminal = started(&sandbox);
+    terminal.keys("!trap '' HUP TERM; echo $$ > pid; setsid sh -c 'trap \"\" HUP TERM; echo $$ > pid2; sleep 300' & \
+                   echo waits; while :; do sleep 1; done\r");
+    terminal.sees("\n  waits");
+    wait_until("both run", || sandbox.has("pid") && sandbox.has("pid2"));
+    terminal.keys(GIVE).sees(MINE);
+    terminal.signal("-KILL");
+    for pid in ["pid", "pid2"] {
+        wait_until("it is gone", || !is_running(&sandbox.read(pid)));
+    }
+}
+
+#[test]
+fn leaving_a_program_that_has_the_screen_gives_the_terminal_back() {
+    let sandbox = sandbox();
+    sandbox.script("edit.sh", EDITOR);
+    let mut terminal = started(&sandbox);
+    terminal.keys("!sh .gemini/hooks/edit.sh out.txt\r").sees("it has drawn a whole screen");
+    terminal.keys(GIVE).sees(MINE);
+    terminal.signal("-TERM");
+    assert_eq!(terminal.ends(), 143);
+    terminal.is_restored();
+}
+
+#[test]
+fn the_settings_can_take_the_terminal_away_and_name_a_pager() {
+    let sandbox = sandbox();
+    sandbox.user_settings(&json!({"tools": {"shell": {"enableInteractiveShell": false, "pager": "head -n 1"}}}));
+    let mut terminal = started(&sandbox);
+    terminal.keys("![ -t 1 ] || echo \"none, $PAGER, $GIT_PAGER\"; read x; echo \"[$x]\"\r").sees("none, head -n 1, head -n 1");
+    terminal.sees("[]");
+    terminal.ready();
+}
+
+#[test]
+fn a_hook_has_no_terminal_while_a_command_has_one() {
+    let sandbox = sandbox();
+    let command = sandbox.script("hook.sh", "cat >/dev/null; { [ -t 0 ] || [ -t 1 ] || echo x > /dev/tty; } && touch drawn; echo over > over");
+    sandbox.settings(&json!({"hooks": {"AfterTool": [{"hooks": [{"type": "command", "command": command}]}]}}));
+    let mut terminal = started(&sandbox);
+    terminal.keys("!tty\r").sees("/dev/");
+    wait_until("the hook is over", || sandbox.has("over"));
+    assert!(!sandbox.has("drawn"));
+}
+
+#[test]
+fn without_a_screen_there_is_no_terminal_and_nobody_waits() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &["--screen-reader", "--yolo"]);
+    terminal.sees(COMPOSER);
+    terminal.keys("![ -t 0 ] || echo 'no term''inal'; read x; echo \"[$x]\"\r").sees("no terminal");
+    terminal.keys("!\r").sees("every line is a shell command now");
+    terminal.keys("echo $((40 + 2))\r").sees("42");
+    terminal.keys("!\r").sees("lines go to the agent again");
+    terminal.keys("say back\r").sees("\nback");
+}
+
+#[test]
+fn a_sign_alone_makes_every_line_a_command_until_escape_or_backspace() {
+    let sandbox = sandbox();
+    let mut terminal = started(&sandbox);
+    terminal.keys("!\r").sees("! ");
+    terminal.sees("Type a shell command");
+    terminal.keys("echo one-$((40 + 2))\r").sees("one-42");
+    terminal.sees("Type a shell command");
+    terminal.keys("/he").loses("what there is, and which keys");
+    terminal.keys("\x1b").sees("Type a shell command");
+    // The last command is there again without its sign; a prompt that comes back is a prompt.
+    terminal.keys("\x1b[A").sees("! echo one-$((40 + 2))");
+    terminal.keys("\x15").sees("Type a shell command");
+    terminal.keys("\x7f").sees(COMPOSER);
+    terminal.keys("say words\r").sees("\nwords");
+    terminal.ready().keys("!\r").sees("Type a shell command");
+    terminal.keys("\x1b[A").sees("> say words\n─");
+    terminal.keys("\x15").ready();
+    terminal.keys("!\r").sees("Type a shell command");
+    std::thread::sleep(Duration::from_millis(50));
+    terminal.keys("\x04").sees(COMPOSER);
+}

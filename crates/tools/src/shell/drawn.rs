@@ -1,0 +1,280 @@
+//! What a terminal would leave of an output, as plain text: lines drawn over, cursor moves, whole screens that come and go.
+//! Lines are never broken: nobody asked for the width of a screen. Pure, and bounded by the size of what is drawn.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// How far from the left something may be drawn where nothing stands.
+const FARTHEST: usize = 500;
+
+/// The text as a screen of so many rows would leave it.
+pub(super) fn plain(text: &str, rows: usize) -> String {
+    if !text.contains(|char| matches!(char, '\x1b' | '\r' | '\x08' | '\x07' | '\x0e' | '\x0f' | '\x7f')) {
+        return text.to_owned();
+    }
+    let mut screen = Screen { rows: rows.max(1), room: text.len().saturating_mul(2), ..Screen::default() };
+    screen.draw(text);
+    screen.text()
+}
+
+#[derive(Default)]
+struct Sheet {
+    lines: Vec<Vec<char>>,
+    /// The first line that can still be drawn on.
+    top: usize,
+    row: usize,
+    column: usize,
+    saved: (usize, usize),
+}
+
+#[derive(Default)]
+struct Screen {
+    now: Sheet,
+    /// What is behind, while a program has the whole screen to itself.
+    behind: Option<Sheet>,
+    rows: usize,
+    /// How many blanks may still be made where nothing was drawn.
+    room: usize,
+}
+
+impl Screen {
+    fn draw(&mut self, text: &str) {
+        let mut chars = text.chars().peekable();
+        while let Some(char) = chars.next() {
+            match char {
+                '\n' => self.down(),
+                '\r' => self.now.column = 0,
+                '\x08' => self.now.column = self.now.column.saturating_sub(1),
+                '\x07' | '\x0e' | '\x0f' | '\x7f' => {}
+                '\x1b' => self.escape(&mut chars),
+                char => self.put(char),
+            }
+        }
+    }
+
+    fn down(&mut self) {
+        let sheet = &mut self.now;
+        sheet.column = 0;
+        sheet.row += 1;
+        if sheet.lines.len() <= sheet.row {
+            sheet.lines.resize_with(sheet.row + 1, Vec::new);
+        }
+        sheet.top = sheet.top.max((sheet.row + 1).saturating_sub(self.rows));
+    }
+
+    fn put(&mut self, char: char) {
+        let sheet = &mut self.now;
+        if sheet.lines.len() <= sheet.row {
+            sheet.lines.resize_with(sheet.row + 1, Vec::new);
+        }
+        let line = &mut sheet.lines[sheet.row];
+        if let Some(place) = line.get_mut(sheet.column) {
+            *place = char;
+        } else {
+            let blanks = (sheet.column - line.len()).min(self.room);
+            self.room -= blanks;
+            line.resize(line.len() + blanks, ' ');
+            sheet.column = line.len();
+            line.push(char);
+        }
+        sheet.column += 1;
+    }
+
+    fn escape(&mut self, chars: &mut Peekable<Chars<'_>>) {
+        match chars.next() {
+            Some('[') => self.control(chars),
+            // Titles, links, the clipboard: up to a bell or the string's end; at the latest to the line's.
+            Some(']' | 'P' | 'X' | '^' | '_') => {
+                while let Some(next) = chars.next_if(|next| *next != '\n') {
+                    if next == '\x07' || next == '\x1b' && chars.next_if_eq(&'\\').is_some() {
+                        break;
+                    }
+                }
+            }
+            // Character sets take one more.
+            Some('(' | ')' | '#' | '*' | '+' | '%') => drop(chars.next()),
+            Some('7') => self.now.saved = (self.now.row, self.now.column),
+            Some('8') => self.go_back(),
+            Some('M') => self.go(self.now.row.saturating_sub(1), self.now.column),
+            _ => {}
+        }
+    }
+
+    /// Cursor movement, clearing, modes: parameters, then one final character.
+    fn control(&mut self, chars: &mut Peekable<Chars<'_>>) {
+        let mut parameters = String::new();
+        while let Some(next) = chars.next_if(|next| ('\x20'..='\x3f').contains(next)) {
+            if parameters.len() < 64 {
+                parameters.push(next);
+            }
+        }
+        let Some(last) = chars.next_if(|next| ('\x40'..='\x7e').contains(next)) else { return };
+        if let Some(modes) = parameters.strip_prefix('?') {
+            return self.mode(modes, last);
+        }
+        let numbers: Vec<usize> = parameters.split(';').map(|number| number.parse().unwrap_or(0)).collect();
+        let number = |at: usize| numbers.get(at).copied().filter(|number| *number > 0).unwrap_or(1);
+        let (row, column, top) = (self.now.row, self.now.column, self.now.top);
+        match last {
+            'A' => self.go(row.saturating_sub(number(0)), column),
+            'B' => self.go(row + number(0), column),
+            'C' => self.go(row, column + number(0)),
+            'D' => self.go(row, column.saturating_sub(number(0))),
+            'E' => self.go(row + number(0), 0),
+            'F' => self.go(row.saturating_sub(number(0)), 0),
+            'G' | '`' => self.go(row, number(0) - 1),
+            'd' => self.go(top + number(0) - 1, column),
+            'H' | 'f' => self.go(top + number(0) - 1, number(1) - 1),
+            'J' => self.clear(numbers[0]),
+            'K' => self.clear_line(numbers[0]),
+            'P' => self.take_out(number(0)),
+            'X' => self.blank_out(number(0)),
+            'L' => self.insert_lines(number(0)),
+            'M' => self.delete_lines(number(0)),
+            's' => self.now.saved = (row, column),
+            'u' => self.go_back(),
+            _ => {}
+        }
+    }
+
+    fn mode(&mut self, modes: &str, last: char) {
+        let whole_screen = modes.split(';').any(|mode| matches!(mode, "47" | "1047" | "1049"));
+        match last {
+            'h' if whole_screen && self.behind.is_none() => self.behind = Some(std::mem::take(&mut self.now)),
+            'l' if whole_screen => self.now = self.behind.take().unwrap_or_else(|| std::mem::take(&mut self.now)),
+            _ => {}
+        }
+    }
+
+    fn go(&mut self, row: usize, column: usize) {
+        self.now.row = row.clamp(self.now.top, self.now.top + self.rows - 1);
+        self.now.column = column.min(FARTHEST.max(self.line().map_or(0, |line| line.len())));
+    }
+
+    fn go_back(&mut self) {
+        let (row, column) = self.now.saved;
+        self.go(row, column);
+    }
+
+    fn line(&mut self) -> Option<&mut Vec<char>> {
+        self.now.lines.get_mut(self.now.row)
+    }
+
+    fn clear(&mut self, what: usize) {
+        let (row, top) = (self.now.row, self.now.top);
+        match what {
+            0 => {
+                self.clear_line(0);
+                self.now.lines.iter_mut().skip(row + 1).for_each(Vec::clear);
+            }
+            1 => {
+                self.clear_line(1);
+                self.now.lines.iter_mut().take(row).skip(top).for_each(Vec::clear);
+            }
+            _ => self.now.lines.iter_mut().skip(top).for_each(Vec::clear),
+        }
+    }
+
+    fn clear_line(&mut self, what: usize) {
+        let column = self.now.column;
+        let Some(line) = self.line() else { return };
+        match what {
+            0 => line.truncate(column),
+            1 => line.iter_mut().take(column + 1).for_each(|place| *place = ' '),
+            _ => line.clear(),
+        }
+    }
+
+    fn take_out(&mut self, count: usize) {
+        let column = self.now.column;
+        if let Some(line) = self.line().filter(|line| column < line.len()) {
+            line.drain(column..column.saturating_add(count).min(line.len()));
+        }
+    }
+
+    fn blank_out(&mut self, count: usize) {
+        let column = self.now.column;
+        self.line().into_iter().flat_map(|line| line.iter_mut().skip(column).take(count)).for_each(|place| *place = ' ');
+    }
+
+    fn insert_lines(&mut self, count: usize) {
+        let (row, end) = (self.now.row, self.now.top + self.rows);
+        if row < self.now.lines.len() {
+            let new = std::iter::repeat_with(Vec::new).take(count.min(self.rows));
+            self.now.lines.splice(row..row, new);
+            self.now.lines.truncate(end);
+        }
+    }
+
+    fn delete_lines(&mut self, count: usize) {
+        let (row, end) = (self.now.row, self.now.lines.len());
+        self.now.lines.drain(row.min(end)..row.saturating_add(count).min(end));
+    }
+
+    fn text(self) -> String {
+        let written = |sheet: Sheet| -> Vec<String> { sheet.lines.into_iter().map(String::from_iter).collect() };
+        let mut lines = self.behind.map(written).unwrap_or_default();
+        lines.extend(written(self.now));
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(text: &str) -> String {
+        plain(text, 5)
+    }
+
+    #[test]
+    fn terminal_control_is_taken_out() {
+        assert_eq!(seen("\u{1B}[1;31mred\u{1B}[0m"), "red");
+        assert_eq!(seen("\u{1B}]0;title\u{7}x\u{1B}]8;;u\u{1B}\\y"), "xy");
+        assert_eq!(seen("a\u{1B}(Bb\u{1B}"), "ab");
+        assert_eq!(seen("\u{1B}["), "");
+        assert_eq!(seen("\u{1B}P1;2q~~~\u{1B}\\x\u{1B}[?2004h\u{1B}[>4;2m\u{1B}=y"), "xy");
+        assert_eq!(seen("\u{1B}]never closed\nseen"), "\nseen");
+        assert_eq!(seen("N\u{8}NA\u{8}AME\ta\u{7}"), "NAME\ta");
+    }
+
+    #[test]
+    fn lines_are_drawn_over() {
+        assert_eq!(seen("10%\r50%\r100%\r\ndone\r\n"), "100%\ndone\n");
+        assert_eq!(seen("working...\r\u{1B}[Kok\r\n"), "ok\n");
+        assert_eq!(seen("one\r\ntwo\r\n\u{1B}[2A\u{1B}[2Kuno\u{1B}[2B\r\nend"), "uno\ntwo\n\nend");
+        assert_eq!(seen("abc\u{1B}[2D\u{1B}[P\u{1B}[5Gz"), "ac  z");
+        assert_eq!(seen("12345\u{1B}[3D\u{1B}[2X\r\u{1B}[1K"), " 2  5");
+        let long = "x".repeat(3000);
+        assert_eq!(seen(&format!("{long}\r\n")), format!("{long}\n"), "lines are not broken");
+    }
+
+    #[test]
+    fn a_place_is_counted_from_where_the_screen_is() {
+        let many: String = (0..8).map(|line| format!("{line}\r\n")).collect();
+        assert_eq!(seen(&format!("{many}\u{1B}[1;1Htop\u{1B}[99;1Hlow")), "0\n1\n2\n3\ntop\n5\n6\n7\nlow");
+        assert_eq!(seen("a\r\nb\r\nc\u{1B}[2J\u{1B}[Hd"), "d\n\n");
+        assert_eq!(seen("a\r\nb\r\nc\u{1B}[2;1H\u{1B}[Lnew\u{1B}[1;1H\u{1B}[M"), "new\nb\nc");
+    }
+
+    #[test]
+    fn a_whole_screen_comes_and_goes() {
+        let vim = "\u{1B}[?1049h\u{1B}[H\u{1B}[2J~\r\n~\r\n-- INSERT --\u{1B}[?1049l";
+        assert_eq!(seen(&format!("before\r\n{vim}after\r\n")), "before\nafter\n");
+        assert_eq!(seen("before\r\n\u{1B}[?1049hcut off"), "before\n\ncut off");
+        assert_eq!(seen("x\u{1B}[?1049l\u{1B}[?1049ly"), "xy");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn anything_is_survived_and_stays_small(
+            pieces in proptest::collection::vec("(\u{1B}\\[[0-9;?]{0,6}[@-~]|[a-z\n\r]{0,3}|\u{1B}.|[^\u{1B}]{0,3})", 0..60),
+            rows in 0usize..8,
+        ) {
+            let text = pieces.concat();
+            let seen = plain(&text, rows);
+            proptest::prop_assert!(seen.len() <= 4 * text.len() + 8, "{} of {}", seen.len(), text.len());
+            proptest::prop_assert!(!seen.contains('\x1b'));
+        }
+    }
+}
