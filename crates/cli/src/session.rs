@@ -37,6 +37,7 @@ pub(crate) fn options(args: &AgentArgs, interaction: Interaction) -> SessionOpti
         session_id: args.session_id.clone(),
         checkpointing: args.checkpointing,
         log: crate::log::path(),
+        consoles: None,
     }
 }
 

@@ -30,7 +30,6 @@ pub use capture::{Capture, Keep};
 pub use lines::{Conversation, HearError, Pipes};
 pub use room::{Place, Room, Shares, start_threads, take_memory};
 pub use signal::signal_name;
-pub use terminal::Terminal;
 #[cfg(unix)]
 pub use system::ending::{GO_ON, STOP};
 pub use system::ending::{at_abort, is_hangup_ignored, is_hung_up, last_words, stop_here, stop_job};
@@ -39,6 +38,7 @@ pub use system::oneself::{hear_of_full_files, keep_to_oneself};
 pub use system::{Directory, Groups, Hearing, Process, Speaking, Stayer};
 #[cfg(target_os = "linux")]
 pub use system::{end_descendants, let_none_outlive, stand_watch, start_to_stay};
+pub use terminal::Terminal;
 #[cfg(not(target_os = "linux"))]
 pub use unwatched::{end_descendants, let_none_outlive, stand_watch, start_to_stay};
 

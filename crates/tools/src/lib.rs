@@ -40,6 +40,7 @@ pub use failure::{ToolErrorKind, ToolFailure};
 pub use filter::FileFilter;
 pub use hookwright_process::{Groups, Live, Manner, Size, Terminal, signal_name};
 pub use http::{HttpAccess, HttpPolicy, PrivateAddresses};
+pub use media::{MAX_MEDIA_BYTES, image_type, is_called_image};
 pub use result::{
     CommandEnd, CommandRun, Display, Match, ResultContent, ResultPart, Skipped, Todo, TodoStatus, ToolResult,
 };

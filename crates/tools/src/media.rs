@@ -49,6 +49,24 @@ const TABLE: &[Row] = &[
     row(&["mov"], "video", "video/quicktime", &[(4, b"ftyp")]),
 ];
 
+/// A file passed on as it is has at most this many bytes: written as text it is a third larger, and providers take requests
+/// of 20 MB.
+pub const MAX_MEDIA_BYTES: u64 = 14 * 1024 * 1024;
+
+/// The type of a picture, by its name and its first bytes; nothing if it is none.
+pub fn image_type(path: &Path, bytes: &[u8]) -> Option<&'static str> {
+    match FileType::of(path, bytes) {
+        FileType::Media(media) if media.family == "image" => Some(media.mime_type),
+        _ => None,
+    }
+}
+
+/// Whether a file is called like a picture.
+pub fn is_called_image(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    TABLE.iter().any(|row| row.family == "image" && row.extensions.contains(&extension.as_str()))
+}
+
 const fn row(
     extensions: &'static [&'static str],
     family: &'static str,
@@ -108,6 +126,14 @@ mod tests {
         assert_eq!(of("x.png", b"\0\0\0"), FileType::Binary);
         assert_eq!(of("x.mp3", b"plain text"), FileType::Text);
         assert_eq!(of("x.svg", b"\0\0"), FileType::Binary);
+    }
+
+    #[test]
+    fn a_picture_is_one_by_name_and_bytes() {
+        assert_eq!(image_type(Path::new("a.jpg"), b"\xFF\xD8\xFF\xE0"), Some("image/jpeg"));
+        assert_eq!(image_type(Path::new("a.jpg"), b"\x89PNG\r\n\x1a\n"), None);
+        assert_eq!(image_type(Path::new("a.pdf"), b"%PDF-1.7"), None);
+        assert!(is_called_image(Path::new("x/Y.WebP")) && !is_called_image(Path::new("png")));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod suite {
+    mod console;
     mod edits;
     mod mcp;
     mod other;

@@ -11,3 +11,4 @@ pub(crate) mod reader;
 
 pub use memory::{Memory, MemoryOptions, load_memory};
 pub(crate) use prompt::Mentioned;
+pub use prompt::mentioned;

@@ -3,12 +3,15 @@
 //! What names nothing stays what the user typed, and is said where it looks like a path; what cannot be read is a warning.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::Attachment;
 use hookwright_model::Part;
 use hookwright_tools::mcp::Servers;
-use hookwright_tools::{DELEGATE_TO_AGENT, Display, END_OF_FILES, PathError, ResultContent, Skipped, Workspace};
+use hookwright_tools::{
+    DELEGATE_TO_AGENT, Display, END_OF_FILES, PathError, ResultContent, Skipped, Workspace, is_called_image,
+};
 use serde_json::json;
 
 use super::mention;
@@ -197,9 +200,26 @@ fn measured(bytes: u64) -> String {
     }
 }
 
+/// The files that a prompt names with `@` and that may be read: where it does, and which.
+pub fn mentioned(prompt: &str, workspace: &Workspace) -> Vec<(Range<usize>, PathBuf)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    for _ in 0..MOST_MENTIONS {
+        let Some(mention) = mention::next(prompt, from) else { break };
+        from = mention.at + 1;
+        let located =
+            mention.readings.iter().find_map(|reading| Some((locate(&reading.path, workspace)?, reading.end)));
+        if let Some((Ok(path), end)) = located {
+            found.push((mention.at..end, path));
+            from = end;
+        }
+    }
+    found
+}
+
 /// Where a path leads, or why not there; nothing if there is nothing.
 fn locate(path: &str, workspace: &Workspace) -> Option<Result<PathBuf, PathError>> {
-    let place = workspace.resolve(path);
+    let place = workspace.resolve_to_read(path);
     let exists = match &place {
         Ok(real) | Err(PathError::Outside { real, .. }) => real.symlink_metadata().is_ok(),
         Err(PathError::TooManyLinks { .. }) => true,
@@ -240,6 +260,12 @@ async fn attach(path: &Path, reader: &impl Reader) -> Result<Result<Attached, St
         }
         _ => (vec![name.clone()], None),
     };
+    // Read as text, it may be a mistake.
+    let is_text = matches!(result.llm_content, ResultContent::Text(_));
+    let remark = remark.or_else(|| {
+        let claims = !is_directory && is_text && is_called_image(path);
+        claims.then(|| "it is called like an image and is none; it is read as text".to_owned())
+    });
     let what = if is_directory { "directory" } else { "file" };
     let mut parts = enclose(&defuse(&format!("{what} @{name}")), result.llm_content);
     if is_directory {
@@ -434,6 +460,23 @@ mod tests {
         let hookwright_model::PartKind::InlineData(blob) = &expanded.parts[2].kind else { panic!("no media") };
         assert_eq!(blob.mime_type, "image/png");
         assert!(expanded.warnings.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_is_no_picture_or_too_large_a_one_is_said() {
+        let (_dir, ctx) = place(&[("text.png", b"words"), ("bin.png", b"\0\0")]);
+        let big = [PNG, &vec![1; 14 << 20]].concat();
+        fs::write(ctx.workspace.directory().join("big.png"), big).unwrap();
+        let expanded = expand_prompt("@text.png @bin.png @big.png", &ctx).await;
+        assert_eq!(
+            expanded.warnings[..2],
+            [
+                "@text.png: it is called like an image and is none; it is read as text",
+                "@bin.png: Skipped binary file: bin.png"
+            ]
+        );
+        assert!(expanded.warnings[2].starts_with("@big.png is not read: this image is too large to be sent: 14.0 MB"));
+        assert!(!expanded.parts.iter().any(|part| part.as_text().is_none()));
     }
 
     #[tokio::test]

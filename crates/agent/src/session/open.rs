@@ -8,7 +8,8 @@ use hookwright_model::{Content, GenerationConfig, Provider};
 use hookwright_settings::skills::{self, Skills};
 use hookwright_settings::{ApprovalMode, Connection, Loaded, Secrets, Shell, subagents};
 use hookwright_tools::{
-    Console, FileFilter, HttpAccess, HttpPolicy, Origin, Selection, ShellSettings, ToolContext, ToolSet, Toolbox, WebSearching, Workspace,
+    Console, FileFilter, HttpAccess, HttpPolicy, Origin, Selection, ShellSettings, ToolContext, ToolSet, Toolbox,
+    WebSearching, Workspace,
 };
 
 use super::choose::Chosen;
@@ -354,9 +355,9 @@ fn shell(settings: &Shell) -> ShellSettings {
     ShellSettings {
         interactive: settings.interactive,
         pager: settings.pager.clone().unwrap_or(usual.pager),
-        inactivity_timeout: settings.inactivity.map_or(usual.inactivity_timeout, |limit| {
-            (limit > 0).then(|| std::time::Duration::from_secs(limit))
-        }),
+        inactivity_timeout: settings
+            .inactivity
+            .map_or(usual.inactivity_timeout, |limit| (limit > 0).then(|| std::time::Duration::from_secs(limit))),
         ..usual
     }
 }

@@ -72,6 +72,8 @@ pub(crate) async fn converse(args: &AgentArgs, opened: Opened) -> anyhow::Result
     Ok(signals.heard().unwrap_or(left?))
 }
 
+const SHELL_MODE: &str = "every line is a shell command now; ! alone goes back to the agent";
+
 /// Whether the session goes on after a line.
 #[derive(PartialEq, Eq)]
 enum Then {
@@ -118,6 +120,8 @@ struct Front {
     left: bool,
     /// Why the session ends, as SessionEnd hooks are told.
     reason: EndReason,
+    /// Whether every line is a command of the user's.
+    shell_mode: bool,
 }
 
 impl Front {
@@ -136,6 +140,7 @@ impl Front {
             thought,
             left: false,
             reason: EndReason::Exit,
+            shell_mode: false,
         }
     }
 
@@ -264,10 +269,16 @@ impl Front {
                 return Ok(Then::GoOn);
             }
         }
-        match self.session.view().read(line) {
+        let command = self.shell_mode.then(|| format!("!{}", line.trim())).filter(|_| line.trim() != "!");
+        match self.session.view().read(command.as_deref().unwrap_or(line)) {
             Typed::Blank => {}
             Typed::Order(Order::Theme(_)) => say("/theme is for the screen; lines have no colours")?,
             Typed::Order(Order::Vim) => say("/vim is for the screen's composer; here your terminal edits the line")?,
+            Typed::View(View::ShellMode) if command.is_some() => {}
+            Typed::View(View::ShellMode) => {
+                self.shell_mode = !self.shell_mode;
+                say(if self.shell_mode { SHELL_MODE } else { "lines go to the agent again" })?;
+            }
             Typed::Order(order) => self.session.order(order),
             Typed::View(View::Quit) => return Ok(Then::Leave),
             Typed::View(view) => self.view(view)?,
@@ -279,7 +290,7 @@ impl Front {
     fn view(&self, view: View) -> io::Result<()> {
         match view {
             View::Help => {
-                say("!command runs a shell command; other words go to the model. Commands:")?;
+                say("!command runs a shell command, ! alone makes every line one; other words go to the model. Commands:")?;
                 self.session.view().help().iter().try_for_each(|(name, about)| say(&format!("{name}: {about}")))
             }
             View::HooksPanel => match self.session.view().hooks().as_slice() {
@@ -298,7 +309,7 @@ impl Front {
                 None => say(&nothing_to_open(back)),
             },
             View::Copy => say("there is nothing to copy with here; the answer stands above"),
-            View::Quit => Ok(()),
+            View::Quit | View::ShellMode => Ok(()),
         }
     }
 }

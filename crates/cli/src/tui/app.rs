@@ -2,6 +2,7 @@
 //! the agent, so all of it can be tested by calling it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookwright_agent::session::{Armed, Order, RestoreOrder};
@@ -12,7 +13,9 @@ use super::card;
 use super::cards::{Cards, Whole};
 use super::complete::{Completion, Names};
 use super::composer::Composer;
+use super::console::Consoles;
 use super::dialog::{Asking, Dialog};
+use super::focus::Focus;
 use super::guards::GuardDialog;
 use super::history::History;
 use super::hooklog::{self, HookLog};
@@ -34,6 +37,8 @@ pub(crate) enum Effect {
     Order(Order),
     /// Let the user write in an editor.
     Editor,
+    /// Look for a picture in the clipboard.
+    Clipboard,
     /// Open something whole.
     Expand,
     /// Draw everything again.
@@ -107,6 +112,11 @@ pub(crate) struct App {
     pub(crate) log: HookLog,
     pub(crate) stats: Stats,
     pub(crate) running: Vec<card::LiveCard>,
+    /// The terminals of commands that run, and which of them has the keyboard.
+    pub(crate) consoles: Arc<Consoles>,
+    pub(crate) focus: Focus,
+    /// Whether every line is a command of the user's.
+    pub(crate) shell_mode: bool,
     pub(crate) stream: Stream,
     pub(crate) thought: String,
     /// Whether running hooks are shown.
@@ -148,6 +158,9 @@ impl App {
             log: HookLog::default(),
             stats: Stats::default(),
             running: Vec::new(),
+            consoles: Consoles::new(),
+            focus: Focus::default(),
+            shell_mode: false,
             stream: Stream::default(),
             thought: String::new(),
             notifications: true,
@@ -249,6 +262,7 @@ impl App {
             AgentEvent::ToolOutput { call_id, text } => {
                 if let Some(card) = self.running.iter_mut().find(|card| card.call_id == call_id) {
                     card.output(&text);
+                    card.draws_on(&self.consoles);
                 }
             }
             AgentEvent::ToolFinished(end) => {
@@ -258,7 +272,7 @@ impl App {
                 let (title, live) = card.as_ref().map_or_else(|| (title(), ""), |card| (card.title(), card.so_far()));
                 self.cards.keep(title, Whole::of(&end, live), Some(&end.call_id));
                 let over = || card::finished(&end, "", &[], "");
-                let block = card.map_or_else(over, |card| card.finish(&end));
+                let block = card.map_or_else(over, |card| card.finish(&end, &self.consoles));
                 self.say(block);
             }
             AgentEvent::HookFinished { report, .. } => {

@@ -1,5 +1,6 @@
 //! Tool calls as cards: name, arguments in short, live output, diff, duration, result.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookwright_agent::{ToolEnd, ToolStart};
@@ -8,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::block::Block;
 use super::cards;
+use super::console::{Console, Consoles, same_words_in_colour};
 use super::diff;
 use super::text::{BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN, elapsed};
 use crate::past::PastCall;
@@ -30,13 +32,23 @@ pub(crate) struct LiveCard {
     output: String,
     /// How much there was of it altogether.
     printed: usize,
+    /// Where the command draws, once it has.
+    console: Option<Arc<Console>>,
     started: Instant,
 }
 
 impl LiveCard {
     pub(crate) fn new(start: ToolStart, now: Instant) -> Self {
         let ToolStart { call_id, name, description, rewritten, .. } = start;
-        LiveCard { call_id, name, description, rewritten, output: String::new(), printed: 0, started: now }
+        let output = String::new();
+        LiveCard { call_id, name, description, rewritten, output, printed: 0, console: None, started: now }
+    }
+
+    /// Remembers the terminal that its output is drawn on, if there is one.
+    pub(crate) fn draws_on(&mut self, consoles: &Consoles) {
+        if self.console.is_none() {
+            self.console = consoles.of(&self.call_id);
+        }
     }
 
     /// Takes output; only its end is of interest.
@@ -64,9 +76,13 @@ impl LiveCard {
     }
 
     /// The card while it runs.
-    pub(crate) fn live(&self, now: Instant) -> Vec<Line> {
+    pub(crate) fn live(&self, consoles: &Consoles, now: Instant) -> Vec<Line> {
         let time = now.saturating_duration_since(self.started);
         let mut lines = vec![title(NOTE, "…", &self.name, &self.description, &self.rewritten, Some(time))];
+        if let Some(console) = consoles.of(&self.call_id) {
+            lines.extend(consoles.tail(&console, LIVE_LINES, now));
+            return lines;
+        }
         let tail: Vec<&str> =
             self.output.lines().rev().filter(|line| !line.trim().is_empty()).take(LIVE_LINES).collect();
         lines.extend(tail.into_iter().rev().map(|line| Line::of(DIM, format!("  {line}"))));
@@ -74,8 +90,12 @@ impl LiveCard {
     }
 
     /// The card when it is over.
-    pub(crate) fn finish(self, end: &ToolEnd) -> Block {
-        finished(end, &self.description, &self.rewritten, &self.output)
+    pub(crate) fn finish(self, end: &ToolEnd, consoles: &Consoles) -> Block {
+        let mut block = finished(end, &self.description, &self.rewritten, &self.output);
+        if let (Some(console), Block::Lines(lines)) = (&self.console, &mut block) {
+            same_words_in_colour(lines.get_mut(1..).unwrap_or_default(), &consoles.drawn(console));
+        }
+        block
     }
 
     /// The card of a call that ended with its turn, and of which nobody said more.

@@ -13,7 +13,10 @@ use crate::exit;
 
 const KEYS: &[(&str, &str)] = &[
     ("Enter", "send; Alt+Enter, Ctrl+J or a trailing \\ begin a new line"),
-    ("@path", "mention a file; !command runs a shell command"),
+    ("@path", "mention a file; an image is sent as one"),
+    ("Ctrl+V", "attach the image in the clipboard; pasting its path does too"),
+    ("!command", "run a shell command; ! alone: every line is one, until Esc"),
+    ("Ctrl+F, Tab", "give the keyboard to a command that runs; Ctrl+F comes back, and Esc where it takes lines"),
     ("Esc", "cancel the turn; twice at an empty prompt: go back to an earlier one"),
     ("Shift+Tab", "next approval mode"),
     ("Ctrl+R", "search earlier prompts; ↑ ↓ step through them"),
@@ -56,6 +59,7 @@ impl Driver<'_> {
                     self.app.tell(WARN, nothing_to_open(back));
                 }
             }
+            View::ShellMode => self.app.shell_mode = true,
             View::Quit => self.leave = Some(exit::OK),
         }
         Ok(())

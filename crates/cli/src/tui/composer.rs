@@ -105,18 +105,30 @@ impl Composer {
         self.typing = false;
     }
 
-    /// A label for a text.
+    /// A label for a long text.
     fn label(&mut self, what: &str, whole: String) -> String {
-        if let Some(known) = self.labels.iter().find(|label| label.whole == whole) {
-            return known.shown.clone();
-        }
         let size = match whole.lines().count() {
             lines @ 2.. => format!("{lines} lines"),
             _ => format!("{} letters", whole.chars().count()),
         };
+        self.named(&format!("{what}{size}"), whole)
+    }
+
+    /// Inserts something for which these words stand.
+    pub(crate) fn attach(&mut self, words: &str, whole: String) {
+        let shown = self.named(words, whole);
+        self.insert(&format!("{shown} "));
+        self.typing = false;
+    }
+
+    /// A label of these words for a text.
+    fn named(&mut self, words: &str, whole: String) -> String {
+        if let Some(known) = self.labels.iter().find(|label| label.whole == whole) {
+            return known.shown.clone();
+        }
         let named = |number: usize| match number {
-            1 => format!("[{what}{size}]"),
-            number => format!("[{what}{size} #{number}]"),
+            1 => format!("[{words}]"),
+            number => format!("[{words} #{number}]"),
         };
         let is_free = |shown: &String| self.labels.iter().all(|label| label.shown != *shown);
         let shown = (1..=self.labels.len() + 1).map(named).find(is_free).unwrap_or_else(|| named(1));

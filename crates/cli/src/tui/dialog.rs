@@ -412,7 +412,7 @@ impl Dialog {
         };
         let mut lines = Line::of(NOTE, what).wrap(columns);
         lines.extend(self.problem.iter().map(|problem| Line::of(BAD, problem).clip(columns)));
-        let (text, (row, column)) = super::view::layout(&writing.text, "", columns, 10);
+        let (text, (row, column)) = super::view::layout(&writing.text, super::view::SIGN, "", columns, 10);
         let cursor = Some((lines.len() + row, column));
         lines.extend(text);
         (lines, cursor)

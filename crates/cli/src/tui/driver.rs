@@ -16,7 +16,9 @@ use super::app::{App, Effect, Status};
 use super::attention::Attention;
 use super::block::Block;
 use super::complete;
+use super::console::Consoles;
 use super::history::History;
+use super::images::Got;
 use super::input::Input;
 use super::keys::is_suspend;
 use super::looks::Looks;
@@ -76,6 +78,7 @@ pub(crate) struct Driver<'a> {
     stops: Stops,
     files: (UnboundedSender<Looked>, UnboundedReceiver<Looked>),
     files_since: Option<Instant>,
+    pub(crate) images: (UnboundedSender<Got>, UnboundedReceiver<Got>),
     /// Whether fitting files are being looked for.
     finding: bool,
     telemetry: Telemetry,
@@ -94,8 +97,14 @@ pub(crate) struct Driver<'a> {
 }
 
 /// Runs a session until the user leaves.
-pub(crate) async fn converse(args: &AgentArgs, world: &World, opened: Opened, hands: Hands) -> anyhow::Result<u8> {
-    let mut driver = Driver::new(args, world, opened, hands);
+pub(crate) async fn converse(
+    args: &AgentArgs,
+    world: &World,
+    opened: Opened,
+    hands: Hands,
+    consoles: Arc<Consoles>,
+) -> anyhow::Result<u8> {
+    let mut driver = Driver::new(args, world, opened, hands, consoles);
     let result = driver.run().await;
     driver.part().await;
     // Somebody may have lost patience with the end.
@@ -103,10 +112,12 @@ pub(crate) async fn converse(args: &AgentArgs, world: &World, opened: Opened, ha
 }
 
 impl<'a> Driver<'a> {
-    fn new(args: &'a AgentArgs, world: &'a World, opened: Opened, hands: Hands) -> Self {
+    fn new(args: &'a AgentArgs, world: &'a World, opened: Opened, hands: Hands, consoles: Arc<Consoles>) -> Self {
         let Hands { guard, input, signals, stops } = hands;
         let view = opened.view();
         let mut app = App::new(History::open(view.loaded.paths.user_dir.join("hookwright_history")), status(&view));
+        consoles.paint(view.loaded.settings.tools.shell.colour);
+        app.consoles = consoles;
         // The session says so too, but not before the first frame: until then it would look ready.
         app.begin(Activity::Starting.as_str(), Instant::now());
         let facts = crate::session::facts(&view, args);
@@ -137,6 +148,7 @@ impl<'a> Driver<'a> {
             stops,
             files: unbounded_channel(),
             files_since: None,
+            images: unbounded_channel(),
             finding: false,
             telemetry,
             went_on: None,
@@ -209,6 +221,10 @@ impl<'a> Driver<'a> {
                     self.looked(looked);
                     dirty = true;
                 }
+                Some(got) = self.images.1.recv() => {
+                    self.app.image(got);
+                    dirty = true;
+                }
                 code = self.signals.next() => return Ok(code),
                 stop = self.stops.next() => {
                     self.stopped(stop)?;
@@ -227,6 +243,8 @@ impl<'a> Driver<'a> {
         let now = Instant::now();
         let effects = match event {
             Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+            Event::Key(key) if !self.has_other_page() && self.app.console_key(key, now) => Vec::new(),
+            Event::Paste(text) if !self.has_other_page() && self.app.console_paste(&text, now) => Vec::new(),
             Event::Key(key) if is_suspend(&key) => {
                 hookwright_process::stop_job();
                 Vec::new()
@@ -250,7 +268,9 @@ impl<'a> Driver<'a> {
             }
             Event::Key(key) => self.app.key(key, now),
             Event::Paste(text) => {
-                self.app.paste(&text);
+                if !self.takes_for_image(&text) {
+                    self.app.paste(&text);
+                }
                 Vec::new()
             }
             // Whoever draws next sees that the size is another.
@@ -268,6 +288,7 @@ impl<'a> Driver<'a> {
             Effect::Submit(text) => self.submit(&text)?,
             Effect::Order(order) => self.session.order(order),
             Effect::Editor => self.edit()?,
+            Effect::Clipboard => self.look_into_clipboard(),
             Effect::Expand => self.expand(),
             Effect::Redraw => self.redraw()?,
             Effect::Quit(reason) => (self.leave, self.reason) = (Some(exit::OK), reason),
@@ -277,6 +298,7 @@ impl<'a> Driver<'a> {
 
     /// Does what the user has written.
     fn submit(&mut self, text: &str) -> anyhow::Result<()> {
+        self.show_images_of(text);
         match self.session.view().read(text) {
             Typed::Blank => return Ok(()),
             // What takes turns is echoed when its turn comes.
@@ -391,6 +413,7 @@ impl<'a> Driver<'a> {
     fn draw(&mut self) -> anyhow::Result<()> {
         self.entitle();
         let (columns, rows) = terminal::size();
+        self.app.consoles.resize(columns, rows);
         if let Some(pager) = &mut self.pager {
             match pager.view(&self.app, columns, rows) {
                 Some(page) => return Ok(self.screen.page(&page, rows)?),
@@ -404,6 +427,9 @@ impl<'a> Driver<'a> {
         if let Some(page) = self.page_view(columns, rows) {
             return Ok(self.screen.page(&page, rows)?);
         }
+        if self.draw_console(rows)? {
+            return Ok(());
+        }
         let frame = view::view(&self.app, columns, rows, Instant::now());
         if std::mem::take(&mut self.wiped) {
             self.screen.scroll_away(&frame)?;
@@ -413,6 +439,11 @@ impl<'a> Driver<'a> {
 
     /// Whether a page of its own is shown in the place of the conversation.
     fn has_page(&self) -> bool {
+        self.has_other_page() || self.app.focus.is_held()
+    }
+
+    /// Whether that is a page of the session's own, and not a program's.
+    fn has_other_page(&self) -> bool {
         self.panel.is_some() || self.pager.is_some() || self.page.is_some()
     }
 

@@ -37,6 +37,9 @@ impl App {
         if key.code != KeyCode::Esc {
             self.going_back = None;
         }
+        if self.search.is_none() && self.completion.is_none() && self.gives_keyboard(key) {
+            return Vec::new();
+        }
         if self.search.is_some() && self.search_key(key) {
             return Vec::new();
         }
@@ -48,16 +51,22 @@ impl App {
         }
         let effects = match key.code {
             KeyCode::Char('c') if control('c') => self.interrupt(now),
+            KeyCode::Char('d') if control('d') && self.is_empty_shell() => self.leave_shell(),
             KeyCode::Char('d') if control('d') && self.composer.is_empty() => {
                 vec![Effect::Quit(EndReason::PromptInputExit)]
             }
             KeyCode::Char('l') if control('l') => vec![Effect::Redraw],
             KeyCode::Char('x') if control('x') => vec![Effect::Editor],
+            KeyCode::Char('v') if control('v') => vec![Effect::Clipboard],
             KeyCode::Char('r') if control('r') => {
-                self.search = Some(Search { before: self.composer.whole(), ..Search::default() });
+                // What is found may be anything; a command has its sign.
+                let sign = if std::mem::take(&mut self.shell_mode) { "!" } else { "" };
+                let before = format!("{sign}{}", self.composer.whole());
+                self.search = Some(Search { before, ..Search::default() });
                 Vec::new()
             }
             KeyCode::Esc if self.busy.is_some() => vec![Effect::Order(Order::Cancel)],
+            KeyCode::Esc | KeyCode::Backspace if self.is_empty_shell() => self.leave_shell(),
             KeyCode::Esc if self.composer.is_empty() => self.go_back(now),
             // Esc is for moving with vi's keys, and pressed more often than meant.
             KeyCode::Esc if self.vim.is_some() => Vec::new(),
@@ -142,7 +151,15 @@ impl App {
             return Vec::new();
         }
         let shown = self.composer.text().trim().to_owned();
-        let text = self.composer.take();
+        let (text, shown) = match (self.composer.take(), self.shell_mode) {
+            // The sign alone changes the mode, either way.
+            (text, before) if text.trim() == "!" => {
+                self.shell_mode = !before;
+                return Vec::new();
+            }
+            (text, true) if !text.trim().is_empty() => (format!("!{text}"), format!("!{shown}")),
+            (text, _) => (text, shown),
+        };
         self.sent.note(&text, shown);
         self.vim.iter_mut().for_each(Vim::begin);
         if let Some(trouble) = self.history.add(&text) {
@@ -163,19 +180,37 @@ impl App {
             Recall::Older if self.composer.is_empty() && !self.queue.is_empty() => {
                 return vec![Effect::Order(Order::TakeBack)];
             }
+            Recall::Older if self.shell_mode => self.history.older(&format!("!{}", self.composer.whole())),
             Recall::Older => self.history.older(&self.composer.whole()),
             Recall::Newer => self.history.newer(),
         };
         if let Some(text) = text {
-            self.composer.put(text);
+            self.write(&text);
         }
+        Vec::new()
+    }
+
+    /// Puts an earlier prompt into the composer. In the shell's mode a command is there without its sign, and what was none
+    /// does not become one.
+    fn write(&mut self, text: &str) {
+        let command = text.strip_prefix('!').filter(|_| self.shell_mode);
+        self.shell_mode = command.is_some();
+        self.composer.put(command.unwrap_or(text));
+    }
+
+    fn is_empty_shell(&self) -> bool {
+        self.shell_mode && self.composer.is_empty()
+    }
+
+    fn leave_shell(&mut self) -> Vec<Effect> {
+        self.shell_mode = false;
         Vec::new()
     }
 
     /// Suggestions follow what is typed; walking through the history does not call them up.
     fn suggest(&mut self, key: KeyEvent) {
         let typed = matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace | KeyCode::Delete | KeyCode::Tab);
-        self.completion = if typed { Completion::find(&self.composer, &self.names) } else { None };
+        self.completion = if typed && !self.shell_mode { Completion::find(&self.composer, &self.names) } else { None };
     }
 
     fn completion_key(&mut self, key: KeyEvent) -> bool {

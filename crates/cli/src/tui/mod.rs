@@ -11,15 +11,18 @@ pub(crate) mod cards;
 pub(crate) mod commands;
 mod complete;
 mod composer;
+mod console;
 mod dialog;
 pub(crate) mod diff;
 mod driver;
 mod files;
+mod focus;
 mod fuzzy;
 mod guards;
 mod highlight;
 mod history;
 pub(crate) mod hooklog;
+mod images;
 mod input;
 mod inquiry;
 mod keys;
@@ -151,9 +154,13 @@ async fn converse(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
             false => sessions::choose(earlier, world, hands.as_mut()).await?,
         };
     }
+    let consoles = console::Consoles::new();
+    if hands.is_some() {
+        options.consoles = Some(consoles.clone());
+    }
     let opened = Opened::new(options, world.clone(), loaded)?;
     match hands {
-        Some(hands) => driver::converse(args, world, opened, hands).await,
+        Some(hands) => driver::converse(args, world, opened, hands, consoles).await,
         None => crate::plain::converse(args, opened).await,
     }
 }

@@ -13,6 +13,7 @@ use super::screen::Frame;
 use super::text::{ACCENT, BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, clean, elapsed, tokens};
 
 pub(crate) const PLACEHOLDER: &str = "Type your message or @path/to/file";
+const SHELL_PLACEHOLDER: &str = "  Type a shell command; Esc goes back to the agent";
 const LEAVING: &str = "Press Ctrl+C again to exit";
 const GOING_BACK: &str = "Press Esc again to go back to an earlier turn";
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -51,7 +52,7 @@ fn activity(app: &App, columns: usize, now: Instant) -> Vec<Line> {
         lines.push(Line::of(DIM.italic(), thought.trim().trim_matches('*')).clip(columns));
     }
     for card in &app.running {
-        lines.extend(card.live(now).iter().map(|line| line.clip(columns)));
+        lines.extend(card.live(&app.consoles, now).iter().map(|line| line.clip(columns)));
     }
     if app.notifications {
         lines.extend(app.log.live(now).iter().map(|line| line.clip(columns)));
@@ -83,7 +84,8 @@ fn composer(app: &App, columns: usize, rows: usize, lines: &mut Vec<Line>) -> (u
         lines.push(Line::of(NOTE, "search: ").with(PLAIN, &search.text).clip(columns));
     }
     let first = lines.len();
-    let (text, (row, column)) = layout(&app.composer, PLACEHOLDER, columns, (rows / 3).max(3));
+    let (sign, placeholder) = if app.shell_mode { (SHELL_SIGN, SHELL_PLACEHOLDER) } else { (SIGN, PLACEHOLDER) };
+    let (text, (row, column)) = layout(&app.composer, sign, placeholder, columns, (rows / 3).max(3));
     lines.extend(text);
     if app.composer.has_labels() {
         lines.push(Line::of(DIM, "  ctrl+o shows all of it, ctrl+x opens it in your editor").clip(columns));
@@ -102,19 +104,27 @@ fn composer(app: &App, columns: usize, rows: usize, lines: &mut Vec<Line>) -> (u
     (first + row, column)
 }
 
-/// A text being written, wrapped, behind a mark; at most so many rows around the cursor. And where the cursor is.
+/// What stands before a text that is being written; it takes two columns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sign(anstyle::Style, &'static str);
+
+pub(crate) const SIGN: Sign = Sign(ACCENT, "> ");
+const SHELL_SIGN: Sign = Sign(WARN, "! ");
+
+/// A text being written, wrapped, behind a sign; at most so many rows around the cursor. And where the cursor is.
 pub(crate) fn layout(
     composer: &Composer,
+    sign: Sign,
     placeholder: &str,
     columns: usize,
     most: usize,
 ) -> (Vec<Line>, (usize, usize)) {
-    const MARK: &str = "> ";
+    let Sign(style, mark) = sign;
     if composer.is_empty() {
         // Scripts made for Gemini CLI look for two blanks before the words.
-        return (vec![Line::of(ACCENT, MARK).with(DIM, format!(" {placeholder}")).clip(columns)], (0, MARK.len()));
+        return (vec![Line::of(style, mark).with(DIM, format!(" {placeholder}")).clip(columns)], (0, mark.len()));
     }
-    let room = columns.saturating_sub(MARK.len() + 1).max(1);
+    let room = columns.saturating_sub(mark.len() + 1).max(1);
     let mut rows = vec![String::new()];
     let mut used = 0;
     let mut cursor = (0, 0);
@@ -148,9 +158,9 @@ pub(crate) fn layout(
         cursor = (rows.len() - 1, used);
     }
     let from = (cursor.0 + 1).saturating_sub(most);
-    let draw = |(at, row): (usize, &String)| Line::of(ACCENT, if at == 0 { MARK } else { "  " }).with(PLAIN, row);
+    let draw = |(at, row): (usize, &String)| Line::of(style, if at == 0 { mark } else { "  " }).with(PLAIN, row);
     let lines = rows.iter().enumerate().skip(from).take(most).map(draw).collect();
-    (lines, (cursor.0 - from, cursor.1 + MARK.len()))
+    (lines, (cursor.0 - from, cursor.1 + mark.len()))
 }
 
 /// The line at the foot; what does not fit is left out from the end.

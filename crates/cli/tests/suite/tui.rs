@@ -10,6 +10,8 @@ mod basics;
 mod extensions;
 mod guards;
 mod hooks;
+mod images;
+mod interactive;
 mod leaving;
 mod looks;
 mod mcp;

@@ -74,15 +74,7 @@ impl Process {
     }
 
     fn around(leader: Leader, stdout: Stream, stderr: Stream, groups: &Arc<Groups>) -> Self {
-        Process {
-            leader,
-            stdin: Feed::default(),
-            stdout,
-            stderr,
-            groups: groups.clone(),
-            exit: None,
-            on: None,
-        }
+        Process { leader, stdin: Feed::default(), stdout, stderr, groups: groups.clone(), exit: None, on: None }
     }
 
     /// Its number, which is its group's and its session's too.

@@ -122,7 +122,9 @@ impl Actions {
         // SAFETY: it has been initialised.
         let mut actions = Actions(unsafe { raw.assume_init() });
         match stdio {
-            Stdio::Given(stdio) => (0..).zip(stdio).try_for_each(|(number, fd)| actions.copy(fd.as_raw_fd(), number))?,
+            Stdio::Given(stdio) => {
+                (0..).zip(stdio).try_for_each(|(number, fd)| actions.copy(fd.as_raw_fd(), number))?
+            }
             Stdio::Terminal { path, fourth } => {
                 // SAFETY: the object is initialised, and the call copies the string.
                 check(unsafe {

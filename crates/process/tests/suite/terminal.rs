@@ -33,7 +33,11 @@ impl Drawn {
     async fn sees(&mut self, text: &str) {
         while !self.shown.lock().unwrap().contains(text) {
             let step = within(self.process.step()).await.unwrap();
-            assert!(step == Step::Output || self.shown.lock().unwrap().contains(text), "{}", self.shown.lock().unwrap());
+            assert!(
+                step == Step::Output || self.shown.lock().unwrap().contains(text),
+                "{}",
+                self.shown.lock().unwrap()
+            );
         }
     }
 

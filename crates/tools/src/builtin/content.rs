@@ -3,7 +3,7 @@
 use crate::disk;
 use crate::encoding;
 use crate::failure::{ToolErrorKind, ToolFailure};
-use crate::media::FileType;
+use crate::media::{FileType, MAX_MEDIA_BYTES};
 use crate::result::ResultPart;
 use base64::Engine as _;
 use std::path::Path;
@@ -50,6 +50,16 @@ impl TextContent {
 pub(super) fn load(path: &Path, window: Window) -> Result<FileContent, ToolFailure> {
     let bytes = disk::read(path)?;
     match FileType::of(path, &bytes) {
+        FileType::Media(media) if bytes.len() as u64 > MAX_MEDIA_BYTES => Err(ToolFailure::new(
+            ToolErrorKind::FileTooLarge,
+            format!(
+                "this {} is too large to be sent: {:.1} MB, and at most {} MB are ({})",
+                media.family,
+                bytes.len() as f64 / 1_048_576.0,
+                MAX_MEDIA_BYTES >> 20,
+                path.display()
+            ),
+        )),
         FileType::Media(media) => {
             let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
             let part = ResultPart::InlineData { mime_type: media.mime_type.to_owned(), data };

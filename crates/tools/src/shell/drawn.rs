@@ -194,7 +194,10 @@ impl Screen {
 
     fn blank_out(&mut self, count: usize) {
         let column = self.now.column;
-        self.line().into_iter().flat_map(|line| line.iter_mut().skip(column).take(count)).for_each(|place| *place = ' ');
+        self.line()
+            .into_iter()
+            .flat_map(|line| line.iter_mut().skip(column).take(count))
+            .for_each(|place| *place = ' ');
     }
 
     fn insert_lines(&mut self, count: usize) {

@@ -40,11 +40,15 @@ fn kept(sandbox: &Sandbox) -> String {
 fn a_command_has_a_terminal_and_its_colours_stay() {
     let sandbox = sandbox();
     let mut terminal = started(&sandbox);
-    terminal.keys("![ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size && printf '\\033[31mr''ed\\033[0m\\n'\r").sees("29 80");
+    terminal
+        .keys("![ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size && printf '\\033[31mr''ed\\033[0m\\n'\r")
+        .sees("29 80");
     terminal.ready();
     assert!(terminal.raw().contains("\x1b[31mred\x1b[0m"), "the colour is kept on the finished card");
     // The model gets words.
-    terminal.keys(&call("printf '\\033[32mgr''een\\033[0m %s\\n' $TERM; sleep 0.1; tty > tty")).sees("green xterm-256color");
+    terminal
+        .keys(&call("printf '\\033[32mgr''een\\033[0m %s\\n' $TERM; sleep 0.1; tty > tty"))
+        .sees("green xterm-256color");
     terminal.ready();
     assert!(sandbox.read("tty").starts_with("/dev/"));
 }
@@ -177,12 +181,14 @@ fn a_rebase_opens_its_editor_on_the_screen() {
 fn control_c_is_the_programs_while_it_has_the_keyboard_and_cancels_otherwise() {
     let sandbox = sandbox();
     let mut terminal = started(&sandbox);
-    terminal.keys("!echo $$ > pid; echo running; sleep 60\r").sees("running");
+    terminal.keys("!echo $$ > pid; echo running; sleep 60\r").sees("\n  running");
     terminal.keys(GIVE).sees(MINE);
     terminal.keys("\x03").loses(MINE);
     terminal.ready();
     assert!(!is_running(&sandbox.read("pid")));
-    terminal.keys("!echo $$ > pid2; trap '' INT HUP TERM; echo stubborn; while :; do sleep 1; done\r").sees("stubborn");
+    terminal
+        .keys("!echo $$ > pid2; trap '' INT HUP TERM; echo stubborn; while :; do sleep 1; done\r")
+        .sees("\n  stubborn");
     terminal.keys(GIVE).sees(MINE);
     terminal.keys("\x03\x03");
     terminal.keys(GIVE).loses(MINE);
@@ -192,16 +198,15 @@ fn control_c_is_the_programs_while_it_has_the_keyboard_and_cancels_otherwise() {
 }
 
 #[test]
-fn a_command_that_waits_says_so_and_the_next_key_after_its_end_is_nobodys() {
+fn a_command_that_waits_says_so() {
     let sandbox = sandbox();
     let mut terminal = started(&sandbox);
-    terminal.keys(&call("read -t 5 line; echo \"got [$line]\"")).sees("if it waits for you: Ctrl+F or Tab gives it the keyboard");
+    terminal.keys(&call("read line; echo \"got [$line]\""));
+    terminal.sees("if it waits for you: Ctrl+F or Tab gives it the keyboard");
     terminal.keys(GIVE).sees(MINE);
-    // The line ends the command; the rest of what is typed in one go does not become a prompt.
-    terminal.keys("answer\rsay leaked\r").loses(MINE);
+    terminal.keys("answer\r").loses(MINE);
     terminal.sees("got [answer]");
     terminal.ready();
-    assert!(!terminal.everything().contains("say leaked"), "{}", terminal.everything());
 }
 
 #[test]
@@ -220,7 +225,10 @@ fn nothing_that_a_command_draws_steers_the_terminal() {
     let sandbox = sandbox();
     let hostile = "\\033]52;c;aGk=\\007\\033]0;owned\\007\\033]8;;http://x\\007link\\033]8;;\\007\\033P+q544e\\033\\\\\
         \\033[?1000h\\033[?1003h\\033[?2004l\\033[?7l\\033[!p\\033c\\033[2J\\033[8;5;5t\\033[5i\\033]11;?\\007\\302\\233\\062Jdrawn";
-    sandbox.script("hostile.sh", &format!("printf '{hostile}\\n'; printf '\\033[?1049h{hostile}'; read x; echo over"));
+    sandbox.script(
+        "hostile.sh",
+        &format!("printf '{hostile}\\n'; printf '{hostile}\\033[?1049hdrawn'; read x; echo over"),
+    );
     let mut terminal = started(&sandbox);
     terminal.keys("!sh .gemini/hooks/hostile.sh\r").sees("it has drawn a whole screen");
     terminal.keys(GIVE).sees("drawn");
@@ -257,8 +265,10 @@ fn what_a_command_leaves_running_lives_on_and_ends_with_the_session() {
 fn nothing_on_a_terminal_outlives_a_killed_session() {
     let sandbox = sandbox();
     let mut terminal = started(&sandbox);
-    terminal.keys("!trap '' HUP TERM; echo $$ > pid; setsid sh -c 'trap \"\" HUP TERM; echo $$ > pid2; sleep 300' & \
-                   echo waits; while :; do sleep 1; done\r");
+    terminal.keys(
+        "!trap '' HUP TERM; echo $$ > pid; setsid sh -c 'trap \"\" HUP TERM; echo $$ > pid2; sleep 300' & \
+                   echo waits; while :; do sleep 1; done\r",
+    );
     terminal.sees("\n  waits");
     wait_until("both run", || sandbox.has("pid") && sandbox.has("pid2"));
     terminal.keys(GIVE).sees(MINE);
@@ -285,7 +295,9 @@ fn the_settings_can_take_the_terminal_away_and_name_a_pager() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"tools": {"shell": {"enableInteractiveShell": false, "pager": "head -n 1"}}}));
     let mut terminal = started(&sandbox);
-    terminal.keys("![ -t 1 ] || echo \"none, $PAGER, $GIT_PAGER\"; read x; echo \"[$x]\"\r").sees("none, head -n 1, head -n 1");
+    terminal
+        .keys("![ -t 1 ] || echo \"none, $PAGER, $GIT_PAGER\"; read x; echo \"[$x]\"\r")
+        .sees("none, head -n 1, head -n 1");
     terminal.sees("[]");
     terminal.ready();
 }
@@ -293,7 +305,10 @@ fn the_settings_can_take_the_terminal_away_and_name_a_pager() {
 #[test]
 fn a_hook_has_no_terminal_while_a_command_has_one() {
     let sandbox = sandbox();
-    let command = sandbox.script("hook.sh", "cat >/dev/null; { [ -t 0 ] || [ -t 1 ] || echo x > /dev/tty; } && touch drawn; echo over > over");
+    let command = sandbox.script(
+        "hook.sh",
+        "cat >/dev/null; { [ -t 0 ] || [ -t 1 ] || echo x > /dev/tty; } && touch drawn; echo over > over",
+    );
     sandbox.settings(&json!({"hooks": {"AfterTool": [{"hooks": [{"type": "command", "command": command}]}]}}));
     let mut terminal = started(&sandbox);
     terminal.keys("!tty\r").sees("/dev/");

@@ -1,0 +1,113 @@
+use super::*;
+use crate::tui::text::Line;
+use hookwright_tools::Consoles as _;
+
+/// A terminal of twenty columns and five rows, and what draws on it.
+fn console() -> (Arc<Consoles>, Arc<Console>, Live) {
+    let consoles = Consoles::new();
+    consoles.resize(20, 6);
+    let live = consoles.open("call", &Terminal::open(consoles.size()).unwrap());
+    let console = consoles.of("call").unwrap();
+    (consoles, console, live)
+}
+
+fn plain(lines: &[Line]) -> Vec<String> {
+    lines.iter().map(Line::plain).collect()
+}
+
+#[tokio::test]
+async fn what_is_drawn_is_shown_in_its_colours_and_steers_nothing() {
+    let (consoles, console, mut live) = console();
+    live(b"\x1b]0;title\x07\x1b]52;c;aGk=\x07\x1bP+q\x1b\\\x1b[?1000h\x1b[31mred\x1b[0m and \x1b[1mbold\x1b[0m  \r\n");
+    live("\u{202e}日本\x1b[8;99;99t\x1b[6n".as_bytes());
+    let lines = consoles.tail(&console, 9, Instant::now());
+    assert_eq!(plain(&lines), ["  red and bold", "  日本"]);
+    let sent: String = lines.iter().map(|line| line.encode(true)).collect();
+    let expected = "  \x1b[31mred\x1b[0m and \x1b[1mbold\x1b[0m  日本";
+    assert_eq!(sent, expected);
+    consoles.paint(false);
+    assert_eq!(consoles.tail(&console, 1, Instant::now())[0].encode(true), "  日本");
+}
+
+#[tokio::test]
+async fn the_page_has_the_size_of_the_terminal_and_says_how_to_come_back() {
+    let (consoles, console, mut live) = console();
+    live(b"\x1b[?1049h\x1b[2;3Hhere");
+    let (lines, cursor) = consoles.page(&console, "vim notes.txt", Some("a question waits"));
+    assert_eq!(lines.len(), 6);
+    assert_eq!((plain(&lines)[1].as_str(), cursor), ("  here", Some((1, 6))));
+    assert!(plain(&lines)[5].starts_with(" the keyboard is th"), "{:?}", plain(&lines)[5]);
+    consoles.resize(100, 4);
+    let (lines, _) = consoles.page(&console, "vim", None);
+    assert_eq!(lines.len(), 4);
+    assert!(plain(&lines)[3].contains("Ctrl+F comes back") && !plain(&lines)[3].contains("Esc"));
+    live(b"\x1b[?25l\x1b[?1049l");
+    let (lines, cursor) = consoles.page(&console, "sh", None);
+    assert!(plain(&lines)[3].contains("Ctrl+F or Esc comes back · sh") && cursor.is_none());
+}
+
+#[tokio::test]
+async fn escape_is_the_programs_where_it_takes_keys() {
+    let (_, console, mut live) = console();
+    let escape = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
+    assert!(console.key(escape), "lines");
+    live(b"\x1b[?1049h");
+    assert!(!console.key(escape), "a whole screen");
+    assert!(console.key(KeyEvent::new(KeyCode::Char('f'), KeyModifiers::CONTROL)));
+    assert!(!console.key(KeyEvent::new(KeyCode::Char('f'), KeyModifiers::NONE)));
+}
+
+#[tokio::test]
+async fn a_terminal_goes_with_whoever_draws_on_it() {
+    let (consoles, console, live) = console();
+    assert_eq!(consoles.last().unwrap().call_id(), "call");
+    drop(live);
+    assert!(consoles.of("call").is_none() && consoles.last().is_none());
+    console.paste("nobody reads this");
+}
+
+#[tokio::test]
+async fn who_waits_is_told_of() {
+    let (consoles, console, mut live) = console();
+    live(b"Continue? ");
+    assert_eq!(plain(&consoles.tail(&console, 3, Instant::now())), ["  Continue?"]);
+    let later = consoles.tail(&console, 3, Instant::now() + QUIET * 2);
+    assert_eq!(plain(&later)[1], "  quiet for 6.0 s; if it waits for you: Ctrl+F or Tab gives it the keyboard");
+    live(b"\x1b[?1049h");
+    let now = consoles.tail(&console, 3, Instant::now());
+    assert_eq!(plain(&now), ["  it has drawn a whole screen: Ctrl+F or Tab gives it the keyboard"]);
+}
+
+#[test]
+fn words_keep_their_colours_when_the_card_is_done() {
+    use crate::tui::text::{BAD, DIM, PLAIN};
+    let mut lines = [Line::of(DIM, "title"), Line::of(DIM, "  red"), Line::of(DIM, "  other"), Line::of(DIM, "  red")];
+    same_words_in_colour(&mut lines, &[Line::of(BAD, "red"), Line::of(PLAIN, " "), Line::of(BAD, "red").indented(2)]);
+    assert_eq!(lines[3].spans.last().unwrap().style, BAD);
+    assert_eq!((lines[1].spans[0].style, lines[2].spans[0].style), (BAD, DIM));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
+    /// Nothing that a program draws, at whatever size, ends the session or leaves anything but words and styles.
+    #[test]
+    fn anything_can_be_drawn_at_any_size(
+        pieces in proptest::collection::vec((
+            "(\u{1B}\\[[0-9;?]{0,8}[@-~]|[a-z\n\r\t日é\u{300}]{0,9}|\u{1B}.|\u{1B}[\\]P][a-z;0-9]{0,5}(\u{7}|\u{1B}\\\\)?)",
+            proptest::option::weighted(0.2, (1u16..30, 1u16..12)),
+        ), 0..50),
+    ) {
+        let mut parser = vt100::Parser::new_with_callbacks(5, 20, 0, Answers::default());
+        let consoles = Consoles::new();
+        for (piece, size) in pieces {
+            parser.process(piece.as_bytes());
+            if let Some((columns, rows)) = size {
+                parser.screen_mut().set_size(rows, columns);
+            }
+            proptest::prop_assert!(parser.callbacks().0.len() < MOST_ANSWERS + 64);
+        }
+        for line in consoles.lines(parser.screen()) {
+            proptest::prop_assert!(!line.plain().contains(|char: char| char.is_control()), "{line:?}");
+        }
+    }
+}
