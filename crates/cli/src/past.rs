@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_model::{Content, FunctionCall, FunctionResponse, Role};
+use hookwright_model::{Content, FunctionCall, FunctionResponse, Part, PartKind, Role};
 use serde_json::{Map, Value};
 
 /// Something of an earlier conversation.
@@ -28,7 +28,7 @@ pub(crate) fn of(messages: &[Arc<Content>]) -> Vec<Past> {
     let mut past = Vec::new();
     let mut open: Vec<&FunctionCall> = Vec::new();
     for content in messages {
-        let text: String = content.parts.iter().filter_map(|part| part.as_text()).collect::<Vec<_>>().join("\n");
+        let text: String = content.parts.iter().filter_map(said).collect::<Vec<_>>().join("\n");
         for response in content.parts.iter().filter_map(|part| part.as_function_response()) {
             let is_its = |call: &&FunctionCall| match (&call.id, &response.id) {
                 (Some(id), Some(of)) => id == of,
@@ -48,6 +48,16 @@ pub(crate) fn of(messages: &[Arc<Content>]) -> Vec<Past> {
     let unanswered = |call: &FunctionCall| PastCall { name: call.name.clone(), args: call.args.clone(), result: None };
     past.extend(open.into_iter().map(unanswered).map(Past::Call));
     past
+}
+
+/// What a part of a message says, in words.
+fn said(part: &Part) -> Option<String> {
+    match &part.kind {
+        PartKind::InlineData(blob) if blob.mime_type.starts_with("image/") => {
+            Some(format!("[image, {}]", crate::tui::size_words(blob.data.len() as u64 / 4 * 3)))
+        }
+        _ => part.as_text().map(str::to_owned),
+    }
 }
 
 /// What people would have seen of a result: not the words around it that are meant for the model.

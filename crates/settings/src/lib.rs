@@ -52,8 +52,8 @@ pub use paths::Paths;
 pub use secrets::{GEMINI_KEYS, OPENAI_KEY, Secrets, is_secret_name};
 pub use settings::{
     ApprovalMode, Context, General, HookReview, KnownSetting, Mcp, Model, Notifications, OtlpProtocol, Price, Security,
-    Settings, Shell, SkillSettings, Telemetry, TelemetryTarget, Tools, Ui, WithoutEffect, known_setting, known_settings,
-    lay_over,
+    Settings, Shell, SkillSettings, Telemetry, TelemetryTarget, Tools, Ui, WithoutEffect, known_setting,
+    known_settings, lay_over,
 };
 pub use trust::{Finding, FolderTrust, Review, TrustSource};
 pub use world::World;

@@ -5,6 +5,7 @@
 mod keys;
 mod show;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -15,6 +16,8 @@ pub(crate) use show::same_words_in_colour;
 
 /// No terminal is larger; whoever says so would only make us take room for it.
 const LARGEST: u16 = 500;
+/// Nor smaller: what does not fit the user's is cut off there. The emulator does not survive wide letters in one column.
+const SMALLEST: Size = Size { columns: 10, rows: 2 };
 /// A program that has drawn nothing for so long may be waiting.
 const QUIET: Duration = Duration::from_secs(3);
 
@@ -64,8 +67,8 @@ impl Consoles {
 
     /// The user's terminal has so many columns and rows; one row of it is ours.
     pub(crate) fn resize(&self, columns: usize, rows: usize) {
-        let fits = |number: usize| u16::try_from(number).unwrap_or(LARGEST).clamp(1, LARGEST);
-        let size = Size { columns: fits(columns), rows: fits(rows.saturating_sub(1)) };
+        let fits = |number: usize, least: u16| u16::try_from(number).unwrap_or(LARGEST).clamp(least, LARGEST);
+        let size = Size { columns: fits(columns, SMALLEST.columns), rows: fits(rows.saturating_sub(1), SMALLEST.rows) };
         if std::mem::replace(&mut *lock(&self.size), size) != size {
             lock(&self.open).iter().for_each(|console| console.resize(size));
         }
@@ -89,8 +92,7 @@ impl hookwright_tools::Consoles for Consoles {
 
     fn open(&self, call_id: &str, terminal: &Terminal) -> Live {
         let size = *lock(&self.size);
-        let parser = vt100::Parser::new_with_callbacks(size.rows, size.columns, 0, Answers::default());
-        let drawn = Mutex::new(Drawn { parser, last: Instant::now() });
+        let drawn = Mutex::new(Drawn { parser: parser_of(size), last: Instant::now() });
         let console = Arc::new(Console { call_id: call_id.to_owned(), terminal: terminal.clone(), drawn });
         // It may have another size by now.
         terminal.resize(size);
@@ -98,6 +100,10 @@ impl hookwright_tools::Consoles for Consoles {
         let closing = Closing { console, of: self.own.clone() };
         Box::new(move |piece: &[u8]| closing.console.draw(piece))
     }
+}
+
+fn parser_of(size: Size) -> vt100::Parser<Answers> {
+    vt100::Parser::new_with_callbacks(size.rows, size.columns, 0, Answers::default())
 }
 
 /// Takes a terminal off the list when its command draws no more.
@@ -156,7 +162,11 @@ impl Console {
     fn draw(&self, piece: &[u8]) {
         let mut drawn = lock(&self.drawn);
         drawn.last = Instant::now();
-        drawn.parser.process(piece);
+        // What an emulator can't bear costs what was drawn, not the command.
+        if catch_unwind(AssertUnwindSafe(|| drawn.parser.process(piece))).is_err() {
+            let (rows, columns) = drawn.parser.screen().size();
+            drawn.parser = parser_of(Size { columns, rows });
+        }
         let answers = std::mem::take(&mut drawn.parser.callbacks_mut().0);
         drop(drawn);
         if !answers.is_empty() {

@@ -427,7 +427,7 @@ impl<'a> Driver<'a> {
         if let Some(page) = self.page_view(columns, rows) {
             return Ok(self.screen.page(&page, rows)?);
         }
-        if self.draw_console(rows)? {
+        if self.draw_console(columns, rows)? {
             return Ok(());
         }
         let frame = view::view(&self.app, columns, rows, Instant::now());

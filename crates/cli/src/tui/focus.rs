@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::app::App;
 use super::console::Console;
 use super::driver::Driver;
-use super::text::WARN;
+use super::text::{Line, WARN};
 
 /// Whoever was typing to a program that has just ended goes on typing for so long between two keys.
 const PAUSE: Duration = Duration::from_millis(600);
@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(600);
 #[derive(Debug, Default)]
 pub(crate) struct Focus {
     console: Option<Arc<Console>>,
-    /// When the last key went to a program, if it ended no line: until there is a pause, those that follow belong to it.
+    /// When the last key went to a program, if it was a letter: until there is a pause, those that follow belong to it.
     typed: Option<Instant>,
     /// Whether that was said.
     said: bool,
@@ -64,7 +64,8 @@ impl App {
             self.focus.typed = in_a_word.then_some(now);
             return in_a_word;
         };
-        self.focus.typed = (key.code != KeyCode::Enter).then_some(now);
+        let is_letter = matches!(key.code, KeyCode::Char(_)) && !key.modifiers.contains(KeyModifiers::CONTROL);
+        self.focus.typed = is_letter.then_some(now);
         if console.key(key) {
             console.attend(false);
             self.focus = Focus::default();
@@ -85,14 +86,15 @@ impl App {
 
 impl Driver<'_> {
     /// Draws what a program that has the keyboard shows; whether there is one.
-    pub(crate) fn draw_console(&mut self, rows: usize) -> anyhow::Result<bool> {
+    pub(crate) fn draw_console(&mut self, columns: usize, rows: usize) -> anyhow::Result<bool> {
         let Some(console) = self.app.at_console() else { return Ok(false) };
         let card = self.app.running.iter().find(|card| card.call_id == console.call_id());
         let title = card.map(|card| card.title()).unwrap_or_default();
         let notice = (!self.app.dialogs.is_empty()).then_some("a question waits");
         let (lines, cursor) = self.app.consoles.page(&console, &title, notice);
+        let lines: Vec<Line> = lines.iter().map(|line| line.clip(columns)).collect();
         self.screen.page(&lines, rows)?;
-        if let Some((row, column)) = cursor {
+        if let Some((row, column)) = cursor.filter(|(row, column)| *row < rows && *column < columns) {
             self.screen.write(&format!("\x1b[{};{}H\x1b[?25h", row + 1, column + 1))?;
         }
         Ok(true)

@@ -325,7 +325,7 @@ mod tests {
         ] {
             assert_eq!(path(text).as_deref(), Some(expected), "{text}");
         }
-        for text in ["", "look at shot.png", "a.png\nb.png", "notes.txt", "png", "file://", "\u{1b}/a.png", "'a.png"] {
+        for text in ["", "look at shot.png", "a.png\nb.png", "notes.txt", "png", "file://", "\u{1b}/a.png"] {
             assert_eq!(path(text), None, "{text}");
         }
         assert_eq!(path(&format!("/{}.png", "x".repeat(2000))), None);

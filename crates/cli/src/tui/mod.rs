@@ -62,6 +62,7 @@ use crate::args::{AgentArgs, OutputFormat};
 use crate::session;
 use crate::signals::Signals;
 pub(crate) use driver::FAREWELL;
+pub(crate) use images::size_words;
 use input::Input;
 pub(crate) use restore::plan_lines;
 use stops::Stops;

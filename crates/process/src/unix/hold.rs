@@ -14,8 +14,8 @@ use crate::{Exit, Program};
 const SHELL: &str = "/bin/sh";
 
 /// Signals are meant for the program. Traps, unlike what is ignored, are not handed on. Its own words about the program's end
-/// are nobody's business; and it lets go of the terminal before it tells, so that the end of the output can be seen.
-const SCRIPT: &str = "exec 4>&2 2>/dev/null; trap : HUP INT QUIT TERM; \"$@\" 2>&4 3>&- 4>&-; code=$?; \
+/// are nobody's business (some shells say them where the program's would go, unless it is in parentheses); and it lets go of the terminal before it tells, so that the end of the output can be seen.
+const SCRIPT: &str = "exec 4>&2 2>/dev/null; trap : HUP INT QUIT TERM; (exec \"$@\" 2>&4 3>&- 4>&-); code=$?; \
                       exec </dev/null >/dev/null 4>&-; echo $code >&3; read -r _ <&3";
 
 /// The way to that shell.

@@ -158,6 +158,10 @@ async fn it_is_ended_by_asking_or_by_force_with_all_that_it_started() {
     within(drawn.process.end(Duration::from_secs(10), Until::GroupGone)).await;
     assert_eq!(within(drawn.process.wait()).await.unwrap(), Exit::Code(3));
     assert!(text(drawn.process.stdout()).contains("tidy"));
+    let mut drawn = start(&place, "echo ready; exec sleep 60");
+    drawn.sees("ready").await;
+    within(drawn.process.end(Duration::from_secs(10), Until::GroupGone)).await;
+    assert_eq!(text(drawn.process.stdout()), "ready\r\n", "nobody else's words");
     eventually("the holder is gone", || !is_running(drawn.process.pid())).await;
 
     let deaf = "trap '' TERM HUP INT; sh -c 'trap \"\" TERM HUP; echo $$ > child; while :; do sleep 1; done' & \

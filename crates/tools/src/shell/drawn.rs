@@ -9,7 +9,7 @@ const FARTHEST: usize = 500;
 
 /// The text as a screen of so many rows would leave it.
 pub(super) fn plain(text: &str, rows: usize) -> String {
-    if !text.contains(|char| matches!(char, '\x1b' | '\r' | '\x08' | '\x07' | '\x0e' | '\x0f' | '\x7f')) {
+    if !text.contains(['\x1b', '\r', '\x08', '\x07', '\x0e', '\x0f', '\x7f']) {
         return text.to_owned();
     }
     let mut screen = Screen { rows: rows.max(1), room: text.len().saturating_mul(2), ..Screen::default() };
@@ -171,7 +171,14 @@ impl Screen {
                 self.clear_line(1);
                 self.now.lines.iter_mut().take(row).skip(top).for_each(Vec::clear);
             }
-            _ => self.now.lines.iter_mut().skip(top).for_each(Vec::clear),
+            _ if self.behind.is_some() => self.now.lines.iter_mut().skip(top).for_each(Vec::clear),
+            // What was printed is not taken back: a new screen begins below it.
+            _ => {
+                let used = self.now.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+                self.now.lines.truncate(used.max(top));
+                self.now.row = self.now.lines.len() + (row - top);
+                self.now.top = self.now.lines.len();
+            }
         }
     }
 
@@ -256,7 +263,8 @@ mod tests {
     fn a_place_is_counted_from_where_the_screen_is() {
         let many: String = (0..8).map(|line| format!("{line}\r\n")).collect();
         assert_eq!(seen(&format!("{many}\u{1B}[1;1Htop\u{1B}[99;1Hlow")), "0\n1\n2\n3\ntop\n5\n6\n7\nlow");
-        assert_eq!(seen("a\r\nb\r\nc\u{1B}[2J\u{1B}[Hd"), "d\n\n");
+        assert_eq!(seen("a\r\nb\r\nc\u{1B}[2J\u{1B}[Hd"), "a\nb\nc\nd", "what was printed is not taken back");
+        assert_eq!(seen("\u{1B}[H\u{1B}[2J\u{1B}[3Ja\r\n"), "a\n");
         assert_eq!(seen("a\r\nb\r\nc\u{1B}[2;1H\u{1B}[Lnew\u{1B}[1;1H\u{1B}[M"), "new\nb\nc");
     }
 

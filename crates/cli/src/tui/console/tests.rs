@@ -40,6 +40,9 @@ async fn the_page_has_the_size_of_the_terminal_and_says_how_to_come_back() {
     consoles.resize(100, 4);
     let (lines, _) = consoles.page(&console, "vim", None);
     assert_eq!(lines.len(), 4);
+    consoles.resize(1, 1);
+    assert_eq!(consoles.size(), SMALLEST);
+    consoles.resize(100, 4);
     assert!(plain(&lines)[3].contains("Ctrl+F comes back") && !plain(&lines)[3].contains("Esc"));
     live(b"\x1b[?25l\x1b[?1049l");
     let (lines, cursor) = consoles.page(&console, "sh", None);
@@ -94,7 +97,7 @@ proptest::proptest! {
     fn anything_can_be_drawn_at_any_size(
         pieces in proptest::collection::vec((
             "(\u{1B}\\[[0-9;?]{0,8}[@-~]|[a-z\n\r\t日é\u{300}]{0,9}|\u{1B}.|\u{1B}[\\]P][a-z;0-9]{0,5}(\u{7}|\u{1B}\\\\)?)",
-            proptest::option::weighted(0.2, (1u16..30, 1u16..12)),
+            proptest::option::weighted(0.2, (SMALLEST.columns..30, SMALLEST.rows..12)),
         ), 0..50),
     ) {
         let mut parser = vt100::Parser::new_with_callbacks(5, 20, 0, Answers::default());

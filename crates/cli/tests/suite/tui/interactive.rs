@@ -236,7 +236,21 @@ fn nothing_that_a_command_draws_steers_the_terminal() {
     terminal.ready().keys("/quit\r");
     terminal.ends();
     let raw = terminal.raw_to_the_end();
-    for bad in ["\x1b]", "\x1bP", "\x1b[?1000h", "\x1b[?1003h", "\x1b[?7l", "\x1bc", "\x1b[!p", "t\x1b[5i", "\u{9b}"] {
+    // A title of our own is ours.
+    for bad in [
+        "\x1b]52",
+        "owned",
+        "\x1b]8",
+        "\x1b]11",
+        "\x1bP",
+        "\x1b[?1000h",
+        "\x1b[?1003h",
+        "\x1b[?7l",
+        "\x1bc",
+        "\x1b[!p",
+        "t\x1b[5i",
+        "\u{9b}",
+    ] {
         assert!(!raw.contains(bad), "{bad:?} reached the terminal");
     }
     terminal.is_restored();

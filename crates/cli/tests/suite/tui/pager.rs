@@ -59,7 +59,7 @@ fn what_runs_can_be_looked_at_while_it_grows() {
 #[test]
 fn nothing_in_an_output_reaches_the_terminal_but_its_words() {
     let sandbox = sandbox();
-    sandbox.write("hostile", "a\x1b]52;c;aGFja2Vk\x07b\x1b[2J\x1b[31mc\u{202e}d\x1b]0;title\x07e\u{9b}2Jf\n");
+    sandbox.write("hostile", "\x1b[2Ja\x1b]52;c;aGFja2Vk\x07b\x1b[31mc\u{202e}d\x1b]0;title\x07e\u{9b}2Jf\n");
     let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
     terminal.ready().keys("call run_shell_command {\"command\": \"cat hostile\"}\r").sees("✓ run_shell_command");
     terminal.ready().keys("\x0f").sees("q close");
