@@ -111,7 +111,7 @@ fn style(cell: &vt100::Cell) -> Style {
         (cell.inverse(), anstyle::Effects::INVERT),
     ] {
         if has {
-            style = style | with;
+            style |= with;
         }
     }
     style
