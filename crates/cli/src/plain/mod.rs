@@ -290,7 +290,9 @@ impl Front {
     fn view(&self, view: View) -> io::Result<()> {
         match view {
             View::Help => {
-                say("!command runs a shell command, ! alone makes every line one; other words go to the model. Commands:")?;
+                say(
+                    "!command runs a shell command, ! alone makes every line one; other words go to the model. Commands:",
+                )?;
                 self.session.view().help().iter().try_for_each(|(name, about)| say(&format!("{name}: {about}")))
             }
             View::HooksPanel => match self.session.view().hooks().as_slice() {

@@ -136,8 +136,8 @@ impl InquiryDialog {
             }
             Wanted::Words { placeholder, seen, .. } => {
                 let (text, (row, column)) = match seen {
-                    Seen::Shown => super::view::layout(&self.text, placeholder, columns, 5),
-                    Seen::Hidden => super::view::layout(&self.dots(), placeholder, columns, 5),
+                    Seen::Shown => super::view::layout(&self.text, super::view::SIGN, placeholder, columns, 5),
+                    Seen::Hidden => super::view::layout(&self.dots(), super::view::SIGN, placeholder, columns, 5),
                 };
                 let cursor = (lines.len() + row, column);
                 lines.extend(text);
