@@ -43,6 +43,29 @@ struct Drawn {
     last: Instant,
 }
 
+impl Drawn {
+    fn new(size: Size) -> Self {
+        let parser = vt100::Parser::new_with_callbacks(size.rows, size.columns, 0, Answers::default());
+        Drawn { parser, last: Instant::now() }
+    }
+
+    /// Draws something; what the terminal answers.
+    fn draw(&mut self, piece: &[u8]) -> Vec<u8> {
+        // What the emulator can't bear, such as half of a wide letter that a narrower window left, costs what was drawn, not
+        // the command.
+        if catch_unwind(AssertUnwindSafe(|| self.parser.process(piece))).is_err() {
+            let (rows, columns) = self.parser.screen().size();
+            *self = Drawn::new(Size { columns, rows });
+        }
+        self.last = Instant::now();
+        std::mem::take(&mut self.parser.callbacks_mut().0)
+    }
+
+    fn resize(&mut self, size: Size) {
+        self.parser.screen_mut().set_size(size.rows, size.columns);
+    }
+}
+
 impl std::fmt::Debug for Drawn {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("Drawn")
@@ -92,7 +115,7 @@ impl hookwright_tools::Consoles for Consoles {
 
     fn open(&self, call_id: &str, terminal: &Terminal) -> Live {
         let size = *lock(&self.size);
-        let drawn = Mutex::new(Drawn { parser: parser_of(size), last: Instant::now() });
+        let drawn = Mutex::new(Drawn::new(size));
         let console = Arc::new(Console { call_id: call_id.to_owned(), terminal: terminal.clone(), drawn });
         // It may have another size by now.
         terminal.resize(size);
@@ -100,10 +123,6 @@ impl hookwright_tools::Consoles for Consoles {
         let closing = Closing { console, of: self.own.clone() };
         Box::new(move |piece: &[u8]| closing.console.draw(piece))
     }
-}
-
-fn parser_of(size: Size) -> vt100::Parser<Answers> {
-    vt100::Parser::new_with_callbacks(size.rows, size.columns, 0, Answers::default())
 }
 
 /// Takes a terminal off the list when its command draws no more.
@@ -160,22 +179,14 @@ impl Console {
     }
 
     fn draw(&self, piece: &[u8]) {
-        let mut drawn = lock(&self.drawn);
-        drawn.last = Instant::now();
-        // What an emulator can't bear costs what was drawn, not the command.
-        if catch_unwind(AssertUnwindSafe(|| drawn.parser.process(piece))).is_err() {
-            let (rows, columns) = drawn.parser.screen().size();
-            drawn.parser = parser_of(Size { columns, rows });
-        }
-        let answers = std::mem::take(&mut drawn.parser.callbacks_mut().0);
-        drop(drawn);
+        let answers = lock(&self.drawn).draw(piece);
         if !answers.is_empty() {
             self.type_in(&answers);
         }
     }
 
     fn resize(&self, size: Size) {
-        lock(&self.drawn).parser.screen_mut().set_size(size.rows, size.columns);
+        lock(&self.drawn).resize(size);
         self.terminal.resize(size);
     }
 }

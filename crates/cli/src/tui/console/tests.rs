@@ -90,6 +90,20 @@ fn words_keep_their_colours_when_the_card_is_done() {
     assert_eq!((lines[1].spans[0].style, lines[2].spans[0].style), (BAD, DIM));
 }
 
+/// Half of a wide letter, which a narrower window leaves, is more than the emulator bears.
+#[tokio::test]
+async fn what_the_emulator_does_not_bear_ends_nothing() {
+    let (consoles, console, mut live) = console();
+    for columns in (10..20).rev() {
+        live("\x1b[H".as_bytes());
+        live("日本".repeat(60).as_bytes());
+        consoles.resize(columns, 6);
+        live("\x1b[1;9Ha\x1b[1;10Hb\x1b[1;10H\u{300}".as_bytes());
+    }
+    live(b"\x1bcstill here");
+    assert_eq!(plain(&consoles.tail(&console, 1, Instant::now())), ["  still here"]);
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
     /// Nothing that a program draws, at whatever size, ends the session or leaves anything but words and styles.
@@ -100,16 +114,15 @@ proptest::proptest! {
             proptest::option::weighted(0.2, (SMALLEST.columns..30, SMALLEST.rows..12)),
         ), 0..50),
     ) {
-        let mut parser = vt100::Parser::new_with_callbacks(5, 20, 0, Answers::default());
+        let mut drawn = Drawn::new(Size { columns: 20, rows: 5 });
         let consoles = Consoles::new();
         for (piece, size) in pieces {
-            parser.process(piece.as_bytes());
+            proptest::prop_assert!(drawn.draw(piece.as_bytes()).len() < MOST_ANSWERS + 64);
             if let Some((columns, rows)) = size {
-                parser.screen_mut().set_size(rows, columns);
+                drawn.resize(Size { columns, rows });
             }
-            proptest::prop_assert!(parser.callbacks().0.len() < MOST_ANSWERS + 64);
         }
-        for line in consoles.lines(parser.screen()) {
+        for line in consoles.lines(drawn.parser.screen()) {
             proptest::prop_assert!(!line.plain().contains(|char: char| char.is_control()), "{line:?}");
         }
     }
