@@ -36,7 +36,8 @@ pub(crate) fn nothing_to_open(back: usize) -> String {
     }
 }
 
-fn lines(count: usize) -> String {
+/// A number of lines, in words.
+pub(crate) fn lines(count: usize) -> String {
     format!("{count} line{}", if count == 1 { "" } else { "s" })
 }
 

@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::app::App;
 use super::cards::text_lines;
-use super::commands::nothing_to_open;
+use super::commands::{lines as count_of_lines, nothing_to_open};
 use super::driver::Driver;
 use super::text::{BOLD, DIM, Line, NOTE, Span, WARN};
 
@@ -163,7 +163,8 @@ impl Pager {
         }
         let (all, room) = (self.page.rows.len(), self.page.room);
         let end = (self.top + room).min(all);
-        let place = if all > room { format!("{}–{end} of {all}  ", self.top + 1) } else { format!("{all} lines  ") };
+        let place =
+            if all > room { format!("{}–{end} of {all}  ", self.top + 1) } else { count_of_lines(all) + "  " };
         Line::of(DIM, place).with(NOTE, "q close  / search  n N next  y copy  ← → others  g G ends").clip(columns)
     }
 }
