@@ -138,7 +138,10 @@ mod tests {
     #[test]
     fn a_hook_without_a_name_is_its_command() {
         let text = r#"{"hooks": {"BeforeTool": [{"hooks": [{"command": "x y"}]}]}}"#;
-        assert_eq!(removed(text, "x y"), ("{}\n".to_owned(), 1));
+        assert_eq!(removed(text, "x y"), (r#"{"hooks": {}}"#.to_owned(), 1));
+        let alone =
+            "{\n  \"hooks\": {\n    \"BeforeTool\": [\n      {\"hooks\": [{\"command\": \"x y\"}]}\n    ]\n  }\n}\n";
+        assert_eq!(removed(alone, "x y"), ("{}\n".to_owned(), 1));
         assert!(without(Path::new("s.json"), "{", "x").is_err());
     }
 }

@@ -115,7 +115,7 @@ impl<T: Item> Picker<T> {
             lines.push(line.clip(columns));
         }
         if shown.is_empty() {
-            lines.push(Line::of(DIM, "  nothing fits"));
+            lines.push(Line::of(DIM, "  nothing fits").clip(columns));
         }
         lines.push(Line::of(DIM, "─".repeat(columns)));
         let details: Vec<Line> = details.iter().flat_map(|line| line.wrap(columns)).collect();

@@ -359,7 +359,7 @@ fn an_earlier_session_shows_its_calls() {
     terminal.ready().keys("say and the end\r").sees("\nand the end");
     terminal.ready().keys("/quit\r");
     terminal.ends();
-    let mut terminal = Terminal::start(&sandbox, &["--resume"]);
+    let mut terminal = Terminal::start(&sandbox, &["--resume", "latest"]);
     let screen = terminal.ready().sees("\nand the end");
     for wanted in ["✓ run_shell_command echo from before", "\n  from before\n", "✗ read_file gone.txt"] {
         assert!(screen.contains(wanted), "no {wanted:?}:\n{screen}");
@@ -369,7 +369,7 @@ fn an_earlier_session_shows_its_calls() {
     terminal.keys("q").loses("q close");
     terminal.ready().keys("/quit\r");
     terminal.ends();
-    let mut terminal = Terminal::start(&sandbox, &["--resume", "--screen-reader"]);
+    let mut terminal = Terminal::start(&sandbox, &["--resume", "latest", "--screen-reader"]);
     terminal.sees("run_shell_command echo from before; exit 0 done: from before");
     terminal.sees("and the end");
 }
