@@ -39,7 +39,12 @@ async fn an_approved_call_does_not_wait_for_the_hook_that_notifies() {
     // Leaving at once, as Ctrl+D does: no turn is cancelled, and the hook's end is said.
     session.handle.end(When::Now, EndReason::Exit);
     let told = session.rest().await;
-    assert_eq!(warnings(&told), ["slow was still running at the end of the session, and was ended"]);
+    assert_eq!(
+        warnings(&told),
+        [
+            "slow was still running at the end of the session when its time was over, and was ended (`hooksConfig.sessionEndGrace` gives it more)"
+        ]
+    );
     assert!(!format!("{told:?}").contains("the turn was cancelled"));
 }
 
@@ -65,7 +70,12 @@ async fn compression_does_not_wait_for_its_hook() {
     session.until(|event| matches!(event, AgentEvent::Compressed { .. } | AgentEvent::Warning(_))).await;
     session.idle().await;
     let told = session.leave().await;
-    assert_eq!(warnings(&told), ["slow was still running at the end of the session, and was ended"]);
+    assert_eq!(
+        warnings(&told),
+        [
+            "slow was still running at the end of the session when its time was over, and was ended (`hooksConfig.sessionEndGrace` gives it more)"
+        ]
+    );
 }
 
 #[tokio::test]
@@ -73,7 +83,12 @@ async fn a_session_end_hook_has_its_grace_and_its_end_is_said() {
     let project = Project::new().hook("SessionEnd", "slow", "sleep 1000").hook("SessionEnd", "quick", "echo bye");
     let session = project.session().await;
     let told = session.leave().await;
-    assert_eq!(warnings(&told), ["slow was still running at the end of the session, and was ended"]);
+    assert_eq!(
+        warnings(&told),
+        [
+            "slow was still running at the end of the session when its time was over, and was ended (`hooksConfig.sessionEndGrace` gives it more)"
+        ]
+    );
     let ended = |event: &&AgentEvent| matches!(event, AgentEvent::HookFinished { report, .. } if report.event == EventKind::SessionEnd);
     assert_eq!(told.iter().filter(ended).count(), 2);
     assert!(told.iter().any(|event| matches!(event, AgentEvent::HookMessage { text, .. } if text == "bye")));

@@ -165,7 +165,8 @@ async fn names_that_are_none_touch_no_file() {
         }
     }
     for order in [ChatOrder::Resume, ChatOrder::Delete] {
-        assert_eq!(said(&mut session, order("nobody".to_owned())).await, "there is no conversation `nobody`");
+        let reply = said(&mut session, order("nobody".to_owned())).await;
+        assert_eq!(reply, "there is no conversation `nobody`; /chat list shows them all");
     }
     assert_eq!(project.read("victim.jsonl"), "precious");
     assert!(said(&mut session, ChatOrder::List).await.starts_with("no conversation is kept"));

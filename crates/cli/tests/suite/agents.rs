@@ -341,7 +341,7 @@ fn losses_are_explained_hook_by_hook() {
     let one = sandbox.run(&["agents", "explain", "qwen", "guard", "--json"]).exits(0).json();
     assert_eq!(one["hooks"][0]["lost"][0]["words"], "changed arguments become a no", "{one}");
     let none = sandbox.run(&["agents", "explain", "qwen", "nobody"]).exits(1);
-    assert!(none.stderr.contains("no hook here is called `nobody`"), "{none:?}");
+    assert!(none.stderr.contains("no hook is called `nobody`"), "{none:?}");
 }
 
 #[test]

@@ -90,10 +90,10 @@ fn a_broken_layer_stops_no_other() {
 #[test]
 fn what_has_no_effect_is_said_here_and_not_in_the_list() {
     let sandbox = sandbox();
-    sandbox.write(".gemini/settings.json", "{\n  \"general\": { \"vimMode\": true }\n}\n");
+    sandbox.write(".gemini/settings.json", "{\n  \"general\": { \"preferredEditor\": \"vi\" }\n}\n");
     let run = sandbox.run(&["hooks", "validate"]).exits(0);
-    assert!(run.stderr.contains("`general.vimMode` has no effect here"), "{}", run.stderr);
-    assert!(!sandbox.run(&["hooks", "list"]).stderr.contains("vimMode"));
+    assert!(run.stderr.contains("`general.preferredEditor` has no effect here"), "{}", run.stderr);
+    assert!(!sandbox.run(&["hooks", "list"]).stderr.contains("preferredEditor"));
 }
 
 #[test]

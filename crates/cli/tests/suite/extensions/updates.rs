@@ -149,11 +149,12 @@ fn an_update_without_a_question_trusts_nothing() {
     let (sandbox, folder) = installed_guard();
     std::fs::remove_file(sandbox.home().join(".gemini/trusted_hooks.json")).unwrap();
     sandbox.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
-    assert_eq!(fire(&sandbox).code, Some(0));
+    // It matches, and waits to be trusted.
+    assert_eq!(fire(&sandbox).code, Some(1));
     guard(&sandbox, "g", "1.1.0");
     std::fs::write(folder.join("NOTES.md"), "other notes").unwrap();
     extensions(&sandbox, &["update", "guard"]).exits(0);
-    assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.1.0", Some(0)));
+    assert_eq!((version(&sandbox).as_str(), fire(&sandbox).code), ("1.1.0", Some(1)));
 }
 
 /// Whatever a hook may run, and what a server is started with, is asked about, however large it is.
