@@ -39,12 +39,7 @@ async fn an_approved_call_does_not_wait_for_the_hook_that_notifies() {
     // Leaving at once, as Ctrl+D does: no turn is cancelled, and the hook's end is said.
     session.handle.end(When::Now, EndReason::Exit);
     let told = session.rest().await;
-    assert_eq!(
-        warnings(&told),
-        [
-            "slow was still running at the end of the session when its time was over, and was ended (`hooksConfig.sessionEndGrace` gives it more)"
-        ]
-    );
+    assert_eq!(warnings(&told), ["slow was still running at the end of the session, and was ended"]);
     assert!(!format!("{told:?}").contains("the turn was cancelled"));
 }
 
@@ -70,12 +65,7 @@ async fn compression_does_not_wait_for_its_hook() {
     session.until(|event| matches!(event, AgentEvent::Compressed { .. } | AgentEvent::Warning(_))).await;
     session.idle().await;
     let told = session.leave().await;
-    assert_eq!(
-        warnings(&told),
-        [
-            "slow was still running at the end of the session when its time was over, and was ended (`hooksConfig.sessionEndGrace` gives it more)"
-        ]
-    );
+    assert_eq!(warnings(&told), ["slow was still running at the end of the session, and was ended"]);
 }
 
 #[tokio::test]

@@ -126,8 +126,8 @@ async fn everything_for_the_agent_takes_its_turn() {
 async fn other_orders_are_answered_at_once_while_the_agent_works() {
     let project = holding();
     let mut session = held(&project, &[]).await;
-    session.order(Order::Model(None));
-    assert!(session.reply().await.contains("offline"));
+    session.order(Order::CustomCommands);
+    assert!(session.reply().await.contains("custom commands"));
     session.order(Order::Resume(Some("1".to_owned())));
     assert!(!session.reply().await.is_empty());
     project.let_go("gate").await;
@@ -164,9 +164,9 @@ async fn a_kept_conversation_is_not_gone_on_with_while_the_agent_works() {
     session.until(|event| matches!(event, AgentEvent::PromptReceived { .. })).await;
     let id = session.handle.view().session_id();
     session.order(Order::Chat(ChatOrder::Resume("mine".to_owned())));
-    session.order(Order::Model(None));
+    session.order(Order::CustomCommands);
     let mut replies = Vec::new();
-    while !replies.iter().any(|reply: &String| reply.starts_with("the model is")) {
+    while !replies.iter().any(|reply: &String| reply.contains("custom commands")) {
         replies.push(session.reply().await);
     }
     assert!(replies[0].contains("not while the agent works"), "{replies:?}");
