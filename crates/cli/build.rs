@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 fn main() {
+    // Else any file of the package would do, those that its tests write among them.
+    println!("cargo::rerun-if-changed=build.rs");
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|set| set == value);
     if !is("PROFILE", "release") {
         return;

@@ -90,7 +90,7 @@ fn a_broken_layer_stops_no_other() {
 #[test]
 fn what_has_no_effect_is_said_here_and_not_in_the_list() {
     let sandbox = sandbox();
-    sandbox.write(".gemini/settings.json", "{\n  \"general\": { \"preferredEditor\": \"vi\" }\n}\n");
+    sandbox.user_settings(&serde_json::json!({"general": {"preferredEditor": "vi"}}));
     let run = sandbox.run(&["hooks", "validate"]).exits(0);
     assert!(run.stderr.contains("`general.preferredEditor` has no effect here"), "{}", run.stderr);
     assert!(!sandbox.run(&["hooks", "list"]).stderr.contains("preferredEditor"));
