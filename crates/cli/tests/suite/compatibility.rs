@@ -88,7 +88,8 @@ fn programs() -> Vec<Program> {
         cargo.arg("--release");
     }
     // What cargo tells a test of its package would make build scripts run again, and these programs with them.
-    let about_package = |name: &String| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    let about_package =
+        |name: &String| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "OUT_DIR";
     for (name, _) in std::env::vars_os() {
         if name.to_str().map(str::to_owned).as_ref().is_some_and(about_package) {
             cargo.env_remove(name);
