@@ -84,6 +84,37 @@ pub(crate) struct Hands {
 }
 
 impl Hands {
+    /// The next key; none where everything is to be drawn again. Whoever ends the program meanwhile finds the screen in order.
+    async fn key<W: std::io::Write>(
+        &mut self,
+        screen: &mut screen::Screen<W>,
+    ) -> anyhow::Result<Option<crossterm::event::KeyEvent>> {
+        use crossterm::event::{Event, KeyEventKind};
+        let Hands { guard, input, signals, stops } = self;
+        let event = tokio::select! {
+            event = input.next() => event.ok_or(crate::signals::Ended(crate::exit::HUNG_UP)),
+            code = signals.next() => Err(crate::signals::Ended(code)),
+            stop = stops.next() => {
+                guard.stopped(stop);
+                screen.forget();
+                return Ok(None);
+            }
+        };
+        match event {
+            Ok(Event::Key(key)) if key.kind == KeyEventKind::Release => Ok(None),
+            Ok(Event::Key(key)) if keys::is_suspend(&key) => {
+                hookwright_process::stop_job();
+                Ok(None)
+            }
+            Ok(Event::Key(key)) => Ok(Some(key)),
+            Ok(_) => Ok(None),
+            Err(ended) => {
+                screen.finish()?;
+                Err(ended.into())
+            }
+        }
+    }
+
     fn on_terminal() -> anyhow::Result<Hands> {
         // First the signals: from the guard on, one that ended the program at once would leave the terminal raw.
         let signals = Signals::listen()?;

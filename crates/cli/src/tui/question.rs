@@ -8,13 +8,10 @@ use hookwright_settings::World;
 
 use super::Hands;
 use super::input::Input;
-use super::keys::is_suspend;
 use super::rewrap::Rewrap;
 use super::screen::{Frame, Screen};
 use super::terminal;
 use super::text::{Line, NOTE, PLAIN};
-use crate::exit;
-use crate::signals::Ended;
 
 /// What is asked.
 pub(crate) struct Question {
@@ -34,7 +31,6 @@ impl Question {
     }
 
     async fn ask_with_keys(&self, world: &World, hands: &mut Hands) -> anyhow::Result<Option<usize>> {
-        let Hands { guard, input, signals, stops } = hands;
         let mut screen =
             Screen::new(terminal::raw(), world.var("NO_COLOR").is_none_or(str::is_empty), Rewrap::of(world));
         let count = self.answers.len();
@@ -43,28 +39,8 @@ impl Question {
         let chosen = loop {
             screen
                 .draw(Vec::new(), &Frame { lines: self.draw(selected), cursor: None, size: Some(terminal::size()) })?;
-            let event = tokio::select! {
-                event = input.next() => event.ok_or(Ended(exit::HUNG_UP)),
-                code = signals.next() => Err(Ended(code)),
-                stop = stops.next() => {
-                    guard.stopped(stop);
-                    screen.forget();
-                    continue;
-                }
-            };
-            let key = match event {
-                Ok(Event::Key(key)) => key,
-                Ok(_) => continue,
-                Err(ended) => {
-                    screen.finish()?;
-                    return Err(ended.into());
-                }
-            };
-            if key.kind == KeyEventKind::Release {
-                continue;
-            }
+            let Some(key) = hands.key(&mut screen).await? else { continue };
             match key.code {
-                _ if is_suspend(&key) => hookwright_process::stop_job(),
                 KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => break None,
                 KeyCode::Esc => break Some(self.no),
                 KeyCode::Up => selected = (selected + count - 1) % count,
@@ -73,7 +49,7 @@ impl Question {
                     let amid_words = typed_at.is_some_and(|at: Instant| at.elapsed() < QUIET);
                     if let Some(answer) = self.answer(code, selected)
                         && !amid_words
-                        && is_alone(input).await
+                        && is_alone(&mut hands.input).await
                     {
                         break Some(answer);
                     }

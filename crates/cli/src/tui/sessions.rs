@@ -1,6 +1,5 @@
 //! The earlier sessions of a project, to choose from: before a session begins (`--resume`) and in one (`/resume`).
 
-use crossterm::event::{Event, KeyEventKind};
 use hookwright_agent::transcript::SessionInfo;
 use hookwright_settings::World;
 
@@ -11,8 +10,6 @@ use super::screen::Screen;
 use super::terminal;
 use super::text::{BOLD, DIM, Line, NOTE, PLAIN};
 use crate::checkpoints::words;
-use crate::exit;
-use crate::signals::Ended;
 
 pub(crate) const KEYS: &str = "enter go on with it  / search  ↑↓ choose  esc close";
 
@@ -82,29 +79,12 @@ async fn choose_with_keys(
     world: &World,
     hands: &mut Hands,
 ) -> anyhow::Result<Option<String>> {
-    let Hands { guard, input, signals, stops } = hands;
     let mut screen = Screen::new(terminal::raw(), world.var("NO_COLOR").is_none_or(str::is_empty), Rewrap::of(world));
     let mut picker = picker(sessions);
     let chosen = loop {
         let (columns, rows) = terminal::size();
         screen.page(&view(&picker, columns, rows), rows)?;
-        let event = tokio::select! {
-            event = input.next() => event.ok_or(Ended(exit::HUNG_UP)),
-            code = signals.next() => Err(Ended(code)),
-            stop = stops.next() => {
-                guard.stopped(stop);
-                screen.forget();
-                continue;
-            }
-        };
-        let key = match event {
-            Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => key,
-            Ok(_) => continue,
-            Err(ended) => {
-                screen.finish()?;
-                return Err(ended.into());
-            }
-        };
+        let Some(key) = hands.key(&mut screen).await? else { continue };
         match picker.key(key) {
             Picked::Open => {}
             Picked::Closed => break None,
