@@ -162,8 +162,9 @@ fn arguments<'s>(shell: &'s Path, command: &str, processes: Option<usize>) -> (&
     let Some(most) = processes.filter(|_| is_program(plain)) else {
         return (shell, vec![OsString::from("-c"), OsString::from(command)]);
     };
-    // One of the two letters is this shell's.
-    let limit = format!("ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null; exec \"$0\" -c \"$1\"");
+    // One of the two letters is this shell's; its word about the other goes nowhere, with no file to be opened for that: a
+    // redirection that fails would leave the limit out.
+    let limit = format!("ulimit -u {most} 2>&- || ulimit -p {most} 2>&-; exec \"$0\" -c \"$1\"");
     (plain, vec![OsString::from("-c"), OsString::from(limit), shell.as_os_str().to_owned(), OsString::from(command)])
 }
 

@@ -43,14 +43,13 @@ fn a_command_has_a_terminal_and_its_colours_stay() {
     terminal
         .keys("![ -t 0 ] && [ -t 1 ] && [ -t 2 ] && stty size && printf '\\033[31mr''ed\\033[0m\\n'\r")
         .sees("29 80");
+    wait_until("the colour is on the finished card", || terminal.raw().contains("\x1b[31mred\x1b[0m"));
     terminal.ready();
-    assert!(terminal.raw().contains("\x1b[31mred\x1b[0m"), "the colour is kept on the finished card");
     // The model gets words.
     terminal
         .keys(&call("printf '\\033[32mgr''een\\033[0m %s\\n' $TERM; sleep 0.1; tty > tty"))
         .sees("green xterm-256color");
-    terminal.ready();
-    assert!(sandbox.read("tty").starts_with("/dev/"));
+    wait_until("the command has a terminal", || sandbox.has("tty") && sandbox.read("tty").starts_with("/dev/"));
 }
 
 #[test]

@@ -95,7 +95,8 @@ fn a_user_signs_in_to_a_server_within_a_session_and_out_again() {
         assert!(status == 200 && text.contains("You are signed in"), "{text}");
         terminal.sees("signed in to `demo`; it is connected anew");
         terminal.ready().keys("call mcp__demo__echo {\"text\":\"with a token\"}\r").sees("Allow");
-        terminal.keys(if mode.is_empty() { "y" } else { "y\r" }).sees("with a token");
+        terminal.keys(if mode.is_empty() { "y" } else { "y\r" });
+        terminal.sees("mcp__demo__echo: done");
         terminal.ready();
         terminal.blank();
         terminal.keys("/mcp logout demo\r").sees("forgot the token for `demo`");
