@@ -22,6 +22,7 @@ mod event;
 mod events;
 #[doc(hidden)]
 pub mod fuzzing;
+mod hold;
 mod inquiry;
 mod loop_guard;
 mod panics;

@@ -1,16 +1,19 @@
-//! The model's answer, as it comes in: AfterModel for every piece, and only then the screen.
+//! The model's answer, as it comes in: AfterModel for every piece (or for what its hooks want held together: `hold.rs`), and
+//! only then the screen.
 //!
 //! Nothing of a piece is shown, kept or counted before AfterModel hooks have seen it, so what they redact is nowhere.
 //! The request, and who may make one, is `door.rs`.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use hookwright_hooks::{AfterModel, AfterModelVerdict, EventKind, GrowingText, Purpose, SharedJson};
 use hookwright_model::{Chunk, ChunkStream, ModelError, Part, Request};
 
 use crate::door::ModelAnswer;
 use crate::event::AgentEvent;
+use crate::hold::Holder;
 use crate::loop_guard::LoopGuard;
 use crate::scope::Scope;
 use crate::services::Services;
@@ -25,44 +28,93 @@ pub(crate) async fn receive(
     guard: &mut LoopGuard,
     scope: &Scope,
 ) -> ModelAnswer {
-    let mut gathered = Gathered::default();
-    let mut watcher = view.map(|llm_request| Watcher::new(services, llm_request, Purpose::Answer));
+    let watcher = view.map(|llm_request| Watcher::new(services, llm_request, Purpose::Answer));
+    let (holder, gathered) = (Holder::default(), Gathered::default());
+    let mut intake = Intake { services, scope, guard, watcher, holder, gathered };
+    let mut failure = None;
     while let Some(piece) = stream.next().await {
         // A front end that does not read holds up the model, not our memory.
         services.events.room(&scope.cancel).await;
-        let mut chunk = match piece {
-            Ok(chunk) => chunk,
-            Err(error) if error.is_cancelled() => return ModelAnswer::Cancelled(gathered.whole),
-            Err(error) => return ModelAnswer::Failed(error, gathered.whole),
+        let taken = match piece {
+            Ok(chunk) => intake.take(chunk).await,
+            // What is held no hook has seen.
+            Err(error) if error.is_cancelled() => return ModelAnswer::Cancelled(intake.gathered.whole),
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
         };
-        if !gathered.has_room_for(&chunk) {
-            return too_large();
+        if let ControlFlow::Break(answer) = taken {
+            return answer;
         }
-        if let Some(watcher) = watcher.as_mut().filter(|_| services.hooks.wants(EventKind::AfterModel)) {
-            match watcher.see(&mut chunk, scope).await {
+    }
+    // Nothing more comes, so that what is held is all there will be of it.
+    if let Some(rest) = intake.holder.rest()
+        && let ControlFlow::Break(answer) = intake.pass(rest).await
+    {
+        return answer;
+    }
+    let whole = intake.gathered.whole;
+    match failure {
+        Some(error) => ModelAnswer::Failed(error, whole),
+        None => ModelAnswer::Complete(whole, request.tool_choice.clone()),
+    }
+}
+
+/// An answer on its way in.
+struct Intake<'a> {
+    services: &'a Services,
+    scope: &'a Scope,
+    guard: &'a mut LoopGuard,
+    watcher: Option<Watcher<'a>>,
+    holder: Holder,
+    gathered: Gathered,
+}
+
+impl Intake<'_> {
+    /// Takes a piece in, and passes on what hooks need not wait for any longer; breaks where the answer is over.
+    async fn take(&mut self, chunk: Chunk) -> ControlFlow<ModelAnswer> {
+        if !self.gathered.has_room_for(chunk.weight().saturating_add(self.holder.weight())) {
+            return ControlFlow::Break(too_large());
+        }
+        let grain = self.watcher.as_ref().and_then(|_| self.services.hooks.grain());
+        match self.holder.take_in(chunk, grain) {
+            Some(unit) => self.pass(unit).await,
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Past the hooks, and only then onto the screen.
+    async fn pass(&mut self, mut chunk: Chunk) -> ControlFlow<ModelAnswer> {
+        let services = self.services;
+        if let Some(watcher) = self.watcher.as_mut().filter(|_| services.hooks.wants(EventKind::AfterModel)) {
+            let so_far = &mut self.gathered.whole;
+            match watcher.see(&mut chunk, self.scope).await {
                 Seen::Fine => {}
-                Seen::Denied(reason) => return ModelAnswer::Denied(reason),
-                Seen::Stopped(reason) => return ModelAnswer::Stopped(reason, gathered.whole),
+                Seen::Denied(reason) => return ControlFlow::Break(ModelAnswer::Denied(reason)),
+                Seen::Stopped(reason) => {
+                    return ControlFlow::Break(ModelAnswer::Stopped(reason, std::mem::take(so_far)));
+                }
             }
             // Hooks that were ended by a cancel have redacted nothing.
-            if scope.is_cancelled() {
-                return ModelAnswer::Cancelled(gathered.whole);
+            if self.scope.is_cancelled() {
+                return ControlFlow::Break(ModelAnswer::Cancelled(std::mem::take(so_far)));
             }
             // What they put in its place counts too.
-            if !gathered.has_room_for(&chunk) {
-                return too_large();
+            if !self.gathered.has_room_for(chunk.weight()) {
+                return ControlFlow::Break(too_large());
             }
         }
         // Only now: what hooks took out of it is on no record.
         tracing::trace!(text = chunk.text(), "a piece of the answer");
         show(services, &chunk);
-        let repeated = guard.saw_text(&chunk.text()).filter(|_| services.loop_detection);
-        gathered.add(chunk);
-        if let Some(reason) = repeated {
-            return ModelAnswer::Loop(reason, gathered.whole);
+        let repeated = self.guard.saw_text(&chunk.text()).filter(|_| services.loop_detection);
+        self.gathered.add(chunk);
+        match repeated {
+            Some(reason) => ControlFlow::Break(ModelAnswer::Loop(reason, std::mem::take(&mut self.gathered.whole))),
+            None => ControlFlow::Continue(()),
         }
     }
-    ModelAnswer::Complete(gathered.whole, request.tool_choice.clone())
 }
 
 /// The most that an answer may weigh, all its pieces together and whoever sends it: many times what any model says on
@@ -77,9 +129,9 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Whether a piece still fits.
-    fn has_room_for(&self, chunk: &Chunk) -> bool {
-        self.weight.saturating_add(chunk.weight()) <= LARGEST_ANSWER
+    /// Whether so much still fits.
+    fn has_room_for(&self, weight: usize) -> bool {
+        self.weight.saturating_add(weight) <= LARGEST_ANSWER
     }
 
     fn add(&mut self, chunk: Chunk) {
@@ -95,7 +147,7 @@ fn too_large() -> ModelAnswer {
 
 /// An answer that is whole already, if it is not too large.
 pub(crate) fn whole(chunk: Chunk, request: &Request) -> ModelAnswer {
-    match Gathered::default().has_room_for(&chunk) {
+    match Gathered::default().has_room_for(chunk.weight()) {
         true => ModelAnswer::Complete(chunk, request.tool_choice.clone()),
         false => too_large(),
     }

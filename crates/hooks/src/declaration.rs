@@ -25,6 +25,7 @@ impl Hook {
             when: _,
             occasion: Occasion { only_if, once, whose, after },
             sequential,
+            chunks,
             action,
             timeout,
             on_error,
@@ -74,6 +75,7 @@ impl Hook {
             ("once", flag(*once)),
             ("whose", whose.to_owned()),
             ("result", if *after == Some(CallEnd::Failed) { "failed".to_owned() } else { String::new() }),
+            ("chunks", chunks.map(|chunks| chunks.to_string()).unwrap_or_default()),
         ];
         fields.extend(later.into_iter().filter(|(_, value)| !value.is_empty()));
         fields

@@ -3,6 +3,7 @@
 //! Reads the `hooks`, `hooksConfig` and `tools.enableHooks` parts of a file and nothing else of it. A mistake costs the
 //! hook it stands in, never its neighbours. Reading the file itself is the caller's work.
 
+mod chunks;
 mod hook;
 mod matching;
 mod node;

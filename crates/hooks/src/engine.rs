@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::chunks::Grain;
 use crate::dialect::claude::Whose;
 use crate::event::{EventKind, Subject};
 use crate::firing::{Beside, Firing, Ran};
@@ -258,6 +259,12 @@ impl HookEngine {
     /// Whether any enabled hook could run on this event; asking costs next to nothing.
     pub fn wants(&self, kind: EventKind) -> bool {
         self.planner().wants(kind)
+    }
+
+    /// How much of a streamed answer AfterModel hooks want to be handed at a time; nothing if they take every piece. Asking
+    /// costs next to nothing.
+    pub fn grain(&self) -> Option<Grain> {
+        self.planner().plan(EventKind::AfterModel, None)?.grain
     }
 
     /// The hooks that an event would run.

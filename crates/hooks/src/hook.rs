@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::answer::{Answer, Decision};
+use crate::chunks::Chunks;
 use crate::diagnostic::Place;
 use crate::dialect::claude::{CallEnd, Whose};
 use crate::dialect::{Condition, Dialect};
@@ -92,6 +93,8 @@ pub struct Hook {
     pub occasion: Occasion,
     /// Whether its definition asks for a sequential plan.
     pub sequential: bool,
+    /// How much of a streamed answer it is handed at a time (AfterModel).
+    pub chunks: Option<Chunks>,
     /// What runs.
     pub action: Action,
     /// How long it may take.
@@ -130,6 +133,7 @@ impl Hook {
             when: Vec::new(),
             occasion: Occasion::default(),
             sequential: false,
+            chunks: None,
             action: Action::Function(HookFunction::new(function)),
             timeout: Hook::DEFAULT_TIMEOUT,
             on_error: OnError::default(),

@@ -47,6 +47,7 @@
 
 mod answer;
 mod bridge_call;
+mod chunks;
 mod declaration;
 pub mod declare;
 mod diagnostic;
@@ -92,6 +93,7 @@ mod wildcard;
 
 pub use answer::{Answer, Captured, Cause, Decision, End, Reading, Trouble, read};
 pub use bridge_call::{BridgeCall, WithoutAnswer};
+pub use chunks::{Chunks, Cutter, Grain};
 pub use declaration::DeclaredField;
 pub use declare::{Declared, FileKind, HooksConfig, Layer, OnUnknown, declare, declare_document};
 pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::chunks::Grain;
 use crate::event::{EventKind, Power};
 use crate::hook::{Hook, Source};
 use crate::matcher::Matcher;
@@ -22,6 +23,8 @@ pub struct Plan {
     pub hooks: Vec<Arc<Hook>>,
     /// Whether they run one after another.
     pub sequential: bool,
+    /// How much of a streamed answer they want to be handed at a time, if any of them says.
+    pub grain: Option<Grain>,
     /// Guards among them that may not run, by their place, and why: they say no without running.
     pub(crate) closed: HashMap<usize, Arc<str>>,
 }
@@ -31,9 +34,14 @@ impl Plan {
     pub(crate) fn keeping(&self, mut keep: impl FnMut(&Hook) -> bool) -> Plan {
         let kept: Vec<usize> = (0..self.hooks.len()).filter(|at| keep(&self.hooks[*at])).collect();
         let hooks: Vec<_> = kept.iter().map(|at| self.hooks[*at].clone()).collect();
-        let sequential = hooks.iter().any(|hook| hook.sequential && !hook.runs_beside());
         let closed = kept.iter().enumerate().filter_map(|(new, at)| Some((new, self.closed.get(at)?.clone())));
-        Plan { closed: closed.collect(), hooks, sequential }
+        Plan::of(hooks, closed.collect())
+    }
+
+    fn of(hooks: Vec<Arc<Hook>>, closed: HashMap<usize, Arc<str>>) -> Plan {
+        let sequential = hooks.iter().any(|hook| hook.sequential && !hook.runs_beside());
+        let grain = Grain::of(hooks.iter().filter_map(|hook| hook.chunks));
+        Plan { hooks, sequential, grain, closed }
     }
 }
 
@@ -227,9 +235,8 @@ impl EventIndex {
         }
         places.retain(|at| !dropped.contains(at));
         let hooks: Vec<_> = places.iter().map(|at| self.hooks[*at].clone()).collect();
-        let sequential = hooks.iter().any(|hook| hook.sequential && !hook.runs_beside());
         let closed = places.iter().enumerate().filter_map(|(new, at)| Some((new, self.closed.get(at)?.clone())));
-        Plan { closed: closed.collect(), hooks, sequential }
+        Plan::of(hooks, closed.collect())
     }
 
     /// Which of some hooks with one name and command do not run. A guard or a locked hook always does, unless another is
@@ -269,6 +276,7 @@ fn is_same(one: &Hook, other: &Hook) -> bool {
         && one.timeout == other.timeout
         && one.locked == other.locked
         && one.is_guard() == other.is_guard()
+        && one.chunks == other.chunks
 }
 
 #[cfg(test)]
@@ -396,6 +404,25 @@ mod tests {
             let sources: Vec<_> = plan.hooks.iter().map(|hook| hook.source.clone()).collect();
             assert_eq!(sources, expected, "{texts:?}");
         }
+    }
+
+    #[test]
+    fn a_plan_is_as_coarse_as_its_hooks_want_and_no_repetition_makes_it_finer() {
+        let hooks = |keys: &str| {
+            format!(
+                r#"{{"hooks": {{"AfterModel": [{{"hooks": [{{"type": "command", "name": "x", "command": "x"{keys}}}]}}]}}}}"#
+            )
+        };
+        let (plain, line) = (hooks(""), hooks(r#", "chunks": "line""#));
+        let (guard, line_guard) = (hooks(r#", "guard": true"#), hooks(r#", "guard": true, "chunks": "line""#));
+        let grain = |layers: &[(Source, &str)]| planner(layers).plan(EventKind::AfterModel, None).unwrap().grain;
+        let lines = Grain::of([crate::chunks::Chunks::Line]);
+        assert_eq!(grain(&[(Source::User, &plain)]), None);
+        assert_eq!(grain(&[(Source::User, &line)]), lines);
+        // Of doubles that are no guards the user's counts, whatever the project says of it.
+        assert_eq!(grain(&[(Source::Project, &plain), (Source::User, &line)]), lines);
+        assert_eq!(grain(&[(Source::Project, &line), (Source::User, &plain)]), None);
+        assert_eq!(grain(&[(Source::Project, &guard), (Source::User, &line_guard)]), lines);
     }
 
     #[test]

@@ -75,6 +75,9 @@ struct HookSchema {
     once: Option<bool>,
     /// On AfterTool: whether it runs only after calls that failed, or only after those that did not.
     result: Option<CallEndSchema>,
+    /// On AfterModel: how much of a streamed answer it is handed at a time, instead of every piece. Text is held back until
+    /// all hooks have seen such a unit whole.
+    chunks: Option<ChunksSchema>,
     /// Claude Code's word for `onError`.
     on_failure: Option<OnFailureSchema>,
     /// The same as `async`.
@@ -149,6 +152,25 @@ struct EffectsSchema {
 enum DialectSchema {
     Gemini,
     Claude,
+}
+
+/// How much of a streamed answer a hook is handed at a time.
+#[derive(JsonSchema)]
+#[schemars(rename = "Chunks", untagged)]
+#[allow(dead_code, reason = "only its schema is used")]
+enum ChunksSchema {
+    /// Whole sentences, or whole lines.
+    Whole(ChunkWordSchema),
+    /// At least so many characters, and whole words.
+    AtLeast(#[schemars(range(min = 1, max = 65_536))] u32),
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "ChunkWord", rename_all = "lowercase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum ChunkWordSchema {
+    Sentence,
+    Line,
 }
 
 #[derive(JsonSchema)]

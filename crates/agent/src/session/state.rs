@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::{Action, Hook, HookEngine, HookState, Layer, NotReady, RuleAction, Source, declare};
+use hookwright_hooks::{Action, Chunks, Hook, HookEngine, HookState, Layer, NotReady, RuleAction, Source, declare};
 use hookwright_settings::{FileState, Loaded, read_settings_file};
 use serde_json::{Value, json};
 
@@ -111,6 +111,14 @@ fn rule_of(hook: &Hook) -> Option<&RuleAction> {
     if let Action::Rule(rule) = &hook.action { Some(rule) } else { None }
 }
 
+/// As it is written in settings.
+fn chunks_of(chunks: Chunks) -> Value {
+    match chunks {
+        Chunks::Sentence | Chunks::Line => Value::String(chunks.to_string()),
+        Chunks::AtLeast(characters) => Value::from(characters.get()),
+    }
+}
+
 /// Everything about a hook, for machines.
 pub fn json(entry: &HookEntry) -> Value {
     let HookEntry { hook, state } = entry;
@@ -130,6 +138,7 @@ pub fn json(entry: &HookEntry) -> Value {
         "reason": state.reason(),
         "timeout_ms": u64::try_from(hook.timeout.as_millis()).unwrap_or(u64::MAX),
         "sequential": hook.sequential,
+        "chunks": hook.chunks.map(chunks_of),
         "locked": hook.locked,
         "guard": hook.is_guard(),
         "required": hook.required,

@@ -145,6 +145,31 @@ async fn no_piece_is_shown_before_the_hook_has_let_it_pass() {
 }
 
 #[tokio::test]
+async fn what_is_held_is_shown_when_it_is_whole_and_not_before() {
+    let project = Project::new().hook_with("AfterModel", "look", json!({"chunks": "sentence"}), "");
+    let (script, sender) = Script::new().live();
+    sender.try_send(Ok(Chunk::text_piece("One. Tw"))).unwrap();
+    let (mut stage, mut sender, mut shown) = (project.stage(script), Some(sender), Vec::new());
+    // Each sentence is let go by the next, and the last by the end.
+    let end = stage
+        .prompt_watched("count", |event, _| {
+            let AgentEvent::Text(text) = event else { return };
+            shown.push(text.clone());
+            match (text.as_str(), &sender) {
+                ("One. ", Some(sender)) => {
+                    ["o", ". ", "Three"].map(|text| sender.try_send(Ok(Chunk::text_piece(text))).unwrap());
+                }
+                ("Two. ", _) => sender = None,
+                _ => {}
+            }
+        })
+        .await;
+    assert_eq!(end, TurnEnd::Answered);
+    assert_eq!(shown, ["One. ", "Two. ", "Three"]);
+    assert_eq!(project.inputs_of("look", "content"), ["One. ", "Two. ", "Three"]);
+}
+
+#[tokio::test]
 async fn a_denied_answer_is_dropped_whole_and_said_to_be() {
     let project = Project::new().hook(
         "AfterModel",

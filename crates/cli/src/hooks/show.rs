@@ -68,6 +68,7 @@ fn lines(entry: &HookEntry) -> Vec<(&'static str, String)> {
     add("source", Some(hook.source.to_string()));
     add("declared at", hook.place.as_ref().map(ToString::to_string));
     add("timeout", Some(format!("{} ms", hook.timeout.as_millis())));
+    add("chunks", hook.chunks.map(|chunks| chunks.to_string()));
     add("sequential", hook.sequential.then(|| "yes".to_owned()));
     add("locked", hook.locked.then(|| "yes".to_owned()));
     add("async", hook.runs_beside().then(|| "yes".to_owned()));

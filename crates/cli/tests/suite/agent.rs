@@ -10,6 +10,7 @@ mod before_model;
 mod before_tool;
 #[cfg(unix)]
 mod bounds;
+mod chunks;
 mod configuration;
 mod demo;
 #[cfg(unix)]

@@ -7,7 +7,7 @@ use jsonc_parser::common::Ranged;
 
 use super::FileKind;
 use super::node::NodeReader;
-use super::{Common, Layer, Part, when};
+use super::{Common, Layer, Part, chunks, when};
 use crate::answer::Decision;
 use crate::dialect::claude::{self, CallEnd, Whose};
 use crate::dialect::{Condition, Dialect};
@@ -20,7 +20,7 @@ use crate::run::words::{Invocation, joined};
 use crate::when::When;
 
 /// The keys of a hook.
-pub(super) const HOOK_KEYS: [&str; 23] = [
+pub(super) const HOOK_KEYS: [&str; 24] = [
     "type",
     "command",
     "args",
@@ -44,6 +44,7 @@ pub(super) const HOOK_KEYS: [&str; 23] = [
     "when",
     "decision",
     "reason",
+    "chunks",
 ];
 
 /// Reads a hook, or says why there is none.
@@ -89,6 +90,7 @@ pub(super) fn read(
         when,
         occasion: occasion(read, kind, object, common.part),
         sequential: common.sequential,
+        chunks: chunks::read(read, kind, object),
         action,
         timeout: match layer.kind {
             FileKind::Claude => seconds(read, kind, object),

@@ -1,5 +1,6 @@
 //! Every kind of mistake, what is said about it, and what still loads beside it.
 
+mod chunks;
 mod claude;
 mod guards;
 mod when;

@@ -93,6 +93,15 @@ impl Project {
         self.hook_on(event, "*", name, script)
     }
 
+    /// Adds a hook with more keys.
+    pub(crate) fn hook_with(mut self, event: &str, name: &str, keys: Value, script: &str) -> Self {
+        let mut hook = json!({"type": "command", "name": name, "command": self.script(name, script)});
+        hook.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+        let of_event = self.hooks.entry(event).or_insert_with(|| json!([]));
+        of_event.as_array_mut().unwrap().push(json!({"hooks": [hook]}));
+        self
+    }
+
     /// Adds a hook for some subjects only.
     pub(crate) fn hook_on(mut self, event: &str, matcher: &str, name: &str, script: &str) -> Self {
         let hook = json!({"type": "command", "name": name, "command": self.script(name, script)});
