@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """pii-redactor: takes personal data out of the model's answer, before it is shown, stored or sent on.
 
-Event     AfterModel, which fires for every streamed piece; reads llm_response, content and full_content.
+Event     AfterModel; reads llm_response, content and full_content. "chunks": "sentence" in the settings hands it whole
+          sentences, so that nothing of a number is shown before all of it is here.
 Redacts   e-mail addresses, card numbers (13 to 19 digits that pass the Luhn check) and phone numbers.
 Settings  PII_ALLOW  texts that may stay, separated by commas; one that starts with @ is a domain (default: git@)
           PII_KINDS  what to look for: email, card, phone (default: all)
 Answers   llm_response with the text replaced and everything else as it came, or nothing.
 
-A number may arrive in two pieces. The text so far is looked at too, so the second piece is redacted; what an earlier
-piece has already shown stays shown.
+Without "chunks", and in Gemini CLI, which does not know it, a number may arrive in two pieces. The text so far is looked
+at too, so the second piece is redacted; what an earlier piece has already shown stays shown.
 """
 
 import json

@@ -262,6 +262,18 @@ fn a_cancel_shows_nothing_that_was_held() {
 }
 
 #[test]
+fn the_shipped_redactor_sees_addresses_whole() {
+    if !hookwright_testkit::has_program("python3") {
+        return hookwright_testkit::skipped("the_shipped_redactor_sees_addresses_whole", "there is no python3");
+    }
+    let sandbox = project(&[]);
+    sandbox.run(&["hooks", "add", "pii-redactor"]).exits(0);
+    let pieces = ["Write to some", ".one@mail.exa", "mple.com or call +1 (415) 5", "55-0132. Or", " don't."];
+    let run = run(&sandbox, &Replay::new().pieces(&pieces), &[]).exits(0);
+    assert_eq!(run.stdout, "Write to [email redacted] or call [phone redacted]. Or don't.\n");
+}
+
+#[test]
 fn lists_and_reports_know_it() {
     let sandbox = holding(&[(json!("sentence"), "exit 0"), (json!(200), "exit 0")]);
     let listed = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
