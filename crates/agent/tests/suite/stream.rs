@@ -157,7 +157,9 @@ async fn what_is_held_is_shown_when_it_is_whole_and_not_before() {
             shown.push(text.clone());
             match (text.as_str(), &sender) {
                 ("One. ", Some(sender)) => {
-                    ["o", ". ", "Three"].map(|text| sender.try_send(Ok(Chunk::text_piece(text))).unwrap());
+                    for text in ["o", ". ", "Three"] {
+                        sender.try_send(Ok(Chunk::text_piece(text))).unwrap();
+                    }
                 }
                 ("Two. ", _) => sender = None,
                 _ => {}
