@@ -29,6 +29,7 @@ impl Farewell {
         let several = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
         let mut parts = vec![several(counts.requests, "request")];
         parts.push(format!("{} tokens", text::tokens(counts.tokens)));
+        parts.extend(stats.cost().map(|cost| format!("cost {cost:.4}")));
         let failed = if counts.failures > 0 { format!(" ({} failed)", counts.failures) } else { String::new() };
         parts.push(format!("{}{failed}", several(counts.calls, "tool call")));
         let blocked = if counts.denials > 0 { format!(" ({} blocked)", counts.denials) } else { String::new() };

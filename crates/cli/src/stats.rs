@@ -179,9 +179,7 @@ impl Stats {
             "hooks": self.hooks_json(),
         });
         self.add_agents(&mut counts);
-        if let Some(cost) = self.cost() {
-            counts["cost"] = json!(cost);
-        }
+        self.add_cost(&mut counts);
         counts
     }
 
@@ -190,6 +188,13 @@ impl Stats {
         if !self.agents.is_empty() {
             let agents: BTreeMap<_, _> = self.agents.iter().map(|(name, stats)| (name, stats.to_json())).collect();
             counts["agents"] = json!(agents);
+        }
+    }
+
+    /// Nothing where no price is known.
+    fn add_cost(&self, counts: &mut Value) {
+        if let Some(cost) = self.cost() {
+            counts["cost"] = json!(cost);
         }
     }
 
@@ -205,6 +210,7 @@ impl Stats {
         short["models"] = json!(models);
         short["hooks"] = self.hooks_json();
         self.add_agents(&mut short);
+        self.add_cost(&mut short);
         short
     }
 

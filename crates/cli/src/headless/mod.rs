@@ -150,10 +150,12 @@ async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Res
     let (telemetry, troubles) = Telemetry::start(&view.loaded.settings.telemetry, &session::facts(&view, args));
     troubles.iter().try_for_each(out::warn)?;
     let farewell = (args.output_format == OutputFormat::Text && out::stderr_is_terminal()).then(|| Farewell::of(&view));
+    let mut stats = Stats::default();
+    stats.set_prices(&view.loaded.settings.model.prices);
     // The front end must be the last to hold on to the services, or events would never end.
     drop(view);
     let mut signals = Signals::listen()?;
-    let (give, screen) = start_screen(printer, telemetry, farewell)?;
+    let (give, screen) = start_screen(Listener { printer, telemetry, stats, farewell })?;
     let (session, events, ended) = opened.start();
     signals.at_last({
         let session = session.clone();
@@ -181,17 +183,13 @@ type Printed = tokio::sync::oneshot::Receiver<io::Result<Option<TurnEnd>>>;
 
 /// Prints on a thread of its own: a reader that does not read must not hold up anything else. It is there before the
 /// session is, which could not be ended properly without one.
-fn start_screen(
-    printer: Box<dyn Printer + Send>,
-    telemetry: Telemetry,
-    farewell: Option<Farewell>,
-) -> io::Result<(std::sync::mpsc::Sender<EventStream>, Printed)> {
+fn start_screen(listener: Listener) -> io::Result<(std::sync::mpsc::Sender<EventStream>, Printed)> {
     let runtime = tokio::runtime::Handle::current();
     let (give, events) = std::sync::mpsc::channel();
     let (done, printed) = tokio::sync::oneshot::channel();
     std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
         if let Ok(events) = events.recv() {
-            let _ = done.send(runtime.block_on(listen(events, printer, telemetry, farewell)));
+            let _ = done.send(runtime.block_on(listener.listen(events)));
         }
     })?;
     Ok((give, printed))
@@ -214,34 +212,38 @@ async fn see_out(
     }
 }
 
-/// Prints and records events until there are no more; how the turn ended.
-async fn listen(
-    mut events: EventStream,
-    mut printer: Box<dyn Printer + Send>,
-    mut telemetry: Telemetry,
+/// Prints and records what a session tells.
+struct Listener {
+    printer: Box<dyn Printer + Send>,
+    telemetry: Telemetry,
+    stats: Stats,
     farewell: Option<Farewell>,
-) -> io::Result<Option<TurnEnd>> {
-    let begun = std::time::Instant::now();
-    let mut stats = Stats::default();
-    let mut end = None;
-    let mut unread = None;
-    while let Some(event) = events.recv().await {
-        stats.count(&event);
-        telemetry.record(&event);
-        // What can't be printed stops nothing else: what happens is still recorded.
-        if unread.is_none() {
-            unread = print(&mut *printer, &event).err();
+}
+
+impl Listener {
+    /// Until there are no more events; how the turn ended.
+    async fn listen(mut self, mut events: EventStream) -> io::Result<Option<TurnEnd>> {
+        let begun = std::time::Instant::now();
+        let mut end = None;
+        let mut unread = None;
+        while let Some(event) = events.recv().await {
+            self.stats.count(&event);
+            self.telemetry.record(&event);
+            // What can't be printed stops nothing else: what happens is still recorded.
+            if unread.is_none() {
+                unread = print(&mut *self.printer, &event).err();
+            }
+            if let AgentEvent::TurnFinished(how) = event {
+                end = Some(how);
+            }
         }
-        if let AgentEvent::TurnFinished(how) = event {
-            end = Some(how);
-        }
+        let finished = unread.map_or_else(|| self.printer.finish(end.as_ref(), &self.stats), Err);
+        let last_words = self.farewell.map(|farewell| farewell.lines(&self.stats, begun.elapsed())).unwrap_or_default();
+        last_words.iter().try_for_each(|line| out::stderr_line(&out::paint(out::DIM, line)))?;
+        // It may wait a second for a collector, so it comes after everything that the user waits for.
+        self.telemetry.shutdown().iter().try_for_each(out::warn)?;
+        finished.map(|()| end)
     }
-    let finished = unread.map_or_else(|| printer.finish(end.as_ref(), &stats), Err);
-    let last_words = farewell.map(|farewell| farewell.lines(&stats, begun.elapsed())).unwrap_or_default();
-    last_words.iter().try_for_each(|line| out::stderr_line(&out::paint(out::DIM, line)))?;
-    // It may wait a second for a collector, so it comes after everything that the user waits for.
-    telemetry.shutdown().iter().try_for_each(out::warn)?;
-    finished.map(|()| end)
 }
 
 fn print(printer: &mut dyn Printer, event: &AgentEvent) -> io::Result<()> {

@@ -158,6 +158,17 @@ fn the_cost_is_shown_where_prices_are_known() {
     terminal.ready().keys("hi\r").sees("hello from local");
     // 1000 in at 2 and 500 out at 8 for a million.
     terminal.ready().keys("/stats\r").sees("0.0060, at the prices of your settings");
+    terminal.keys("/quit\r");
+    assert_eq!(terminal.ends(), 0);
+    terminal.raw_to_the_end();
+    let said = terminal.everything();
+    assert!(said.contains("1 request · 1.5k tokens · cost 0.0060 · 0 tool calls"), "{said}");
+    for format in ["json", "stream-json"] {
+        let run = sandbox.run(&["-p", "hi", "-o", format]).exits(0);
+        let last = if format == "json" { run.stdout.as_str() } else { run.stdout.lines().last().unwrap() };
+        let told: serde_json::Value = serde_json::from_str(last).unwrap();
+        assert_eq!(told.pointer("/stats/cost"), Some(&json!(0.006)), "{format}: {told}");
+    }
 }
 
 fn settings_list(columns: u16) -> String {
