@@ -309,6 +309,9 @@ impl Agent {
         let span = tracing::info_span!("turn", id = scope.turn_id.as_deref());
         let end = self.answer(prompt, draft, scope).instrument(span.clone()).await;
         self.leave_context_behind();
+        if scope.agent.is_none() {
+            self.services.checkpoints.end();
+        }
         span.in_scope(|| {
             tracing::debug!(end = end.kind().unwrap_or("answered"), why = end.words(), "the turn is over")
         });

@@ -90,5 +90,5 @@ fn hint(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = cause.downcast_ref::<TranscriptError>() {
         return Some(error.hint().to_owned());
     }
-    cause.downcast_ref::<FindError>().map(|error| error.hint().to_owned())
+    cause.downcast_ref::<FindError>().map(FindError::hint)
 }

@@ -16,6 +16,7 @@ mod extensions;
 mod failure;
 mod farewell;
 mod first_word;
+mod greeting;
 mod headless;
 mod hooks;
 mod hooktest;

@@ -111,6 +111,21 @@ impl Checkpoints {
         }
     }
 
+    /// The turn is over: what it kept may have made others too many.
+    pub(crate) fn end(&self) {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(turn), Some(store)) = (turn.as_mut(), &self.store) else { return };
+        let swept = turn.swept.take();
+        if turn.checkpoint.files.is_empty() && swept.is_none() {
+            return;
+        }
+        let content = |state: State| match state {
+            State::File { sha256, .. } => Some(sha256),
+            _ => None,
+        };
+        store.make_room(&swept.into_iter().flat_map(Swept::into_values).filter_map(content).collect());
+    }
+
     /// A call is about to run: keeps what it will change, as far as that can be told. And what to say if it can't be kept.
     pub(crate) fn before(&self, touching: &Touching<'_>) -> (Option<Pending>, Option<String>) {
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,7 @@
 //! What a restore would do: each file that was changed since a checkpoint, what stood there, what stands there now, and who
 //! changed it last. Looks only; doing it is `restore.rs`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::keep::is_straight;
 use super::look::{State, look};
-use super::store::{Checkpoint, CheckpointError, Store};
+use super::store::{Checkpoint, CheckpointError, KeptFile, Store};
 use crate::protect::Protected;
 
 /// Longer texts are not compared line by line.
@@ -32,6 +33,14 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// What was not kept, or could not be told, since then.
     pub notes: Vec<String>,
+}
+
+/// What a session has changed.
+pub(super) struct Touched {
+    /// What was there first and what the session left there last, in the order of their names.
+    pub(super) files: Vec<KeptFile>,
+    /// What was not kept, or could not be told.
+    pub(super) notes: Vec<String>,
 }
 
 /// A file that is not as it was.
@@ -96,22 +105,27 @@ impl Store {
     /// If there is no such checkpoint.
     pub fn plan(&self, number: u64, roots: &Roots<'_>) -> Result<Plan, CheckpointError> {
         let checkpoint = self.read(number)?;
-        let later = self.list().into_iter().filter(|one| one.number >= number && one.session == checkpoint.session);
-        let mut files: Vec<(PathBuf, State, State)> = Vec::new();
+        let Touched { files, notes } = self.touched(number, &checkpoint.session);
+        let changes = files.into_iter().filter_map(|file| self.change(file.path, file.before, &file.after, roots));
+        Ok(Plan { changes: changes.collect(), checkpoint, notes })
+    }
+
+    /// What a session has changed from a checkpoint on.
+    pub(super) fn touched(&self, from: u64, session: &str) -> Touched {
+        let later = self.list().into_iter().filter(|one| one.number >= from && one.session == session);
+        let mut files: BTreeMap<PathBuf, KeptFile> = BTreeMap::new();
         let mut notes: Vec<String> = Vec::new();
         for one in later {
             for file in one.files {
-                match files.iter_mut().find(|(path, ..)| *path == file.path) {
+                match files.get_mut(&file.path) {
                     // The first says what was there, the last who was there.
-                    Some((_, _, after)) => *after = file.after,
-                    None => files.push((file.path, file.before, file.after)),
+                    Some(known) => known.after = file.after,
+                    None => drop(files.insert(file.path.clone(), file)),
                 }
             }
             notes.extend(one.notes.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
         }
-        files.sort_by(|one, other| one.0.cmp(&other.0));
-        let changes = files.into_iter().filter_map(|(path, target, after)| self.change(path, target, &after, roots));
-        Ok(Plan { changes: changes.collect(), checkpoint, notes })
+        Touched { files: files.into_values().collect(), notes }
     }
 
     /// What would be done at a path, if it is not as it was.
@@ -125,8 +139,8 @@ impl Store {
         let changed_since = now != *after;
         let mut change = Change { path, shown, deed, changed_since, lines: (0, 0), diff: None, target, now };
         if change.deed.is_done() {
-            match self.texts(&change, bytes) {
-                Ok(Some((old, new))) => change.compare(&old, &new),
+            match self.texts(&change.path, &change.target, (&change.now, bytes)) {
+                Ok(Some((then, now))) => (change.lines, change.diff) = compare(&now, &then, ("now", "then")),
                 Ok(None) => {}
                 Err(error) => change.deed = Deed::Refused(error.to_string()),
             }
@@ -134,10 +148,15 @@ impl Store {
         Some(change)
     }
 
-    /// What stands there and what stood there, if both are text; links are told by what they say.
-    fn texts(&self, change: &Change, now: Option<Vec<u8>>) -> Result<Option<(String, String)>, CheckpointError> {
-        let target = match &change.target {
-            State::File { sha256, .. } => Some(self.content(&change.path, sha256)?),
+    /// What stood at a path and what stands there, if both are text; links are told by what they say.
+    pub(super) fn texts(
+        &self,
+        path: &Path,
+        then: &State,
+        (now, bytes): (&State, Option<Vec<u8>>),
+    ) -> Result<Option<(String, String)>, CheckpointError> {
+        let kept = match then {
+            State::File { sha256, .. } => Some(self.content(path, sha256)?),
             _ => None,
         };
         let text = |state: &State, bytes: Option<Vec<u8>>| match state {
@@ -145,7 +164,7 @@ impl Store {
             State::Missing { .. } => Some(String::new()),
             _ => String::from_utf8(bytes?).ok().filter(|text| text.len() <= LONGEST && !text.contains('\0')),
         };
-        Ok(text(&change.now, now).zip(text(&change.target, target)))
+        Ok(text(then, kept).zip(text(now, bytes)))
     }
 }
 
@@ -177,19 +196,19 @@ fn deed(path: &Path, target: &State, now: &State, roots: &Roots<'_>) -> Deed {
     }
 }
 
-impl Change {
-    fn compare(&mut self, old: &str, new: &str) {
-        let diff = TextDiff::configure().timeout(Duration::from_millis(500)).diff_lines(old, new);
-        for change in diff.iter_all_changes() {
-            match change.tag() {
-                ChangeTag::Insert => self.lines.0 += 1,
-                ChangeTag::Delete => self.lines.1 += 1,
-                ChangeTag::Equal => {}
-            }
+/// How many lines are added and removed between two texts, and the difference, if there is one.
+pub(super) fn compare(old: &str, new: &str, (before, after): (&str, &str)) -> ((usize, usize), Option<String>) {
+    let diff = TextDiff::configure().timeout(Duration::from_millis(500)).diff_lines(old, new);
+    let mut lines = (0, 0);
+    for change in diff.iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Insert => lines.0 += 1,
+            ChangeTag::Delete => lines.1 += 1,
+            ChangeTag::Equal => {}
         }
-        let text = diff.unified_diff().context_radius(3).header("now", "then").to_string();
-        self.diff = Some(text).filter(|text| !text.is_empty());
     }
+    let text = diff.unified_diff().context_radius(3).header(before, after).to_string();
+    (lines, Some(text).filter(|text| !text.is_empty()))
 }
 
 /// A path from the first of the folders that it is in.

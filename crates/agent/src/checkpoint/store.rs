@@ -1,10 +1,9 @@
 //! Checkpoints on disk, outside of the project and for its owner's eyes only: contents by their hash, and one small file for
-//! each checkpoint that says what was where. Bounded: the oldest make way.
+//! each checkpoint that says what was where. Which make way for others is said in `room.rs`.
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use hookwright_disk::{Lasting, Links};
 use hookwright_settings::Loaded;
@@ -12,15 +11,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::look::{LARGEST, State, hash};
+use super::room;
 
-/// More checkpoints of a project are not kept.
-const MOST: usize = 200;
-/// More bytes of contents are not kept for a project.
-const MOST_BYTES: u64 = 256 << 20;
 /// A checkpoint's own file is never larger.
 const LARGEST_RECORD: u64 = 16 << 20;
-/// What nobody names may be about to be named, for so long.
-const GRACE: Duration = Duration::from_secs(24 * 3600);
 
 /// What was where before a turn, or before something was brought back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,25 +128,32 @@ impl CheckpointError {
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
+    /// More bytes of contents are not kept.
+    pub(super) most_bytes: u64,
 }
 
 impl Store {
     /// Those of this configuration's project. Nothing is made before something is kept.
     pub fn of(loaded: &Loaded) -> Self {
-        Store { folder: loaded.paths.checkpoints_dir(&loaded.project.root) }
+        Store { folder: loaded.paths.checkpoints_dir(&loaded.project.root), most_bytes: room::MOST_BYTES }
     }
 
     #[cfg(test)]
     pub(super) fn at(folder: PathBuf) -> Self {
-        Store { folder }
+        Store { folder, most_bytes: room::MOST_BYTES }
     }
 
-    fn record(&self, number: u64) -> PathBuf {
+    /// Where contents are.
+    pub(super) fn contents(&self) -> PathBuf {
+        self.folder.join("contents")
+    }
+
+    pub(super) fn record(&self, number: u64) -> PathBuf {
         self.folder.join(format!("{number:06}.json"))
     }
 
     fn object(&self, sha256: &str) -> PathBuf {
-        self.folder.join("contents").join(sha256.get(..2).unwrap_or("__")).join(sha256)
+        self.contents().join(sha256.get(..2).unwrap_or("__")).join(sha256)
     }
 
     /// The numbers that there are, in their order.
@@ -201,11 +202,12 @@ impl Store {
     pub(super) fn begin(&self, mut checkpoint: Checkpoint) -> Result<Checkpoint, CheckpointError> {
         hookwright_disk::own_directory(&self.folder).map_err(|cause| self.failed(cause))?;
         self.tighten();
-        let mut number = self.numbers().last().map_or(1, |last| last + 1);
-        // Looking at all of them takes a while.
-        if number % 4 == 1 {
-            self.make_room();
+        let numbers = self.numbers();
+        // Turns that change nothing are kept too.
+        if numbers.len() >= room::MOST {
+            self.make_room(&HashSet::new());
         }
+        let mut number = numbers.last().map_or(1, |last| last + 1);
         // Another session may take the same number at the same time.
         for _ in 0..100 {
             checkpoint.number = number;
@@ -264,53 +266,6 @@ impl Store {
 
     fn failed(&self, cause: io::Error) -> CheckpointError {
         CheckpointError::Disk { path: self.folder.clone(), cause }
-    }
-
-    /// Removes the oldest until the bounds are kept, and contents that nobody names any more. What can't be removed stays.
-    fn make_room(&self) {
-        let mut all = self.list();
-        let surplus = (all.len() + 1).saturating_sub(MOST);
-        all.drain(..surplus).for_each(|old| self.remove(&old));
-        let mut sizes = self.sizes(&all);
-        while sizes > MOST_BYTES && !all.is_empty() {
-            self.remove(&all.remove(0));
-            sizes = self.sizes(&all);
-        }
-        self.sweep_contents(&all);
-    }
-
-    fn remove(&self, checkpoint: &Checkpoint) {
-        let _ = std::fs::remove_file(self.record(checkpoint.number));
-    }
-
-    /// How many bytes the contents are that these name.
-    fn sizes(&self, all: &[Checkpoint]) -> u64 {
-        let mut seen = HashSet::new();
-        let contents = all.iter().flat_map(|one| &one.files).filter_map(|file| match &file.before {
-            State::File { sha256, size, .. } => Some((sha256, *size)),
-            _ => None,
-        });
-        contents.filter(|(sha256, _)| seen.insert(*sha256)).map(|(_, size)| size).sum()
-    }
-
-    fn sweep_contents(&self, all: &[Checkpoint]) {
-        let named: HashSet<&str> = all
-            .iter()
-            .flat_map(|one| &one.files)
-            .filter_map(|file| match &file.before {
-                State::File { sha256, .. } => Some(sha256.as_str()),
-                _ => None,
-            })
-            .collect();
-        let now = SystemTime::now();
-        let folders = std::fs::read_dir(self.folder.join("contents")).into_iter().flatten().flatten();
-        for entry in folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten()) {
-            let is_named = entry.file_name().to_str().is_some_and(|name| named.contains(name));
-            let age = entry.metadata().ok().and_then(|found| now.duration_since(found.modified().ok()?).ok());
-            if !is_named && age.is_some_and(|age| age > GRACE) {
-                let _ = std::fs::remove_file(entry.path());
-            }
-        }
     }
 }
 

@@ -19,11 +19,17 @@ struct Place {
 }
 
 fn place() -> Place {
+    place_with(room::MOST_BYTES)
+}
+
+/// One whose store may hold so many bytes.
+fn place_with(most_bytes: u64) -> Place {
     let folder = tempfile::tempdir().unwrap();
     let top = folder.path().canonicalize().unwrap();
     let root = top.join("project");
     fs::create_dir(&root).unwrap();
-    let store = Store::at(top.join("kept"));
+    let mut store = Store::at(top.join("kept"));
+    store.most_bytes = most_bytes;
     let checkpoints = Checkpoints::new(store.clone(), true, top.clone());
     let workspace = Arc::new(Workspace::new(&root, []).unwrap());
     Place { _folder: folder, root, store, checkpoints, workspace }
@@ -49,6 +55,16 @@ impl Place {
         let begun = self.checkpoints.begin(&Beginning { session: "s".to_owned(), prompt, conversation: None });
         assert_eq!(begun, None);
         self.store.list().last().unwrap().number
+    }
+
+    /// All contents were kept two hours ago.
+    fn age_contents(&self) {
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+        for folder in fs::read_dir(self.store.contents()).unwrap().flatten() {
+            for file in fs::read_dir(folder.path()).unwrap().flatten() {
+                fs::File::options().append(true).open(file.path()).unwrap().set_modified(then).unwrap();
+            }
+        }
     }
 
     /// A call that does something.
@@ -286,8 +302,106 @@ fn the_oldest_make_way() {
         place.turn(&format!("turn {number}"));
     }
     let all = place.store.list();
-    assert!(all.len() <= 204, "{}", all.len());
+    assert_eq!(all.len(), 200);
     assert_eq!(all.last().unwrap().prompt, "turn 209");
+}
+
+/// The sizes of all contents.
+fn kept_bytes(place: &Place) -> u64 {
+    let folders = fs::read_dir(place.store.contents()).into_iter().flatten().flatten();
+    let files = folders.flat_map(|folder| fs::read_dir(folder.path()).unwrap().flatten());
+    files.map(|file| file.metadata().unwrap().len()).sum()
+}
+
+#[test]
+fn after_every_turn_no_more_bytes_are_kept_than_there_may_be() {
+    let place = place_with(30_000);
+    place.write("a", "0".repeat(10_000));
+    for number in 1..=9_u8 {
+        place.turn(&format!("turn {number}"));
+        place.edit("a", &number.to_string().repeat(10_000));
+        place.checkpoints.end();
+        // Those of checkpoints that made way may be somebody else's for an hour.
+        place.age_contents();
+    }
+    place.turn("last");
+    place.edit("a", "x");
+    place.checkpoints.end();
+    assert!(kept_bytes(&place) <= 30_000, "{}", kept_bytes(&place));
+    let all = place.store.list();
+    assert_eq!((all.first().unwrap().prompt.as_str(), all.len()), ("turn 8", 3));
+    place.restore(all[0].number, Since::Overwrite);
+    assert_eq!(place.read("a"), "7".repeat(10_000));
+}
+
+#[test]
+fn what_was_kept_to_be_sure_goes_first_and_at_once() {
+    let place = place_with(30_000);
+    for number in 0..9_u8 {
+        // A script may change anything, so all of it is kept, and it changes nothing that the turn would name.
+        place.write("big", number.to_string().repeat(20_000));
+        place.turn(&format!("turn {number}"));
+        place.call("run_shell_command", &json!({"command": "./anything.sh"}), || {
+            place.write("small", [number]);
+        });
+        place.checkpoints.end();
+        assert!(kept_bytes(&place) <= 30_000, "{number}: {}", kept_bytes(&place));
+    }
+    assert_eq!(place.store.list().len(), 9, "no turn had to go");
+}
+
+#[test]
+fn what_others_may_be_about_to_name_stays() {
+    let place = place_with(30_000);
+    let others = Checkpoints::new(place.store.clone(), true, place.root.clone());
+    place.write("a", "a".repeat(20_000)).write("b", "b".repeat(20_000));
+    let begun = others.begin(&Beginning { session: "t".to_owned(), prompt: "x", conversation: None });
+    assert_eq!(begun, None);
+    let args: Map<String, Value> = json!({"command": "./anything.sh"}).as_object().unwrap().clone();
+    let touching =
+        Touching { tool: "run_shell_command", args: &args, workspace: &place.workspace, is_protected: &|_| false };
+    let (pending, _) = others.before(&touching);
+    place.turn("mine");
+    place.edit("c", "1");
+    place.checkpoints.end();
+    place.write("a", "changed");
+    assert_eq!(others.after(&pending.unwrap(), &touching), None);
+    let theirs = place.store.list().into_iter().find(|one| one.session == "t").unwrap().number;
+    place.restore(theirs, Since::Overwrite);
+    assert_eq!(place.read("a"), "a".repeat(20_000));
+}
+
+#[test]
+fn what_a_session_changed_is_told_from_before_its_first_turn() {
+    let place = place();
+    place.write("a", "one\ntwo\n").write("gone", "was\n").write("same", "s\n").write("bytes", [0, 159]);
+    place.turn("one");
+    place.edit("a", "one\n2\n");
+    place.edit("new/file", "n\n");
+    place.edit("same", "other\n");
+    place.turn("two");
+    place.edit("a", "one\n2\n3\n");
+    place.edit("same", "s\n");
+    place.edit("bytes", "text\n");
+    place.call("run_shell_command", &json!({"command": "rm gone"}), || fs::remove_file(place.at("gone")).unwrap());
+    place.write("new/file", "n\nmine\n");
+    let changed = place.store.changed_by("s", std::slice::from_ref(&place.root));
+    let told: Vec<(&str, &str, bool)> =
+        changed.files.iter().map(|file| (file.shown.as_str(), file.what.as_str(), file.changed_since)).collect();
+    assert_eq!(
+        told,
+        [
+            ("a", "+2 -1", false),
+            ("bytes", "no text", false),
+            ("gone", "deleted, +0 -1", false),
+            ("new/file", "new, +2 -0", true)
+        ]
+    );
+    let diffs: Vec<Option<&str>> = changed.files.iter().map(|file| file.diff.as_deref()).collect();
+    assert_eq!(diffs[0].unwrap(), "--- a/a\n+++ b/a\n@@ -1,2 +1,3 @@\n one\n-two\n+2\n+3\n");
+    assert!(diffs[2].unwrap().starts_with("--- a/gone\n+++ /dev/null\n"));
+    assert!(diffs[3].unwrap().starts_with("--- /dev/null\n+++ b/new/file\n"));
+    assert!(place.store.changed_by("another", &[]).files.is_empty());
 }
 
 #[test]

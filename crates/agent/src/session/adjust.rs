@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use hookwright_hooks::nearest;
 use hookwright_settings::edit::{Change, EditError, apply, written};
 use hookwright_settings::{KnownSetting, known_settings};
 use serde_json::{Map, Value};
@@ -28,11 +29,24 @@ enum Wish {
 }
 
 impl Conductor {
-    pub(super) fn settings(&mut self) {
-        self.talk(|talk| async move {
-            let mut at = Some(0);
-            while let Some(from) = at {
-                at = one(&talk, from).await;
+    /// Shows all settings to choose from, or the one of this name.
+    pub(super) fn settings(&mut self, name: Option<String>) {
+        let settings: Vec<KnownSetting> = known_settings().collect();
+        let named = |name: &String| settings.iter().position(|known| known.key().eq_ignore_ascii_case(name));
+        let first = match &name {
+            None => None,
+            Some(name) => match named(name) {
+                None => return self.reply(no_setting(name, &settings)),
+                at => at,
+            },
+        };
+        self.talk(move |talk| async move {
+            let mut next = Next::List(0);
+            if let Some(at) = first {
+                next = change(&talk, &settings, at).await;
+            }
+            while let Next::List(from) = next {
+                next = one(&talk, &settings, from).await;
             }
             // What is written is noticed like any change of the files, and read again.
             None::<Deed>
@@ -50,18 +64,44 @@ impl Conductor {
     }
 }
 
-/// Shows all settings and changes one. If the user thought better of it, its number, to go on from.
-async fn one(talk: &Talk, at: usize) -> Option<usize> {
+fn no_setting(name: &str, settings: &[KnownSetting]) -> Reply {
+    let keys = || settings.iter().map(|known| known.key());
+    let holding = || keys().find(|key| key.to_lowercase().contains(&name.to_lowercase()));
+    let hint = match nearest(name, keys()).or_else(holding) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "/settings lists them".to_owned(),
+    };
+    Reply::warning(format!("there is no setting {name}; {hint}"))
+}
+
+/// What is done next.
+enum Next {
+    /// The list is shown, from this one on.
+    List(usize),
+    Nothing,
+}
+
+/// Shows all settings and changes one; the list again if the user thought better of it.
+async fn one(talk: &Talk, settings: &[KnownSetting], from: usize) -> Next {
     let layers = layers(talk);
-    let settings: Vec<KnownSetting> = known_settings().collect();
     let about = |setting: KnownSetting| format!("{} · {}", now(setting, &layers), setting.about());
     let choices = settings.iter().map(|setting| Choosable::new(setting.key(), about(*setting)));
-    let at = Inquiry::one_of("Settings", choices.collect()).selected(at).choose(&talk.services).await?;
-    let setting = *settings.get(at)?;
-    let Some(wish) = wish(setting, &layers, talk).await else { return Some(at) };
-    let layer = place(setting, &wish, &layers, talk).await?;
-    write(setting, wish, layer, talk);
-    None
+    let chosen = Inquiry::one_of("Settings", choices.collect()).selected(from).choose(&talk.services).await;
+    match chosen {
+        Some(at) => change(talk, settings, at).await,
+        None => Next::Nothing,
+    }
+}
+
+/// Changes a setting.
+async fn change(talk: &Talk, settings: &[KnownSetting], at: usize) -> Next {
+    let layers = layers(talk);
+    let Some(setting) = settings.get(at).copied() else { return Next::Nothing };
+    let Some(wish) = wish(setting, &layers, talk).await else { return Next::List(at) };
+    if let Some(layer) = place(setting, &wish, &layers, talk).await {
+        write(setting, wish, layer, talk);
+    }
+    Next::Nothing
 }
 
 /// The files, the one that counts most first.

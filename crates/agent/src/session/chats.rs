@@ -52,7 +52,10 @@ impl Conductor {
                     self.reply(Reply::error(error));
                 }
             }
-            Some(Err(error)) => self.reply(Reply::error(error)),
+            Some(Err(error)) => self.reply(Reply::error(match error.near() {
+                Some(near) => format!("{error}; did you mean {near}?"),
+                None => error.to_string(),
+            })),
         }
     }
 

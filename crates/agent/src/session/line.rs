@@ -25,8 +25,18 @@ pub enum Typed {
     View(View),
     /// A command that is not written as it should be; how it should.
     Misspelt(String),
-    /// A command that there is none of; what to say.
-    Unknown(String),
+    /// A command that there is none of.
+    Unknown(UnknownCommand),
+}
+
+/// A command that there is none of; it says so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no command /{name}; {}", .near.as_ref().map_or_else(|| "/help shows what there is".to_owned(), |near| format!("did you mean /{near}?")))]
+pub struct UnknownCommand {
+    /// What was typed behind the slash.
+    pub name: String,
+    /// The one that was most likely meant: then it is a slip, and no words for the model.
+    pub near: Option<String>,
 }
 
 /// What a front end shows by itself.
@@ -200,6 +210,10 @@ fn split_word(text: &str) -> (&str, &str) {
 fn make(row: &SlashCommand, argument: &str) -> Typed {
     match row.argument {
         Argument::Required(_) if argument.is_empty() => Typed::Misspelt(format!("/{}: {}", row.usage(), row.about)),
+        // Words that nobody reads were meant for something: `/clear the cache` is no wish for another conversation.
+        Argument::None if !argument.is_empty() => {
+            Typed::Misspelt(format!("/{} takes nothing behind it: {}", row.name, row.about))
+        }
         _ => (row.make)(argument),
     }
 }
@@ -223,14 +237,13 @@ fn group_usage(word: &str) -> String {
     format!("/{word} {}", verbs.join("|"))
 }
 
-fn unknown(word: &str, custom: &Commands) -> String {
+fn unknown(word: &str, custom: &Commands) -> UnknownCommand {
     let own = SLASH_COMMANDS.iter().map(|row| row.name.split(' ').next().unwrap_or(row.name));
     let names = own.chain(custom.list.iter().map(|command| command.name.as_str()));
     let names: Vec<&str> = names.collect();
     let begins = names.iter().copied().find(|name| name.starts_with(word) || word.starts_with(name));
     let near = begins.or_else(|| nearest(word, names.iter().copied()));
-    let hint = near.map_or_else(|| "/help shows what there is".to_owned(), |name| format!("did you mean /{name}?"));
-    format!("there is no command /{word}; {hint}")
+    UnknownCommand { name: word.to_owned(), near: near.map(str::to_owned) }
 }
 
 #[cfg(test)]

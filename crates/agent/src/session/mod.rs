@@ -13,8 +13,10 @@ mod choose;
 mod conduct;
 mod configuration;
 mod connect;
+mod diff;
 mod extensions;
 mod folder;
+mod git;
 mod guards;
 mod line;
 mod looks;
@@ -61,8 +63,8 @@ pub use looks::THEMES;
 pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
 pub use order::{
-    AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, DirectoryOrder, ExtensionsOrder, Extent, HooksOrder,
-    McpOrder, MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
+    AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, DiffOrder, DirectoryOrder, ExtensionsOrder, Extent,
+    HooksOrder, McpOrder, MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
 };
 pub use reply::{Reply, Tone};
 pub use skills::state_words as skill_state;
@@ -141,7 +143,7 @@ impl SessionView {
     /// What a line asks for here: a skill's name is a command, behind all others.
     pub fn read(&self, text: &str) -> Typed {
         match Typed::read(text, &self.commands, &self.prompts()) {
-            Typed::Unknown(words) => line::skill_called(text, &self.skills).unwrap_or(Typed::Unknown(words)),
+            Typed::Unknown(command) => line::skill_called(text, &self.skills).unwrap_or(Typed::Unknown(command)),
             typed => typed,
         }
     }

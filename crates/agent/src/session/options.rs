@@ -174,7 +174,7 @@ impl SessionError {
     pub fn hint(&self) -> Option<String> {
         match self {
             SessionError::Exists(id) => Some(format!("go on with it by --resume {id}")),
-            SessionError::Find(error) => Some(error.hint().to_owned()),
+            SessionError::Find(error) => Some(error.hint()),
             SessionError::Transcript(error) => Some(error.hint().to_owned()),
             SessionError::Model(error) => error.hint(),
             SessionError::Replay(error) => error.hint().map(str::to_owned),

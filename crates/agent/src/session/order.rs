@@ -50,8 +50,8 @@ pub enum Order {
     Auth,
     /// Forget what was connected, and leave.
     Logout,
-    /// Show and change settings.
-    Settings,
+    /// Show and change settings; the one of this name, if there is a name.
+    Settings(Option<String>),
     /// Other colours; without a name, ask which.
     Theme(Option<String>),
     /// vi's keys, on or off.
@@ -62,8 +62,8 @@ pub enum Order {
     Directory(DirectoryOrder),
     /// Have the model write notes on the project.
     Init,
-    /// Show what is different from the last commit.
-    Diff,
+    /// Show what is different.
+    Diff(DiffOrder),
     /// Say what the model can call.
     Tools(Detail),
     /// What the model is told from context files.
@@ -142,13 +142,13 @@ impl Order {
             Order::Model(_) => "model",
             Order::Auth => "auth",
             Order::Logout => "logout",
-            Order::Settings => "settings",
+            Order::Settings(_) => "settings",
             Order::Theme(_) => "theme",
             Order::Vim => "vim",
             Order::Trust => "trust",
             Order::Directory(_) => "directory",
             Order::Init => "init",
-            Order::Diff => "diff",
+            Order::Diff(_) => "diff",
             Order::Mode(_) => "mode",
             Order::Tools(_) => "tools",
             Order::About => "about",
@@ -172,7 +172,7 @@ impl Order {
     pub fn only_shows(&self) -> bool {
         match self {
             Order::Model(None) | Order::Tools(_) | Order::CustomCommands | Order::Resume(None) => true,
-            Order::About | Order::Diff => true,
+            Order::About | Order::Diff(_) => true,
             Order::Memory(order) => matches!(order, MemoryOrder::Show | MemoryOrder::List),
             Order::Directory(order) => *order == DirectoryOrder::Show,
             Order::Agents(order) => matches!(order, AgentsOrder::List | AgentsOrder::Reload),
@@ -319,6 +319,15 @@ pub enum Extent {
     Everywhere,
     /// In this one.
     Here,
+}
+
+/// What differences are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiffOrder {
+    /// From the last commit, and what the session changed besides.
+    All,
+    /// What the session changed.
+    Session,
 }
 
 /// About commands that run on by themselves; they are called by the number of the process that began them.

@@ -5,7 +5,7 @@ use super::open;
 use super::order::RestoreOrder;
 use super::reply::Reply;
 use crate::agent::Agent;
-use crate::checkpoint::{CheckpointError, Kind, Plan, Restored, Roots, Since, Store, What};
+use crate::checkpoint::{Changed, CheckpointError, Kind, Plan, Restored, Roots, Since, Store, What};
 use crate::event::AgentEvent;
 use crate::services::Services;
 use crate::transcript;
@@ -46,6 +46,12 @@ impl Services {
     pub fn plan(&self, number: u64) -> Result<Plan, CheckpointError> {
         let none = || CheckpointError::None(number.to_string());
         self.with_roots(|store, roots| store.plan(number, roots)).unwrap_or_else(|| Err(none()))
+    }
+
+    /// What this session has changed, as far as its checkpoints go back.
+    pub(super) fn changed_by_session(&self) -> Changed {
+        let session = &self.hooks.session().id;
+        self.with_roots(|store, roots| store.changed_by(session, roots.folders)).unwrap_or_default()
     }
 
     /// Does something with the checkpoints, with the places that files may be brought back to.

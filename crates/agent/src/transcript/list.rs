@@ -53,6 +53,8 @@ pub enum FindError {
     NoSuchId {
         /// What was asked for.
         asked: String,
+        /// What begins the id that was most likely meant.
+        near: Option<String>,
     },
     /// More than one id does.
     #[error("several sessions' ids begin with {asked:?}: {}", ids.join(", "))]
@@ -65,12 +67,21 @@ pub enum FindError {
 }
 
 impl FindError {
-    /// What to do about it.
-    pub fn hint(&self) -> &'static str {
+    /// What begins the id that was most likely meant.
+    pub fn near(&self) -> Option<&str> {
         match self {
-            Self::None => "start one first",
-            Self::NoSuchNumber { .. } | Self::NoSuchId { .. } => "--list-sessions shows them all",
-            Self::Ambiguous { .. } => "give more of the id",
+            Self::NoSuchId { near, .. } => near.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::None => "start one first".to_owned(),
+            Self::NoSuchId { near: Some(near), .. } => format!("did you mean {near}? --list-sessions shows them all"),
+            Self::NoSuchNumber { .. } | Self::NoSuchId { .. } => "--list-sessions shows them all".to_owned(),
+            Self::Ambiguous { .. } => "give more of the id".to_owned(),
         }
     }
 }
@@ -160,8 +171,21 @@ pub fn find<'s>(sessions: &'s [SessionInfo], asked: &str) -> Result<&'s SessionI
             Err(FindError::Ambiguous { asked: asked.to_owned(), ids })
         }
         (None, Some(number)) => Err(FindError::NoSuchNumber { number, count: sessions.len() }),
-        (None, None) => Err(FindError::NoSuchId { asked: asked.to_owned() }),
+        (None, None) => Err(FindError::NoSuchId { asked: asked.to_owned(), near: near(sessions, asked) }),
     }
+}
+
+/// What begins the id that was most likely meant by the beginning of one; the last used goes first.
+fn near(sessions: &[SessionInfo], asked: &str) -> Option<String> {
+    // Fewer letters are like anything.
+    const FEWEST: usize = 4;
+    let length = asked.chars().count();
+    if length < FEWEST {
+        return None;
+    }
+    let beginnings: Vec<String> =
+        sessions.iter().rev().map(|session| session.id.chars().take(length).collect()).collect();
+    hookwright_hooks::nearest(asked, beginnings.iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// Where the conversations of a session's sub-agents are kept.

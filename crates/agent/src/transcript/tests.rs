@@ -362,7 +362,9 @@ mod listing {
         assert_eq!(id("abd"), Ok("abd-2"));
         assert_eq!(id("9"), Ok("99"));
         assert_eq!(id("7"), Err(FindError::NoSuchNumber { number: 7, count: 3 }));
-        assert_eq!(id("zz"), Err(FindError::NoSuchId { asked: "zz".into() }));
+        assert_eq!(id("zz"), Err(FindError::NoSuchId { asked: "zz".into(), near: None }));
+        assert_eq!(id("adb-2").unwrap_err().hint(), "did you mean abd-2? --list-sessions shows them all");
+        assert_eq!(id("acb-").unwrap_err().hint(), "did you mean abc-? --list-sessions shows them all");
         let error = id("ab").unwrap_err();
         assert_eq!(error.to_string(), "several sessions' ids begin with \"ab\": abc-1, abd-2");
         assert_eq!(find(&[], "latest"), Err(FindError::None));

@@ -124,7 +124,7 @@ fn order(prompt: &Prompt, opened: &Opened) -> Result<Wanted, String> {
         // No server has been started yet.
         Typed::Unknown(_) if !opened.view().loaded.mcp_servers().servers.is_empty() => Ok(Order::Late(text.clone())),
         // A slip is no prompt; other words behind a slash may be meant for the model.
-        Typed::Unknown(words) if words.contains("did you mean /") => Err(words),
+        Typed::Unknown(command) if command.near.is_some() => Err(command.to_string()),
         Typed::Order(Order::Shell(_)) | Typed::Unknown(_) | Typed::Blank => Ok(Order::Prompt(text.clone())),
         Typed::Order(order) if order.only_shows() => Ok(order),
         Typed::Order(_) => Err(format!("{text} changes something, which only an interactive session does")),

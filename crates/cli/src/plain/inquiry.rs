@@ -7,7 +7,7 @@ use hookwright_agent::{Answer, Inquiry, Seen, Wanted};
 use tokio::sync::oneshot;
 
 use super::hidden::Hidden;
-use super::say;
+use super::tell::say;
 
 /// A question that waits for a line.
 pub(super) struct Asked {

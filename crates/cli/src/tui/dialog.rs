@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use super::composer::Composer;
 use super::diff::{self, spelled_diff};
+use super::fit::Question;
 use super::guards::GuardDialog;
 use super::inquiry::InquiryDialog;
 use super::keys::edit;
@@ -370,30 +371,24 @@ impl Dialog {
                 if asked.hooks.is_empty() { "a hook".to_owned() } else { format!("hook {}", asked.hooks.join(", ")) };
             head.push(Line::of(WARN, format!("  {who} wants you to decide: ")).with(PLAIN, &asked.reason).hanging(4));
         }
-        let (foot, cursor) = self.foot(columns);
         let wrap = |lines: Vec<Line>| lines.iter().flat_map(|line| line.wrap(columns)).collect::<Vec<_>>();
-        let mut lines = wrap(head);
-        let subject = wrap(self.whole());
-        let room = rows.saturating_sub(lines.len() + foot.len() + 1).max(3);
-        let from = self.scroll.min(subject.len().saturating_sub(room));
-        lines.extend(subject.iter().skip(from).take(room).cloned());
-        if subject.len() > room {
-            let left = subject.len().saturating_sub(from + room);
-            lines.push(Line::of(DIM, format!("  … {} (page down; ctrl+o shows all)", diff::more(left))).clip(columns));
-        }
-        let cursor = cursor.map(|(row, column)| (row + lines.len(), column));
-        lines.extend(foot);
-        (lines, cursor)
+        let (foot, focus, cursor) = self.foot(columns);
+        let question = Question { head: wrap(head), subject: wrap(self.whole()), scroll: self.scroll, foot, focus };
+        let (lines, first) = question.fit(columns, rows);
+        let seen = |column| Some((usize::try_from(first + focus.cast_signed()).ok()?, column));
+        (lines, cursor.and_then(seen))
     }
 
-    fn foot(&self, columns: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+    /// What can be answered, which row of it has to be seen, and the column of the cursor there.
+    fn foot(&self, columns: usize) -> (Vec<Line>, usize, Option<usize>) {
         if let Some(selected) = self.always {
             let mut lines = Line::of(NOTE, "Always allow, in this project (Esc goes back):").wrap(columns);
+            let focus = lines.len() + selected;
             lines.extend(self.request.always.iter().enumerate().map(|(at, words)| {
                 let (mark, style) = if at == selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
                 Line::of(style, format!("{mark}{}. {}", at + 1, spelled(words))).clip(columns)
             }));
-            return (lines, None);
+            return (lines, focus, None);
         }
         let Some(writing) = &self.writing else {
             let draw = |(at, choice): (usize, Choice)| {
@@ -404,7 +399,7 @@ impl Dialog {
             if !self.request.always.is_empty() {
                 lines.push(Line::of(DIM, "  a always allow …").clip(columns));
             }
-            return (lines, None);
+            return (lines, self.selected, None);
         };
         let what = match writing.what {
             Written::Word => "A word to the model, then Enter (Esc goes back):",
@@ -413,9 +408,9 @@ impl Dialog {
         let mut lines = Line::of(NOTE, what).wrap(columns);
         lines.extend(self.problem.iter().map(|problem| Line::of(BAD, problem).clip(columns)));
         let (text, (row, column)) = super::view::layout(&writing.text, super::view::SIGN, "", columns, 10);
-        let cursor = Some((lines.len() + row, column));
+        let focus = lines.len() + row;
         lines.extend(text);
-        (lines, cursor)
+        (lines, focus, Some(column))
     }
 }
 

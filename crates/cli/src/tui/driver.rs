@@ -1,12 +1,17 @@
 //! Holds the session together: waits for keys, for the agent, for signals and for time; passes them to the state, draws it,
 //! and does what it asks for.
 
+mod editor;
+mod greeting;
+mod looking;
+mod parting;
+
 use std::io::Stdout;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyEventKind};
-use hookwright_agent::session::{Opened, Order, SessionHandle, SessionView, Typed, When};
+use hookwright_agent::session::{Opened, SessionHandle, SessionView, Typed};
 use hookwright_agent::{Activity, AgentEvent, EndReason, EventStream};
 use hookwright_settings::World;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -15,7 +20,6 @@ use tokio::task::JoinHandle;
 use super::app::{App, Effect, Status};
 use super::attention::Attention;
 use super::block::Block;
-use super::complete;
 use super::console::Consoles;
 use super::history::History;
 use super::images::Got;
@@ -27,38 +31,21 @@ use super::pager::Pager;
 use super::panel::Panel;
 use super::place::{branch, place};
 use super::rewrap::Rewrap;
-use super::screen::{Frame, Screen};
+use super::screen::Screen;
 use super::stops::{Stop, Stops};
 use super::terminal::{self, Guard};
-use super::text::{BAD, BOLD, DIM, Line, WARN};
+use super::text::WARN;
 use super::theme::Background;
-use super::{Hands, files, view};
+use super::{Hands, view};
 use crate::args::AgentArgs;
 use crate::exit;
 use crate::signals::Signals;
 use crate::telemetry::Telemetry;
-
-/// The most that is taken over from an editor.
-const LARGEST_PROMPT: u64 = 8 << 20;
+use looking::Looked;
+pub(crate) use parting::FAREWELL;
 
 const FRAME: Duration = Duration::from_millis(16);
 const TICK: Duration = Duration::from_millis(100);
-/// How old the list of files may be before it is made again.
-const FILES_AGE: Duration = Duration::from_secs(10);
-/// What the session is busy with at its end.
-const LEAVING: &str = "Leaving";
-/// The last words, which scripts made for Gemini CLI look for.
-pub(crate) const FAREWELL: &str = "Agent powering down. Goodbye!";
-/// What tools left running gets this long, beside the time that SessionEnd hooks have.
-const PARTING: Duration = Duration::from_secs(4);
-
-/// What was looked for beside the loop.
-enum Looked {
-    /// The project's files.
-    Listed(Arc<Vec<String>>),
-    /// Those that fit what was typed.
-    Found(String, Vec<String>),
-}
 
 /// The screen of a session.
 pub(crate) struct Driver<'a> {
@@ -163,32 +150,6 @@ impl<'a> Driver<'a> {
         driver.follow_looks(None);
         driver.greet(&problems);
         driver
-    }
-
-    /// What is said before the first prompt.
-    fn greet(&mut self, problems: &[String]) {
-        let ui = self.session.view().loaded.settings.ui.clone();
-        if !ui.hide_banner {
-            let line = Line::of(BOLD, "Hookwright").with(DIM, format!(" {}", env!("CARGO_PKG_VERSION")));
-            let tips = "  /help for help, /hooks panel for the hooks, Ctrl+D to leave";
-            let tips = if ui.hide_tips { "" } else { tips };
-            self.app.say(Block::line(line.with(DIM, tips)));
-        }
-        if self.app.status.model == "offline" {
-            let line = Line::of(WARN, "no model is connected: ").hanging(2);
-            let how = "/auth connects one. Until then the offline model answers, which only does what it is told (say TEXT, \
-                       call TOOL {json}).";
-            self.app.say(Block::line(line.with(super::text::PLAIN, how)));
-        }
-        for problem in problems {
-            self.app.tell(WARN, format!("! {problem}"));
-        }
-        if let Some(prompt) = super::first_prompt(self.args) {
-            if let Some(trouble) = self.app.history.add(&prompt) {
-                self.app.tell(WARN, trouble);
-            }
-            self.session.order(Order::Prompt(prompt));
-        }
     }
 
     async fn run(&mut self) -> anyhow::Result<u8> {
@@ -318,13 +279,17 @@ impl<'a> Driver<'a> {
                 self.app.echo(text);
                 self.view(view)?;
             }
-            Typed::Misspelt(words) | Typed::Unknown(words) => {
-                self.app.echo(text);
-                self.app.tell(WARN, words);
-            }
+            Typed::Misspelt(words) => self.object(text, words),
+            Typed::Unknown(command) => self.object(text, command.to_string()),
         }
         self.app.say(Block::Gap);
         Ok(())
+    }
+
+    /// Says why nothing is done with what the user has written.
+    fn object(&mut self, text: &str, why: String) {
+        self.app.echo(text);
+        self.app.tell(WARN, why);
     }
 
     fn agent(&mut self, event: AgentEvent) {
@@ -372,42 +337,6 @@ impl<'a> Driver<'a> {
         if let Some(panel) = &mut self.panel {
             panel.update(view.hooks());
         }
-    }
-
-    /// Starts to look for files where somebody wants to mention one.
-    fn want_files(&mut self) {
-        let before = &self.app.composer.text()[..self.app.composer.cursor()];
-        if complete::mention(before).is_none() {
-            return;
-        }
-        if let Some(typed) = self.app.names.wants(before).filter(|_| !self.finding) {
-            self.finding = true;
-            let (sender, files) = (self.files.0.clone(), self.app.names.files.clone());
-            tokio::task::spawn_blocking(move || {
-                let found = complete::search(&files, &typed);
-                sender.send(Looked::Found(typed, found))
-            });
-        }
-        if self.files_since.is_none_or(|since| since.elapsed() > FILES_AGE) {
-            self.files_since = Some(Instant::now());
-            let view = self.session.view();
-            let (sender, root, filter) =
-                (self.files.0.clone(), view.loaded.project.root.clone(), view.services.tool_context.filter);
-            tokio::task::spawn_blocking(move || sender.send(Looked::Listed(files::list(&root, filter))));
-        }
-    }
-
-    /// What was looked for is there; something else may have been typed meanwhile.
-    fn looked(&mut self, looked: Looked) {
-        match looked {
-            Looked::Listed(files) => (self.app.names.files, self.app.names.found) = (files, None),
-            Looked::Found(typed, found) => {
-                self.finding = false;
-                self.app.names.found = Some((typed, found));
-            }
-        }
-        self.app.completion = complete::Completion::find(&self.app.composer, &self.app.names);
-        self.want_files();
     }
 
     fn draw(&mut self) -> anyhow::Result<()> {
@@ -485,87 +414,6 @@ impl<'a> Driver<'a> {
         self.app.take_out();
         self.wiped = true;
     }
-
-    /// Lets the user write in an editor of their own.
-    fn edit(&mut self) -> anyhow::Result<()> {
-        let var = |name: &str| self.world.var(name).filter(|value| !value.trim().is_empty());
-        let editor = var("VISUAL").or_else(|| var("EDITOR")).unwrap_or("vi").to_owned();
-        let (text, name) = self.app.editable();
-        let file = match draft(&text, &name) {
-            Ok(file) => file,
-            Err(error) => {
-                self.app.tell(BAD, format!("there can be no file to edit: {error}"));
-                return Ok(());
-            }
-        };
-        self.screen.finish()?;
-        let (guard, path) = (&self.guard, file.path());
-        let run = || {
-            // The editor may be several words, and the shell knows how to read them.
-            let mut command = std::process::Command::new("sh");
-            command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path);
-            // It is the user's: a window that it opened may stay.
-            hookwright_process::start_to_stay(|| command.spawn())?.wait()
-        };
-        let status = self.input.lend(|| guard.lend(run))?;
-        match status {
-            Ok(status) if status.success() => match hookwright_disk::read_text(file.path(), LARGEST_PROMPT) {
-                Ok(text) => self.app.edited(&text),
-                Err(error) => self.app.tell(BAD, format!("what {editor} left can't be read: {error}")),
-            },
-            Ok(_) => self.app.tell(WARN, format!("{editor} ended with an error; the text is as it was")),
-            Err(error) => self.app.tell(BAD, format!("can't start {editor}: {error}")),
-        }
-        self.screen.forget();
-        self.draw()
-    }
-
-    /// Shows what the session's end waits for, until there is nothing more.
-    async fn see_out(&mut self) {
-        self.app.begin(LEAVING, Instant::now());
-        loop {
-            tokio::select! {
-                event = self.events.recv() => match event {
-                    Some(event) => {
-                        self.telemetry.record(&event);
-                        self.app.agent(event, Instant::now());
-                        // What ran has ended; the session has not.
-                        if self.app.busy.is_none() {
-                            self.app.begin(LEAVING, Instant::now());
-                        }
-                    }
-                    None => break,
-                },
-                // A terminal that is gone is told nothing.
-                () = tokio::time::sleep(TICK) => drop(self.draw()),
-            }
-        }
-        let _ = (&mut self.ended).await;
-    }
-
-    /// Ends the session: what runs is cancelled, SessionEnd fires, the terminal is given back.
-    async fn part(&mut self) {
-        let grace = self.session.view().services.hooks.session_end_grace();
-        self.session.end(When::Now, self.reason);
-        (self.panel, self.pager, self.page) = (None, None, None);
-        self.app.dialogs.clear();
-        self.app.parting = true;
-        // The last words need the session, which is gone when they are said.
-        let farewell = crate::farewell::Farewell::of(&self.session.view());
-        // Hooks have been given their time by then.
-        let _ = tokio::time::timeout(PARTING + grace, self.see_out()).await;
-        let warnings = std::mem::take(&mut self.telemetry).shutdown();
-        warnings.iter().for_each(|warning| self.app.tell(WARN, format!("! {warning}")));
-        self.app.busy = None;
-        if self.leave.is_some() {
-            self.app.tell(DIM, FAREWELL);
-        }
-        farewell.lines(&self.app.stats, self.since.elapsed()).iter().for_each(|line| self.app.tell(DIM, line));
-        let nothing = Frame { size: Some(terminal::size()), ..Frame::default() };
-        // A terminal that is gone takes no farewell.
-        let _ = self.screen.draw(self.app.take_out(), &nothing);
-        let _ = self.screen.finish();
-    }
 }
 
 /// What the line at the foot says at the start.
@@ -579,15 +427,4 @@ fn status(view: &SessionView) -> Status {
     status.set_model(view.model.clone());
     status.set_hooks(view);
     status
-}
-
-/// A text in a file of its own, for an editor, which knows the language by the name's end.
-fn draft(text: &str, name: &str) -> std::io::Result<tempfile::NamedTempFile> {
-    let (prefix, suffix) = name.rsplit_once('.').map_or((name, String::new()), |(one, end)| (one, format!(".{end}")));
-    let plain = |text: &str| text.chars().all(|char| char.is_ascii_alphanumeric() || ".-_".contains(char));
-    let (prefix, suffix) = if plain(name) { (prefix, suffix) } else { ("text", ".txt".to_owned()) };
-    let file = tempfile::Builder::new().prefix(&format!("{prefix}-")).suffix(&suffix).tempfile()?;
-    hookwright_disk::tighten(file.as_file())?;
-    std::fs::write(file.path(), text)?;
-    Ok(file)
 }

@@ -1,5 +1,5 @@
 //! What fits what somebody typed, the best first: what begins like it, what holds it, then what has its letters in that order.
-//! Used for commands, paths and earlier prompts; bounded by whoever asks.
+//! Used for commands, paths, earlier prompts, sessions and turns; bounded by whoever asks.
 
 /// A longer text is looked at only so far for its letters, and nobody types more of them.
 const LOOKED_AT: usize = 1_000;

@@ -6,6 +6,7 @@ use hookwright_agent::{GuardChange, GuardReply};
 use tokio::sync::oneshot;
 
 use super::dialog::Reaction;
+use super::fit::Question;
 use super::text::{ACCENT, BAD, BOLD, DIM, GOOD, Line, NOTE, PLAIN, WARN};
 
 const CHOICES: [(GuardReply, &str); 2] = [
@@ -67,20 +68,18 @@ impl GuardDialog {
     /// The question, in so many columns and rows.
     pub(crate) fn view(&self, columns: usize, rows: usize) -> Vec<Line> {
         let title = Line::of(ACCENT.bold(), "? ").with(BOLD, "The agent changed what your guards are made of");
-        let mut lines = title.wrap(columns);
-        let subject: Vec<Line> = lines_of(&self.changes).iter().flat_map(|line| line.wrap(columns)).collect();
-        let room = rows.saturating_sub(lines.len() + CHOICES.len() + 1).max(3);
-        let from = self.scroll.min(subject.len().saturating_sub(room));
-        lines.extend(subject.iter().skip(from).take(room).cloned());
-        if subject.len() > room {
-            let left = subject.len().saturating_sub(from + room);
-            lines.push(Line::of(DIM, format!("  … {} (page down; ctrl+o shows all)", super::diff::more(left))));
-        }
-        for (at, (_, text)) in CHOICES.iter().enumerate() {
+        let choice = |(at, (_, text)): (usize, &(GuardReply, &str))| {
             let (mark, style) = if at == self.selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
-            lines.push(Line::of(style, format!("{mark}{}. {text}", at + 1)).clip(columns));
-        }
-        lines
+            Line::of(style, format!("{mark}{}. {text}", at + 1)).clip(columns)
+        };
+        let question = Question {
+            head: title.wrap(columns),
+            subject: lines_of(&self.changes).iter().flat_map(|line| line.wrap(columns)).collect(),
+            scroll: self.scroll,
+            foot: CHOICES.iter().enumerate().map(choice).collect(),
+            focus: self.selected,
+        };
+        question.fit(columns, rows).0
     }
 }
 

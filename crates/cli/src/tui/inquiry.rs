@@ -161,7 +161,9 @@ impl InquiryDialog {
             true => format!("{}. {}", number + 1, choice.name),
             false => choice.name.clone(),
         };
-        let room = rows.saturating_sub(lines.len() + 2).clamp(3, 14);
+        // How to answer is left out before what can be answered is.
+        let hints = rows >= 6;
+        let room = rows.saturating_sub(lines.len() + usize::from(hints)).clamp(1, 14);
         let selected = self.selected.min(shown.len().saturating_sub(1));
         let from = (selected + 1).saturating_sub(room);
         let width = shown.iter().map(|(number, choice)| name(*number, choice).width()).max().unwrap_or(0);
@@ -184,6 +186,8 @@ impl InquiryDialog {
             (true, true) => format!("  {all} in all; type to narrow the list, Esc to leave it"),
             (true, false) => "  Enter to choose, Esc to leave it".to_owned(),
         };
-        lines.push(Line::of(DIM, filter).clip(columns));
+        if hints || !self.text.is_empty() {
+            lines.push(Line::of(DIM, filter).clip(columns));
+        }
     }
 }

@@ -16,6 +16,7 @@ mod dialog;
 pub(crate) mod diff;
 mod driver;
 mod files;
+mod fit;
 mod focus;
 mod fuzzy;
 mod guards;

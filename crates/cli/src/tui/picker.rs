@@ -3,6 +3,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::fuzzy::{Fit, Fitting};
 use super::text::{BOLD, DIM, Line, NOTE, PLAIN};
 
 /// Something to choose.
@@ -40,13 +41,17 @@ impl<T: Item> Picker<T> {
         Picker { title, items, selected: 0, search: String::new(), searching: false, scroll: 0 }
     }
 
+    /// What fits every word of the search: first what holds them, in its order, then what has their letters, the best first.
     fn shown(&self) -> Vec<&T> {
-        let words: Vec<String> = self.search.to_lowercase().split_whitespace().map(str::to_owned).collect();
-        let fits = |item: &&T| {
-            let text = item.text().to_lowercase();
-            words.iter().all(|word| text.contains(word))
-        };
-        self.items.iter().filter(fits).collect()
+        let mut words: Vec<Fitting> = self.search.split_whitespace().map(Fitting::new).collect();
+        let mut fitting: Vec<(Fit, &T)> = Vec::new();
+        for item in &self.items {
+            let text = item.text();
+            let worst = words.iter_mut().try_fold(Fit::Holds, |worst, word| Some(worst.max(word.of(&text)?)));
+            fitting.extend(worst.map(|worst| (worst, item)));
+        }
+        fitting.sort_by_key(|(fit, _)| *fit);
+        fitting.into_iter().map(|(_, item)| item).collect()
     }
 
     /// The one that is selected.
@@ -155,6 +160,17 @@ mod tests {
         assert_eq!(press(&mut picker, &[KeyCode::Esc]), Picked::Open);
         assert_eq!(picker.current(), Some(&"one apple"));
         assert_eq!(press(&mut picker, &[KeyCode::Esc]), Picked::Closed);
+    }
+
+    #[test]
+    fn letters_in_their_order_are_enough_and_what_holds_the_words_goes_first() {
+        let mut picker = Picker::new("Things", vec!["the foo_bar tests", "fix the bar of foo", "say foobar", "other"]);
+        press(&mut picker, &[KeyCode::Char('/')]);
+        press(&mut picker, &"foobar".chars().map(KeyCode::Char).collect::<Vec<_>>());
+        assert_eq!(picker.shown(), [&"say foobar", &"the foo_bar tests"]);
+        press(&mut picker, &[KeyCode::Esc, KeyCode::Char('/')]);
+        press(&mut picker, &"foo FIX".chars().map(KeyCode::Char).collect::<Vec<_>>());
+        assert_eq!(picker.shown(), [&"fix the bar of foo"]);
     }
 
     #[test]

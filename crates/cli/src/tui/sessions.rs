@@ -52,10 +52,10 @@ pub(crate) fn view(picker: &Picker<SessionInfo>, columns: usize, rows: usize) ->
     if let Some(session) = picker.current() {
         let prompt = crate::out::spelled(session.first_prompt.as_deref().unwrap_or_default());
         details.extend(prompt.lines().take(6).map(|line| Line::of(BOLD, line)));
-        let fact = |name: &str, text: String| Line::of(DIM, format!("{name:<9}")).with(PLAIN, text).hanging(9);
+        let fact = |name: &str, text: String| Line::of(DIM, format!("{name:<10}")).with(PLAIN, text).hanging(10);
         details.push(fact("session", session.id.clone()));
         details.push(fact("begun", session.started.strftime("%Y-%m-%d %H:%M UTC").to_string()));
-        details.push(fact("last used", format!(" {}", session.updated.strftime("%Y-%m-%d %H:%M UTC"))));
+        details.push(fact("last used", session.updated.strftime("%Y-%m-%d %H:%M UTC").to_string()));
         details.extend(session.branch.clone().map(|branch| fact("branch", branch)));
         details.push(fact("size", format!("{} messages, {}", session.messages, words::size(session.bytes))));
     }

@@ -14,7 +14,7 @@ use super::text::{ACCENT, BAD, BOLD, DIM, Line, NOTE, PLAIN, WARN, clean, elapse
 
 pub(crate) const PLACEHOLDER: &str = "Type your message or @path/to/file";
 const SHELL_PLACEHOLDER: &str = "Type a shell command; Esc goes back to the agent";
-const LEAVING: &str = "Press Ctrl+C again to exit";
+pub(crate) const LEAVING: &str = "Press Ctrl+C again to exit";
 const GOING_BACK: &str = "Press Esc again to go back to an earlier turn";
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const MOST_SUGGESTIONS: usize = 8;

@@ -2,8 +2,8 @@
 
 use super::{Typed, View, group_usage};
 use crate::session::order::{
-    AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, DirectoryOrder, ExtensionsOrder, Extent, HooksOrder,
-    McpOrder, MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
+    AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, DiffOrder, DirectoryOrder, ExtensionsOrder, Extent,
+    HooksOrder, McpOrder, MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,
 };
 
 /// A slash command.
@@ -94,7 +94,9 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         row("model", &[], Optional("NAME"), "choose another model, also of another service", |name| {
             Typed::Order(Order::Model(given(name)))
         }),
-        row("settings", &[], Alone, "show and change settings", |_| Typed::Order(Order::Settings)),
+        row("settings", &[], Optional("NAME"), "show and change settings, or one of them", |name| {
+            Typed::Order(Order::Settings(given(name)))
+        }),
         row("theme", &[], Optional("NAME"), "other colours: auto, dark, light, high-contrast, terminal", |name| {
             Typed::Order(Order::Theme(given(name)))
         }),
@@ -113,7 +115,14 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             Typed::Order(Order::Directory(DirectoryOrder::Add(path.to_owned())))
         }),
         row("init", &[], Alone, "have the model write a GEMINI.md for this project", |_| Typed::Order(Order::Init)),
-        row("diff", &[], Alone, "what is different from the last commit", |_| Typed::Order(Order::Diff)),
+        row(
+            "diff",
+            &[],
+            Alone,
+            "what is different from the last commit, and what this session changed besides",
+            |_| Typed::Order(Order::Diff(DiffOrder::All)),
+        ),
+        row("diff session", &[], Alone, "what this session changed", |_| Typed::Order(Order::Diff(DiffOrder::Session))),
         row("tools", &[], Alone, "what the model can call", |_| Typed::Order(Order::Tools(Detail::Short))),
         row("tools desc", &[], Alone, "the same, with descriptions", |_| Typed::Order(Order::Tools(Detail::Full))),
         row("mcp list", &["mcp"], Alone, "MCP servers: their state, tools, prompts and resources", |_| {

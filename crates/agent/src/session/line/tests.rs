@@ -1,4 +1,5 @@
 use super::*;
+use crate::session::order::DiffOrder;
 
 fn read(text: &str) -> Typed {
     Typed::read(text, &Commands::default(), &[])
@@ -65,9 +66,24 @@ fn no_command_ever_becomes_a_prompt() {
     }
     let usage = "/memory show|list|add TEXT|reload".to_owned();
     assert_eq!(read("/memory forget"), Typed::Misspelt(usage));
-    assert_eq!(read("/hepl"), Typed::Unknown("there is no command /hepl; did you mean /help?".to_owned()));
-    assert_eq!(read("/zzz"), Typed::Unknown("there is no command /zzz; /help shows what there is".to_owned()));
-    assert_eq!(read("/hook"), Typed::Unknown("there is no command /hook; did you mean /hooks?".to_owned()));
+    for (typed, near, words) in [
+        ("hepl", Some("help"), "there is no command /hepl; did you mean /help?"),
+        ("zzz", None, "there is no command /zzz; /help shows what there is"),
+        ("hook", Some("hooks"), "there is no command /hook; did you mean /hooks?"),
+    ] {
+        let unknown = UnknownCommand { name: typed.to_owned(), near: near.map(str::to_owned) };
+        assert_eq!(unknown.to_string(), words);
+        assert_eq!(read(&format!("/{typed}")), Typed::Unknown(unknown));
+    }
+}
+
+#[test]
+fn words_that_a_command_does_not_take_are_no_part_of_it() {
+    for text in ["/clear the cache in src", "/quit smoking", "/vim on", "/diff HEAD~1"] {
+        assert!(matches!(read(text), Typed::Misspelt(_)), "{text}: {:?}", read(text));
+    }
+    assert_eq!(read("/diff session"), Typed::Order(Order::Diff(DiffOrder::Session)));
+    assert_eq!(read("/settings ui.theme"), Typed::Order(Order::Settings(Some("ui.theme".to_owned()))));
 }
 
 #[test]

@@ -147,6 +147,59 @@ fn what_is_different_is_shown_and_gits_programs_do_not_run() {
 }
 
 #[test]
+fn what_a_session_changed_is_shown_without_git_and_beside_it() {
+    for mode in [&["-y"][..], &["-y", "--screen-reader"]] {
+        let sandbox = sandbox();
+        sandbox.write("a.txt", "one\n");
+        let mut terminal = Terminal::sized(&sandbox, mode, 100, 40);
+        terminal.sees("Type your message");
+        terminal.keys("/diff\r").sees("this session has changed no file");
+        let write =
+            |file: &str, content: &str| format!("call write_file {}\r", json!({"file_path": file, "content": content}));
+        terminal.keys(&write("a.txt", "two\n")).sees("write_file: done");
+        terminal.keys("/diff\r").sees("changed by this session:");
+        let screen = terminal.sees("+++ b/a.txt");
+        assert!(screen.contains("a.txt  +1 -1") && screen.contains("-one") && screen.contains("+two"), "{screen}");
+        // What git shows is not shown twice; what it only names, or does not know, is.
+        let git = |words: &[&str]| {
+            let done =
+                Command::new("git").args(words).current_dir(sandbox.project()).env("HOME", sandbox.home()).output();
+            assert!(done.unwrap().status.success(), "{words:?}");
+        };
+        git(&["init", "-q"]);
+        sandbox.write("a.txt", "one\n");
+        git(&["add", "a.txt"]);
+        git(&["-c", "user.name=n", "-c", "user.email=e@x", "commit", "-qm", "c"]);
+        sandbox.write("a.txt", "two\n");
+        terminal.keys(&write("b.txt", "fresh\n")).sees("b.txt");
+        terminal.keys("/diff\r").sees("changed by this session besides:");
+        let screen = terminal.sees("+fresh");
+        let last = &screen[screen.rfind("/diff").unwrap()..];
+        assert_eq!(last.matches("+two").count(), 1, "{last}");
+        assert!(last.contains("not known to git:") && last.contains("b.txt  new, +1 -0"), "{last}");
+        terminal.keys("/diff session\r").sees("a.txt  +1 -1");
+        terminal.keys("/quit\r");
+        assert_eq!(terminal.ends(), 0);
+        let run = sandbox.run(&["--resume", "latest", "-p", "/diff session"]).exits(0);
+        assert!(run.stdout.contains("+two") && run.stdout.contains("+fresh"), "{run:?}");
+        sandbox.run(&["-p", "/diff HEAD~1"]).exits(42);
+    }
+}
+
+#[test]
+fn a_setting_is_shown_by_its_name_and_a_slip_is_understood() {
+    for mode in [&[][..], &["--screen-reader"]] {
+        let sandbox = sandbox();
+        let mut terminal = Terminal::sized(&sandbox, mode, 100, 40);
+        terminal.sees("Type your message");
+        terminal.keys("/settings ui.thme\r").sees("there is no setting ui.thme; did you mean ui.theme?");
+        terminal.keys("/settings UI.hideTips\r").sees("no tips at the start.");
+        let screen = terminal.screen();
+        assert!(!screen.contains("ui.hideBanner"), "only the one: {screen}");
+    }
+}
+
+#[test]
 fn the_cost_is_shown_where_prices_are_known() {
     let server = crate::suite::model_server::ModelServer::start("local", "", &["tiny-8b"]);
     let sandbox =

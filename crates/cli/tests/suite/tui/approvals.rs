@@ -284,3 +284,26 @@ fn a_question_in_eighty_columns() {
 fn a_question_in_two_hundred_columns() {
     insta::assert_snapshot!(question(200));
 }
+
+#[test]
+fn what_is_selected_is_seen_in_the_smallest_window() {
+    let sandbox = sandbox();
+    let content = format!("{}the end", "a long line that a narrow window wraps\n".repeat(9));
+    let call = format!("call write_file {}\r", serde_json::json!({"file_path": "z.txt", "content": content}));
+    let mut terminal = Terminal::sized(&sandbox, &[], 80, 24);
+    terminal.ready().keys(&call).sees("› 1. Allow once");
+    terminal.resize(20, 5);
+    let screen = terminal.sees("› 1. Allow once");
+    assert!(screen.contains("? Allow WriteFile?") && screen.contains("more lines"), "{screen}");
+    terminal.keys("\x1b[B").sees("› 2. Allow WriteFi");
+    terminal.keys("3").sees("  the end");
+    terminal.keys("\x1b").sees("› 3. Edit before");
+    terminal.keys("a").sees("› 1. ");
+    terminal.resize(12, 3);
+    terminal.sees("› 1.");
+    assert!(!sandbox.has("z.txt"));
+    terminal.keys("\x1b");
+    terminal.resize(80, 24);
+    terminal.sees("› 3. Edit before it runs");
+    terminal.keys("\x1b").sees("Cancelled");
+}

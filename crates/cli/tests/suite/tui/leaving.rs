@@ -131,3 +131,31 @@ fn a_deny_holds_for_the_users_own_command() {
     hookwright_testkit::wait_until("the command runs", || sandbox.has("other"));
     assert!(!sandbox.has("ran"));
 }
+
+/// In lines Ctrl-C is a signal, and means the same.
+#[cfg(unix)]
+#[test]
+fn in_lines_control_c_gives_up_a_question_then_warns_and_then_leaves() {
+    let sandbox = with_hook("SessionEnd", "cat > \"$GEMINI_PROJECT_DIR/ended\"");
+    let mut terminal = Terminal::start(&sandbox, &["--screen-reader"]);
+    terminal.sees("Hookwright");
+    terminal.sees("no model is connected: /auth connects one");
+    terminal.sees(COMPOSER);
+    terminal.keys("/auth\r").sees("Answer with a number or a name");
+    terminal.keys("\x03").sees("left as it is");
+    terminal.keys("say still here\r").sees("\nstill here");
+    terminal.sees(COMPOSER);
+    terminal.keys("\x03").sees("Press Ctrl+C again to exit");
+    // Whoever goes on has not left.
+    terminal.keys("say and still\r").sees("\nand still");
+    terminal.keys("\x03");
+    hookwright_testkit::wait_until("it is said again", || {
+        terminal.everything().matches("Press Ctrl+C again to exit").count() == 2
+    });
+    assert!(!sandbox.has("ended"));
+    terminal.keys("\x03");
+    assert_eq!(terminal.ends(), 0);
+    assert!(terminal.raw_to_the_end().contains("Agent powering down. Goodbye!"));
+    let told: serde_json::Value = serde_json::from_str(&sandbox.read("ended")).unwrap();
+    assert_eq!(told["reason"], "exit");
+}

@@ -115,3 +115,30 @@ fn who_said_nothing_leaves_without_a_word_and_headless_nothing_is_on_stdout() {
     terminal.raw_to_the_end();
     assert!(terminal.everything().contains("come back: hookwright --resume "));
 }
+
+#[test]
+fn a_slip_in_a_sessions_name_is_understood() {
+    let sandbox = sandbox();
+    sandbox.run(&["-p", "say one", "--session-id", "parser-work"]).exits(0);
+    for args in [&["--resume", "parser-wrok", "-p", "hi"][..], &["--delete-session", "praser"]] {
+        let run = sandbox.run(args).exits(1);
+        assert!(run.stderr.contains("hint: did you mean parser"), "{args:?}: {}", run.stderr);
+    }
+    for mode in [&[][..], &["--screen-reader"]] {
+        let mut terminal = Terminal::sized(&sandbox, mode, 100, 30);
+        terminal.sees("Type your message");
+        terminal.keys("/resume parser-wrok\r").sees("did you mean parser-work?");
+    }
+}
+
+#[test]
+fn sessions_are_searched_by_letters_in_their_order() {
+    let sandbox = sandbox();
+    for words in ["fix the parser", "write the docs"] {
+        sandbox.run(&["-p", &format!("say {words}")]).exits(0);
+    }
+    let mut terminal = Terminal::sized(&sandbox, &["--resume"], 100, 30);
+    terminal.sees("Sessions 2/2");
+    terminal.keys("/fxprsr").sees("Sessions 1/2");
+    assert!(terminal.screen().contains("› ") && terminal.screen().contains("say fix the parser"));
+}

@@ -1,0 +1,97 @@
+//! What makes way: the oldest checkpoints, and contents that no checkpoint names, until the bounds of the store are kept. What
+//! can't be removed stays.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use super::look::State;
+use super::store::{Checkpoint, Store};
+
+/// More checkpoints of a project are not kept.
+pub(super) const MOST: usize = 200;
+/// More bytes of contents are not kept for a project.
+pub(super) const MOST_BYTES: u64 = 256 << 20;
+/// What nobody names saves reading it again, for so long.
+const STALE: Duration = Duration::from_secs(24 * 3600);
+/// What nobody names may be about to be named by another session's turn, for so long.
+const PENDING: Duration = Duration::from_secs(3600);
+
+/// A content on the disk.
+struct Kept {
+    file: PathBuf,
+    sha256: String,
+    size: u64,
+    age: Duration,
+}
+
+impl Store {
+    /// Keeps the bounds; nobody is about to name these contents.
+    pub(super) fn make_room(&self, done_with: &HashSet<String>) {
+        let mut all = self.list();
+        let surplus = (all.len() + 1).saturating_sub(MOST);
+        all.drain(..surplus).for_each(|old| self.drop_record(&old));
+        let mut uses = uses(&all);
+        let mut bytes: u64 = uses.values().map(|(_, size)| size).sum();
+        // The last one is what somebody would want back now.
+        while bytes > self.most_bytes && all.len() > 1 {
+            let oldest = all.remove(0);
+            self.drop_record(&oldest);
+            for (sha256, _) in named(&oldest) {
+                if let Some((count, size)) = uses.get_mut(sha256) {
+                    *count -= 1;
+                    bytes -= if *count == 0 { *size } else { 0 };
+                }
+            }
+            uses.retain(|_, (count, _)| *count > 0);
+        }
+        self.sweep_contents(|sha256| uses.contains_key(sha256), done_with);
+    }
+
+    fn drop_record(&self, checkpoint: &Checkpoint) {
+        let _ = std::fs::remove_file(self.record(checkpoint.number));
+    }
+
+    /// Removes contents that nobody names: the stale ones, and while there are too many bytes all that nobody is about to.
+    fn sweep_contents(&self, is_named: impl Fn(&str) -> bool, done_with: &HashSet<String>) {
+        let contents = self.on_disk();
+        let mut bytes: u64 = contents.iter().map(|kept| kept.size).sum();
+        let mut unnamed: Vec<Kept> = contents.into_iter().filter(|kept| !is_named(&kept.sha256)).collect();
+        unnamed.sort_by_key(|kept| std::cmp::Reverse(kept.age));
+        for kept in unnamed {
+            let is_free = kept.age > PENDING || done_with.contains(&kept.sha256);
+            if (kept.age > STALE || (bytes > self.most_bytes && is_free)) && std::fs::remove_file(&kept.file).is_ok() {
+                bytes -= kept.size;
+            }
+        }
+    }
+
+    fn on_disk(&self) -> Vec<Kept> {
+        let now = SystemTime::now();
+        let kept = |entry: std::fs::DirEntry| {
+            let found = entry.metadata().ok()?;
+            let age = now.duration_since(found.modified().ok()?).unwrap_or_default();
+            Some(Kept { file: entry.path(), sha256: entry.file_name().into_string().ok()?, size: found.len(), age })
+        };
+        let folders = std::fs::read_dir(self.contents()).into_iter().flatten().flatten();
+        let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
+        files.filter_map(kept).collect()
+    }
+}
+
+/// The contents that a checkpoint names, each as often as it does, with their sizes.
+fn named(checkpoint: &Checkpoint) -> impl Iterator<Item = (&str, u64)> {
+    checkpoint.files.iter().filter_map(|file| match &file.before {
+        State::File { sha256, size, .. } => Some((sha256.as_str(), *size)),
+        _ => None,
+    })
+}
+
+/// How often each content is named, and its size.
+fn uses(all: &[Checkpoint]) -> HashMap<String, (usize, u64)> {
+    let mut uses: HashMap<String, (usize, u64)> = HashMap::new();
+    for (sha256, size) in all.iter().flat_map(named) {
+        uses.entry(sha256.to_owned()).or_insert((0, size)).0 += 1;
+    }
+    uses
+}

@@ -1,0 +1,54 @@
+//! The user's own editor for what is being written: it gets the terminal, and a file, and what it leaves is taken over.
+
+use super::Driver;
+use crate::tui::text::{BAD, WARN};
+
+/// The most that is taken over from an editor.
+const LARGEST_PROMPT: u64 = 8 << 20;
+
+impl Driver<'_> {
+    /// Lets the user write in an editor of their own.
+    pub(super) fn edit(&mut self) -> anyhow::Result<()> {
+        let var = |name: &str| self.world.var(name).filter(|value| !value.trim().is_empty());
+        let editor = var("VISUAL").or_else(|| var("EDITOR")).unwrap_or("vi").to_owned();
+        let (text, name) = self.app.editable();
+        let file = match draft(&text, &name) {
+            Ok(file) => file,
+            Err(error) => {
+                self.app.tell(BAD, format!("there can be no file to edit: {error}"));
+                return Ok(());
+            }
+        };
+        self.screen.finish()?;
+        let (guard, path) = (&self.guard, file.path());
+        let run = || {
+            // The editor may be several words, and the shell knows how to read them.
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path);
+            // It is the user's: a window that it opened may stay.
+            hookwright_process::start_to_stay(|| command.spawn())?.wait()
+        };
+        let status = self.input.lend(|| guard.lend(run))?;
+        match status {
+            Ok(status) if status.success() => match hookwright_disk::read_text(file.path(), LARGEST_PROMPT) {
+                Ok(text) => self.app.edited(&text),
+                Err(error) => self.app.tell(BAD, format!("what {editor} left can't be read: {error}")),
+            },
+            Ok(_) => self.app.tell(WARN, format!("{editor} ended with an error; the text is as it was")),
+            Err(error) => self.app.tell(BAD, format!("can't start {editor}: {error}")),
+        }
+        self.screen.forget();
+        self.draw()
+    }
+}
+
+/// A text in a file of its own, for an editor, which knows the language by the name's end.
+fn draft(text: &str, name: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    let (prefix, suffix) = name.rsplit_once('.').map_or((name, String::new()), |(one, end)| (one, format!(".{end}")));
+    let plain = |text: &str| text.chars().all(|char| char.is_ascii_alphanumeric() || ".-_".contains(char));
+    let (prefix, suffix) = if plain(name) { (prefix, suffix) } else { ("text", ".txt".to_owned()) };
+    let file = tempfile::Builder::new().prefix(&format!("{prefix}-")).suffix(&suffix).tempfile()?;
+    hookwright_disk::tighten(file.as_file())?;
+    std::fs::write(file.path(), text)?;
+    Ok(file)
+}
