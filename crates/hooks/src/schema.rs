@@ -305,13 +305,13 @@ pub fn hook_input(kind: EventKind) -> Value {
     let mut properties = take_object(&base, "properties");
     properties.insert("hook_event_name".to_owned(), json!({"const": kind.name()}));
     properties.extend(take_object(&schema, "properties"));
+    let mut definitions = take_object(&base, "$defs");
+    definitions.extend(take_object(&schema, "$defs"));
     if kind.info().subject == Subject::ToolName {
         let mut effects = Value::from(schema_for!(EffectsSchema));
-        let defs = take_object(&effects, "$defs");
+        definitions.extend(take_object(&effects, "$defs"));
         effects.as_object_mut().into_iter().for_each(|effects| effects.retain(|key, _| !key.starts_with('$')));
         properties.insert("effects".to_owned(), effects);
-        let all = schema["$defs"].as_object().cloned().unwrap_or_default();
-        schema["$defs"] = Value::Object(all.into_iter().chain(defs).collect());
     }
     if let Subject::Field { name, values } = kind.info().subject {
         properties.insert(name.to_owned(), json!({"type": "string", "enum": values}));
@@ -321,6 +321,7 @@ pub fn hook_input(kind: EventKind) -> Value {
     schema["title"] = json!(format!("{kind} input"));
     schema["properties"] = Value::Object(properties);
     schema["required"] = Value::Array(required);
+    schema["$defs"] = Value::Object(definitions);
     schema
 }
 
@@ -420,6 +421,19 @@ mod tests {
     fn says_unknown(text: &str) -> bool {
         let declared = declare(&Layer::new(Source::User, "f".as_ref(), text));
         declared.diagnostics.iter().any(|diagnostic| diagnostic.message.contains("it is ignored"))
+    }
+
+    /// A schema that points at what it does not hold is of no use to a reader.
+    #[test]
+    fn everything_that_a_schema_points_at_is_in_it() {
+        for schema in EventKind::all().flat_map(|kind| [hook_input(kind), hook_output(kind)]).chain([settings()]) {
+            let text = schema.to_string();
+            for (at, start) in text.match_indices("\"#/") {
+                let end = text[at + start.len()..].find('"').unwrap() + at + start.len();
+                let pointer = &text[at + 2..end];
+                assert!(schema.pointer(pointer).is_some(), "{} has no {pointer}", schema["title"]);
+            }
+        }
     }
 
     #[test]

@@ -293,7 +293,7 @@ fn prepare(scenario: &Scenario) -> Sandbox {
     sandbox
 }
 
-fn command(sandbox: &Sandbox, replay: &Replay, program: Option<&[OsString]>) -> Command {
+pub(super) fn command(sandbox: &Sandbox, replay: &Replay, program: Option<&[OsString]>) -> Command {
     let file = sandbox.replay(replay);
     let args = ["--model", "gemini-2.5-pro", "--approval-mode=yolo", "--fake-responses", &file, "-p", "hello"];
     let mut command = sandbox.command(&args);
@@ -381,7 +381,7 @@ fn where_gemini_cli_is_missing_every_test_that_needs_it_says_so() {
 }
 
 /// How Gemini CLI is started, if it is installed; otherwise says that the test is left out.
-fn gemini(test: &str) -> Option<Vec<OsString>> {
+pub(super) fn gemini(test: &str) -> Option<Vec<OsString>> {
     let found = find_gemini();
     if found.is_none() {
         let how = "npm install @google/gemini-cli; HOOKWRIGHT_GEMINI=.../bundle/gemini.js";

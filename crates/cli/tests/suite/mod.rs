@@ -28,6 +28,8 @@ mod model_server;
 #[cfg(unix)]
 mod opencode;
 mod policy;
+#[cfg(unix)]
+mod sdk;
 mod seclusion;
 mod skills;
 mod tighten;

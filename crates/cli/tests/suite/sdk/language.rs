@@ -1,0 +1,246 @@
+//! The languages that there is a library for: how a hook in each is started, and a conversation with one over real pipes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use hookwright_testkit::{has_program, skipped};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::root;
+
+/// Long enough for anything that will ever come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Language {
+    Node,
+    Python,
+}
+
+impl Language {
+    /// Those that can run here; of the others it is said that they can't.
+    pub(super) fn here(test: &str) -> Vec<Language> {
+        let can_run = |language: &Language| {
+            let runs = has_program(language.program());
+            if !runs {
+                skipped(test, &format!("there is no {}", language.program()));
+            }
+            runs
+        };
+        [Language::Node, Language::Python].into_iter().filter(can_run).collect()
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Language::Node => "node",
+            Language::Python => "python3",
+        }
+    }
+
+    /// The hook that does what its input asks for.
+    fn every(self) -> &'static str {
+        match self {
+            Language::Node => include_str!("programs/every.mjs"),
+            Language::Python => include_str!("programs/every.py"),
+        }
+    }
+
+    /// Puts a hook, and the library where the hook finds it, into a folder; how it is started from there.
+    pub(super) fn install(self, folder: &Path, name: &str, text: &str) -> Vec<String> {
+        std::fs::create_dir_all(folder).unwrap();
+        match self {
+            Language::Node => {
+                let file = folder.join(format!("{name}.mjs"));
+                std::fs::write(&file, text).unwrap();
+                let package = folder.join("node_modules/hookwright-hook");
+                std::fs::create_dir_all(&package).unwrap();
+                for file in ["package.json", "index.js", "plugin.js", "test.js"] {
+                    std::fs::copy(root().join("sdk/node").join(file), package.join(file)).unwrap();
+                }
+                vec!["node".to_owned(), file.to_string_lossy().into_owned()]
+            }
+            Language::Python => {
+                let file = folder.join(format!("{name}.py"));
+                std::fs::write(&file, text).unwrap();
+                let package = folder.join("hookwright_hook");
+                std::fs::create_dir_all(&package).unwrap();
+                for file in std::fs::read_dir(root().join("sdk/python/hookwright_hook")).unwrap() {
+                    let file = file.unwrap();
+                    if file.path().is_file() {
+                        std::fs::copy(file.path(), package.join(file.file_name())).unwrap();
+                    }
+                }
+                // Nothing that is written beside the sources by running them is wanted.
+                ["python3", "-B", &file.to_string_lossy()].map(str::to_owned).to_vec()
+            }
+        }
+    }
+}
+
+/// A folder with a hook in it.
+pub(super) struct Program {
+    folder: TempDir,
+    words: Vec<String>,
+}
+
+impl Program {
+    /// The hook that does what its input asks for.
+    pub(super) fn every(language: Language) -> Program {
+        Program::of(language, language.every())
+    }
+
+    pub(super) fn of(language: Language, text: &str) -> Program {
+        let folder = tempfile::Builder::new().prefix("hw").tempdir().unwrap();
+        let words = language.install(folder.path(), "hook", text);
+        Program { folder, words }
+    }
+
+    /// The program, started in another way.
+    pub(super) fn started_by(mut self, words: &[&str]) -> Program {
+        self.words = words.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
+    pub(super) fn folder(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).current_dir(self.folder.path()).env_remove("HOOKWRIGHT_WORKER");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it as a command hook, with these bytes on stdin.
+    pub(super) fn run(&self, input: impl AsRef<[u8]>) -> Ended {
+        let mut talk = Talk::with(self.command());
+        talk.send_bytes(input.as_ref());
+        talk.end()
+    }
+
+    /// Starts it as a worker.
+    pub(super) fn worker(&self) -> Talk {
+        let mut command = self.command();
+        command.env("HOOKWRIGHT_WORKER", "1");
+        Talk::with(command)
+    }
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub code: Option<i32>,
+    /// What it printed and nobody had read.
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ended {
+    #[track_caller]
+    pub(super) fn json(&self) -> Value {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+
+    /// Whether it failed, saying these words and printing nothing.
+    #[track_caller]
+    pub(super) fn fails(&self, words: &str) {
+        assert_eq!(self.code, Some(1), "{self:#?}");
+        assert_eq!(self.stdout, "", "{self:#?}");
+        // Agents show the end of what a hook says.
+        assert!(self.stderr.trim_end().lines().next_back().unwrap_or_default().contains(words), "{self:#?}");
+    }
+}
+
+/// A running program.
+pub(super) struct Talk {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: Receiver<String>,
+    stderr: Receiver<String>,
+    is_deaf: Arc<AtomicBool>,
+}
+
+impl Talk {
+    fn with(mut command: Command) -> Talk {
+        let mut child = command.spawn().unwrap();
+        let (lines, stdout) = channel();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let is_deaf = Arc::new(AtomicBool::new(false));
+        let stops_reading = Arc::clone(&is_deaf);
+        std::thread::spawn(move || {
+            let mut line = Vec::new();
+            while output.read_until(b'\n', &mut line).is_ok_and(|length| length > 0)
+                && !stops_reading.load(Ordering::SeqCst)
+            {
+                let _ = lines.send(String::from_utf8_lossy(&std::mem::take(&mut line)).into_owned());
+            }
+        });
+        let (words, stderr) = channel();
+        let mut log = child.stderr.take().unwrap();
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            let _ = log.read_to_end(&mut text);
+            let _ = words.send(String::from_utf8_lossy(&text).into_owned());
+        });
+        Talk { stdin: child.stdin.take(), child, stdout, stderr, is_deaf }
+    }
+
+    pub(super) fn send(&mut self, line: &Value) {
+        self.send_bytes(format!("{line}\n").as_bytes());
+    }
+
+    /// Asks about a tool call.
+    pub(super) fn ask(&mut self, id: u64, tool: &str, input: Value) {
+        self.send(&json!({"id": id, "input": before_tool(tool, input)}));
+    }
+
+    pub(super) fn send_bytes(&mut self, bytes: &[u8]) {
+        // A program need not read everything.
+        let _ = self.stdin.as_mut().unwrap().write_all(bytes);
+    }
+
+    /// The next answer.
+    #[track_caller]
+    pub(super) fn hear(&mut self) -> Value {
+        match self.stdout.recv_timeout(PATIENCE) {
+            Ok(line) => serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")),
+            Err(_) => panic!("no answer: {:?}", self.stderr.recv_timeout(Duration::from_secs(1))),
+        }
+    }
+
+    /// After its next answer, nobody reads them any more.
+    pub(super) fn stop_reading(&mut self) {
+        self.is_deaf.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Closes stdin and waits for the end.
+    #[track_caller]
+    pub(super) fn end(mut self) -> Ended {
+        drop(self.stdin.take());
+        let stderr = self.stderr.recv_timeout(PATIENCE);
+        if stderr.is_err() {
+            let _ = self.child.kill();
+        }
+        let stderr = stderr.expect("it ends");
+        let code = self.child.wait().unwrap().code();
+        Ended { code, stdout: self.stdout.iter().collect(), stderr }
+    }
+}
+
+/// What a hook is told of a call.
+pub(super) fn before_tool(tool: &str, input: Value) -> Value {
+    json!({"session_id": "s", "transcript_path": "/t", "cwd": "/", "hook_event_name": "BeforeTool",
+        "timestamp": "2026-01-01T00:00:00.000Z", "tool_name": tool, "tool_input": input})
+}

@@ -1,0 +1,240 @@
+//! What each library has of its own: tests in its language, types, starting by itself or not, plugins.
+
+use std::process::Command;
+
+use hookwright_testkit::{has_program, skipped};
+use serde_json::json;
+
+use super::language::{Language, Program, before_tool};
+use super::root;
+
+#[test]
+fn the_library_for_node_passes_its_own_tests() {
+    run_in("the_library_for_node_passes_its_own_tests", "sdk/node", &["node", "--test", "tests/answers.test.js"]);
+}
+
+#[test]
+fn the_library_for_python_passes_its_own_tests() {
+    let tests = ["python3", "-B", "-m", "unittest", "discover", "tests"];
+    run_in("the_library_for_python_passes_its_own_tests", "sdk/python", &tests);
+}
+
+/// The types say yes to what is right and no to what is not.
+#[test]
+fn type_checkers_agree_with_the_types() {
+    let test = "type_checkers_agree_with_the_types";
+    run_in(test, "sdk/python", &["mypy", "--strict", "--cache-dir", "/dev/null", "hookwright_hook", "tests/typed.py"]);
+    let folder = tempfile::tempdir().unwrap();
+    let package = folder.path().join("node_modules/hookwright-hook");
+    std::fs::create_dir_all(&package).unwrap();
+    for file in ["package.json", "index.d.ts", "test.d.ts", "types.d.ts"] {
+        std::fs::copy(root().join("sdk/node").join(file), package.join(file)).unwrap();
+    }
+    let types = folder.path().join("types.ts");
+    std::fs::copy(root().join("sdk/node/tests/types.ts"), &types).unwrap();
+    let options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext"];
+    run_in(test, "sdk/node", &[&["tsc"], options.as_slice(), &[types.to_str().unwrap()]].concat());
+}
+
+/// The first hook that a page shows is one.
+#[test]
+fn the_hooks_in_the_docs_run() {
+    let test = "the_hooks_in_the_docs_run";
+    for language in Language::here(test) {
+        let (fence, folder) = match language {
+            Language::Node => ("```js\n", "sdk/node"),
+            Language::Python => ("```python\n", "sdk/python"),
+        };
+        for page in [format!("{folder}/README.md"), "docs/sdk.md".to_owned()] {
+            let text = std::fs::read_to_string(root().join(&page)).unwrap();
+            let shown = text.split_once(fence).unwrap().1.split_once("```").unwrap().0;
+            let program = Program::of(language, shown);
+            let denied = program.run(before_tool("write_file", json!({"file_path": "secrets/key"})).to_string()).json();
+            assert_eq!(denied, json!({"decision": "deny", "reason": "secrets/ is off limits"}), "{page}");
+            assert_eq!(program.run(before_tool("ls", json!({})).to_string()).json(), json!({}), "{page}");
+        }
+    }
+}
+
+fn run_in(test: &str, folder: &str, words: &[&str]) {
+    if !has_program(words[0]) {
+        return skipped(test, &format!("there is no {}", words[0]));
+    }
+    let folder = root().join(folder);
+    let run =
+        Command::new(words[0]).args(&words[1..]).current_dir(&folder).env("PYTHONPATH", &folder).output().unwrap();
+    let said = [run.stdout, run.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).join("\n");
+    assert!(run.status.success(), "{words:?}: {said}");
+}
+
+fn node(test: &str, text: &str) -> Option<Program> {
+    Language::here(test).contains(&Language::Node).then(|| Program::of(Language::Node, text))
+}
+
+fn python(test: &str, text: &str) -> Option<Program> {
+    Language::here(test).contains(&Language::Python).then(|| Program::of(Language::Python, text))
+}
+
+/// What keeps node running keeps a worker running, and holds up no answer of a command.
+#[test]
+fn a_program_with_a_timer_answers_and_ends() {
+    let text = "import { hook, deny } from 'hookwright-hook';
+        setInterval(() => {}, 1000);
+        hook.on('BeforeTool', () => deny('no'));";
+    let Some(program) = node("a_program_with_a_timer_answers_and_ends", text) else { return };
+    assert_eq!(program.run(before_tool("x", json!({})).to_string()).json()["reason"], "no");
+    let mut worker = program.worker();
+    worker.ask(1, "x", json!({}));
+    assert_eq!(worker.hear()["output"]["reason"], "no");
+    assert_eq!(worker.end().code, Some(0));
+}
+
+#[test]
+fn what_fails_outside_of_handlers_ends_the_program() {
+    let test = "what_fails_outside_of_handlers_ends_the_program";
+    for (failing, words) in [
+        ("Promise.reject(new Error('adrift'))", "adrift"),
+        ("setTimeout(() => { throw new Error('later') }, 10)", "later"),
+    ] {
+        let text = format!(
+            "import {{ hook }} from 'hookwright-hook';
+            hook.on('BeforeTool', async () => {{ {failing}; await new Promise((done) => setTimeout(done, 60000)) }});"
+        );
+        let Some(program) = node(test, &text) else { return };
+        let ended = program.run(before_tool("x", json!({})).to_string());
+        assert!(ended.code == Some(1) && ended.stdout.is_empty() && ended.stderr.contains(words), "{ended:?}");
+        let mut worker = program.worker();
+        worker.ask(1, "x", json!({}));
+        let ended = worker.end();
+        assert!(ended.code == Some(1) && ended.stdout.is_empty() && ended.stderr.contains(words), "{ended:?}");
+    }
+    for broken in [
+        "import { hook } from 'hookwright-hook'; hook.on('BeforeTool', () => {}); throw new Error('at the top')",
+        "import { hook } from 'hookwright-hook'; hook.on('BeforeTool', () => {}); await null; throw new Error('at the top')",
+        "import { hook } from 'hookwright-hook'; hook.on('BeforeTol /* at the top */', () => {})",
+    ] {
+        let ended = node(test, broken).unwrap().run(before_tool("x", json!({})).to_string());
+        assert!(ended.code == Some(1) && ended.stdout.is_empty() && ended.stderr.contains("at the top"), "{ended:?}");
+    }
+    // A file that never gets to its end may have had more to say.
+    let stuck = "import { hook } from 'hookwright-hook'; hook.on('BeforeTool', () => {}); await new Promise(() => {})";
+    let ended = node(test, stuck).unwrap().run(before_tool("x", json!({})).to_string());
+    assert!(ended.code != Some(0) && ended.stdout.is_empty(), "{ended:?}");
+}
+
+#[test]
+fn helpers_alone_leave_stdout_to_the_program() {
+    let test = "helpers_alone_leave_stdout_to_the_program";
+    let denied = json!({"decision": "deny", "reason": "no"});
+    let text = "import { deny } from 'hookwright-hook'; console.log(JSON.stringify(deny('no')))";
+    if let Some(program) = node(test, text) {
+        assert_eq!(program.run("").json(), denied);
+    }
+    let text = "import json\nfrom hookwright_hook import deny\nprint(json.dumps(deny('no')))";
+    if let Some(program) = python(test, text) {
+        assert_eq!(program.run("").json(), denied);
+    }
+}
+
+/// Two packages may each have brought a copy.
+#[test]
+fn two_copies_of_the_library_are_one() {
+    let text = "import { hook, deny } from 'hookwright-hook';
+        import { cpSync } from 'node:fs';
+        cpSync(new URL('node_modules/hookwright-hook', import.meta.url), new URL('copy', import.meta.url), { recursive: true });
+        const copy = await import('./copy/index.js');
+        copy.hook.on('BeforeTool', () => deny('of the copy'));
+        hook.on('BeforeAgent', () => {});";
+    let Some(program) = node("two_copies_of_the_library_are_one", text) else { return };
+    assert_eq!(program.run(before_tool("x", json!({})).to_string()).json()["reason"], "of the copy");
+    let mut worker = program.worker();
+    worker.ask(1, "x", json!({}));
+    assert_eq!(worker.hear()["output"]["reason"], "of the copy");
+    assert_eq!(worker.end().code, Some(0));
+}
+
+/// A worker's children are no workers, have none of its stdin, and are not heard on its stdout.
+#[test]
+fn what_a_worker_starts_is_no_worker() {
+    let test = "what_a_worker_starts_is_no_worker";
+    let text = "import { hook, message } from 'hookwright-hook';
+        import { execSync } from 'node:child_process';
+        hook.on('BeforeTool', () => message(execSync('echo [$HOOKWRIGHT_WORKER]').toString().trim()));";
+    let text_for_python = "import subprocess
+from hookwright_hook import hook, message
+@hook.on('BeforeTool')
+def f(event):
+    subprocess.run(['sh', '-c', 'cat; echo heard'])
+    return message(subprocess.check_output('echo [$HOOKWRIGHT_WORKER]', shell=True).decode().strip())
+hook.run()";
+    for program in [node(test, text), python(test, text_for_python)].into_iter().flatten() {
+        let mut worker = program.worker();
+        worker.ask(1, "x", json!({}));
+        worker.ask(2, "x", json!({}));
+        for id in [1, 2] {
+            assert_eq!(worker.hear(), json!({"id": id, "output": {"systemMessage": "[]"}}));
+        }
+        assert_eq!(worker.end().code, Some(0));
+    }
+}
+
+#[test]
+fn handlers_that_await_nothing_answer_one_after_the_other() {
+    let text = "import time
+from hookwright_hook import hook, message
+@hook.on('BeforeTool')
+def f(event):
+    print('printed')
+    time.sleep(event['tool_input'].get('wait', 0))
+    if event['tool_name'] == 'throw':
+        raise SystemExit(0)
+    return message(event['tool_name'])
+hook.on('BeforeAgent')(lambda event: wait(event['prompt']))
+async def wait(prompt):
+    return message(prompt)
+hook.run()";
+    let Some(program) = python("handlers_that_await_nothing_answer_one_after_the_other", text) else { return };
+    let mut worker = program.worker();
+    worker.ask(1, "first", json!({"wait": 1}));
+    worker.ask(2, "second", json!({}));
+    worker.ask(3, "throw", json!({}));
+    worker.send_bytes(b"garbage\n");
+    worker.send(&json!({"id": 4, "input": {"hook_event_name": "BeforeAgent", "prompt": "an awaitable"}}));
+    let mut said = vec![worker.hear(), worker.hear(), worker.hear(), worker.hear()];
+    assert!(said[2]["error"].take().is_string());
+    let of = |id: u64, text: &str| json!({"id": id, "output": {"systemMessage": text}});
+    assert_eq!(said, [of(1, "first"), of(2, "second"), json!({"id": 3, "error": null}), of(4, "an awaitable")]);
+    let ended = worker.end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(ended.stderr.contains("printed") && ended.stderr.contains("no request"), "{ended:?}");
+}
+
+/// python has no moment at which a file could be known to be at its end: `hook.run()` is the last line, and a file without it says
+/// no.
+#[test]
+fn a_python_file_that_forgets_to_run_says_no() {
+    let test = "a_python_file_that_forgets_to_run_says_no";
+    let handler = "from hookwright_hook import hook\n@hook.on('BeforeTool')\ndef f(event):\n    pass\n";
+    let input = before_tool("x", json!({})).to_string();
+    for more in ["", "raise SystemExit(0)", "raise SystemExit(2)"] {
+        let Some(program) = python(test, &format!("{handler}{more}")) else { return };
+        let ended = program.run(&input);
+        assert!(ended.code == Some(2) && ended.stdout.is_empty(), "{ended:?}");
+        assert!(ended.stderr.contains("hook.run() was never called"), "{ended:?}");
+    }
+    let ended = python(test, &format!("{handler}raise ValueError('broken')")).unwrap().run(&input);
+    assert!(ended.code == Some(1) && !ended.stderr.contains("hook.run()"), "{ended:?}");
+    // What is printed before it is no part of the answer.
+    let early = python(test, &format!("{handler}print('early', flush=True)\nhook.run()")).unwrap().run(&input);
+    assert_eq!(early.json(), json!({}));
+    assert!(early.stderr.contains("early"), "{early:?}");
+    // A test that imports the file is no hook.
+    let tests = "import importlib.util, sys
+spec = importlib.util.spec_from_file_location('guard', 'guard.py')
+guard = importlib.util.module_from_spec(spec)
+open('guard.py', 'w').write('from hookwright_hook import hook, deny\\n@hook.on(\"BeforeTool\")\\ndef f(event):\\n    return deny(\"no\")\\nif __name__ == \"__main__\":\\n    hook.run()\\n')
+spec.loader.exec_module(guard)
+import json
+print(json.dumps(guard.f({})))";
+    assert_eq!(python(test, tests).unwrap().run("").json()["reason"], "no");
+}

@@ -1,0 +1,156 @@
+//! Shapes → the types of the library for python, with its table of events.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::shapes::{Field, Named, Object, Shapes, Type};
+
+const HEAD: &str = r#"
+from __future__ import annotations
+
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, TypedDict, TypeVar, Union, overload
+
+from typing import Literal, Protocol
+
+
+class Answer(Dict[str, Any]):
+    """An answer made by one of the helpers."""
+
+
+class Event(NamedTuple):
+    """A row of the table of events."""
+
+    also: Tuple[str, ...]
+    """What other agents call it."""
+    defaults: Mapping[str, Any]
+    """What its input has where nothing else is said."""
+"#;
+
+/// `_types.py`.
+pub(super) fn types(shapes: &Shapes, note: &str) -> String {
+    let mut text = format!("# {note}\n\"\"\"What hooks receive and may answer.\"\"\"\n{HEAD}");
+    for named in &shapes.named {
+        match named {
+            Named::Object(object) => print_object(&mut text, object),
+            Named::Words(words) => {
+                let all = words.words.iter().map(|(word, _)| word.clone()).collect();
+                _ = write!(text, "\n\n# {}\n{} = {}\n", words.doc, words.name, of(&Type::OneOf(all)));
+                for (word, meaning) in &words.words {
+                    _ = writeln!(text, "#   {word}: {meaning}");
+                }
+            }
+        }
+    }
+    for event in &shapes.events {
+        print_object(&mut text, &event.input);
+        print_object(&mut text, &event.output);
+    }
+    print_handlers(&mut text, shapes);
+    print_table(&mut text, shapes);
+    text
+}
+
+fn print_object(text: &mut String, object: &Object) {
+    let is_keyword = |field: &Field| field.name == "continue";
+    if object.fields.iter().any(is_keyword) {
+        // A class can't have a field of that name.
+        assert!(!object.fields.iter().any(|field| object.always_has(field)), "{}", object.name);
+        _ = write!(text, "\n\n# {0}\n{0} = TypedDict(\n    \"{0}\",\n    {{\n", object.name);
+        for field in &object.fields {
+            _ = writeln!(text, "{}        {}: {},", comment(&field.doc, 8), json!(field.name), of(&field.of));
+        }
+        text.push_str("    },\n    total=False,\n)\n");
+        return;
+    }
+    let (always, maybe): (Vec<_>, Vec<_>) = object.fields.iter().partition(|field| object.always_has(field));
+    let parent = if always.is_empty() {
+        "TypedDict".to_owned()
+    } else if maybe.is_empty() {
+        print_class(text, object, &object.name, "TypedDict", &always);
+        return;
+    } else {
+        let parent = format!("_{}Always", object.name);
+        print_class(text, object, &parent, "TypedDict", &always);
+        parent
+    };
+    print_class(text, object, &object.name, &format!("{parent}, total=False"), &maybe);
+}
+
+fn print_class(text: &mut String, object: &Object, name: &str, parents: &str, fields: &[&Field]) {
+    _ = write!(text, "\n\nclass {name}({parents}):\n");
+    if !object.doc.is_empty() {
+        _ = write!(text, "    \"\"\"{}\"\"\"\n\n", object.doc);
+    }
+    for field in fields {
+        _ = writeln!(text, "{}    {}: {}", comment(&field.doc, 4), field.name, of(&field.of));
+    }
+}
+
+/// The types of handlers by event, and the registering function's.
+fn print_handlers(text: &mut String, shapes: &Shapes) {
+    text.push('\n');
+    for event in &shapes.events {
+        let kind = event.kind();
+        _ = write!(
+            text,
+            "\n{kind}Answer = Union[{kind}Output, Answer, None]\n\
+             {kind}Handler = Callable[[{kind}Input], Union[{kind}Answer, Awaitable[{kind}Answer]]]\n\
+             _{kind} = TypeVar(\"_{kind}\", bound={kind}Handler)\n"
+        );
+    }
+    text.push_str("\n\nclass On(Protocol):\n    \"\"\"Registers handlers.\"\"\"\n");
+    for event in &shapes.events {
+        let kind = event.kind();
+        _ = write!(
+            text,
+            "\n    @overload\n    def __call__(self, event: Literal[\"{kind}\"]) -> Callable[[_{kind}], _{kind}]: ...\n"
+        );
+    }
+}
+
+fn print_table(text: &mut String, shapes: &Shapes) {
+    text.push_str("\n\n# All events.\nEVENTS: Mapping[str, Event] = {\n");
+    for event in &shapes.events {
+        let also: String = event.info.foreign_names.iter().map(|name| format!("{}, ", json!(name))).collect();
+        let defaults = literal(&Value::Object(event.defaults()));
+        _ = writeln!(text, "    \"{}\": Event(also=({}), defaults={defaults}),", event.kind(), also.trim_end());
+    }
+    text.push_str("}\n");
+}
+
+fn comment(doc: &str, indent: usize) -> String {
+    if doc.is_empty() { String::new() } else { format!("{:indent$}# {doc}\n", "") }
+}
+
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Number(_) | Value::String(_) => value.to_string(),
+        Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, value)| format!("{}: {}", json!(key), literal(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn of(of_type: &Type) -> String {
+    match of_type {
+        Type::Text => "str".to_owned(),
+        Type::Bool => "bool".to_owned(),
+        Type::Integer(_) => "int".to_owned(),
+        Type::Anything => "Any".to_owned(),
+        Type::AnyObject => "Dict[str, Any]".to_owned(),
+        Type::Const(word) => format!("Literal[{}]", json!(word)),
+        Type::OneOf(words) => {
+            let words: Vec<String> = words.iter().map(|word| json!(word).to_string()).collect();
+            format!("Literal[{}]", words.join(", "))
+        }
+        Type::Named(name) => name.clone(),
+        Type::List(inner) => format!("List[{}]", of(inner)),
+        Type::OrNull(inner) => format!("Optional[{}]", of(inner)),
+    }
+}
