@@ -233,7 +233,7 @@ impl Talk {
         if stderr.is_err() {
             let _ = self.child.kill();
         }
-        let stderr = stderr.expect("it ends");
+        let stderr = stderr.unwrap_or_else(|_| panic!("it does not end"));
         let code = self.child.wait().unwrap().code();
         Ended { code, stdout: self.stdout.iter().collect(), stderr }
     }
