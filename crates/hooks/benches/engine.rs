@@ -16,8 +16,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hookwright_hooks::{
-    AfterModel, Answer, BeforeAgent, BeforeModel, BeforeTool, Event, EventKind, GrowingText, Hook, HookEngine, Layer,
-    LlmMessage, LlmRequest, LlmResponse, Planner, Purpose, Registry, RequestedBy, Session, SharedJson, Source, declare,
+    AfterModel, Answer, BeforeAgent, BeforeModel, BeforeTool, Chunks, Cutter, Event, EventKind, Grain, GrowingText,
+    Hook, HookEngine, Layer, LlmMessage, LlmRequest, LlmResponse, Planner, Purpose, Registry, RequestedBy, Session,
+    SharedJson, Source, declare,
 };
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -31,12 +32,13 @@ fn main() {
     if !options.iter().any(|option| option == "--bench") {
         return;
     }
-    let parts: [Part; 7] = [
+    let parts: [Part; 8] = [
         ("trivial", trivial_hooks),
         ("parent", large_parent),
         ("parallel", parallel_hooks),
         ("input", large_input),
         ("pieces", many_pieces),
+        ("chunks", whole_sentences),
         ("plan", planning),
         ("rules", rules),
     ];
@@ -157,6 +159,25 @@ fn many_pieces(report: &mut Report) {
     answer(1_000);
     let (short, long) = (answer(1_000), answer(10_000));
     report.ratio("a piece of 10,000 over a 10 MB history / one of 1,000", long, short, 1.5);
+}
+
+/// What every piece of an answer costs that hooks are asked about: with nobody who wants more than a piece, and with
+/// somebody who wants sentences.
+fn whole_sentences(report: &mut Report) {
+    let mut registry = Registry::default();
+    registry.add(Hook::in_code(AfterModel::KIND, "h", |_| async { Ok(Answer::allow()) }));
+    let engine = HookEngine::builder(registry).build();
+    report.note(
+        "whether anybody wants more than a piece",
+        each(100_000, |_| assert_eq!(black_box(&engine).grain(), None)),
+    );
+    let text = "All work and no play, e.g. 3.14 times. Makes \"Jack\" a dull boy!\n".repeat(100);
+    let words: Vec<&str> = text.split_inclusive(' ').collect();
+    let (mut cutter, sentences) = (Cutter::default(), Grain::from(Chunks::Sentence));
+    let one = each(100_000, |at| {
+        black_box(cutter.feed(words[at % words.len()], sentences));
+    });
+    report.note("looking for a sentence's end in a word", one);
 }
 
 /// Ten thousand hooks: half with names, half with patterns, no two alike.

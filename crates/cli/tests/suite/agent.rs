@@ -10,7 +10,7 @@ mod before_model;
 mod before_tool;
 #[cfg(unix)]
 mod bounds;
-mod chunks;
+pub(crate) mod chunks;
 mod configuration;
 mod demo;
 #[cfg(unix)]

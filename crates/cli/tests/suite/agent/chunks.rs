@@ -229,29 +229,35 @@ fn a_sub_agents_answer_is_held_too() {
     has(&requests(&sandbox)[2].to_string(), "I found [gone]. And");
 }
 
-/// A model that says a part of a sentence and pauses: nothing is shown, and a cancel shows nothing either.
-#[cfg(unix)]
-#[test]
-fn a_cancel_shows_nothing_that_was_held() {
+/// A model that says these pieces and then pauses until the program leaves: its address.
+pub(crate) fn pausing(pieces: &'static [&'static str]) -> String {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    let (said, heard) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let (mut connection, _) = listener.accept().unwrap();
+    let answer = |mut connection: std::net::TcpStream| {
         let _ = connection.read(&mut [0; 65536]);
         let piece =
-            |text: &str| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": text}}]}));
+            |text: &&str| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": text}}]}));
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
-        let pieces = ["It is so. ", "The word is ", "hunter2"].map(piece).concat();
-        connection.write_all(format!("{head}{pieces}").as_bytes()).unwrap();
-        said.send(()).unwrap();
-        // Until the program leaves.
+        let said: String = pieces.iter().map(piece).collect();
+        let _ = connection.write_all(format!("{head}{said}").as_bytes());
         let _ = connection.read(&mut [0; 1]);
+    };
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            std::thread::spawn(move || answer(connection));
+        }
     });
+    base
+}
+
+/// A model that pauses in the middle of a sentence: nothing of it is shown, and a cancel shows nothing either.
+#[cfg(unix)]
+#[test]
+fn a_cancel_shows_nothing_that_was_held() {
+    let base = pausing(&["It is so. ", "The word is ", "hunter2"]);
     let sandbox = redacting(json!("sentence")).env("OPENAI_BASE_URL", &base).env("OPENAI_MODEL", "m");
     let child = sandbox.command(&["-p", "hi"]).spawn().unwrap();
-    heard.recv().unwrap();
     hookwright_testkit::wait_until("the first sentence is seen", || !seen(&sandbox, "content").is_empty());
     signals::send("-INT", &child.id().to_string());
     let run = hookwright_testkit::finish(child).exits(130);

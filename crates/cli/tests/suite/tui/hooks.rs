@@ -29,6 +29,23 @@ fn a_slow_hook_is_seen_and_a_quiet_one_leaves_no_line() {
     assert!(!screen.contains("secret-scan (1/1)"), "{screen}");
 }
 
+/// What is held back is not on the screen, where it goes on being said that somebody is at work.
+#[test]
+fn a_sentence_is_shown_when_it_is_whole() {
+    let base = crate::suite::agent::chunks::pausing(&["It is so. ", "The word is ", "hunter2"]);
+    let sandbox = sandbox().env("OPENAI_BASE_URL", &base).env("OPENAI_MODEL", "m");
+    let hook = json!({"type": "command", "name": "look", "command": "cat >/dev/null", "chunks": "sentence"});
+    sandbox.settings(&json!({"hooks": {"AfterModel": [{"hooks": [hook]}]}}));
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys("well?\r");
+    terminal.sees("It is so.");
+    terminal.sees("Working 2").split_once("It is so.").expect("it stays");
+    assert!(!terminal.everything().contains("The word"), "{}", terminal.everything());
+    terminal.keys("\x1b").ready();
+    let everything = terminal.everything();
+    assert!(!everything.contains("The word") && !everything.contains("hunter2"), "{everything}");
+}
+
 #[test]
 fn notifications_can_be_switched_off() {
     let sandbox = sandbox();
