@@ -7,6 +7,7 @@
 #![expect(clippy::expect_used, reason = "panics are its way of saying that something does not hold")]
 
 mod answer;
+mod chunks;
 mod effects;
 mod policy;
 mod replay;
@@ -19,6 +20,7 @@ mod transcript;
 mod words;
 
 pub use answer::answer;
+pub use chunks::chunks;
 pub use effects::effects;
 pub use policy::policy;
 pub use replay::replay;
@@ -33,13 +35,14 @@ pub use words::words;
 pub type Property = fn(&[u8]);
 
 /// All of them, by the names of the fuzzer's targets.
-pub const ALL: [(&str, Property); 10] = [
+pub const ALL: [(&str, Property); 11] = [
     ("settings", settings),
     ("answer", answer),
     ("shell", shell),
     ("effects", effects),
     ("words", words),
     ("sse", sse),
+    ("chunks", chunks),
     ("replay", replay),
     ("policy", policy),
     ("template", template),

@@ -86,6 +86,7 @@ targets! {
     effects: 3000,
     words: 10_000,
     sse: 4000,
+    chunks: 10_000,
     replay: 10_000,
     policy: 800,
     template: 6000,
