@@ -122,6 +122,7 @@ mod tests {
     use hookwright_model::{FinishReason, Usage};
     use proptest::prelude::*;
     use serde_json::{Map, json};
+    use std::num::NonZeroU32;
 
     fn sentences() -> Option<Grain> {
         Some(Grain::from(Chunks::Sentence))
@@ -226,7 +227,7 @@ mod tests {
         #[test]
         fn units_are_the_answer(
             pieces in prop::collection::vec(piece(), 0..20),
-            wishes in prop::collection::vec(prop::sample::select(vec![Chunks::Sentence, Chunks::Line]), 0..3),
+            wishes in prop::collection::vec(prop::sample::select(vec![Chunks::Sentence, Chunks::Line, Chunks::AtLeast(NonZeroU32::MIN)]), 0..3),
         ) {
             let mut holder = Holder::default();
             let grain = Grain::of(wishes);
