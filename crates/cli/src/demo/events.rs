@@ -48,8 +48,8 @@ echo '{"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNam
         EventKind::AfterModel,
         "",
         "redactor",
-        r#"# This piece's text stands right ahead of the text so far.
-piece=$(sed 's/.*"content":"\([^"]*\)","full_content".*/\1/')
+        r#"# This piece's text, with its escapes, stands right ahead of the text so far.
+piece=$(sed -nE 's/.*"content":"(([^"\\]|\\.)*)","full_content".*/\1/p')
 case $piece in
 *ada@example.org*)
     redacted=$(printf '%s' "$piece" | sed 's/ada@example\.org/[redacted]/g')
