@@ -7,6 +7,7 @@ mod auth;
 #[cfg(target_os = "linux")]
 mod background;
 mod basics;
+mod dialogs;
 mod extensions;
 mod guards;
 mod hooks;

@@ -37,7 +37,7 @@ pub(super) async fn pick(talk: Talk) -> Option<Deed> {
                 selected = rows.len();
             }
             choices
-                .push(Choosable::new(model, format!("{}{}", one.connection.title(), if now { " (now)" } else { "" })));
+                .push(Choosable::new(model, format!("{}{}", if now { "(now) " } else { "" }, one.connection.title())));
             rows.push((one.connection.clone(), model.clone()));
         }
     }

@@ -1,0 +1,235 @@
+//! `hookwright hooks …` as typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use hookwright_hooks::EventKind;
+
+use super::{Scope, bridge};
+use crate::completions;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HooksCommand {
+    /// List every hook with its event, matcher, source and state.
+    #[command(after_help = "Examples:\n  hookwright hooks list\n  hookwright hooks list --event BeforeTool --json")]
+    List(List),
+    /// Show everything about one hook.
+    #[command(after_help = "Example:\n  hookwright hooks show secret-scanner")]
+    Show {
+        /// The hook's name, or its command.
+        #[arg(add = completions::hook_names())]
+        name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check settings files: exit 1 on errors, 0 on warnings only.
+    #[command(after_help = "Examples:\n  hookwright hooks validate\n  hookwright hooks validate hooks.json --json")]
+    Validate {
+        /// Files to check [default: every layer's settings].
+        files: Vec<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check that every enabled hook could really run; exit 1 if one could not.
+    Doctor {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a JSON Schema: of the settings, or of an event's input and output.
+    #[command(
+        after_help = "Examples:\n  hookwright hooks schema > hooks.schema.json\n  hookwright hooks schema BeforeTool --output"
+    )]
+    Schema {
+        /// The event [default: the settings].
+        #[arg(value_parser = event_parser())]
+        event: Option<EventKind>,
+        /// Only what hooks receive.
+        #[arg(long, requires = "event", conflicts_with = "output")]
+        input: bool,
+        /// Only what hooks may answer.
+        #[arg(long, requires = "event")]
+        output: bool,
+    },
+    /// Run the hooks of an event exactly as a session would: exit 0 allowed, 2 denied or stopped, 3 ask.
+    #[command(
+        after_help = "What is not given is a small, harmless sample of the event.\n\nExamples:\n  hookwright hooks fire SessionStart\n  hookwright hooks fire BeforeTool --tool write_file --args '{\"file_path\": \"a.txt\", \"content\": \"hi\"}'\n  hookwright hooks fire BeforeAgent --prompt 'fix the tests' --json\n  hookwright hooks fire AfterModel --print-input > event.json\n  hookwright hooks fire AfterModel --input event.json"
+    )]
+    Fire(Fire),
+    /// Run hook tests: `*.hooktest.toml` files, by default those under `.gemini/`.
+    #[command(
+        after_help = "Examples:\n  hookwright hooks test\n  hookwright hooks test .gemini/hooks/guard.hooktest.toml --json"
+    )]
+    Test {
+        /// Test files, or directories to look for them in.
+        paths: Vec<PathBuf>,
+        /// Only cases whose name contains this.
+        #[arg(long, value_name = "TEXT")]
+        filter: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Enable a hook.
+    Enable {
+        /// The hook's name, or its command.
+        #[arg(add = completions::hook_names())]
+        name: String,
+    },
+    /// Disable a hook.
+    Disable {
+        /// The hook's name, or its command.
+        #[arg(add = completions::hook_names())]
+        name: String,
+    },
+    /// Enable every hook.
+    EnableAll,
+    /// Disable every hook.
+    DisableAll,
+    /// Trust new and changed project hooks and what agents changed of the guards, or show which wait for it.
+    #[command(
+        after_help = "Examples:\n  hookwright hooks trust            show what is new or changed\n  hookwright hooks trust guard      trust one hook\n  hookwright hooks trust --all      trust all of them\n  hookwright hooks trust --folder   trust this folder"
+    )]
+    Trust {
+        /// The hook's name, or its command.
+        #[arg(conflicts_with = "all", add = completions::hook_names())]
+        name: Option<String>,
+        /// Trust all of the project's hooks, and what agents changed of the guards.
+        #[arg(long)]
+        all: bool,
+        /// Trust the project's folder itself, so that its settings and hooks are loaded.
+        #[arg(long)]
+        folder: bool,
+    },
+    /// Take over the hooks of another agent.
+    #[command(
+        after_help = "Examples:\n  hookwright hooks migrate --from-claude --dry-run\n  hookwright hooks migrate --from-claude --verify"
+    )]
+    Migrate(Migrate),
+    /// Write a new hook: a working script, its settings entry and its hook test.
+    #[command(
+        after_help = "Example:\n  hookwright hooks new guard --event BeforeTool --matcher run_shell_command --lang python"
+    )]
+    New(New),
+    /// Take over a shipped example: its script, its settings entry and its tests; without a name, list them.
+    #[command(after_help = "Examples:\n  hookwright hooks add\n  hookwright hooks add secret-scanner --user")]
+    Add(Add),
+    /// Take a hook out of the settings that declare it; its script stays.
+    #[command(after_help = "Example:\n  hookwright hooks remove secret-scanner --scope user")]
+    Remove(Remove),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// The example [default: list them].
+    #[arg(add = completions::examples())]
+    pub(crate) example: Option<String>,
+    /// For all your projects: under ~/.gemini.
+    #[arg(long)]
+    pub(crate) user: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Remove {
+    /// The hook's name, or its command.
+    #[arg(add = completions::hook_names())]
+    pub(crate) name: String,
+    /// Whose hook, where several have the name.
+    #[arg(long, value_enum, value_name = "SCOPE")]
+    pub(crate) scope: Option<Scope>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Only this event's hooks.
+    #[arg(long, value_parser = event_parser())]
+    pub(crate) event: Option<EventKind>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fire {
+    /// The event.
+    #[arg(value_parser = event_parser())]
+    pub(crate) event: EventKind,
+    /// The event's own fields as JSON, from a file or from stdin [default: a sample].
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["tool", "prompt"])]
+    pub(crate) input: Option<PathBuf>,
+    /// Tool events: the tool's name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Tool events: its arguments [default: a sample].
+    #[arg(long, value_name = "JSON", requires = "tool")]
+    pub(crate) args: Option<String>,
+    /// Agent events: the user's prompt.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt: Option<String>,
+    /// As if it happened in that agent: its words in, its kind of answer out. With --input, what that agent would send.
+    #[arg(long = "as", value_name = "AGENT", value_parser = bridge::host)]
+    pub(crate) host: Option<hookwright_bridge::Host>,
+    /// Run nothing; print the event's fields, for a file that --input reads.
+    #[arg(long)]
+    pub(crate) print_input: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    /// From Claude Code's settings.
+    #[arg(long, required = true)]
+    pub(crate) from_claude: bool,
+    /// Only show what would change.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Change nothing; fire every guard with sample calls, as Claude Code would run it and as it is taken over, and show both
+    /// answers. Exit 1 if they differ.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) verify: bool,
+    /// With --verify: print JSON.
+    #[arg(long, requires = "verify")]
+    pub(crate) json: bool,
+    /// Only from and to the user's own settings; `--project` takes over only the project's.
+    #[arg(long)]
+    pub(crate) user: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct New {
+    /// The hook's name: letters, digits, `-` and `_`.
+    pub(crate) name: String,
+    /// The event it runs on.
+    #[arg(long, value_parser = event_parser())]
+    pub(crate) event: EventKind,
+    /// When it runs [default: always].
+    #[arg(long)]
+    pub(crate) matcher: Option<String>,
+    /// Declare it as a guard: one that must be awake.
+    #[arg(long)]
+    pub(crate) guard: bool,
+    /// For all your projects: under ~/.gemini.
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// The script's language.
+    #[arg(long, value_enum, default_value_t = Language::Sh)]
+    pub(crate) lang: Language,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    Sh,
+    Python,
+    Node,
+}
+
+/// Reads an event's name, with a suggestion for one that is near.
+fn event_parser() -> impl clap::builder::TypedValueParser<Value = EventKind> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    PossibleValuesParser::new(EventKind::all().map(EventKind::name))
+        .try_map(|name| EventKind::from_name(&name).ok_or("no such event"))
+}

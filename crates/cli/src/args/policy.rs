@@ -1,0 +1,53 @@
+//! `hookwright policy …` as typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Approval;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// List every rule in force, the strongest first.
+    #[command(after_help = "Examples:\n  hookwright policy list\n  hookwright policy list --json")]
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a policy file: exit 1 on errors, 0 on warnings only.
+    #[command(after_help = "Example:\n  hookwright policy check ~/.gemini/policies/shell.toml")]
+    Check {
+        /// The file.
+        file: PathBuf,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what would become of a call, and by which rule, list or mode: exit 0 allowed, 2 denied, 3 ask.
+    #[command(
+        after_help = "Hooks are not asked: `hookwright hooks fire BeforeTool` does that.\n\nExamples:\n  hookwright policy explain run_shell_command '{\"command\": \"git push\"}'\n  hookwright policy explain write_file '{\"file_path\": \"a.txt\"}' --mode yolo --json"
+    )]
+    Explain(Explain),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The tool's name.
+    pub(crate) tool: String,
+    /// Its arguments.
+    #[arg(value_name = "ARGS_JSON", default_value = "{}")]
+    pub(crate) args: String,
+    /// The approval mode [default: the settings'].
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) mode: Option<Approval>,
+    /// As a call of this sub-agent's.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) subagent: Option<String>,
+    /// Also run the BeforeTool hooks that would be asked.
+    #[arg(long)]
+    pub(crate) fire: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
