@@ -321,6 +321,8 @@ pub fn hook_input(kind: EventKind) -> Value {
     schema["title"] = json!(format!("{kind} input"));
     schema["properties"] = Value::Object(properties);
     schema["required"] = Value::Array(required);
+    let text = format!("{schema} {}", Value::Object(definitions.clone()));
+    definitions.retain(|name, _| text.contains(&format!("\"#/$defs/{name}\"")));
     schema["$defs"] = Value::Object(definitions);
     schema
 }

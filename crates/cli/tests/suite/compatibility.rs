@@ -82,11 +82,21 @@ fn rows(page: &str, last: &str) -> Vec<Row> {
 
 /// All test programs of the workspace. They are built already where the whole workspace is tested.
 fn programs() -> Vec<Program> {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-    cargo.args(["test", "--workspace", "--no-run", "--offline", "--message-format=json"]).current_dir(root());
+    let mut cargo = cargo();
+    cargo.args(["test", "--workspace", "--no-run", "--offline", "--message-format=json"]);
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }
+    let built = cargo.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let messages = built.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    messages.filter_map(|message: Value| Program::read(&message)).collect()
+}
+
+/// cargo, at the workspace's root.
+pub(super) fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.current_dir(root());
     // What cargo tells a test of its package would make build scripts run again, and these programs with them.
     let about_package =
         |name: &String| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "OUT_DIR";
@@ -95,10 +105,7 @@ fn programs() -> Vec<Program> {
             cargo.env_remove(name);
         }
     }
-    let built = cargo.output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let messages = built.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    messages.filter_map(|message: Value| Program::read(&message)).collect()
+    cargo
 }
 
 impl Program {

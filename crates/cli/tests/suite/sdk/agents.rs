@@ -31,6 +31,7 @@ fn guard(language: Language) -> &'static str {
             \x20   return context('said by a library')\n\
             hook.run()\n"
         }
+        Language::Rust => "guard",
     }
 }
 

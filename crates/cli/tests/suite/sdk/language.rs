@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hookwright_testkit::{has_program, skipped};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::root;
+use crate::suite::compatibility::cargo;
 
 /// Long enough for anything that will ever come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,6 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) enum Language {
     Node,
     Python,
+    Rust,
 }
 
 impl Language {
@@ -33,13 +35,14 @@ impl Language {
             }
             runs
         };
-        [Language::Node, Language::Python].into_iter().filter(can_run).collect()
+        [Language::Node, Language::Python, Language::Rust].into_iter().filter(can_run).collect()
     }
 
     fn program(self) -> &'static str {
         match self {
             Language::Node => "node",
             Language::Python => "python3",
+            Language::Rust => "cargo",
         }
     }
 
@@ -48,10 +51,12 @@ impl Language {
         match self {
             Language::Node => include_str!("programs/every.mjs"),
             Language::Python => include_str!("programs/every.py"),
+            Language::Rust => "every",
         }
     }
 
-    /// Puts a hook, and the library where the hook finds it, into a folder; how it is started from there.
+    /// Puts a hook, and the library where the hook finds it, into a folder; how it is started from there. Of Rust programs the
+    /// text is a name, and they stay where they are built.
     pub(super) fn install(self, folder: &Path, name: &str, text: &str) -> Vec<String> {
         std::fs::create_dir_all(folder).unwrap();
         match self {
@@ -79,8 +84,24 @@ impl Language {
                 // Nothing that is written beside the sources by running them is wanted.
                 ["python3", "-B", &file.to_string_lossy()].map(str::to_owned).to_vec()
             }
+            Language::Rust => vec![built().join(text).to_string_lossy().into_owned()],
         }
     }
+}
+
+/// Where the programs written with the Rust library are, as they are by now.
+fn built() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let tests = std::env::current_exe().unwrap();
+        let target = tests.ancestors().nth(3).unwrap();
+        let mut cargo = cargo();
+        cargo.args(["build", "--offline", "--quiet", "--package", "hookwright-sdk", "--examples", "--target-dir"]);
+        let output = cargo.arg(target).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        target.join("debug/examples")
+    };
+    BUILT.get_or_init(build).clone()
 }
 
 /// A folder with a hook in it.

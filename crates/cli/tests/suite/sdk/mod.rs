@@ -6,6 +6,7 @@ mod own;
 mod pipes;
 mod plugins;
 mod python;
+mod rust;
 mod shapes;
 mod typescript;
 
@@ -20,6 +21,7 @@ fn schemas_made_the_types_of_the_libraries() {
     check("sdk/node/types.d.ts", &typescript::types(&shapes, NOTE));
     check_part("sdk/node/index.js", "// End of what is generated.\n", &typescript::table(&shapes));
     check("sdk/python/hookwright_hook/_types.py", &python::types(&shapes, NOTE));
+    check("crates/sdk/src/events.rs", &rust::types(&shapes, NOTE));
 }
 
 /// A file that is generated as a whole.

@@ -44,11 +44,19 @@ fn the_hooks_in_the_docs_run() {
         let (fence, folder) = match language {
             Language::Node => ("```js\n", "sdk/node"),
             Language::Python => ("```python\n", "sdk/python"),
+            Language::Rust => ("```rust\n", "crates/sdk"),
         };
         for page in [format!("{folder}/README.md"), "docs/sdk.md".to_owned()] {
             let text = std::fs::read_to_string(root().join(&page)).unwrap();
             let shown = text.split_once(fence).unwrap().1.split_once("```").unwrap().0;
-            let program = Program::of(language, shown);
+            let program = match language {
+                Language::Rust => {
+                    let example = std::fs::read_to_string(root().join("crates/sdk/examples/keep_out.rs")).unwrap();
+                    assert!(example.contains(shown), "{page} shows another program than examples/keep_out.rs");
+                    Program::of(language, "keep_out")
+                }
+                _ => Program::of(language, shown),
+            };
             let denied = program.run(before_tool("write_file", json!({"file_path": "secrets/key"})).to_string()).json();
             assert_eq!(denied, json!({"decision": "deny", "reason": "secrets/ is off limits"}), "{page}");
             assert_eq!(program.run(before_tool("ls", json!({})).to_string()).json(), json!({}), "{page}");

@@ -27,6 +27,9 @@ fn a_command_prints_one_answer() {
             ("late", json!({"decision": "deny", "reason": "late"})),
             ("print", json!({"systemMessage": "printed"})),
         ] {
+            if tool == "print" && language == Language::Rust {
+                continue; // What a Rust program prints is printed.
+            }
             let ended = program.run(call(tool, "why 🎉\u{2028}"));
             assert_eq!(ended.json(), expected, "{language:?} {tool}");
             assert_eq!(ended.stderr.contains("stdout.write"), tool == "print", "{ended:?}");
@@ -34,9 +37,11 @@ fn a_command_prints_one_answer() {
         let by_hand = program.run(call("hand-written", "")).json();
         let specific = json!({"hookEventName": "BeforeTool", "redact_input": true});
         assert_eq!(by_hand, json!({"decision": "block", "reason": "by hand", "hookSpecificOutput": specific}));
-        let input = r#"{"hook_event_name": "BeforeAgent", "prompt": "hi"}"#;
+        let mut input = before_tool("", json!({}));
+        input["hook_event_name"] = json!("BeforeAgent");
+        input["prompt"] = json!("hi");
         let specific = json!({"hookEventName": "BeforeAgent", "additionalContext": "heard hi"});
-        assert_eq!(program.run(input).json(), json!({"hookSpecificOutput": specific}));
+        assert_eq!(program.run(input.to_string()).json(), json!({"hookSpecificOutput": specific}));
     });
 }
 
@@ -54,9 +59,13 @@ fn later_handlers_see_what_earlier_ones_changed() {
 fn a_command_that_fails_never_says_yes() {
     each("a_command_that_fails_never_says_yes", |language, program| {
         program.run(call("throw", "broken")).fails("broken");
-        program.run(call("leave", "")).fails("");
-        program.run(call("not an answer", "deny")).fails("answers an object");
-        program.run(call("not a decision", "denied")).fails("decision is one of");
+        if language == Language::Rust {
+            program.run(call("panic", "broken")).fails("broken");
+        } else {
+            program.run(call("leave", "")).fails("");
+            program.run(call("not an answer", "deny")).fails("answers an object");
+            program.run(call("not a decision", "denied")).fails("decision is one of");
+        }
         program.run(r#"{"hook_event_name": "AfterTool"}"#).fails("no handler");
         program.run(r#"{"hook_event_name": "NoSuchEvent"}"#).fails("no handler");
         program.run(r#"{"tool_name": "deny"}"#).fails("hook_event_name");
@@ -86,25 +95,27 @@ fn input_may_have_a_byte_order_mark_and_other_ends_of_lines() {
 
 #[test]
 fn a_worker_answers_one_after_the_other() {
-    each("a_worker_answers_one_after_the_other", |_, program| {
+    each("a_worker_answers_one_after_the_other", |language, program| {
         let mut worker = program.worker();
         for id in 1..=200 {
             worker.ask(id, "deny", json!({"say": format!("no {id}")}));
             assert_eq!(worker.hear(), json!({"id": id, "output": {"decision": "deny", "reason": format!("no {id}")}}));
         }
-        worker.ask(201, "print", json!({}));
-        assert_eq!(worker.hear(), json!({"id": 201, "output": {"systemMessage": "printed"}}));
+        if language != Language::Rust {
+            worker.ask(201, "print", json!({}));
+            assert_eq!(worker.hear(), json!({"id": 201, "output": {"systemMessage": "printed"}}));
+        }
         worker.ask(202, "late", json!({}));
         assert_eq!(worker.hear()["output"]["reason"], "late");
         let ended = worker.end();
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
-        assert!(ended.stderr.contains("stdout.write"), "{ended:?}");
+        assert_eq!(ended.stderr.contains("stdout.write"), language != Language::Rust, "{ended:?}");
     });
 }
 
 #[test]
 fn a_workers_failures_are_told_with_their_ids() {
-    each("a_workers_failures_are_told_with_their_ids", |_, program| {
+    each("a_workers_failures_are_told_with_their_ids", |language, program| {
         let mut worker = program.worker();
         for (id, tool, words) in [
             (1, "throw", "broken"),
@@ -112,6 +123,8 @@ fn a_workers_failures_are_told_with_their_ids() {
             (3, "not a decision", "decision is one of"),
             (4, "large", "longer than"),
         ] {
+            let tool = if language == Language::Rust && tool.starts_with("not") { "panic" } else { tool };
+            let words = if tool == "panic" { "broken" } else { words };
             worker.ask(id, tool, json!({"say": "broken"}));
             let answer = worker.hear();
             assert_eq!(answer["id"], id);

@@ -18,6 +18,8 @@ pub(super) struct EventShapes {
     pub info: &'static EventInfo,
     pub input: Object,
     pub output: Object,
+    /// The fields of the answer's own part.
+    pub specific: Vec<String>,
 }
 
 /// A type of its own.
@@ -91,6 +93,11 @@ impl EventShapes {
         self.info.kind
     }
 
+    /// Whether its answer's own part has a field.
+    pub(super) fn has_specific(&self, field: &str) -> bool {
+        self.specific.iter().any(|name| name == field)
+    }
+
     /// What the input has where the agent leaves it out.
     pub(super) fn defaults(&self) -> Map<String, Value> {
         let defaults = self.input.fields.iter().filter_map(|field| Some((field.name.clone(), field.default.clone()?)));
@@ -128,8 +135,10 @@ impl Reader {
         let output_place = Place { document: &output, is_answer: true, prefix: info.name };
         let mut output_shape = self.object(&format!("{}Output", info.name), &output, output_place);
         output_shape.doc = format!("What a hook may answer to {}.", info.name);
+        let own = &output["properties"]["hookSpecificOutput"]["properties"];
         EventShapes {
             info,
+            specific: own.as_object().into_iter().flat_map(|fields| fields.keys().cloned()).collect(),
             input: self.object(&format!("{}Input", info.name), &input, input_place),
             output: output_shape,
         }
@@ -239,4 +248,16 @@ fn doc(schema: &Value) -> String {
 pub(super) fn camel(name: &str) -> String {
     let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
     name.split('_').filter(|word| !word.is_empty()).map(capital).collect()
+}
+
+/// `toolInput` → `tool_input`.
+pub(super) fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+    }
+    snake
 }

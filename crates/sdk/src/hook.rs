@@ -1,0 +1,203 @@
+//! The handlers of a program, how they are asked, and how the program is run.
+
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::event::Event;
+use crate::refs::Given;
+use crate::{merge, process, worker};
+
+/// What a handler answers, as JSON, or why it failed.
+type Said = Result<Map<String, Value>, String>;
+
+/// The handlers of a program.
+#[derive(Default)]
+pub struct Hook {
+    handlers: Vec<Handler>,
+    threads: usize,
+}
+
+struct Handler {
+    event: &'static str,
+    ask: Box<dyn Fn(&Given) -> Said + Send + Sync>,
+}
+
+impl Hook {
+    /// No handlers yet.
+    pub fn new() -> Hook {
+        Hook::default()
+    }
+
+    /// Has a function called for every such event. Several for one event are asked in order, each seeing what those before it
+    /// changed; a deny or a stop ends the round.
+    #[must_use]
+    pub fn on<E: Event>(self, event: E, handler: impl Fn(&E::Input) -> E::Output + Send + Sync + 'static) -> Hook {
+        self.try_on(event, move |input| Ok::<_, String>(handler(input)))
+    }
+
+    /// The same for a function that can fail. A failure is no yes: a guard then blocks.
+    #[must_use]
+    pub fn try_on<E: Event, F: Display>(
+        mut self,
+        _event: E,
+        handler: impl Fn(&E::Input) -> Result<E::Output, F> + Send + Sync + 'static,
+    ) -> Hook {
+        let ask = move |given: &Given| {
+            let mut input = E::Input::deserialize(&given.input).map_err(|error| format!("the input: {error}"))?;
+            for (field, request) in &given.lent {
+                E::lend(&mut input, field, request);
+            }
+            let said = handler(&input).map_err(|error| error.to_string())?;
+            match serde_json::to_value(said) {
+                Ok(Value::Object(said)) => Ok(said),
+                Ok(other) => Err(format!("a handler answers an object; this is {other}")),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        self.handlers.push(Handler { event: E::NAME, ask: Box::new(ask) });
+        self
+    }
+
+    /// How many requests a worker answers side by side; one after the other if not set.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Hook {
+        self.threads = threads;
+        self
+    }
+
+    /// Answers the agent: the last thing that `main` does.
+    #[must_use = "an exit code that nobody returns is a yes"]
+    pub fn run(self) -> ExitCode {
+        if std::env::var_os("HOOKWRIGHT_WORKER").is_some_and(|value| value == "1") {
+            return worker::serve(&self, self.threads.max(1));
+        }
+        let answered = process::read_stdin()
+            .and_then(|bytes| process::parse(&bytes))
+            .and_then(|input| self.answer(Given::new(Value::Object(input))));
+        match answered {
+            Ok(answer) => match process::write_line(&Value::Object(answer).to_string()) {
+                Ok(()) => ExitCode::SUCCESS,
+                // Nobody heard it.
+                Err(_) => ExitCode::FAILURE,
+            },
+            Err(error) => {
+                process::say(&error);
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    /// What the handlers answer to an input: for tests.
+    ///
+    /// # Errors
+    /// Why they failed to.
+    pub fn fire(&self, input: Value) -> Result<Value, String> {
+        self.answer(Given::new(input)).map(Value::Object)
+    }
+
+    /// Asks every handler of an event.
+    pub(crate) fn answer(&self, mut given: Given) -> Said {
+        let event = given.input.get("hook_event_name").and_then(Value::as_str).map(str::to_owned);
+        let event = event.ok_or("the input names no event: it has no hook_event_name")?;
+        let mut answers = Vec::new();
+        for handler in self.handlers.iter().filter(|handler| handler.event == event) {
+            // A handler has no state of ours in its hands that a panic could leave half done.
+            let said = catch_unwind(AssertUnwindSafe(|| (handler.ask)(&given)))
+                .unwrap_or_else(|panic| Err(worded(&*panic)))?;
+            let ends = merge::ends_the_round(&said);
+            if !ends && let Some(Value::Object(specific)) = said.get("hookSpecificOutput") {
+                given.advance(specific);
+            }
+            answers.push(said);
+            if ends {
+                break;
+            }
+        }
+        if answers.is_empty() {
+            let those: Vec<&str> = self.handlers.iter().map(|handler| handler.event).collect();
+            let those = if those.is_empty() { "nothing".to_owned() } else { those.join(", ") };
+            return Err(format!("was asked about {event}, for which it has no handler (only for {those})"));
+        }
+        Ok(merge::combine(answers, &event))
+    }
+}
+
+fn worded(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("panicked: {}", text.unwrap_or("without words"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::*;
+
+    fn before_tool(tool: &str) -> serde_json::Value {
+        json!({"session_id": "s", "transcript_path": "t", "cwd": "/", "hook_event_name": "BeforeTool", "timestamp": "t",
+            "tool_name": tool, "tool_input": {"a": 1, "b": 1}, "requested_by": "a word of tomorrow", "new": true})
+    }
+
+    #[test]
+    fn handlers_are_asked_in_order_until_one_says_no() {
+        let hook = Hook::new()
+            .on(BeforeTool, |call| {
+                assert_eq!(call.requested_by, RequestedBy::Unknown);
+                rewrite(json!({"b": 2}).as_object().unwrap().clone())
+            })
+            .on(BeforeTool, |call| match call.tool_name.as_str() {
+                "deny" => deny(json!(call.tool_input).to_string()),
+                _ => ask("sure?"),
+            })
+            .on(BeforeTool, |_| message("last"));
+        let specific = json!({"hookEventName": "BeforeTool", "tool_input": {"b": 2}});
+        let denied = json!({"hookSpecificOutput": specific, "decision": "deny", "reason": "{\"a\":1,\"b\":2}"});
+        assert_eq!(hook.fire(before_tool("deny")), Ok(denied));
+        let asked =
+            json!({"hookSpecificOutput": specific, "decision": "ask", "reason": "sure?", "systemMessage": "last"});
+        assert_eq!(hook.fire(before_tool("x")), Ok(asked));
+    }
+
+    #[test]
+    fn what_fails_is_no_answer() {
+        let hook = Hook::new()
+            .try_on(BeforeTool, |call| match call.tool_name.as_str() {
+                "error" => Err("failed"),
+                "panic" => panic!("at {}", 1),
+                _ => Ok(pass()),
+            })
+            .on(SessionStart, |_| context("x"));
+        assert_eq!(hook.fire(before_tool("x")), Ok(json!({})));
+        assert_eq!(hook.fire(before_tool("error")), Err("failed".to_owned()));
+        assert_eq!(hook.fire(before_tool("panic")), Err("panicked: at 1".to_owned()));
+        assert!(hook.fire(json!({"hook_event_name": "AfterTool"})).unwrap_err().contains("no handler"));
+        assert!(hook.fire(json!({"hook_event_name": "BeforeTool"})).unwrap_err().contains("session_id"));
+        assert!(hook.fire(json!([])).unwrap_err().contains("hook_event_name"));
+    }
+
+    #[test]
+    fn every_kind_of_answer_has_its_shape() {
+        fn of(output: impl serde::Serialize) -> serde_json::Value {
+            serde_json::to_value(output).unwrap()
+        }
+        let specific = |field: &str, value: serde_json::Value| json!({"hookSpecificOutput": {field: value}});
+        assert_eq!(of(allow::<BeforeToolOutput>()), json!({"decision": "allow"}));
+        assert_eq!(of(stop::<BeforeToolOutput>("x")), json!({"continue": false, "stopReason": "x"}));
+        assert_eq!(of(context::<BeforeAgentOutput>("x")), specific("additionalContext", json!("x")));
+        let patch = LlmRequestPatch { messages: Some(Vec::new()), ..Default::default() };
+        assert_eq!(of(request::<BeforeModelOutput>(patch)), specific("llm_request", json!({"messages": []})));
+        let response = json!({"candidates": [{"content": {"role": "model", "parts": ["x"]}}]});
+        assert_eq!(of(respond::<AfterModelOutput>("x")), specific("llm_response", response));
+        let config = json!({"mode": "ANY", "allowedFunctionNames": ["a"]});
+        assert_eq!(of(tools::<BeforeToolSelectionOutput>(ToolMode::Any, ["a"])), specific("toolConfig", config));
+        let call = json!({"name": "a", "args": {}});
+        assert_eq!(of(tail_call::<AfterToolOutput>("a", Default::default())), specific("tailToolCallRequest", call));
+        assert_eq!(of(clear_context::<AfterAgentOutput>()), specific("clearContext", json!(true)));
+        let both = BeforeToolOutput { system_message: Some("m".into()), ..deny("no") };
+        assert_eq!(of(both), json!({"systemMessage": "m", "decision": "deny", "reason": "no"}));
+    }
+}
