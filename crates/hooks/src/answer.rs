@@ -110,6 +110,8 @@ pub enum End {
     Signaled(i32),
     /// It ran past its time and was ended.
     TimedOut(std::time::Duration),
+    /// It gave no answer, by a fault of its own, in words that say how.
+    Failed(String),
     /// What it ran for was cancelled, and it was ended.
     Cancelled,
     /// This machine had no descriptors, processes, memory or working directory for it.
@@ -212,6 +214,7 @@ pub fn read(kind: EventKind, end: &End, stdout: &Captured, stderr: &Captured) ->
         End::Exited(2) => read_block(kind, stdout, stderr),
         End::Exited(code) => failed(Cause::Exit, format!("exited with code {code}"), stderr),
         End::Signaled(signal) => failed(Cause::Exit, format!("was ended by {}", named(*signal)), stderr),
+        End::Failed(how) => failed(Cause::Exit, how.clone(), stderr),
         End::NotStarted { message, .. } => failed(Cause::Spawn, format!("could not start: {message}"), stderr),
         End::NoRoom(message) => failed(Cause::Resource, format!("could not run, for want of room: {message}"), stderr),
         End::TimedOut(limit) => read_timeout(kind, *limit, stdout, stderr),
@@ -475,7 +478,7 @@ fn last_lines(stderr: &str) -> Option<String> {
     (!tail.is_empty()).then_some(if skip > 0 { format!("…{tail}") } else { tail })
 }
 
-fn named(signal: i32) -> String {
+pub(crate) fn named(signal: i32) -> String {
     match signal_name(signal) {
         Some(name) => format!("signal {signal} ({name})"),
         None => format!("signal {signal}"),

@@ -3,7 +3,7 @@
 
 use crate::dialect::Dialect;
 use crate::dialect::claude::{CallEnd, Whose};
-use crate::hook::{Action, Duty, Hook, Occasion};
+use crate::hook::{Action, Duty, Hook, Occasion, Upkeep, WorkerAction};
 use crate::on_error::{FailureAction, OnError};
 
 /// One field of a declaration: its key in the settings, and its value in words.
@@ -37,11 +37,8 @@ impl Hook {
             // Moves whenever something above it is edited.
             place: _,
         } = self;
-        let (command, rule) = match action {
-            Action::Command(command) => (command.command.clone(), None),
-            Action::Rule(rule) => (String::new(), Some(rule)),
-            Action::Function(_) => (String::new(), None),
-        };
+        let command = action.command().map(|command| command.command.clone()).unwrap_or_default();
+        let rule = if let Action::Rule(rule) = action { Some(rule) } else { None };
         let dialect = match self.dialect() {
             Dialect::Gemini => String::new(),
             other => other.as_str().to_owned(),
@@ -77,9 +74,25 @@ impl Hook {
             ("result", if *after == Some(CallEnd::Failed) { "failed".to_owned() } else { String::new() }),
             ("chunks", chunks.map(|chunks| chunks.to_string()).unwrap_or_default()),
         ];
-        fields.extend(later.into_iter().filter(|(_, value)| !value.is_empty()));
+        let worker = if let Action::Worker(worker) = action { upkeep(worker).to_vec() } else { Vec::new() };
+        fields.extend(later.into_iter().chain(worker).filter(|(_, value)| !value.is_empty()));
         fields
     }
+}
+
+/// How a worker is kept.
+fn upkeep(worker: &WorkerAction) -> [DeclaredField; 6] {
+    let WorkerAction { command: _, package, upkeep } = worker;
+    let Upkeep { early, concurrency, idle_timeout, max_memory } = upkeep;
+    let kind = if package.is_some() { "plugin" } else { "worker" };
+    [
+        ("type", kind.to_owned()),
+        ("package", package.clone().unwrap_or_default()),
+        ("start", if *early { "session".to_owned() } else { String::new() }),
+        ("concurrency", if concurrency.get() > 1 { concurrency.to_string() } else { String::new() }),
+        ("idleTimeout", idle_timeout.map(|longest| format!("{} ms", longest.as_millis())).unwrap_or_default()),
+        ("maxMemoryMb", max_memory.map(|most| (most >> 20).to_string()).unwrap_or_default()),
+    ]
 }
 
 fn flag(set: bool) -> String {

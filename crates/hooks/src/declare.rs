@@ -8,6 +8,7 @@ mod hook;
 mod matching;
 mod node;
 mod when;
+mod worker;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;

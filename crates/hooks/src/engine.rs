@@ -15,7 +15,7 @@ use crate::dialect::claude::Whose;
 use crate::event::{EventKind, Subject};
 use crate::firing::{Beside, Firing, Ran};
 use crate::guard::Unarmed;
-use crate::hook::{Hook, Occasion};
+use crate::hook::{Action, Hook, Occasion, Source, WorkerAction};
 use crate::input::{AnyEvent, Event, Session, with_event};
 use crate::mcp_names::McpName;
 use crate::merge::merge;
@@ -23,7 +23,8 @@ use crate::observe::{Belongs, EventId, Observer};
 use crate::outcome::{Outcome, Said};
 use crate::plan::{Plan, Planner};
 use crate::ready::NotReady;
-use crate::registry::{Registry, SwitchError};
+use crate::registry::{HookState, Registry, SwitchError};
+use crate::run::worker::WorkerHealth;
 use crate::run::{Limits, Places, Runners, Surroundings};
 use crate::sentry::Sentry;
 use crate::spot::{Home, Spot};
@@ -306,6 +307,7 @@ impl HookEngine {
     pub fn reload(&self, registry: Registry) {
         tracing::debug!(hooks = registry.hooks().len(), "another registry");
         *self.shared.planner.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Planner::new(registry));
+        self.let_idle_workers_go();
     }
 
     /// Changes the registry in place: adds hooks in code, enables, disables, holds.
@@ -314,7 +316,43 @@ impl HookEngine {
         let mut registry = planner.registry().clone();
         let result = change(&mut registry);
         *planner = Arc::new(Planner::new(registry));
+        drop(planner);
+        self.let_idle_workers_go();
         result
+    }
+
+    /// Ends the processes of workers that no hook needs any more; what they were asked they may answer.
+    fn let_idle_workers_go(&self) {
+        let planner = self.planner();
+        let runs = |source: &Source, action: &WorkerAction| {
+            planner.registry().entries().any(|(hook, state)| {
+                hook.source == *source
+                    && matches!(&hook.action, Action::Worker(own) if own == action)
+                    && *state == HookState::Enabled
+            })
+        };
+        self.runners().workers().keep(runs);
+    }
+
+    /// Starts the processes of workers that are to be there from the beginning, without waiting for them.
+    pub fn start_workers(&self) {
+        let planner = self.planner();
+        let early = |hook: &Hook| matches!(&hook.action, Action::Worker(action) if action.upkeep.early);
+        let entries = planner.registry().entries();
+        for (hook, _) in entries.filter(|(hook, state)| **state == HookState::Enabled && early(hook)) {
+            if self.trusts(hook).is_ok() {
+                let (hook, runners, spot) = (hook.clone(), self.runners(), self.spot());
+                tokio::spawn(async move { runners.start_early(&hook, &spot).await });
+            }
+        }
+    }
+
+    /// How a worker does; nothing for other hooks, and for one that was never asked.
+    pub fn worker_health(&self, hook: &Hook) -> Option<WorkerHealth> {
+        match &hook.action {
+            Action::Worker(action) => self.runners().workers().health(&hook.source, action),
+            _ => None,
+        }
     }
 
     /// Enables or disables every hook of that name, at once.

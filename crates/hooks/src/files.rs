@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub use follow::Follower;
 pub(crate) use walk::{What, walk};
 
-use crate::hook::{Action, CommandAction};
+use crate::hook::{Action, CommandAction, WorkerAction};
 
 /// Where a command would run, and with which variables.
 #[derive(Clone, Copy)]
@@ -134,7 +134,7 @@ impl Action {
     /// What the action is made of. Every kind of action must say: there is no other way past the review of hooks.
     pub fn fingerprinted(&self, place: &Whereabouts<'_>, follower: &Follower<'_>) -> Fingerprinted<'_> {
         match self {
-            Action::Command(command) => {
+            Action::Command(command) | Action::Worker(WorkerAction { command, .. }) => {
                 Fingerprinted::Declared { env: &command.env, files: walk(command, place, Some(follower)).found() }
             }
             // All of it is declared.

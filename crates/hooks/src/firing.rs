@@ -374,13 +374,14 @@ impl Firing {
             End::Exited(code) | End::NotStarted { code, .. } => (Some(code), None),
             End::NoRoom(_) => (Some(126), None),
             End::Signaled(signal) => (None, Some(signal)),
-            End::TimedOut(_) | End::Cancelled => (None, None),
+            End::Failed(_) | End::TimedOut(_) | End::Cancelled => (None, None),
         };
         RunReport {
             id,
             belongs: self.belongs.clone(),
             event: self.kind,
             hook: hook.id().to_owned(),
+            hook_type: hook.type_name(),
             source: hook.source.clone(),
             total: self.plan.hooks.len().max(id.position),
             status: RunStatus::of(&finished.end),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -196,23 +197,22 @@ impl Hook {
         match (&self.name, &self.action) {
             (Some(name), _) => name,
             (None, Action::Command(command)) => &command.command,
+            (None, Action::Worker(worker)) => worker.deed(),
             (None, Action::Rule(rule)) => &rule.reason,
             (None, Action::Function(_)) => "unnamed",
         }
     }
 
-    /// The command as written, for command hooks.
+    /// The command as written, for hooks that run one, at each event or for the session.
     pub fn command(&self) -> Option<&str> {
-        match &self.action {
-            Action::Command(command) => Some(&command.command),
-            Action::Rule(_) | Action::Function(_) => None,
-        }
+        self.action.command().map(|command| command.command.as_str())
     }
 
     /// What it does, for people: its command, or what a rule says. Nothing for hooks in code.
     pub fn deed(&self) -> Option<Cow<'_, str>> {
         match &self.action {
             Action::Command(command) => Some(Cow::Borrowed(&command.command)),
+            Action::Worker(worker) => Some(Cow::Borrowed(worker.deed())),
             Action::Rule(rule) => {
                 let when = self.when_text().map(|when| format!(" when {when}")).unwrap_or_default();
                 Some(Cow::Owned(format!("rule: {}{when}", rule.decision_word())))
@@ -223,35 +223,96 @@ impl Hook {
 
     /// In whose words it is spoken to and answers.
     pub fn dialect(&self) -> Dialect {
-        match &self.action {
-            Action::Command(command) => command.dialect,
-            Action::Function(_) | Action::Rule(_) => Dialect::Gemini,
-        }
+        self.action.command().map_or(Dialect::Gemini, |command| command.dialect)
     }
 
     /// Variables of its own.
     pub fn env(&self) -> &[(String, String)] {
-        match &self.action {
-            Action::Command(command) => &command.env,
-            Action::Rule(_) | Action::Function(_) => &[],
-        }
+        self.action.command().map_or(&[], |command| &command.env)
     }
 
     /// Hooks with equal keys are one hook; one that runs on other calls is another. A hook in code equals no other.
     pub(crate) fn key(&self) -> Option<(Option<&str>, &str, Option<String>)> {
         self.command().map(|command| (self.name.as_deref(), command, self.when_text()))
     }
+
+    /// The type that it is written with.
+    pub fn type_name(&self) -> &'static str {
+        match &self.action {
+            Action::Command(_) => "command",
+            Action::Worker(WorkerAction { package: None, .. }) => "worker",
+            Action::Worker(WorkerAction { package: Some(_), .. }) => "plugin",
+            Action::Rule(_) => "rule",
+            Action::Function(_) => "function",
+        }
+    }
 }
 
 /// What a hook runs.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// A command.
+    /// A command, at every event.
     Command(CommandAction),
+    /// A command that is started once and asked at every event.
+    Worker(WorkerAction),
     /// Nothing: the answer is written down.
     Rule(RuleAction),
     /// A function of the embedding program.
     Function(HookFunction),
+}
+
+impl Action {
+    /// The command that it runs, at each event or for the session.
+    pub fn command(&self) -> Option<&CommandAction> {
+        match self {
+            Action::Command(command) | Action::Worker(WorkerAction { command, .. }) => Some(command),
+            Action::Rule(_) | Action::Function(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn command_mut(&mut self) -> Option<&mut CommandAction> {
+        match self {
+            Action::Command(command) | Action::Worker(WorkerAction { command, .. }) => Some(command),
+            Action::Rule(_) | Action::Function(_) => None,
+        }
+    }
+}
+
+/// A process for a session, which is asked line by line.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WorkerAction {
+    /// What is started.
+    pub command: CommandAction,
+    /// The package whose handlers it runs, as written: a plugin's.
+    pub package: Option<String>,
+    /// How it is kept.
+    pub upkeep: Upkeep,
+}
+
+impl WorkerAction {
+    fn deed(&self) -> &str {
+        self.package.as_deref().unwrap_or(&self.command.command)
+    }
+}
+
+/// How a worker's process is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Upkeep {
+    /// Whether it is started with the session, rather than on first use.
+    pub early: bool,
+    /// How many requests it is sent before it has answered the first.
+    pub concurrency: NonZeroU32,
+    /// How long it may have nothing to do before it is ended.
+    pub idle_timeout: Option<Duration>,
+    /// The most memory that it may take, in bytes.
+    pub max_memory: Option<u64>,
+}
+
+impl Default for Upkeep {
+    fn default() -> Self {
+        Upkeep { early: false, concurrency: NonZeroU32::MIN, idle_timeout: None, max_memory: None }
+    }
 }
 
 /// An answer that needs no process.
@@ -273,7 +334,7 @@ impl RuleAction {
 }
 
 /// A command and what it needs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CommandAction {
     /// The command as written.
     pub command: String,

@@ -116,6 +116,8 @@ pub struct RunReport {
     pub event: EventKind,
     /// The hook's name.
     pub hook: String,
+    /// The type that it is written with: `command`, `worker`, …
+    pub hook_type: &'static str,
     /// Where it was declared.
     pub source: Source,
     /// How many hooks the plan has.
@@ -184,7 +186,7 @@ impl RunStatus {
         match end {
             End::Exited(0) => RunStatus::Ok,
             End::Exited(2) => RunStatus::Blocked,
-            End::Exited(_) => RunStatus::Failed,
+            End::Exited(_) | End::Failed(_) => RunStatus::Failed,
             End::Signaled(_) => RunStatus::Signaled,
             End::TimedOut(_) => RunStatus::TimedOut,
             End::Cancelled => RunStatus::Cancelled,

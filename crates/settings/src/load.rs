@@ -536,7 +536,7 @@ fn fill_hook_variables(declared: &mut Declared, worlds: &Worlds, extensions: &[E
     let extension = extensions.iter().find(|one| one.source() == declared.source);
     let given = extension.map(Extension::hook_env).unwrap_or_default();
     for hook in &mut declared.hooks {
-        if let Action::Command(command) = &mut hook.action {
+        if let Some(command) = hook.action.command_mut() {
             for (_, value) in command.env.iter_mut().filter(|variable| !given.contains(variable)) {
                 *value = fill_variables(value, world).into_owned();
             }

@@ -98,15 +98,6 @@ fn untrusted(loaded: &Loaded) -> Vec<HookEntry> {
     declared.flatten().map(|hook| HookEntry { hook: Arc::new(hook), state: why() }).collect()
 }
 
-/// The word for how a hook runs.
-fn kind_of(hook: &Hook) -> &'static str {
-    match hook.action {
-        Action::Command(_) => "command",
-        Action::Rule(_) => "rule",
-        Action::Function(_) => "function",
-    }
-}
-
 fn rule_of(hook: &Hook) -> Option<&RuleAction> {
     if let Action::Rule(rule) = &hook.action { Some(rule) } else { None }
 }
@@ -125,7 +116,7 @@ pub fn json(entry: &HookEntry) -> Value {
     json!({
         "name": hook.id(),
         "event": hook.event,
-        "type": kind_of(hook),
+        "type": hook.type_name(),
         "matcher": hook.matcher_text,
         "when": hook.when_text().map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text))),
         "command": hook.command(),

@@ -294,7 +294,7 @@ fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: Privacy) 
     let success = hook_success(report);
     let mut fields = vec![
         ("hook_event_name", Field::from(report.event.name())),
-        ("hook_type", if report.source == Source::Runtime { "runtime" } else { "command" }.into()),
+        ("hook_type", if report.source == Source::Runtime { "runtime" } else { report.hook_type }.into()),
         ("hook_name", name.into()),
         ("duration_ms", report.duration.into()),
         ("success", Field::Flag(success)),

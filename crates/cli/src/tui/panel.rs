@@ -141,7 +141,7 @@ impl Panel {
         lines.push(fact("runs on", format!("{} {matcher}, from {} settings", hook.event, hook.source)));
         lines.extend(hook.description.as_ref().map(|text| fact("what", text.clone())));
         lines.extend(hook.when_text().map(|when| fact("when", when)));
-        lines.push(fact("type", kind(hook).to_owned()));
+        lines.push(fact("type", hook.type_name().to_owned()));
         lines.extend(hook.command().map(|command| fact("command", command.to_owned())));
         if let Action::Rule(rule) = &hook.action {
             lines.push(fact("rule", format!("{}: {}", rule.decision_word(), rule.reason)));
@@ -175,15 +175,6 @@ fn names(words: &str, hook: &str) -> bool {
     words
         .match_indices(hook)
         .any(|(at, _)| apart(words[..at].chars().next_back()) && apart(words[at + hook.len()..].chars().next()))
-}
-
-/// What kind of hook it is.
-fn kind(hook: &Hook) -> &'static str {
-    match &hook.action {
-        Action::Command(_) => "command",
-        Action::Rule(_) => "rule",
-        Action::Function(_) => "function",
-    }
 }
 
 /// A text below its name; JSON is laid out.

@@ -7,12 +7,12 @@ use jsonc_parser::common::Ranged;
 
 use super::FileKind;
 use super::node::NodeReader;
-use super::{Common, Layer, Part, chunks, when};
+use super::{Common, Layer, Part, chunks, when, worker};
 use crate::answer::Decision;
 use crate::dialect::claude::{self, CallEnd, Whose};
 use crate::dialect::{Condition, Dialect};
 use crate::event::{EventKind, Power, Subject};
-use crate::hook::{Action, CommandAction, Duty, Hook, Occasion, RuleAction, Source};
+use crate::hook::{Action, CommandAction, Duty, Hook, Occasion, RuleAction, Source, WorkerAction};
 use crate::jsonc::{kind_of, last};
 use crate::near::nearest;
 use crate::on_error::{FailureAction, OnError};
@@ -20,7 +20,7 @@ use crate::run::words::{Invocation, joined};
 use crate::when::When;
 
 /// The keys of a hook.
-pub(super) const HOOK_KEYS: [&str; 24] = [
+pub(super) const HOOK_KEYS: [&str; 28] = [
     "type",
     "command",
     "args",
@@ -45,6 +45,10 @@ pub(super) const HOOK_KEYS: [&str; 24] = [
     "decision",
     "reason",
     "chunks",
+    "start",
+    "concurrency",
+    "idleTimeout",
+    "maxMemoryMb",
 ];
 
 /// Reads a hook, or says why there is none.
@@ -61,13 +65,12 @@ pub(super) fn read(
     let dialect = dialect(read, layer, kind, object)?;
     let action = match kind_of_hook {
         KindOfHook::Command => {
-            let command = command(read, object)?;
-            let command = in_its_form(read, object, command);
-            let mut env = layer.env.clone();
-            env.extend(environment(read, object));
-            unused(read, object, &["decision", "reason"], "only a rule has it");
-            let invocation = Invocation::analyse(&command, &layer.placeholders);
-            Action::Command(CommandAction { command, env, dialect, invocation })
+            unused(read, object, &worker::KEYS, "only a worker has it");
+            Action::Command(command_action(read, layer, object, dialect)?)
+        }
+        KindOfHook::Worker => {
+            let command = command_action(read, layer, object, dialect)?;
+            Action::Worker(WorkerAction { command, package: None, upkeep: worker::upkeep(read, object) })
         }
         KindOfHook::Rule => Action::Rule(rule(read, kind, object, &when)?),
     };
@@ -133,6 +136,7 @@ fn dialect(read: &mut NodeReader<'_>, layer: &Layer<'_>, kind: EventKind, object
 /// The types of hooks that can be written.
 enum KindOfHook {
     Command,
+    Worker,
     Rule,
 }
 
@@ -144,6 +148,7 @@ fn kind_of_hook(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_
     };
     match property.value.as_string_lit().map(|text| text.value.as_ref()) {
         Some("command") => Some(KindOfHook::Command),
+        Some("worker") if layer.kind != FileKind::Claude => Some(KindOfHook::Worker),
         Some("rule") => Some(KindOfHook::Rule),
         Some(other) if layer.kind == FileKind::Claude => {
             let text = format!("hooks of type `{other}` do not run here; this one never does");
@@ -153,7 +158,8 @@ fn kind_of_hook(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_
         }
         Some(other) => {
             let wrong = read.error(&property.value, format!("unknown hook type `{other}`; this hook never runs"));
-            let help = "the types are \"command\", which runs a program, and \"rule\", which needs none";
+            let help = "the types are \"command\", which runs a program, \"worker\", which asks one that stays, and \"rule\", \
+                        which needs none";
             read.report(wrong.expected("expected \"command\"").help(help));
             None
         }
@@ -181,6 +187,7 @@ fn rule(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>, when: &
         return None;
     }
     unused(read, object, &["command", "env", "timeout", "async"], "a rule runs no program");
+    unused(read, object, &worker::KEYS, "only a worker has it");
     let decision = match last(object, "decision").map(|property| &property.value) {
         Some(Value::StringLit(word)) if matches!(word.value.as_ref(), "deny" | "block") => Decision::Deny,
         Some(Value::StringLit(word)) if word.value == "ask" => Decision::Ask,
@@ -198,6 +205,22 @@ fn rule(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>, when: &
     });
     let wants_unsure = when.iter().any(When::wants_unsure);
     Some(RuleAction { decision, reason, wants_unsure })
+}
+
+/// The command of a hook that runs one.
+fn command_action(
+    read: &mut NodeReader<'_>,
+    layer: &Layer<'_>,
+    object: &Object<'_>,
+    dialect: Dialect,
+) -> Option<CommandAction> {
+    let command = command(read, object)?;
+    let command = in_its_form(read, object, command);
+    let mut env = layer.env.clone();
+    env.extend(environment(read, object));
+    unused(read, object, &["decision", "reason"], "only a rule has it");
+    let invocation = Invocation::analyse(&command, &layer.placeholders);
+    Some(CommandAction { command, env, dialect, invocation })
 }
 
 fn command(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {

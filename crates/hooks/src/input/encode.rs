@@ -43,11 +43,22 @@ pub(crate) struct Base<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct HookInput {
     pieces: Vec<Bytes>,
+    layout: Option<Layout>,
+}
+
+/// How the pieces lie where an event has a shared field: what stands before it, the field, what stands behind it, and
+/// then the pieces of a growing text and the end, if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    /// The shared field's name.
+    pub(crate) shared: &'static str,
+    /// The growing field's.
+    pub(crate) growing: Option<&'static str>,
 }
 
 impl From<Vec<u8>> for HookInput {
     fn from(text: Vec<u8>) -> Self {
-        HookInput { pieces: vec![Bytes::from(text)] }
+        HookInput { pieces: vec![Bytes::from(text)], layout: None }
     }
 }
 
@@ -112,7 +123,14 @@ impl HookInput {
             pieces.extend(text.pieces().iter().cloned());
         }
         pieces.push(Bytes::from(head));
-        Ok(HookInput { pieces })
+        let growing = event.growing_field().map(|(name, _)| name);
+        let layout = event.shared_field().map(|(shared, _)| Layout { shared, growing });
+        Ok(HookInput { pieces, layout })
+    }
+
+    /// How they lie, if one of them is shared.
+    pub(crate) fn layout(&self) -> Option<Layout> {
+        self.layout
     }
 
     /// The pieces, in order.

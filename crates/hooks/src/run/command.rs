@@ -25,6 +25,14 @@ const KILL: i32 = 9;
 /// The processes that a hook's own command may well start at once.
 const SPARE: usize = 4;
 
+/// A command that is to be started: with which variables beyond its own, and how its pipes are laid.
+pub(super) struct Start<'a, T> {
+    pub(super) action: &'a CommandAction,
+    pub(super) more_env: &'a [(&'a str, &'a str)],
+    pub(super) session: &'a Spot,
+    pub(super) open: &'a (dyn Fn(&mut Program<'_>) -> std::io::Result<T> + Sync),
+}
+
 impl Runner {
     /// Runs a command to its end.
     pub(super) async fn run_command(
@@ -43,7 +51,12 @@ impl Runner {
         if let Err(end) = self.has_its_place(action, session) {
             return RunEnd::not_run(end);
         }
-        let mut process = match self.start_when_free(action, input, session, deadline, cancel).await {
+        let open = |program: &mut Program<'_>| {
+            let output = Output::Apart(Keep::Head(self.limits.output));
+            Process::spawn(program, Input::Pieces(input.pieces().to_vec()), output, &self.shared.groups)
+        };
+        let start = Start { action, more_env: &[], session, open: &open };
+        let mut process = match self.start_when_free(&start, deadline, cancel).await {
             Ok(started) => started,
             Err(end) => return RunEnd::not_run(end),
         };
@@ -89,7 +102,7 @@ impl Runner {
     }
 
     /// A hook whose directory is gone, or that looks for something where the directory was, fails by no fault of its own.
-    fn has_its_place(&self, action: &CommandAction, session: &Spot) -> Result<(), End> {
+    pub(super) fn has_its_place(&self, action: &CommandAction, session: &Spot) -> Result<(), End> {
         let Some(complaint) = session.complaint() else { return Ok(()) };
         // Looked at again: it may have been a while since the event.
         if !matches!(session.directory.standing(), Standing::Moved(_)) {
@@ -106,18 +119,16 @@ impl Runner {
     /// Starts the command. A program that somebody is still writing cannot be executed for that moment, and neither can
     /// one that has just been written while another thread starts a process; both pass quickly. Where this machine has
     /// no room for one more process, it may have some before the hook's time is over.
-    async fn start_when_free(
+    pub(super) async fn start_when_free<T>(
         &self,
-        action: &CommandAction,
-        input: &HookInput,
-        session: &Spot,
+        start: &Start<'_, T>,
         deadline: tokio::time::Instant,
         cancel: &CancellationToken,
-    ) -> Result<Process, End> {
+    ) -> Result<T, End> {
         const LONGEST: Duration = Duration::from_millis(256);
         let mut pause = Duration::from_millis(1);
         loop {
-            let failed = match self.start(action, input, session) {
+            let failed = match self.start(start) {
                 Ok(process) => return Ok(process),
                 Err(failed) => failed,
             };
@@ -128,7 +139,7 @@ impl Runner {
                 NotStarted::NoRoom(error) => return Err(End::NoRoom(error.to_string())),
                 // The system blames the program even if it is the working directory that is gone.
                 NotStarted::Busy(end) | NotStarted::Failed(end) => {
-                    return Err(self.complaint(session).map_or(end, End::NoRoom));
+                    return Err(self.complaint(start.session).map_or(end, End::NoRoom));
                 }
             }
             tokio::select! {
@@ -146,19 +157,20 @@ impl Runner {
     }
 
     /// Starts the command, without a shell in between where it needs none.
-    fn start(&self, action: &CommandAction, input: &HookInput, session: &Spot) -> Result<Process, NotStarted> {
+    fn start<T>(&self, start: &Start<'_, T>) -> Result<T, NotStarted> {
+        let Start { action, session, .. } = *start;
         if let Invocation::Direct { words, .. } = &action.invocation
             && self.direct_is_faithful
         {
             let words: Vec<OsString> =
                 words.iter().map(|word| word.resolve(|name| self.variable(name, action, session))).collect();
-            if let Some(process) = self.start_directly(&words, action, input, session)? {
+            if let Some(process) = self.start_directly(&words, start)? {
                 return Ok(process);
             }
         }
         let args = [OsString::from("-c"), OsString::from(action.invocation.shell_text())];
         let name = self.shell.file_name().unwrap_or(OsStr::new("sh"));
-        let spawned = self.spawn(&self.shell, name, &args, action, input, session);
+        let spawned = self.spawn(&self.shell, name, &args, start);
         spawned.map_err(|error| match is_no_room(&error) {
             true => NotStarted::NoRoom(error),
             false => NotStarted::Failed(cannot_start(&self.shell, &error)),
@@ -166,19 +178,14 @@ impl Runner {
     }
 
     /// Starts a program without a shell; `None` if it is a script that only a shell can read.
-    fn start_directly(
-        &self,
-        words: &[OsString],
-        action: &CommandAction,
-        input: &HookInput,
-        session: &Spot,
-    ) -> Result<Option<Process>, NotStarted> {
+    fn start_directly<T>(&self, words: &[OsString], start: &Start<'_, T>) -> Result<Option<T>, NotStarted> {
+        let Start { action, session, .. } = *start;
         let [name, args @ ..] = words else { return Ok(None) };
         let program = ready::find_program(name, &self.places(action, session))
             .map_err(|reason| NotStarted::Failed(not_started(reason)))?;
         // A script sees the path it was started by: a relative one must stay relative, as a shell leaves it.
         let path = if name.as_encoded_bytes().contains(&b'/') { Path::new(name) } else { program.as_path() };
-        match self.spawn(path, name, args, action, input, session) {
+        match self.spawn(path, name, args, start) {
             Ok(process) => Ok(Some(process)),
             Err(error) if is_exec_format(&error) => Ok(None),
             Err(error) if is_no_room(&error) => Err(NotStarted::NoRoom(error)),
@@ -192,15 +199,8 @@ impl Runner {
         }
     }
 
-    fn spawn(
-        &self,
-        path: &Path,
-        name: &OsStr,
-        args: &[OsString],
-        action: &CommandAction,
-        input: &HookInput,
-        session: &Spot,
-    ) -> std::io::Result<Process> {
+    fn spawn<T>(&self, path: &Path, name: &OsStr, args: &[OsString], start: &Start<'_, T>) -> std::io::Result<T> {
+        let Start { action, more_env, session, open } = *start;
         let session_env = session_environment(session);
         let base = self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let own = action.env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
@@ -210,11 +210,10 @@ impl Runner {
         let of_session = session_env.iter().map(|(name, value)| (OsStr::new(*name), *value));
         let of_dialect =
             dialect_environment(action, session).map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-        let mut env = base.chain(place).chain(of_session).chain(of_dialect).chain(own);
+        let more = more_env.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
+        let mut env = base.chain(place).chain(of_session).chain(of_dialect).chain(own).chain(more);
         let directory = self.directory.is_none().then_some(&session.directory);
-        let mut program = Program { path, name, args, cwd, directory, env: &mut env };
-        let (input, output) = (Input::Pieces(input.pieces().to_vec()), Output::Apart(Keep::Head(self.limits.output)));
-        Process::spawn(&mut program, input, output, &self.groups)
+        open(&mut Program { path, name, args, cwd, directory, env: &mut env })
     }
 
     /// A variable as the hook's process will see it.

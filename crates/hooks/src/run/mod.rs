@@ -4,11 +4,13 @@ pub(crate) mod command;
 mod queue;
 mod rule;
 pub(crate) mod words;
+pub(crate) mod worker;
 
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hookwright_process::Groups;
@@ -21,6 +23,7 @@ use crate::ready::{self, NotReady};
 use crate::spot::Spot;
 use crate::when::Because;
 use queue::Queue;
+use worker::Workers;
 
 /// Bounds on every run.
 #[derive(Clone, Copy, Debug)]
@@ -73,16 +76,16 @@ pub(crate) struct Runners {
 
 impl Runners {
     pub(crate) fn new(places: Places, limits: Limits) -> Self {
-        Runners::sharing(places, limits, &Arc::default(), &Arc::default())
+        Runners::sharing(places, limits, &Shared::default())
     }
 
     /// The same runners in other surroundings; what runs already is still theirs.
     pub(crate) fn moved(&self, places: Places) -> Self {
-        Runners::sharing(places, self.project.limits, &self.project.groups, &self.project.queue)
+        Runners::sharing(places, self.project.limits, &self.project.shared)
     }
 
-    fn sharing(places: Places, limits: Limits, groups: &Arc<Groups>, queue: &Arc<Queue>) -> Self {
-        let runner = |surroundings| Runner::new(surroundings, limits, groups.clone(), queue.clone());
+    fn sharing(places: Places, limits: Limits, shared: &Shared) -> Self {
+        let runner = |surroundings| Runner::new(surroundings, limits, shared.clone());
         let Places { project, extensions, own } = places;
         Runners { project: runner(project), extensions: runner(extensions), own: runner(own) }
     }
@@ -108,8 +111,28 @@ impl Runners {
 
     /// The same at once, without asking.
     pub(crate) fn kill_now(&self) {
-        self.project.groups.kill_now();
+        self.project.shared.groups.kill_now();
     }
+
+    /// The processes that stay from event to event.
+    pub(crate) fn workers(&self) -> &Workers {
+        &self.project.shared.workers
+    }
+
+    /// Starts a hook's process ahead of its first event, if it is one that stays.
+    pub(crate) async fn start_early(&self, hook: &Hook, session: &Spot) {
+        if let Action::Worker(action) = &hook.action {
+            self.of(&hook.source).start_worker(&hook.source, action, hook.timeout, session).await;
+        }
+    }
+}
+
+/// What all runners of an engine have in common: what runs, who waits, and who stays.
+#[derive(Clone, Default)]
+struct Shared {
+    groups: Arc<Groups>,
+    queue: Arc<Queue>,
+    workers: Arc<Workers>,
 }
 
 /// What commands run with.
@@ -120,8 +143,9 @@ pub(crate) struct Runner {
     /// Whether the environment holds nothing that only a shell would heed.
     direct_is_faithful: bool,
     limits: Limits,
-    groups: Arc<Groups>,
-    queue: Arc<Queue>,
+    /// Another one for other surroundings.
+    number: u64,
+    shared: Shared,
 }
 
 /// How a hook ended.
@@ -150,7 +174,8 @@ impl RunEnd {
 }
 
 impl Runner {
-    fn new(surroundings: Surroundings, limits: Limits, groups: Arc<Groups>, queue: Arc<Queue>) -> Self {
+    fn new(surroundings: Surroundings, limits: Limits, shared: Shared) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let Surroundings { env, directory } = surroundings;
         let path = lookup(&env, "PATH").unwrap_or(OsStr::new(command::DEFAULT_PATH));
         let places = ready::Places { path, cwd: Path::new("/") };
@@ -158,7 +183,8 @@ impl Runner {
         let direct_is_faithful =
             !env.iter().any(|(name, _)| name == "BASH_ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_"));
         let shell = shell.unwrap_or_else(|| PathBuf::from("/bin/sh"));
-        Runner { env, directory, shell, direct_is_faithful, limits, groups, queue }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Runner { env, directory, shell, direct_is_faithful, limits, number, shared }
     }
 
     /// Where commands run.
@@ -177,15 +203,19 @@ impl Runner {
         cancel: &CancellationToken,
     ) -> RunEnd {
         let _turn = match &hook.action {
-            Action::Command(_) => match self.queue.turn(max_parallel, cancel).await {
+            Action::Command(_) => match self.shared.queue.turn(max_parallel, cancel).await {
                 Ok(turn) => Some(turn),
                 Err(end) => return RunEnd::not_run(end),
             },
-            Action::Rule(_) | Action::Function(_) => None,
+            // A worker has a queue of its own.
+            Action::Worker(_) | Action::Rule(_) | Action::Function(_) => None,
         };
         let started = Instant::now();
         let mut finished = match &hook.action {
             Action::Command(action) => self.run_command(action, hook.timeout, input, session, cancel).await,
+            Action::Worker(action) => {
+                self.ask_worker((&hook.source, action), hook.timeout, input, session, cancel).await
+            }
             Action::Rule(action) => rule::run(action, hook.event, because),
             Action::Function(function) => run_function(function, hook.timeout, input, cancel).await,
         };
@@ -195,14 +225,15 @@ impl Runner {
 
     /// Whether a hook's command could start.
     pub(crate) fn check(&self, hook: &Hook, session: &Spot) -> Result<(), NotReady> {
-        match &hook.action {
-            Action::Rule(_) | Action::Function(_) => Ok(()),
-            Action::Command(action) => self.check_command(action, session),
+        match hook.action.command() {
+            Some(action) => self.check_command(action, session),
+            None => Ok(()),
         }
     }
 
     async fn end_all(&self) {
-        self.groups.end_all(self.limits.grace.min(Duration::from_millis(500))).await;
+        self.shared.workers.finish(self.limits.grace.min(Duration::from_millis(500))).await;
+        self.shared.groups.end_all(self.limits.grace.min(Duration::from_millis(500))).await;
     }
 }
 

@@ -10,7 +10,7 @@ pub const SESSION_VARIABLES: [&str; 5] =
     ["GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_SESSION_ID", "GEMINI_PLANS_DIR", "CLAUDE_PROJECT_DIR"];
 
 /// How a command is started.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Invocation {
     /// A program and its arguments, with the same text for a shell if the program turns out to need one.
     Direct { words: Vec<Word>, shell: String },
@@ -19,10 +19,10 @@ pub(crate) enum Invocation {
 }
 
 /// One word of a command line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Word(Vec<Piece>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Piece {
     Text(String),
     Variable(&'static str),

@@ -97,6 +97,14 @@ pub(crate) fn processes() -> Use {
     Use { limit, taken: count_processes() }
 }
 
+/// The memory that a process takes by itself, in bytes; nothing where the system does not tell.
+pub(crate) fn memory_of(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = resident.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes << 10)
+}
+
 fn as_count(limit: Option<u64>) -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }

@@ -16,7 +16,7 @@ use super::hold::{Hold, held};
 use super::launch::{launch, launch_on};
 use super::leader::Leader;
 use super::stream::Stream;
-use super::{Kin, read_on};
+use super::{Kin, limits, read_on};
 use crate::terminal::{Keys, Terminal};
 use crate::{Capture, Exit, Finished, Input, Keep, Live, Output, Program, Step, Until};
 
@@ -269,6 +269,11 @@ impl Process {
         let mut members = self.leader.group().members();
         members.retain(|pid| Some(*pid) != holder);
         members
+    }
+
+    /// The memory that it and all that come from it take, in bytes; nothing where the system does not tell.
+    pub fn memory(&self) -> Option<u64> {
+        self.members().into_iter().filter_map(limits::memory_of).reduce(|one, other| one + other)
     }
 
     /// Whether everybody has let go of its output.

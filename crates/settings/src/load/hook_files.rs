@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::{Action, CommandFiles, Hook, Naming, Source, Whereabouts};
+use hookwright_hooks::{CommandFiles, Hook, Naming, Source, Whereabouts};
 
 use super::Loaded;
 use crate::env_file;
@@ -17,9 +17,9 @@ impl Loaded {
     pub fn named_by(&self, hook: &Hook) -> CommandFiles {
         let root = &self.project.root;
         let variable = |name: &str| trust::variable(hook, self.world_of(hook), root, name);
-        match &hook.action {
-            Action::Command(command) => command.files(&Whereabouts { cwd: root, variable: &variable }),
-            Action::Rule(_) | Action::Function(_) => CommandFiles { certain: true, ..CommandFiles::default() },
+        match hook.action.command() {
+            Some(command) => command.files(&Whereabouts { cwd: root, variable: &variable }),
+            None => CommandFiles { certain: true, ..CommandFiles::default() },
         }
     }
 
