@@ -157,6 +157,7 @@ impl Agent {
 
     /// Fires SessionStart.
     pub async fn start(&mut self, source: StartSource, cancel: &CancellationToken) {
+        self.services.hooks.start_workers();
         let event = SessionStart { source: Cow::Borrowed(source.as_str()) };
         let context = self.services.fire(&event, &Scope::outside(cancel)).await.verdict.context;
         match (context, self.services.interaction) {

@@ -114,6 +114,11 @@ impl CommandAction {
     pub fn files(&self, place: &Whereabouts<'_>) -> CommandFiles {
         walk(self, place, None).found()
     }
+
+    /// The files that the command runs, and that those run in turn.
+    pub(crate) fn followed(&self, place: &Whereabouts<'_>, follower: &Follower<'_>) -> CommandFiles {
+        walk(self, place, Some(follower)).found()
+    }
 }
 
 /// What a hook's action is made of, for those who ask whether it is still what the user trusted.
@@ -135,7 +140,7 @@ impl Action {
     pub fn fingerprinted(&self, place: &Whereabouts<'_>, follower: &Follower<'_>) -> Fingerprinted<'_> {
         match self {
             Action::Command(command) | Action::Worker(WorkerAction { command, .. }) => {
-                Fingerprinted::Declared { env: &command.env, files: walk(command, place, Some(follower)).found() }
+                Fingerprinted::Declared { env: &command.env, files: command.followed(place, follower) }
             }
             // All of it is declared.
             Action::Rule(_) => {

@@ -223,6 +223,11 @@ impl Process {
         Vec::new()
     }
 
+    /// The memory that it and all that come from it take, in bytes: nobody looks here.
+    pub fn memory(&self) -> Option<u64> {
+        None
+    }
+
     /// Whether everybody has let go of its output.
     pub fn is_silent(&self) -> bool {
         !self.open
@@ -286,6 +291,12 @@ fn read_in_thread(mut pipe: PipeReader, which: Which, sender: mpsc::Sender<(Whic
 
 /// Where lines are said.
 pub type Speaking = ChildStdin;
+
+/// How many bytes have been said that nobody has read yet: the system does not tell.
+pub fn unread(_: &Speaking) -> u64 {
+    0
+}
+
 /// Where lines are heard.
 pub type Hearing = ChildStdout;
 

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use hookwright_hooks::jsonc::Document;
 use hookwright_hooks::{
-    Action, Declared, Diagnostic, FileKind, Hook, HookState, Layer, Places, Redaction, Registry, Source, Surroundings,
-    Unarmed, WhyUnarmed, declare_document,
+    Declared, Diagnostic, FileKind, Hook, HookState, Layer, Places, Redaction, Registry, Source, Surroundings, Unarmed,
+    WhyUnarmed, declare_document,
 };
 use serde_json::Map;
 

@@ -266,6 +266,7 @@ impl Conductor {
         before.services.guards.reload(&loaded, &self.options.policies, &registry);
         before.services.hooks.reload(registry);
         before.services.hooks.set_places(loaded.hook_places());
+        before.services.hooks.start_workers();
         before.services.tool_context.environment.set(loaded.tool_environment());
         before.services.approvals.set_allowed(open::allowed_tools(&self.options, &loaded));
         before.services.approvals.set_limits(open::limits(&loaded));

@@ -81,7 +81,12 @@ impl Runners {
 
     /// The same runners in other surroundings; what runs already is still theirs.
     pub(crate) fn moved(&self, places: Places) -> Self {
-        Runners::sharing(places, self.project.limits, &self.project.shared)
+        let moved = Runners::sharing(places, self.project.limits, &self.project.shared);
+        Runners {
+            project: moved.project.after(&self.project),
+            extensions: moved.extensions.after(&self.extensions),
+            own: moved.own.after(&self.own),
+        }
     }
 
     fn sharing(places: Places, limits: Limits, shared: &Shared) -> Self {
@@ -185,6 +190,13 @@ impl Runner {
         let shell = shell.unwrap_or_else(|| PathBuf::from("/bin/sh"));
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Runner { env, directory, shell, direct_is_faithful, limits, number, shared }
+    }
+
+    /// The same number as before where nothing is different.
+    fn after(self, before: &Runner) -> Self {
+        let place = |runner: &Runner| runner.directory.as_ref().map(|directory| (**directory).as_ref().to_owned());
+        let is_same = self.env == before.env && place(&self) == place(before);
+        Runner { number: if is_same { before.number } else { self.number }, ..self }
     }
 
     /// Where commands run.

@@ -14,3 +14,4 @@ mod states;
 mod telling;
 mod verdicts;
 mod words;
+mod workers;

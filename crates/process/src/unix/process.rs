@@ -376,6 +376,12 @@ pub type Speaking = Sender;
 /// Where lines are heard.
 pub type Hearing = Receiver;
 
+/// How many bytes have been said that nobody has read yet, whether or not anybody still could; 0 where the system does not
+/// tell.
+pub fn unread(said: &Speaking) -> u64 {
+    rustix::io::ioctl_fionread(said).unwrap_or(0)
+}
+
 /// Starts a program whose stdin and stdout are somebody else's to handle.
 pub(crate) fn converse(
     program: &mut Program<'_>,

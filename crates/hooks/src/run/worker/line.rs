@@ -102,9 +102,11 @@ pub(super) fn read(line: &[u8]) -> Option<Word> {
         return None;
     }
     // A derived reader takes an array for a structure, too.
+    if !line.starts_with(b"{") {
+        return Some(garbage(line, "is no JSON object"));
+    }
     let said: Said<'_> = match serde_json::from_slice(line) {
-        Ok(said) if line.starts_with(b"{") => said,
-        Ok(_) => return Some(garbage(line, "is no JSON object")),
+        Ok(said) => said,
         Err(error) => return Some(garbage(line, &format!("is no answer: {error}"))),
     };
     let Some(id) = said.id.and_then(|id| id.get().parse::<u64>().ok()) else {

@@ -1,15 +1,15 @@
 //! Worker hooks: one process for a session, asked line by line, and looked after: started on first use, held to its time
 //! and its bounds, started again when it fails, given up when that does not help.
 
+mod birth;
 mod line;
 mod refs;
 mod talk;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use hookwright_process::{Pipes, Program, Room};
 use tokio::time::Instant;
@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use super::command::Start;
 use super::{RunEnd, Runner};
 use crate::answer::{Captured, End};
-use crate::files::Whereabouts;
 use crate::hook::{Source, WorkerAction};
-use crate::input::{HookInput, Session};
+use crate::input::HookInput;
 use crate::spot::Spot;
+use birth::Birth;
 use talk::{Bounds, Closed, Loss, Reply, Talk};
 
 /// Set to the version of the protocol, so that one script can be a command and a worker.
@@ -123,29 +123,6 @@ struct Asked {
     heard: u64,
 }
 
-/// What a process was started from: with anything else it would be another.
-#[derive(Clone, Debug, PartialEq)]
-struct Birth {
-    session: Arc<Session>,
-    surroundings: u64,
-    files: Vec<(PathBuf, Stamp)>,
-}
-
-/// A file as it was, or that it was not there.
-type Stamp = Option<(Option<SystemTime>, u64)>;
-
-fn stamp(file: &std::path::Path) -> Stamp {
-    file.metadata().ok().map(|found| (found.modified().ok(), found.len()))
-}
-
-impl Birth {
-    fn still_is(&self, runner: &Runner, session: &Spot) -> bool {
-        self.surroundings == runner.number
-            && (Arc::ptr_eq(&self.session, session.session()) || *self.session == **session.session())
-            && self.files.iter().all(|(file, known)| stamp(file) == *known)
-    }
-}
-
 impl Runner {
     /// Asks a worker. It waits for its turn first, and its time counts from then on.
     pub(super) async fn ask_worker(
@@ -232,6 +209,11 @@ impl Worker {
                         return lost(&talk, loss);
                     }
                 }
+                Ok(Reply::Unread(loss)) => {
+                    if self.note_loss(&talk, &loss) >= MOST_FAILURES {
+                        return lost(&talk, loss);
+                    }
+                }
                 Ok(Reply::Lost(loss)) => {
                     let shy = talk.ended_at_greeting();
                     self.note_loss(&talk, &loss);
@@ -275,7 +257,7 @@ impl Worker {
             Pipes::open(program, own.unwrap_or_else(|| Box::new(|_| {})), &runner.shared.groups)
         };
         // What it is made of is looked at before it starts: a change in between counts.
-        let birth = self.birth(runner, session);
+        let birth = Birth::now(action, runner, session);
         let start = Start { action, more_env: &[VARIABLE], session, open: &open };
         let pipes = runner.start_when_free(&start, deadline, cancel).await?;
         self.starts.fetch_add(1, Ordering::Relaxed);
@@ -326,14 +308,6 @@ impl Worker {
             tokio::time::sleep_until(when + PAUSE * 4_u32.pow(failures - 2)).await;
         }
         Ok(())
-    }
-
-    fn birth(&self, runner: &Runner, session: &Spot) -> Birth {
-        let variable = |name: &str| runner.variable(name, &self.action.command, session);
-        let place = Whereabouts { cwd: runner.directory(session), variable: &variable };
-        let files = self.action.command.files(&place).files.into_iter();
-        let files = files.map(|file| (stamp(&file.path), file.path)).map(|(stamp, path)| (path, stamp));
-        Birth { session: session.session().clone(), surroundings: runner.number, files: files.collect() }
     }
 
     fn bounds(&self, runner: &Runner) -> Bounds {

@@ -69,7 +69,8 @@ impl Refs {
         let known = self.streams.iter().position(|kept| {
             let shared = kept.as_ref().map(|kept| &kept.shared);
             // The same bytes in the same place: nobody compares ten megabytes for every word of an answer.
-            shared.is_some_and(|shared| shared.as_ptr() == fields.shared.as_ptr() && shared.len() == fields.shared.len())
+            shared
+                .is_some_and(|shared| shared.as_ptr() == fields.shared.as_ptr() && shared.len() == fields.shared.len())
         });
         match known {
             Some(at) => self.write_known(at, fields, line),

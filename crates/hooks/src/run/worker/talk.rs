@@ -47,6 +47,8 @@ pub(super) enum Reply {
     Failure(String),
     /// The process was gone, or had to go, before it answered.
     Lost(Loss),
+    /// The process was gone before it had read the request: it can be asked of another.
+    Unread(Loss),
 }
 
 /// Why a process is not there any more.
@@ -82,6 +84,8 @@ pub(super) struct Talk {
 struct Speech {
     pipe: Option<Speaking>,
     next_id: u64,
+    /// How many bytes have been said.
+    said: u64,
     /// Whether it is to be greeted before it is sent anything large.
     greets: bool,
     refs: Refs,
@@ -90,7 +94,7 @@ struct Speech {
 /// Who waits for what.
 #[derive(Default)]
 struct Book {
-    waiting: HashMap<u64, oneshot::Sender<Reply>>,
+    waiting: HashMap<u64, Waiting>,
     /// Why nothing more can be asked.
     closed: Option<Closed>,
     /// Lines of any kind.
@@ -100,6 +104,13 @@ struct Book {
     strays: u32,
     dropped: u64,
     greeting: Greeting,
+}
+
+/// Somebody who waits for an answer.
+struct Waiting {
+    sender: oneshot::Sender<Reply>,
+    /// Where the request begins in all that was said; nowhere until it is.
+    from: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,7 +136,7 @@ impl Talk {
     /// Goes on with a process that has just been started.
     pub(super) fn with(pipes: Pipes, log: Arc<Mutex<VecDeque<u8>>>, bounds: Bounds, greets: bool) -> Arc<Self> {
         let Pipes { process, to, from } = pipes;
-        let speech = Speech { pipe: Some(to), next_id: 1, greets, refs: Refs::default() };
+        let speech = Speech { pipe: Some(to), next_id: 1, said: 0, greets, refs: Refs::default() };
         let talk = Arc::new(Talk {
             pid: process.pid(),
             speech: tokio::sync::Mutex::new(speech),
@@ -158,12 +169,12 @@ impl Talk {
         if let Some(closed) = &book.closed {
             return Err(closed.clone());
         }
-        book.waiting.insert(id, sender);
+        book.waiting.insert(id, Waiting { sender, from: u64::MAX });
         Ok(Asked { talk: self, id })
     }
 
     async fn say(&self, speech: &mut Speech, id: u64, input: &HookInput) {
-        let Speech { pipe, greets, refs, .. } = speech;
+        let Speech { pipe, said, greets, refs, .. } = speech;
         let Some(pipe) = pipe else { return };
         // A line that is given up halfway leaves a process that nobody can speak to.
         let mut halfway = Halfway { talk: self, done: false };
@@ -174,11 +185,19 @@ impl Talk {
             pieces.push(bytes::Bytes::from_static(line::HELLO));
         }
         let takes_refs = self.book().greeting == Greeting::Answered { refs: true };
+        let greeted: usize = pieces.iter().map(bytes::Bytes::len).sum();
         pieces.extend(line::request(id, input, takes_refs.then_some(refs)));
+        if let Some(waiting) = self.book().waiting.get_mut(&id) {
+            waiting.from = *said + greeted as u64;
+        }
+        *said += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         for piece in pieces {
             if let Err(error) = pipe.write_all(&piece).await {
                 // One that has ended says why by its end, which is seen elsewhere.
                 tracing::debug!(pid = self.pid, %error, "a worker does not read what it is sent");
+                if let Some(waiting) = self.book().waiting.get_mut(&id) {
+                    waiting.from = u64::MAX;
+                }
                 halfway.done = true;
                 tokio::time::sleep(GLANCE).await;
                 self.break_off("its worker does not listen any more");
@@ -249,13 +268,27 @@ impl Talk {
     }
 
     fn lose(&self, loss: Loss) {
+        self.lose_from(loss, u64::MAX);
+    }
+
+    /// Tells everybody who waits; whose request begins behind what was read can ask another.
+    fn lose_from(&self, loss: Loss, read: u64) {
         let mut book = self.book();
         if !matches!(book.closed, Some(Closed::Lost(_))) {
             book.closed = Some(Closed::Lost(loss.clone()));
         }
-        for (_, waiting) in book.waiting.drain() {
-            let _ = waiting.send(Reply::Lost(loss.clone()));
+        for (_, Waiting { sender, from }) in book.waiting.drain() {
+            let reply = if from >= read { Reply::Unread } else { Reply::Lost };
+            let _ = sender.send(reply(loss.clone()));
         }
+    }
+
+    /// How much of what was said to it the process has read, now that it is gone; all of it, if that can't be told.
+    fn read(&self) -> u64 {
+        // Whoever is in the middle of saying something hears that nobody listens.
+        let Ok(speech) = self.speech.try_lock() else { return u64::MAX };
+        let unread = speech.pipe.as_ref().map_or(0, hookwright_process::unread);
+        if unread == 0 { u64::MAX } else { speech.said.saturating_sub(unread) }
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -285,7 +318,7 @@ impl Talk {
         };
         book.answered += 1;
         book.strays = 0;
-        let _ = waiting.send(reply);
+        let _ = waiting.sender.send(reply);
         if book.closed.is_some() && book.waiting.is_empty() {
             self.finish.cancel();
         }
@@ -352,7 +385,8 @@ impl Listening {
                     }
                 }
                 let half = if self.heard.is_empty() { "" } else { ", in the middle of a line" };
-                self.talk.lose(Loss::new(format!("its worker {}{half}", ended(exit))));
+                let loss = Loss::new(format!("its worker {}{half}", ended(exit)));
+                self.talk.lose_from(loss, self.talk.read());
             }
             Over::Stopped => self.process.end(self.bounds.grace, Until::GroupGone).await,
             Over::Finished => {

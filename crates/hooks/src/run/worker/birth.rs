@@ -1,0 +1,75 @@
+//! What a worker's process was started from: its session, its surroundings, and the files that it is made of. With anything
+//! else it would be another, and has to be started again.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::Runner;
+use crate::files::{Follower, Naming, Whereabouts};
+use crate::hook::CommandAction;
+use crate::input::Session;
+use crate::spot::Spot;
+
+/// So many files are looked at before every request; nobody's hook has more.
+const MOST_FILES: usize = 64;
+
+pub(super) struct Birth {
+    session: Arc<Session>,
+    surroundings: u64,
+    files: Vec<(PathBuf, Stamp)>,
+}
+
+/// A file as it was: when it was written and how long it is; nothing if it was not there.
+type Stamp = Option<(Option<SystemTime>, u64)>;
+
+fn stamp(file: &Path) -> Stamp {
+    file.metadata().ok().map(|found| (found.modified().ok(), found.len()))
+}
+
+impl Birth {
+    /// What a process that is started now is started from.
+    pub(super) fn now(command: &CommandAction, runner: &Runner, session: &Spot) -> Self {
+        let files = files(command, runner, session).into_iter().take(MOST_FILES);
+        Birth {
+            session: session.session().clone(),
+            surroundings: runner.number,
+            files: files.map(|path| (stamp(&path), path)).map(|(stamp, path)| (path, stamp)).collect(),
+        }
+    }
+
+    /// Whether one that is started now would be the same.
+    pub(super) fn still_is(&self, runner: &Runner, session: &Spot) -> bool {
+        self.surroundings == runner.number
+            && (Arc::ptr_eq(&self.session, session.session()) || *self.session == **session.session())
+            && self.files.iter().all(|(file, known)| stamp(file) == *known)
+    }
+}
+
+/// The files that a command names, and those that they load in turn.
+fn files(command: &CommandAction, runner: &Runner, session: &Spot) -> Vec<PathBuf> {
+    let variable = |name: &str| runner.variable(name, command, session);
+    let place = Whereabouts { cwd: runner.directory(session), variable: &variable };
+    let named = command.files(&place).files;
+    let run = named.iter().filter(|file| matches!(file.how, Naming::Runs | Naming::Sources | Naming::Mentions));
+    let mut roots: Vec<PathBuf> = run.filter_map(|file| file.path.parent()).map(Path::to_owned).collect();
+    roots.sort();
+    roots.dedup();
+    let followed = command.followed(&place, &Follower::new(roots, &read_start)).files;
+    let mut all: Vec<PathBuf> = named.into_iter().chain(followed).map(|file| file.path).collect();
+    let mut seen = std::collections::HashSet::new();
+    all.retain(|path| seen.insert(path.clone()));
+    all
+}
+
+/// The beginning of a regular file: opening anything else might wait for ever.
+fn read_start(path: &Path) -> Option<Vec<u8>> {
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(Follower::LONGEST as u64 + 1).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
