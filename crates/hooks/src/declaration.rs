@@ -74,8 +74,16 @@ impl Hook {
             ("result", if *after == Some(CallEnd::Failed) { "failed".to_owned() } else { String::new() }),
             ("chunks", chunks.map(|chunks| chunks.to_string()).unwrap_or_default()),
         ];
-        let worker = if let Action::Worker(worker) = action { upkeep(worker).to_vec() } else { Vec::new() };
-        fields.extend(later.into_iter().chain(worker).filter(|(_, value)| !value.is_empty()));
+        let own = match action {
+            Action::Worker(worker) => upkeep(worker).to_vec(),
+            Action::Http(http) => vec![
+                ("type", "http".to_owned()),
+                ("url", http.url.clone()),
+                ("headers", http.header_texts().collect::<Vec<_>>().join(", ")),
+            ],
+            Action::Command(_) | Action::Rule(_) | Action::Function(_) => Vec::new(),
+        };
+        fields.extend(later.into_iter().chain(own).filter(|(_, value)| !value.is_empty()));
         fields
     }
 }

@@ -5,6 +5,7 @@
 
 mod chunks;
 mod hook;
+mod http;
 mod matching;
 mod node;
 mod when;

@@ -143,7 +143,7 @@ impl Action {
                 Fingerprinted::Declared { env: &command.env, files: command.followed(place, follower) }
             }
             // All of it is declared.
-            Action::Rule(_) => {
+            Action::Http(_) | Action::Rule(_) => {
                 Fingerprinted::Declared { env: &[], files: CommandFiles { certain: true, ..CommandFiles::default() } }
             }
             Action::Function(_) => Fingerprinted::InCode,

@@ -198,6 +198,7 @@ impl Hook {
             (Some(name), _) => name,
             (None, Action::Command(command)) => &command.command,
             (None, Action::Worker(worker)) => worker.deed(),
+            (None, Action::Http(http)) => &http.url,
             (None, Action::Rule(rule)) => &rule.reason,
             (None, Action::Function(_)) => "unnamed",
         }
@@ -213,6 +214,7 @@ impl Hook {
         match &self.action {
             Action::Command(command) => Some(Cow::Borrowed(&command.command)),
             Action::Worker(worker) => Some(Cow::Borrowed(worker.deed())),
+            Action::Http(http) => Some(Cow::Owned(format!("POST {}", http.url))),
             Action::Rule(rule) => {
                 let when = self.when_text().map(|when| format!(" when {when}")).unwrap_or_default();
                 Some(Cow::Owned(format!("rule: {}{when}", rule.decision_word())))
@@ -223,7 +225,10 @@ impl Hook {
 
     /// In whose words it is spoken to and answers.
     pub fn dialect(&self) -> Dialect {
-        self.action.command().map_or(Dialect::Gemini, |command| command.dialect)
+        match &self.action {
+            Action::Http(http) => http.dialect,
+            other => other.command().map_or(Dialect::Gemini, |command| command.dialect),
+        }
     }
 
     /// Variables of its own.
@@ -233,7 +238,8 @@ impl Hook {
 
     /// Hooks with equal keys are one hook; one that runs on other calls is another. A hook in code equals no other.
     pub(crate) fn key(&self) -> Option<(Option<&str>, &str, Option<String>)> {
-        self.command().map(|command| (self.name.as_deref(), command, self.when_text()))
+        let deed = if let Action::Http(http) = &self.action { Some(http.url.as_str()) } else { self.command() };
+        deed.map(|deed| (self.name.as_deref(), deed, self.when_text()))
     }
 
     /// The type that it is written with.
@@ -242,6 +248,7 @@ impl Hook {
             Action::Command(_) => "command",
             Action::Worker(WorkerAction { package: None, .. }) => "worker",
             Action::Worker(WorkerAction { package: Some(_), .. }) => "plugin",
+            Action::Http(_) => "http",
             Action::Rule(_) => "rule",
             Action::Function(_) => "function",
         }
@@ -255,6 +262,8 @@ pub enum Action {
     Command(CommandAction),
     /// A command that is started once and asked at every event.
     Worker(WorkerAction),
+    /// A service that is asked over HTTP.
+    Http(HttpAction),
     /// Nothing: the answer is written down.
     Rule(RuleAction),
     /// A function of the embedding program.
@@ -266,7 +275,7 @@ impl Action {
     pub fn command(&self) -> Option<&CommandAction> {
         match self {
             Action::Command(command) | Action::Worker(WorkerAction { command, .. }) => Some(command),
-            Action::Rule(_) | Action::Function(_) => None,
+            Action::Http(_) | Action::Rule(_) | Action::Function(_) => None,
         }
     }
 
@@ -274,7 +283,7 @@ impl Action {
     pub fn command_mut(&mut self) -> Option<&mut CommandAction> {
         match self {
             Action::Command(command) | Action::Worker(WorkerAction { command, .. }) => Some(command),
-            Action::Rule(_) | Action::Function(_) => None,
+            Action::Http(_) | Action::Rule(_) | Action::Function(_) => None,
         }
     }
 }
@@ -312,6 +321,39 @@ pub struct Upkeep {
 impl Default for Upkeep {
     fn default() -> Self {
         Upkeep { early: false, concurrency: NonZeroU32::MIN, idle_timeout: None, max_memory: None }
+    }
+}
+
+/// A service that answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpAction {
+    /// Where it is asked.
+    pub url: String,
+    /// What it is sent beside the input: names, and values with their variables.
+    pub headers: Vec<(String, Vec<HeaderPiece>)>,
+    /// In whose words it is spoken to and answers.
+    pub dialect: Dialect,
+}
+
+/// A part of a header's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeaderPiece {
+    /// Words.
+    Text(String),
+    /// The value of a variable that it may have.
+    Variable(String),
+}
+
+impl HttpAction {
+    /// The headers as they are written.
+    pub fn header_texts(&self) -> impl Iterator<Item = String> {
+        self.headers.iter().map(|(name, pieces)| {
+            let value = pieces.iter().map(|piece| match piece {
+                HeaderPiece::Text(text) => text.clone(),
+                HeaderPiece::Variable(name) => format!("${{{name}}}"),
+            });
+            format!("{name}: {}", value.collect::<String>())
+        })
     }
 }
 

@@ -105,7 +105,10 @@ pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
 pub use files::{Around, AroundKind, CommandFiles, Fingerprinted, Follower, NamedFile, Naming, Whereabouts};
 pub use growing::GrowingText;
 pub use guard::{Lost, Required, Unarmed, WhyUnarmed};
-pub use hook::{Action, CommandAction, Duty, Hook, HookFunction, Occasion, RuleAction, Source, Upkeep, WorkerAction};
+pub use hook::{
+    Action, CommandAction, Duty, HeaderPiece, Hook, HookFunction, HttpAction, Occasion, RuleAction, Source, Upkeep,
+    WorkerAction,
+};
 pub use input::*;
 pub use matcher::Matcher;
 pub use mcp_names::McpName;

@@ -7,7 +7,7 @@ use jsonc_parser::common::Ranged;
 
 use super::FileKind;
 use super::node::NodeReader;
-use super::{Common, Layer, Part, chunks, when, worker};
+use super::{Common, Layer, Part, chunks, http, when, worker};
 use crate::answer::Decision;
 use crate::dialect::claude::{self, CallEnd, Whose};
 use crate::dialect::{Condition, Dialect};
@@ -20,7 +20,7 @@ use crate::run::words::{Invocation, joined};
 use crate::when::When;
 
 /// The keys of a hook.
-pub(super) const HOOK_KEYS: [&str; 28] = [
+pub(super) const HOOK_KEYS: [&str; 31] = [
     "type",
     "command",
     "args",
@@ -49,6 +49,9 @@ pub(super) const HOOK_KEYS: [&str; 28] = [
     "concurrency",
     "idleTimeout",
     "maxMemoryMb",
+    "url",
+    "headers",
+    "allowedEnvVars",
 ];
 
 /// Reads a hook, or says why there is none.
@@ -66,11 +69,18 @@ pub(super) fn read(
     let action = match kind_of_hook {
         KindOfHook::Command => {
             unused(read, object, &worker::KEYS, "only a worker has it");
+            unused(read, object, &http::KEYS, "only a hook of type \"http\" has it");
             Action::Command(command_action(read, layer, object, dialect)?)
         }
         KindOfHook::Worker => {
+            unused(read, object, &http::KEYS, "only a hook of type \"http\" has it");
             let command = command_action(read, layer, object, dialect)?;
             Action::Worker(WorkerAction { command, package: None, upkeep: worker::upkeep(read, object) })
+        }
+        KindOfHook::Http => {
+            unused(read, object, &["command", "args", "env", "decision", "reason"], "a service runs no program");
+            unused(read, object, &worker::KEYS, "only a worker has it");
+            Action::Http(http::read(read, object, dialect)?)
         }
         KindOfHook::Rule => Action::Rule(rule(read, kind, object, &when)?),
     };
@@ -137,6 +147,7 @@ fn dialect(read: &mut NodeReader<'_>, layer: &Layer<'_>, kind: EventKind, object
 enum KindOfHook {
     Command,
     Worker,
+    Http,
     Rule,
 }
 
@@ -149,17 +160,18 @@ fn kind_of_hook(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_
     match property.value.as_string_lit().map(|text| text.value.as_ref()) {
         Some("command") => Some(KindOfHook::Command),
         Some("worker") if layer.kind != FileKind::Claude => Some(KindOfHook::Worker),
+        Some("http") => Some(KindOfHook::Http),
         Some("rule") => Some(KindOfHook::Rule),
         Some(other) if layer.kind == FileKind::Claude => {
             let text = format!("hooks of type `{other}` do not run here; this one never does");
             let wrong = read.warning(&property.value, text);
-            read.report(wrong.expected("only \"command\" does"));
+            read.report(wrong.expected("only \"command\" and \"http\" do"));
             None
         }
         Some(other) => {
             let wrong = read.error(&property.value, format!("unknown hook type `{other}`; this hook never runs"));
-            let help = "the types are \"command\", which runs a program, \"worker\", which asks one that stays, and \"rule\", \
-                        which needs none";
+            let help = "the types are \"command\", which runs a program, \"worker\", which asks one that stays, \"http\", which asks \
+                        a service, and \"rule\", which needs none";
             read.report(wrong.expected("expected \"command\"").help(help));
             None
         }
@@ -188,6 +200,7 @@ fn rule(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>, when: &
     }
     unused(read, object, &["command", "env", "timeout", "async"], "a rule runs no program");
     unused(read, object, &worker::KEYS, "only a worker has it");
+    unused(read, object, &http::KEYS, "only a hook of type \"http\" has it");
     let decision = match last(object, "decision").map(|property| &property.value) {
         Some(Value::StringLit(word)) if matches!(word.value.as_ref(), "deny" | "block") => Decision::Deny,
         Some(Value::StringLit(word)) if word.value == "ask" => Decision::Ask,

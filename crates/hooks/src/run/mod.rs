@@ -1,6 +1,7 @@
 //! Runs one hook to its end under one deadline and one cancel. What the end means is `answer.rs`.
 
 pub(crate) mod command;
+mod http;
 mod queue;
 mod rule;
 pub(crate) mod words;
@@ -9,15 +10,15 @@ pub(crate) mod worker;
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hookwright_process::Groups;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, Captured, End};
-use crate::hook::{Action, Hook, HookFunction, Source};
+use crate::hook::{Action, Hook, HookFunction, Source, WorkerAction};
 use crate::input::HookInput;
 use crate::ready::{self, NotReady};
 use crate::spot::Spot;
@@ -150,6 +151,8 @@ pub(crate) struct Runner {
     limits: Limits,
     /// Another one for other surroundings.
     number: u64,
+    /// Made when it is first needed.
+    http: OnceLock<reqwest::Client>,
     shared: Shared,
 }
 
@@ -189,14 +192,17 @@ impl Runner {
             !env.iter().any(|(name, _)| name == "BASH_ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_"));
         let shell = shell.unwrap_or_else(|| PathBuf::from("/bin/sh"));
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Runner { env, directory, shell, direct_is_faithful, limits, number, shared }
+        Runner { env, directory, shell, direct_is_faithful, limits, number, http: OnceLock::new(), shared }
     }
 
-    /// The same number as before where nothing is different.
+    /// What was there before is used further where nothing is different.
     fn after(self, before: &Runner) -> Self {
         let place = |runner: &Runner| runner.directory.as_ref().map(|directory| (**directory).as_ref().to_owned());
         let is_same = self.env == before.env && place(&self) == place(before);
-        Runner { number: if is_same { before.number } else { self.number }, ..self }
+        match is_same {
+            true => Runner { number: before.number, http: before.http.clone(), ..self },
+            false => self,
+        }
     }
 
     /// Where commands run.
@@ -215,7 +221,7 @@ impl Runner {
         cancel: &CancellationToken,
     ) -> RunEnd {
         let _turn = match &hook.action {
-            Action::Command(_) => match self.shared.queue.turn(max_parallel, cancel).await {
+            Action::Command(_) | Action::Http(_) => match self.shared.queue.turn(max_parallel, cancel).await {
                 Ok(turn) => Some(turn),
                 Err(end) => return RunEnd::not_run(end),
             },
@@ -228,6 +234,7 @@ impl Runner {
             Action::Worker(action) => {
                 self.ask_worker((&hook.source, action), hook.timeout, input, session, cancel).await
             }
+            Action::Http(action) => self.post(action, hook.timeout, input, cancel).await,
             Action::Rule(action) => rule::run(action, hook.event, because),
             Action::Function(function) => run_function(function, hook.timeout, input, cancel).await,
         };
@@ -237,9 +244,12 @@ impl Runner {
 
     /// Whether a hook's command could start.
     pub(crate) fn check(&self, hook: &Hook, session: &Spot) -> Result<(), NotReady> {
-        match hook.action.command() {
-            Some(action) => self.check_command(action, session),
-            None => Ok(()),
+        match &hook.action {
+            Action::Command(action) | Action::Worker(WorkerAction { command: action, .. }) => {
+                self.check_command(action, session)
+            }
+            Action::Http(action) => self.headers(action).map(drop).map_err(NotReady::NoHeader),
+            Action::Rule(_) | Action::Function(_) => Ok(()),
         }
     }
 

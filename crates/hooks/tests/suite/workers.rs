@@ -231,7 +231,7 @@ async fn garbage_is_a_failure_and_the_next_process_starts_afresh() {
         ("echo '{\"output\":{}}'", "has no `id`"),
         ("echo '[1]'", "is no JSON object"),
         ("echo '{\"id\":1,\"decision\":\"deny\"}'", "has neither `output` nor `error`"),
-        ("printf '\\377\\376x\\n'", "is no answer"),
+        ("printf '\\377\\376x\\n'", "is no JSON object"),
     ] {
         let world = World::new();
         let body = format!("if [ ! -e said ]; then : > said; {garbage}; sleep 600; fi; answer $id '{{}}'");
