@@ -25,6 +25,9 @@ pub enum NotReady {
     /// The working directory is gone.
     #[error("the working directory {0} does not exist")]
     NoDirectory(String),
+    /// A worker that failed too often.
+    #[error("{0}")]
+    GivenUp(String),
     /// A service can't be sent what it is to be sent.
     #[error("{0}")]
     NoHeader(String),
@@ -46,9 +49,11 @@ impl NotReady {
     pub fn exit_code(&self) -> i32 {
         match self {
             NotReady::NotFound(_) | NotReady::Missing(_) | NotReady::NoInterpreter { .. } => 127,
-            NotReady::Directory(_) | NotReady::NotExecutable(_) | NotReady::NoDirectory(_) | NotReady::NoHeader(_) => {
-                126
-            }
+            NotReady::Directory(_)
+            | NotReady::NotExecutable(_)
+            | NotReady::NoDirectory(_)
+            | NotReady::NoHeader(_)
+            | NotReady::GivenUp(_) => 126,
         }
     }
 
@@ -59,6 +64,7 @@ impl NotReady {
             NotReady::Missing(path) => format!("create {path}, or correct the path in the hook's command"),
             NotReady::Directory(path) => format!("name a file inside {path}"),
             NotReady::NoDirectory(path) => format!("put {path} back, or start again in a directory that is there"),
+            NotReady::GivenUp(_) => "mend what it runs; `hookwright hooks doctor` asks it about a sample".to_owned(),
             NotReady::NoHeader(_) => "set the variable where the agent is started".to_owned(),
             NotReady::NotExecutable(path) => format!("run: chmod +x '{}'", path.replace('\'', r"'\''")),
             NotReady::NoInterpreter { interpreter, script } => {

@@ -35,6 +35,20 @@ struct HookSchema {
     r#type: HookTypeSchema,
     /// The command; a plain list of words is started directly, anything else in a shell. Rules have none.
     command: Option<String>,
+    /// A service's address, for hooks of type "http".
+    url: Option<String>,
+    /// What a service is sent beside the input: values may name the variables of `allowedEnvVars`, as `$NAME` or `${NAME}`.
+    headers: Option<BTreeMap<String, String>>,
+    /// The environment variables that `headers` may name.
+    allowed_env_vars: Option<Vec<String>>,
+    /// Of a worker: whether it is started with the session, or when it is first used; the latter if not set.
+    start: Option<StartSchema>,
+    /// Of a worker: how many requests it is sent before it has answered the first; 1 if not set.
+    concurrency: Option<std::num::NonZeroU32>,
+    /// Of a worker: after how many milliseconds with nothing to do it is ended; never if not set.
+    idle_timeout: Option<std::num::NonZeroU64>,
+    /// Of a worker: with how much memory it is started again; there is no bound if not set. On Linux.
+    max_memory_mb: Option<std::num::NonZeroU64>,
     /// What a call must do for this hook to run, besides what its definition asks.
     when: Option<WhenSchema>,
     /// A rule's answer.
@@ -90,10 +104,22 @@ struct HookSchema {
 #[schemars(rename = "HookType", rename_all = "lowercase")]
 #[allow(dead_code, reason = "only its schema is used")]
 enum HookTypeSchema {
-    /// A program is run.
+    /// A program is run at every event.
     Command,
+    /// A program is started once and asked at every event, line by line.
+    Worker,
+    /// The input is posted to a service, which answers.
+    Http,
     /// The answer is written down; no program is run.
     Rule,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "Start", rename_all = "lowercase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum StartSchema {
+    Session,
+    Use,
 }
 
 #[derive(JsonSchema)]

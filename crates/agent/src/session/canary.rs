@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::{AnyEvent, Hook, HookEngine, Matcher, Registry, sample, sample_subject, tools_meant};
+use hookwright_hooks::{AnyEvent, Hook, HookEngine, Matcher, Occasion, Registry, sample, sample_subject, tools_meant};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -16,13 +16,11 @@ impl Conductor {
         if let Err(why) = self.services().hooks.trusts(hook) {
             return self.reply(Reply::warning(format!("canary: {} was not fired: {why}", hook.id())));
         }
-        let event = match AnyEvent::from_fields(hook.event, harmless(hook)) {
-            Ok(event) => event,
+        let (alone, event) = match canary(hook) {
+            Ok(canary) => canary,
             Err(error) => return self.reply(Reply::error(error)),
         };
         let view = self.shared.view();
-        let mut alone = Registry::default();
-        alone.add(Hook { matcher: Matcher::All, when: Vec::new(), ..Hook::clone(hook) });
         let engine = HookEngine::builder(alone)
             .session((*view.services.hooks.session()).clone())
             .places(view.loaded.hook_places())
@@ -34,6 +32,17 @@ impl Conductor {
             engine.shutdown().await;
         });
     }
+}
+
+/// A hook by itself, which runs whatever happens, and something harmless that happens.
+///
+/// # Errors
+/// If the event can't be made up.
+pub fn canary(hook: &Hook) -> Result<(Registry, AnyEvent), serde_json::Error> {
+    let event = AnyEvent::from_fields(hook.event, harmless(hook))?;
+    let mut alone = Registry::default();
+    alone.add(Hook { matcher: Matcher::All, when: Vec::new(), occasion: Occasion::default(), ..Hook::clone(hook) });
+    Ok((alone, event))
 }
 
 /// A sample of the event that asks for nothing, about what the hook's matcher names.

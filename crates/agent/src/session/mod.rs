@@ -55,6 +55,7 @@ use conduct::Conductor;
 
 pub(crate) use background::tell_what_stays;
 pub use branch::branch;
+pub use canary::canary;
 pub use choose::proxy;
 pub use configuration::NO_HOOKS;
 pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused, unarmed_guards};

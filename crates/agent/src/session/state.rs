@@ -120,6 +120,7 @@ pub fn json(entry: &HookEntry) -> Value {
         "matcher": hook.matcher_text,
         "when": hook.when_text().map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text))),
         "command": hook.command(),
+        "url": if let Action::Http(http) = &hook.action { Some(http.url.as_str()) } else { None },
         "decision": rule_of(hook).map(RuleAction::decision_word),
         "rule_reason": rule_of(hook).map(|rule| rule.reason.as_str()),
         "dialect": hook.dialect().as_str(),

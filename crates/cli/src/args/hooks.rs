@@ -215,6 +215,9 @@ pub(crate) struct New {
     /// For all your projects: under ~/.gemini.
     #[arg(long)]
     pub(crate) user: bool,
+    /// As a worker: one process for the session, instead of one for every event.
+    #[arg(long)]
+    pub(crate) worker: bool,
     /// The script's language.
     #[arg(long, value_enum, default_value_t = Language::Sh)]
     pub(crate) lang: Language,

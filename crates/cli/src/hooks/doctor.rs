@@ -9,6 +9,7 @@ use hookwright_settings::trust::all_pending;
 use serde_json::json;
 
 use super::Toolbox;
+use super::canary::{self, Canary};
 use crate::exit;
 use crate::out::{self, BAD, BOLD, GOOD, NOTE, WARN, paint};
 
@@ -22,9 +23,12 @@ pub(crate) fn run(toolbox: &Toolbox, world: &World, as_json: bool) -> anyhow::Re
     let changed = all_pending(&loaded.paths, &loaded.project.root, loaded.guard_files(&[]));
     let starved = starved_servers(toolbox);
     let agents = crate::agents::wired_in_words(world, &loaded.project.root);
-    let code = if inert + dropped + unarmed.len() + changed.len() == 0 { exit::OK } else { exit::ERROR };
+    let canaries = canary::ask_all(toolbox, &entries)?;
+    let asleep = canaries.iter().flatten().filter(|canary| canary.failure().is_some()).count();
+    let code = if inert + dropped + unarmed.len() + changed.len() + asleep == 0 { exit::OK } else { exit::ERROR };
     if as_json {
-        let hooks: Vec<_> = entries.iter().map(|entry| with_advice(toolbox, entry)).collect();
+        let hooks: Vec<_> =
+            entries.iter().zip(&canaries).map(|(entry, asked)| with_advice(toolbox, entry, asked.as_ref())).collect();
         let changed: Vec<_> = changed.iter().map(|change| change.file.path.display().to_string()).collect();
         out::json(
             &json!({"ok": code == exit::OK, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed.iter().map(unarmed_json).collect::<Vec<_>>(), "changed_by_agent": changed, "agents": agents, "servers_without_variables": starved.iter().map(|(name, unset)| json!({"name": name, "unset_variables": unset})).collect::<Vec<_>>()}),
@@ -33,8 +37,9 @@ pub(crate) fn run(toolbox: &Toolbox, world: &World, as_json: bool) -> anyhow::Re
     }
     toolbox.say_what_is_wrong()?;
     let mut stdout = out::stdout();
-    for entry in &entries {
+    for (entry, canary) in entries.iter().zip(&canaries) {
         let (style, word) = match entry.state {
+            Armed::Yes if canary.as_ref().is_some_and(|canary| canary.failure().is_some()) => (BAD, "FAIL"),
             Armed::Yes => (GOOD, "ok"),
             Armed::Disabled(_) => (out::DIM, "off"),
             Armed::Untrusted(_) => (WARN, "held"),
@@ -50,7 +55,7 @@ pub(crate) fn run(toolbox: &Toolbox, world: &World, as_json: bool) -> anyhow::Re
             hook.source,
             if hook.is_guard() { ", guard" } else { "" }
         )?;
-        if let Some(reason) = entry.state.reason() {
+        if let Some(reason) = entry.state.reason().or(canary.as_ref().map(Canary::words)) {
             writeln!(stdout, "       {reason}")?;
         }
         if let Some(advice) = advice(entry) {
@@ -141,8 +146,9 @@ fn never_set(name: &str) -> String {
     }
 }
 
-fn with_advice(toolbox: &Toolbox, entry: &HookEntry) -> serde_json::Value {
+fn with_advice(toolbox: &Toolbox, entry: &HookEntry, canary: Option<&Canary>) -> serde_json::Value {
     let mut value = hook_json(entry);
+    value["canary"] = json!(canary.map(Canary::json));
     value["advice"] = json!(advice(entry));
     value["unset_variables"] = json!(unset(toolbox, entry));
     value

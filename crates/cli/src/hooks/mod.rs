@@ -1,6 +1,7 @@
 //! `hookwright hooks …`: one file per command. All of them look at a project through a [`Toolbox`].
 
 mod add;
+mod canary;
 mod doctor;
 pub(crate) mod fire;
 mod list;

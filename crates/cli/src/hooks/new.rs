@@ -1,6 +1,7 @@
 //! `hooks new NAME`: a working hook, its settings entry and its hook test. The texts are in `new/templates.rs`.
 
 mod templates;
+mod workers;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -70,7 +71,11 @@ pub(crate) fn run(place: &Place, world: &World, new: &New) -> anyhow::Result<u8>
         ensure!(!file.exists(), "{} exists already", file.display());
     }
     let settings = if new.user { Some("../settings.json") } else { None };
-    let made = write(&script, &templates::script(new.event, new.lang, &new.name), Mode::Executable)
+    let text = match new.worker {
+        true => workers::script(new.event, new.lang, &new.name),
+        false => templates::script(new.event, new.lang, &new.name),
+    };
+    let made = write(&script, &text, Mode::Executable)
         .and_then(|()| write(&test, &templates::test(new, settings), Mode::Plain))
         .and_then(|()| Ok(add_hooks(&home.settings, vec![entry(new, &home, &script)])?));
     if let Err(error) = made {
@@ -116,7 +121,7 @@ fn extension(language: Language) -> &'static str {
 fn entry(new: &New, home: &Home, script: &Path) -> HookEntry {
     let file = script.file_name().unwrap_or_default().to_string_lossy();
     let mut hook = json!({
-        "type": "command",
+        "type": if new.worker { "worker" } else { "command" },
         "name": new.name,
         "command": home.command(&format!("$GEMINI_PROJECT_DIR/.gemini/hooks/{file}")),
     });

@@ -50,6 +50,9 @@ fn files(covered: &Covered) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// The keys that only some types of hooks have.
+const OF_ITS_TYPE: [&str; 7] = ["package", "start", "concurrency", "idleTimeout", "maxMemoryMb", "url", "headers"];
+
 /// What there is to say, leaving out what is not set.
 fn lines(entry: &HookEntry) -> Vec<(&'static str, String)> {
     let hook = &entry.hook;
@@ -61,7 +64,10 @@ fn lines(entry: &HookEntry) -> Vec<(&'static str, String)> {
     if let Action::Rule(rule) = &hook.action {
         add("rule", Some(format!("{}: {}", rule.decision_word(), rule.reason)));
     }
+    add("type", (hook.type_name() != "command").then(|| hook.type_name().to_owned()));
     add("command", hook.command().filter(|command| *command != hook.id()).map(str::to_owned));
+    let own = hook.declaration().into_iter().filter(|(key, _)| OF_ITS_TYPE.contains(key));
+    own.filter(|(_, value)| value != hook.id()).for_each(|(key, value)| add(key, Some(value)));
     add("dialect", (hook.dialect() != Dialect::default()).then(|| hook.dialect().as_str().to_owned()));
     add("if", hook.occasion.only_if.as_ref().map(|rule| rule.text().to_owned()));
     add("once", hook.occasion.once.then(|| "yes".to_owned()));

@@ -18,7 +18,7 @@ use hookwright_process::Groups;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{Answer, Captured, End};
-use crate::hook::{Action, Hook, HookFunction, Source, WorkerAction};
+use crate::hook::{Action, Hook, HookFunction, Source};
 use crate::input::HookInput;
 use crate::ready::{self, NotReady};
 use crate::spot::Spot;
@@ -245,8 +245,13 @@ impl Runner {
     /// Whether a hook's command could start.
     pub(crate) fn check(&self, hook: &Hook, session: &Spot) -> Result<(), NotReady> {
         match &hook.action {
-            Action::Command(action) | Action::Worker(WorkerAction { command: action, .. }) => {
-                self.check_command(action, session)
+            Action::Command(action) => self.check_command(action, session),
+            Action::Worker(action) => {
+                let health = self.shared.workers.health(&hook.source, action);
+                match health.and_then(|health| health.inert) {
+                    Some(why) => Err(NotReady::GivenUp(why)),
+                    None => self.check_command(&action.command, session),
+                }
             }
             Action::Http(action) => self.headers(action).map(drop).map_err(NotReady::NoHeader),
             Action::Rule(_) | Action::Function(_) => Ok(()),

@@ -16,7 +16,7 @@ pub(super) fn script(event: EventKind, language: Language, name: &str) -> String
 }
 
 /// What a hook on this event may answer, as lines for a comment.
-fn powers(event: EventKind) -> Vec<String> {
+pub(super) fn powers(event: EventKind) -> Vec<String> {
     let mut lines = vec![r#"{"systemMessage": "…"}: tells the user something"#.to_owned()];
     let mut add = |power: Power, text: &str| {
         if event.can(power) {
@@ -51,18 +51,22 @@ fn powers(event: EventKind) -> Vec<String> {
 }
 
 fn comment(sign: &str, about: &str, powers: &[String]) -> String {
-    let mut text = format!(
-        "{sign} {about}\n{sign}\n{sign} One JSON object comes in on stdin; print one on stdout, or nothing for \"no objection\":\n"
-    );
+    let how = "One JSON object comes in on stdin; print one on stdout, or nothing for \"no objection\":";
+    commented(sign, about, how, powers)
+}
+
+/// What it is, how it answers, and what it may answer.
+pub(super) fn commented(sign: &str, about: &str, how: &str, powers: &[String]) -> String {
+    let mut text = format!("{sign} {about}\n{sign}\n{sign} {how}\n");
     powers.iter().for_each(|line| text.push_str(&format!("{sign}   {line}\n")));
     text
 }
 
 /// What the example looks for in the input, so that the test has something to find.
-const TRIGGER: &str = "hookwright-example";
+pub(super) const TRIGGER: &str = "hookwright-example";
 
 /// Whether the example answers only to inputs that hold [`TRIGGER`]; events without free text have nowhere to hold it.
-fn is_selective(event: EventKind) -> bool {
+pub(super) fn is_selective(event: EventKind) -> bool {
     !matches!(event.info().subject, Subject::Field { .. })
 }
 
@@ -100,7 +104,7 @@ fn node(event: EventKind, about: &str, powers: &[String]) -> String {
 }
 
 /// The strongest thing that the event lets a hook say.
-fn answer(event: EventKind) -> &'static str {
+pub(super) fn answer(event: EventKind) -> &'static str {
     if event.can(Power::Deny) {
         r#"{"decision": "deny", "reason": "the example found what it looks for"}"#
     } else if event.can(Power::Context) {
