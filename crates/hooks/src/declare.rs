@@ -8,6 +8,7 @@ mod hook;
 mod http;
 mod matching;
 mod node;
+mod plugin;
 mod when;
 mod worker;
 

@@ -19,7 +19,7 @@ pub fn start(command: &str, placeholders: &[(String, String)]) -> Start {
     let named = |name: &str| Some(OsString::from(format!("${name}")));
     let words = match &invocation {
         Invocation::Direct { words, .. } => Some(words.iter().map(|word| word.resolve(named)).collect()),
-        Invocation::Shell(_) => None,
+        Invocation::Shell(_) | Invocation::Program { .. } => None,
     };
     Start { shell: invocation.shell_text().to_owned(), words }
 }

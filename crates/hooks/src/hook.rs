@@ -289,7 +289,7 @@ impl Action {
 }
 
 /// A process for a session, which is asked line by line.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerAction {
     /// What is started.
     pub command: CommandAction,
@@ -306,7 +306,7 @@ impl WorkerAction {
 }
 
 /// How a worker's process is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upkeep {
     /// Whether it is started with the session, rather than on first use.
     pub early: bool,
@@ -376,7 +376,7 @@ impl RuleAction {
 }
 
 /// A command and what it needs.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandAction {
     /// The command as written.
     pub command: String,

@@ -35,6 +35,9 @@ struct HookSchema {
     r#type: HookTypeSchema,
     /// The command; a plain list of words is started directly, anything else in a shell. Rules have none.
     command: Option<String>,
+    /// A plugin's package: its name, to be found in `node_modules`, or a path. From the project on, from the extension's
+    /// folder on, or from the folder of the settings on.
+    package: Option<String>,
     /// A service's address, for hooks of type "http".
     url: Option<String>,
     /// What a service is sent beside the input: values may name the variables of `allowedEnvVars`, as `$NAME` or `${NAME}`.
@@ -108,6 +111,8 @@ enum HookTypeSchema {
     Command,
     /// A program is started once and asked at every event, line by line.
     Worker,
+    /// A package for node that exports handlers by event; it is served as a worker.
+    Plugin,
     /// The input is posted to a service, which answers.
     Http,
     /// The answer is written down; no program is run.

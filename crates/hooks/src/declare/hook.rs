@@ -7,7 +7,7 @@ use jsonc_parser::common::Ranged;
 
 use super::FileKind;
 use super::node::NodeReader;
-use super::{Common, Layer, Part, chunks, http, when, worker};
+use super::{Common, Layer, Part, chunks, http, plugin, when, worker};
 use crate::answer::Decision;
 use crate::dialect::claude::{self, CallEnd, Whose};
 use crate::dialect::{Condition, Dialect};
@@ -20,7 +20,7 @@ use crate::run::words::{Invocation, joined};
 use crate::when::When;
 
 /// The keys of a hook.
-pub(super) const HOOK_KEYS: [&str; 31] = [
+pub(super) const HOOK_KEYS: [&str; 32] = [
     "type",
     "command",
     "args",
@@ -49,6 +49,7 @@ pub(super) const HOOK_KEYS: [&str; 31] = [
     "concurrency",
     "idleTimeout",
     "maxMemoryMb",
+    "package",
     "url",
     "headers",
     "allowedEnvVars",
@@ -69,6 +70,7 @@ pub(super) fn read(
     let action = match kind_of_hook {
         KindOfHook::Command => {
             unused(read, object, &worker::KEYS, "only a worker has it");
+            unused(read, object, &["package"], "only a plugin has it");
             unused(read, object, &http::KEYS, "only a hook of type \"http\" has it");
             Action::Command(command_action(read, layer, object, dialect)?)
         }
@@ -76,6 +78,19 @@ pub(super) fn read(
             unused(read, object, &http::KEYS, "only a hook of type \"http\" has it");
             let command = command_action(read, layer, object, dialect)?;
             Action::Worker(WorkerAction { command, package: None, upkeep: worker::upkeep(read, object) })
+        }
+        KindOfHook::Plugin => {
+            unused(read, object, &["command", "args", "shell", "decision", "reason"], "a plugin is a package");
+            unused(read, object, &http::KEYS, "only a hook of type \"http\" has it");
+            if dialect != Dialect::Gemini
+                && let Some(property) = last(object, "dialect")
+            {
+                let wrong = read.error(&property.value, "a plugin speaks Gemini CLI's words; this hook never runs");
+                read.report(wrong.help("leave `dialect` out"));
+                return None;
+            }
+            let env = layer.env.iter().cloned().chain(environment(read, object)).collect();
+            Action::Worker(plugin::read(read, layer, object, env)?)
         }
         KindOfHook::Http => {
             unused(read, object, &["command", "args", "env", "decision", "reason"], "a service runs no program");
@@ -147,6 +162,7 @@ fn dialect(read: &mut NodeReader<'_>, layer: &Layer<'_>, kind: EventKind, object
 enum KindOfHook {
     Command,
     Worker,
+    Plugin,
     Http,
     Rule,
 }
@@ -160,6 +176,7 @@ fn kind_of_hook(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_
     match property.value.as_string_lit().map(|text| text.value.as_ref()) {
         Some("command") => Some(KindOfHook::Command),
         Some("worker") if layer.kind != FileKind::Claude => Some(KindOfHook::Worker),
+        Some("plugin") if layer.kind != FileKind::Claude => Some(KindOfHook::Plugin),
         Some("http") => Some(KindOfHook::Http),
         Some("rule") => Some(KindOfHook::Rule),
         Some(other) if layer.kind == FileKind::Claude => {
@@ -170,7 +187,7 @@ fn kind_of_hook(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_
         }
         Some(other) => {
             let wrong = read.error(&property.value, format!("unknown hook type `{other}`; this hook never runs"));
-            let help = "the types are \"command\", which runs a program, \"worker\", which asks one that stays, \"http\", which asks \
+            let help = "the types are \"command\", which runs a program, \"worker\", which asks one that stays, \"plugin\", which asks a package for node, \"http\", which asks \
                         a service, and \"rule\", which needs none";
             read.report(wrong.expected("expected \"command\"").help(help));
             None

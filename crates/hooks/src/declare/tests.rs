@@ -251,7 +251,7 @@ fn a_command_that_is_missing_empty_or_no_string() {
 #[test]
 fn a_type_that_is_missing_unknown_or_no_string() {
     assert_snapshot!(bad_hook(r#"{ "command": "x" }"#), @r#"settings.json:5:19: error: a hook needs `type`; this one never runs; expected "type": "command""#);
-    assert_snapshot!(bad_hook(r#"{ "type": "prompt", "command": "x" }"#), @r#"settings.json:5:29: error: unknown hook type `prompt`; this hook never runs; expected "command" (the types are "command", which runs a program, and "rule", which needs none)"#);
+    assert_snapshot!(bad_hook(r#"{ "type": "prompt", "command": "x" }"#), @r#"settings.json:5:29: error: unknown hook type `prompt`; this hook never runs; expected "command" (the types are "command", which runs a program, "worker", which asks one that stays, "plugin", which asks a package for node, "http", which asks a service, and "rule", which needs none)"#);
     assert_snapshot!(bad_hook(r#"{ "type": 1, "command": "x" }"#), @r#"settings.json:5:29: error: `type` should be "command", not a number; expected "command""#);
 }
 
@@ -374,7 +374,7 @@ fn misspelt_keys() {
     assert_snapshot!(said, @"
     settings.json:5:71: warning: a hook has no `timout`; it is ignored (did you mean `timeout`?)
     settings.json:5:84: warning: a hook has no `onerror`; it is ignored (did you mean `onError`?)
-    settings.json:5:104: warning: a hook has no `unless`; it is ignored (it knows type, command, args, dialect, name, description, timeout, env, onError, locked, guard, enabled, async, shell, if, once, result, onFailure, asyncRewake, statusMessage, when, decision, reason, chunks)
+    settings.json:5:104: warning: a hook has no `unless`; it is ignored (it knows type, command, args, dialect, name, description, timeout, env, onError, locked, guard, enabled, async, shell, if, once, result, onFailure, asyncRewake, statusMessage, when, decision, reason, chunks, start, concurrency, idleTimeout, maxMemoryMb, package, url, headers, allowedEnvVars)
     ");
     let declared = among_good(r#"{ "matchers": "glob", "sequental": true, "hooks": [] }"#);
     assert_snapshot!(lines(&declared), @"

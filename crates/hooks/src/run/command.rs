@@ -159,9 +159,12 @@ impl Runner {
     /// Starts the command, without a shell in between where it needs none.
     fn start<T>(&self, start: &Start<'_, T>) -> Result<T, NotStarted> {
         let Start { action, session, .. } = *start;
-        if let Invocation::Direct { words, .. } = &action.invocation
-            && self.direct_is_faithful
-        {
+        let words = match &action.invocation {
+            Invocation::Direct { words, .. } if self.direct_is_faithful => Some(words),
+            Invocation::Program { words, .. } => Some(words),
+            Invocation::Direct { .. } | Invocation::Shell(_) => None,
+        };
+        if let Some(words) = words {
             let words: Vec<OsString> =
                 words.iter().map(|word| word.resolve(|name| self.variable(name, action, session))).collect();
             if let Some(process) = self.start_directly(&words, start)? {

@@ -10,19 +10,21 @@ pub const SESSION_VARIABLES: [&str; 5] =
     ["GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_SESSION_ID", "GEMINI_PLANS_DIR", "CLAUDE_PROJECT_DIR"];
 
 /// How a command is started.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Invocation {
     /// A program and its arguments, with the same text for a shell if the program turns out to need one.
     Direct { words: Vec<Word>, shell: String },
     /// Text for a shell.
     Shell(String),
+    /// A program and its arguments, never through a shell; the text says what that comes to, for those who look at commands.
+    Program { words: Vec<Word>, text: String },
 }
 
 /// One word of a command line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word(Vec<Piece>);
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(String),
     Variable(&'static str),
@@ -38,6 +40,14 @@ impl Word {
             }
             word
         })
+    }
+
+    /// A text in which a session's variable at its beginning is filled in.
+    fn filled(text: &str) -> Self {
+        match session_variable(text).filter(|_| text.starts_with('$')) {
+            Some((length, name)) => Word(vec![Piece::Variable(name), Piece::Text(text[length..].to_owned())]),
+            None => Word(vec![Piece::Text(text.to_owned())]),
+        }
     }
 
     fn push_char(&mut self, char: char) {
@@ -91,9 +101,16 @@ impl Invocation {
         }
     }
 
+    /// A program with just these arguments; in them a session's variable at the beginning is filled in, and nothing else.
+    pub(crate) fn with_arguments(program: &str, args: &[String], text: &str) -> Self {
+        let words = std::iter::once(program).chain(args.iter().map(String::as_str)).map(Word::filled);
+        Invocation::Program { words: words.collect(), text: text.to_owned() }
+    }
+
     /// The text that a shell gets.
     pub(crate) fn shell_text(&self) -> &str {
         match self {
+            Invocation::Program { text, .. } => text,
             Invocation::Direct { shell, .. } | Invocation::Shell(shell) => shell,
         }
     }
@@ -488,7 +505,7 @@ mod tests {
     fn blanks_are_what_a_shell_takes_for_blanks() {
         let words = |command: &str| match Invocation::analyse(command, &[]) {
             Invocation::Direct { words, .. } => Some(words.len()),
-            Invocation::Shell(_) => None,
+            Invocation::Shell(_) | Invocation::Program { .. } => None,
         };
         assert_eq!(words(" \n./a b\t\n"), Some(2));
         // A shell would look for another file than `a`, and so does whoever vouches for the files of a command.

@@ -95,7 +95,7 @@ fn claudes_own_file_is_read_in_its_words() {
     assert_snapshot!(lines(&declared), @"
     settings.json:2:3: warning: Claude Code's `permissions` are not read here (write what they refuse as policies, or as hooks: docs/claude-hooks.md)
     settings.json:5:99: warning: a timeout of 30000 s looks like milliseconds; timeouts are in seconds in this file (for 30000 ms, write 30)
-    settings.json:6:85: warning: hooks of type `prompt` do not run here; this one never does; only \"command\" does
+    settings.json:6:85: warning: hooks of type `prompt` do not run here; this one never does; only \"command\" and \"http\" do
     settings.json:9:5: warning: no such event here, and its hooks never run: PostCompact, TaskCreated
     ");
 }

@@ -95,7 +95,7 @@ fn nesting_in_a_part_that_is_not_ours_is_nobodys_business() {
 #[test]
 fn columns_count_characters_and_not_bytes() {
     let text = "{ \"hooks\": { \"BeforeAgent\": [{ \"hooks\": [{ \"name\": \"äöü😀\", \"type\": \"x\" }] }] } }";
-    assert_snapshot!(lines(&declare_text(text)), @r#"settings.json:1:68: error: unknown hook type `x`; this hook never runs; expected "command" (the types are "command", which runs a program, and "rule", which needs none)"#);
+    assert_snapshot!(lines(&declare_text(text)), @r#"settings.json:1:68: error: unknown hook type `x`; this hook never runs; expected "command" (the types are "command", which runs a program, "worker", which asks one that stays, "plugin", which asks a package for node, "http", which asks a service, and "rule", which needs none)"#);
 }
 
 #[test]

@@ -6,7 +6,6 @@ mod line;
 mod refs;
 mod talk;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -36,7 +35,8 @@ const LAST_LOOK: Duration = Duration::from_millis(10);
 /// The workers of one engine: hooks of one layer that say the same share a process.
 #[derive(Default)]
 pub(crate) struct Workers {
-    all: Mutex<HashMap<(Source, WorkerAction), Arc<Worker>>>,
+    /// Few, so that looking through them is the quickest way to one.
+    all: Mutex<Vec<Arc<Worker>>>,
 }
 
 /// How a worker does, for people.
@@ -56,14 +56,19 @@ pub struct WorkerHealth {
 
 impl Workers {
     fn of(&self, source: &Source, action: &WorkerAction) -> Arc<Worker> {
-        let key = (source.clone(), action.clone());
-        self.all().entry(key).or_insert_with(|| Arc::new(Worker::new(action.clone()))).clone()
+        let mut all = self.all();
+        if let Some(known) = all.iter().find(|worker| worker.is_of(source, action)) {
+            return known.clone();
+        }
+        let worker = Arc::new(Worker::new(source.clone(), action.clone()));
+        all.push(worker.clone());
+        worker
     }
 
     /// Lets go those that are not wanted any more; they finish what they were asked.
     pub(crate) fn keep(&self, is_wanted: impl Fn(&Source, &WorkerAction) -> bool) {
-        self.all().retain(|(source, action), worker| {
-            let stays = is_wanted(source, action);
+        self.all().retain(|worker| {
+            let stays = is_wanted(&worker.source, &worker.action);
             if !stays {
                 worker.retire();
             }
@@ -73,12 +78,12 @@ impl Workers {
 
     /// How one of them does, if it has ever been asked anything.
     pub(crate) fn health(&self, source: &Source, action: &WorkerAction) -> Option<WorkerHealth> {
-        self.all().get(&(source.clone(), action.clone())).map(|worker| worker.health())
+        self.all().iter().find(|worker| worker.is_of(source, action)).map(|worker| worker.health())
     }
 
     /// Lets all of them finish, and waits for that, but not for long.
     pub(crate) async fn finish(&self, longest: Duration) {
-        let all: Vec<Arc<Worker>> = self.all().drain().map(|(_, worker)| worker).collect();
+        let all = std::mem::take(&mut *self.all());
         let talks: Vec<Arc<Talk>> = all.iter().filter_map(|worker| worker.retire()).collect();
         let gone = async {
             for talk in &talks {
@@ -88,13 +93,14 @@ impl Workers {
         let _ = tokio::time::timeout(longest, gone).await;
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<(Source, WorkerAction), Arc<Worker>>> {
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<Worker>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One worker, whichever process does its work.
 struct Worker {
+    source: Source,
     action: WorkerAction,
     /// As many as it can be asked at once.
     room: Room,
@@ -171,9 +177,10 @@ impl Runner {
 }
 
 impl Worker {
-    fn new(action: WorkerAction) -> Self {
+    fn new(source: Source, action: WorkerAction) -> Self {
         let room = Room::new(usize::try_from(action.upkeep.concurrency.get()).unwrap_or(usize::MAX));
         Worker {
+            source,
             action,
             room,
             hiring: tokio::sync::Mutex::default(),
@@ -182,6 +189,10 @@ impl Worker {
             starts: AtomicU64::new(0),
             past: Mutex::default(),
         }
+    }
+
+    fn is_of(&self, source: &Source, action: &WorkerAction) -> bool {
+        self.source == *source && self.action == *action
     }
 
     /// Asks whichever process there is; `asked` says which one it was.

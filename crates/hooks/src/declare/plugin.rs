@@ -1,0 +1,101 @@
+//! A plugin out of its JSON object: a package of handlers, which the library for node serves as a worker.
+
+use jsonc_parser::ast::{Object, Value};
+
+use super::node::NodeReader;
+use super::{Layer, worker};
+use crate::dialect::Dialect;
+use crate::hook::{CommandAction, Source, WorkerAction};
+use crate::jsonc::last;
+use crate::run::words::{Invocation, joined};
+
+/// The library for node, and what serves a package with it. They are the ones that people install.
+const LIBRARY: &str = include_str!("../../../../sdk/node/index.js");
+const SERVER: &str = include_str!("../../../../sdk/node/plugin.js");
+
+pub(super) fn read(
+    read: &mut NodeReader<'_>,
+    layer: &Layer<'_>,
+    object: &Object<'_>,
+    env: Vec<(String, String)>,
+) -> Option<WorkerAction> {
+    let package = package(read, object)?;
+    let folder = folder(layer);
+    let is_path = package.starts_with(['.', '/']);
+    let file = match is_path {
+        true if package.starts_with('/') => package.clone(),
+        true => format!("{folder}/{package}"),
+        // Looked for in one place, so that what runs is what is trusted.
+        false => format!("{folder}/node_modules/{package}"),
+    };
+    let invocation = Invocation::with_arguments(
+        "node",
+        &[&options()[..], &[file.clone(), folder]].concat(),
+        &joined("node", &[file]),
+    );
+    let command = CommandAction { command: format!("node {package}"), env, dialect: Dialect::Gemini, invocation };
+    Some(WorkerAction { command, package: Some(package), upkeep: worker::upkeep(read, object) })
+}
+
+fn package(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {
+    let Some(property) = last(object, "package") else {
+        let wrong = read.error_at(object.range, "a hook of type \"plugin\" needs `package`; this one never runs");
+        read.report(wrong.expected("expected \"package\": a name, or a path such as \"./hooks/plugin.mjs\""));
+        return None;
+    };
+    let Value::StringLit(package) = &property.value else {
+        read.wrong_type("package", &property.value, "a string");
+        return None;
+    };
+    let package = package.value.trim().to_owned();
+    let climbs = !package.starts_with(['.', '/']) && package.split('/').any(|part| part == "..");
+    if package.is_empty() || package.contains(|char: char| char.is_control()) || climbs {
+        let wrong = read.error(&property.value, "`package` is no package's name and no path; this hook never runs");
+        read.report(wrong.expected("expected a name, or a path such as \"./hooks/plugin.mjs\""));
+        return None;
+    }
+    Some(package)
+}
+
+/// Where a layer's packages are: a project's in the project, an extension's in the extension, others beside their settings.
+fn folder(layer: &Layer<'_>) -> String {
+    let beside = || layer.file.parent().unwrap_or(layer.file).to_string_lossy().into_owned();
+    match &layer.source {
+        Source::Project | Source::Runtime => "$GEMINI_PROJECT_DIR".to_owned(),
+        Source::Extension(_) => {
+            let given = layer.placeholders.iter().find(|(name, _)| name == "extensionPath");
+            given.map_or_else(beside, |(_, path)| path.clone())
+        }
+        Source::User | Source::System => beside(),
+    }
+}
+
+/// What node is told before the package: the server as text, with the library in it.
+fn options() -> [String; 3] {
+    let library: String = LIBRARY.bytes().map(in_address).collect();
+    let server = SERVER.replace("\"./index.js\"", &format!("\"data:text/javascript,{library}\""));
+    // A program that comes as text has no name of its own among its arguments.
+    let text = format!("process.argv.splice(1, 0, \"plugin.js\");\n{server}");
+    ["--input-type=module", "--eval", &text].map(str::to_owned)
+}
+
+/// A byte as an address may hold it.
+fn in_address(byte: u8) -> String {
+    match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_goes_along() {
+        let [_, _, text] = options();
+        assert!(!text.contains("./index.js"), "the server loads the library in one way alone");
+        // No system takes more than this in one argument.
+        assert!(text.len() < 100_000, "{}", text.len());
+    }
+}
