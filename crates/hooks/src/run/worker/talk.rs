@@ -147,7 +147,7 @@ impl Talk {
             over: CancellationToken::new(),
         });
         let listening = Listening { talk: talk.clone(), process, from, heard: Vec::new(), bounds };
-        tokio::spawn(listening.to_the_end());
+        tokio::spawn(listening.until_it_is_gone());
         talk
     }
 
@@ -373,7 +373,7 @@ enum Over {
 }
 
 impl Listening {
-    async fn to_the_end(mut self) {
+    async fn until_it_is_gone(mut self) {
         let over = self.listen().await;
         match over {
             Over::Exited(exit) => {
