@@ -2,7 +2,7 @@
 // once per event (a command hook), or once per session (a worker, where HOOKWRIGHT_WORKER=1 says so).
 // It depends on nothing, and decides nothing: what an answer means is the agent's business.
 
-import { realpathSync } from "node:fs";
+import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
 // Generated from schemas/ (UPDATE_SCHEMAS=1 cargo test -p hookwright schemas): do not edit.
@@ -75,7 +75,7 @@ export function combine(...answers) {
   const all = answers.map((answer) => checked(answer));
   if (all.length < 2) return { ...all[0] };
   const specifics = all.map((answer) => answer.hookSpecificOutput ?? {});
-  const merged = Object.assign({}, ...all);
+  const merged = laidOver(all);
   const set = (target, name, value) => (value === undefined ? delete target[name] : (target[name] = value));
   const stops = all.filter((answer) => answer.continue === false);
   set(merged, "decision", strongest(all.map((answer) => answer.decision)));
@@ -84,16 +84,19 @@ export function combine(...answers) {
   set(merged, "stopReason", lines(stops.map((answer) => answer.stopReason ?? answer.reason)));
   set(merged, "systemMessage", lines(all.map((answer) => answer.systemMessage)));
   set(merged, "suppressOutput", all.some((answer) => answer.suppressOutput === true) || undefined);
-  const specific = Object.assign({}, ...specifics);
+  const specific = laidOver(specifics);
   const values = (name) => specifics.map((each) => each[name]).filter((value) => value != null);
   set(specific, "additionalContext", lines(values("additionalContext")));
   for (const name of ["clearContext", "redact_input"]) set(specific, name, values(name).includes(true) || undefined);
-  if (values("tool_input").length) specific.tool_input = Object.assign({}, ...values("tool_input"));
+  if (values("tool_input").length) specific.tool_input = laidOver(values("tool_input"));
   if (values("llm_request").length) specific.llm_request = values("llm_request").reduce(patched);
   if (values("toolConfig").length) specific.toolConfig = selected(values("toolConfig"));
   set(merged, "hookSpecificOutput", Object.keys(specific).length ? specific : undefined);
   return merged;
 }
+
+/** Later values over earlier ones, whatever their names are (`__proto__` is one). */
+const laidOver = (layers) => layers.reduce((all, layer) => ({ ...all, ...layer }), {});
 
 const strongest = (decisions) =>
   decisions.filter((word) => word != null).reduce((a, b) => (a !== undefined && STRENGTH[a] >= STRENGTH[b] ? a : b), undefined);
@@ -387,7 +390,7 @@ async function mainHasRun() {
   // CommonJS awaits nothing at its top level.
   if (!main || process.mainModule) return;
   try {
-    await import(pathToFileURL(realpathSync(main)).href);
+    await import(pathToFileURL(createRequire(import.meta.url).resolve(main)).href);
   } catch {
     // It failed, and node says so; or it is no file.
   }

@@ -33,6 +33,8 @@ test("several answers are one", () => {
   assert.deepEqual(combine({ continue: true }, message("a"), message("")), { systemMessage: "a" });
   assert.deepEqual(combine(context("a"), context("b")), context("a\nb"));
   assert.deepEqual(combine(rewrite({ a: 1, b: 1 }), rewrite({ b: 2 })), rewrite({ a: 1, b: 2 }));
+  const odd = combine(rewrite(JSON.parse('{"__proto__": {"a": 1}}')), rewrite({ b: 2 }));
+  assert.equal(JSON.stringify(odd), '{"hookSpecificOutput":{"tool_input":{"__proto__":{"a":1},"b":2}}}');
   const [first, second] = [request({ model: "a", config: { x: 1, y: 1 } }), request({ config: { y: 2 } })];
   assert.deepEqual(combine(first, second), request({ model: "a", config: { x: 1, y: 2 } }));
   assert.deepEqual(combine(tools("AUTO", ["b"]), tools("ANY", ["a", "b"])), tools("ANY", ["a", "b"]));

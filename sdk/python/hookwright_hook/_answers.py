@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
+from collections.abc import Mapping as MappingClass
 
-from ._types import Answer, LlmRequestPatch, LlmResponse, ToolMode
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
+
+    from ._types import LlmRequestPatch, LlmResponse, ToolMode
+
+    Plain = Dict[str, Any]
+else:
+    Plain = dict
+
+
+class Answer(Plain):
+    """An answer made by one of the helpers."""
 
 
 def allow() -> Answer:
@@ -81,7 +93,7 @@ def checked(answer: Any) -> Mapping[str, Any]:
     """A handler's answer, if it is one. What looks like a no and would not be heard as one is an error, never a yes."""
     if answer is None:
         return {}
-    if not isinstance(answer, Mapping):
+    if not isinstance(answer, MappingClass):
         kind = type(answer).__name__
         raise TypeError(f'a handler answers an object such as deny("why"), or nothing; this is a {kind}')
     decision, goes_on = answer.get("decision"), answer.get("continue")
@@ -90,7 +102,7 @@ def checked(answer: Any) -> Mapping[str, Any]:
     if goes_on is not None and not isinstance(goes_on, bool):
         raise TypeError(f"continue is True or False; this is {repr(goes_on)[:80]}")
     specific = answer.get("hookSpecificOutput")
-    if specific is not None and not isinstance(specific, Mapping):
+    if specific is not None and not isinstance(specific, MappingClass):
         raise TypeError(f"hookSpecificOutput is an object; this is {repr(specific)[:80]}")
     return answer
 
@@ -167,9 +179,9 @@ def _selected(configs: List[Any]) -> Dict[str, Any]:
 
 def advance(event_input: Dict[str, Any], specific: Mapping[str, Any]) -> None:
     """What a handler changed, as those after it see it."""
-    if isinstance(specific.get("tool_input"), Mapping):
+    if isinstance(specific.get("tool_input"), MappingClass):
         event_input["tool_input"] = _laid_over([event_input["tool_input"], specific["tool_input"]])
-    if isinstance(specific.get("llm_request"), Mapping):
+    if isinstance(specific.get("llm_request"), MappingClass):
         event_input["llm_request"] = _patched([event_input["llm_request"], specific["llm_request"]])
     if specific.get("additionalContext") and isinstance(event_input.get("prompt"), str):
         event_input["prompt"] += f"\n\n{specific['additionalContext']}"

@@ -6,15 +6,20 @@ import atexit
 import json
 import os
 import sys
-from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, Generator, List, Mapping, NoReturn, Optional
 
 from . import _process
 from ._answers import advance, checked, combine, ends_the_round
+from ._events import ALSO, DEFAULTS, EVENTS
 from ._refs import copy
-from ._types import EVENTS, Answer, On
 
-Handler = Callable[[Any], Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Awaitable, Callable, Dict, Generator, List, Mapping, NoReturn, Optional
+
+    from ._answers import Answer
+    from ._types import On
+
+    Handler = Callable[[Any], Any]
 
 
 class Hook:
@@ -95,13 +100,13 @@ class Hook:
         if event not in self._handlers:
             those = ", ".join(self._handlers) or "nothing"
             raise ValueError(f"was asked about {event}, for which it has no handler (only for {those})")
-        for field, value in EVENTS[event].defaults.items():
+        for field, value in DEFAULTS[event].items():
             if field not in event_input:
                 event_input[field] = copy(value)
         answers: List[Mapping[str, Any]] = []
         for handler in self._handlers[event]:
             said = handler(event_input)
-            if isawaitable(said):
+            if hasattr(said, "__await__"):
                 said = yield said
             answers.append(checked(said))
             if ends_the_round(answers[-1]):
@@ -135,8 +140,8 @@ def _awaited(waited: Awaitable[Any]) -> Any:
 
 def suggest(name: str) -> Optional[str]:
     """The event that somebody meant by a name that is none."""
-    for event, row in EVENTS.items():
-        if name in row.also:
+    for event, also in ALSO.items():
+        if name in also:
             return event
     from difflib import get_close_matches
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
-from typing import Any, BinaryIO, Dict, Optional
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO, Dict, Optional
 
 # What this process starts is no worker because this process is one.
 IS_WORKER = os.environ.pop("HOOKWRIGHT_WORKER", "") == "1"
@@ -71,6 +73,8 @@ def worded(error: BaseException) -> str:
 
 def say(error: BaseException) -> None:
     """What went wrong, on stderr; the words last, because that is what agents show of it."""
+    import traceback
+
     places = [place for place in traceback.extract_tb(error.__traceback__) if os.path.dirname(place.filename) != _HERE]
     lines = [f"  at {place.name} ({place.filename}:{place.lineno})" for place in reversed(places[-4:])]
     try:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, ItemsView, Iterator, KeysView, List, Mapping, Tuple, Union, ValuesView
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, ItemsView, Iterator, KeysView, List, Mapping, Tuple, Union, ValuesView
+
+    Plain = Dict[str, Any]
+else:
+    Plain = dict
 
 
 class Text:
@@ -61,7 +67,7 @@ def copy(value: Any) -> Any:
     return value
 
 
-class Input(Dict[str, Any]):
+class Input(Plain):
     """A dict some of whose values belong to others: each is copied when somebody looks at it."""
 
     def __init__(self, own: Mapping[str, Any], lent: Dict[str, Callable[[], Any]]) -> None:

@@ -3,22 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, TypedDict, TypeVar, Union, overload
+from typing import Any, Awaitable, Callable, Dict, List, Literal, Optional, Protocol, TypedDict, TypeVar, Union, overload
 
-from typing import Literal, Protocol
-
-
-class Answer(Dict[str, Any]):
-    """An answer made by one of the helpers."""
-
-
-class Event(NamedTuple):
-    """A row of the table of events."""
-
-    also: Tuple[str, ...]
-    """What other agents call it."""
-    defaults: Mapping[str, Any]
-    """What its input has where nothing else is said."""
+from ._answers import Answer
 
 
 class SessionStartHookSpecificOutput(TypedDict, total=False):
@@ -874,19 +861,3 @@ class On(Protocol):
 
     @overload
     def __call__(self, event: Literal["SessionEnd"]) -> Callable[[_SessionEnd], _SessionEnd]: ...
-
-
-# All events.
-EVENTS: Mapping[str, Event] = {
-    "SessionStart": Event(also=(), defaults={}),
-    "BeforeAgent": Event(also=("UserPromptSubmit",), defaults={}),
-    "PreCompress": Event(also=("PreCompact",), defaults={}),
-    "BeforeModel": Event(also=(), defaults={"purpose": "answer"}),
-    "BeforeToolSelection": Event(also=(), defaults={"purpose": "answer"}),
-    "AfterModel": Event(also=(), defaults={"purpose": "answer", "content": ""}),
-    "BeforeTool": Event(also=("PreToolUse",), defaults={"tool_input": {}, "requested_by": "model"}),
-    "Notification": Event(also=(), defaults={"message": "", "details": None, "requested_by": "model"}),
-    "AfterTool": Event(also=("PostToolUse",), defaults={"tool_input": {}, "tool_response": None, "requested_by": "model"}),
-    "AfterAgent": Event(also=("Stop", "SubagentStop",), defaults={"stop_hook_active": False}),
-    "SessionEnd": Event(also=(), defaults={}),
-}

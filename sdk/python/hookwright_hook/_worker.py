@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Awaitable, BinaryIO, Callable, Dict, Generator, NoReturn, Optional, Set
 
 from . import _process
-from ._types import Answer
 from ._refs import Store
 
-Ask = Callable[[Dict[str, Any]], Generator[Awaitable[Any], Any, Answer]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Awaitable, BinaryIO, Callable, Dict, Generator, NoReturn, Optional, Set
+
+    from ._answers import Answer
+
+    Ask = Callable[[Dict[str, Any]], Generator[Awaitable[Any], Any, Answer]]
 
 # The agent takes longer lines for garbage, and would end this process for one.
 _LONGEST_ANSWER = 1024 * 1024

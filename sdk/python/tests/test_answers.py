@@ -3,6 +3,9 @@
 import copy
 import json
 import pickle
+import subprocess
+import sys
+import typing
 import unittest
 
 from hookwright_hook import (
@@ -64,6 +67,24 @@ class Answers(unittest.TestCase):
         for answer in [*bad, {"continue": "false"}, {"continue": 0}, {"hookSpecificOutput": "x"}]:
             with self.assertRaises(TypeError, msg=repr(answer)):
                 combine(answer)
+
+
+class Types(unittest.TestCase):
+    def test_types_are_there_for_those_who_ask(self):
+        import hookwright_hook
+
+        hints = typing.get_type_hints(hookwright_hook.BeforeToolInput)
+        self.assertLessEqual({"tool_name", "tool_input", "effects"}, hints.keys())
+        self.assertIn("tool_name", hookwright_hook.BeforeToolInput.__required_keys__)
+        for name in ("Nothing", "_types_", "__path_"):
+            with self.assertRaises(AttributeError):
+                getattr(hookwright_hook, name)
+
+    def test_running_a_hook_needs_none_of_them(self):
+        script = "import sys, hookwright_hook; print([m for m in ('typing', 'inspect', 'asyncio', 'hookwright_hook._types') if m in sys.modules])"
+        # Without the site's own additions, which may bring anything.
+        run = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True)
+        self.assertEqual(run.stdout.strip(), "[]")
 
 
 class Handlers(unittest.TestCase):

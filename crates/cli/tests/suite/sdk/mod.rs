@@ -20,6 +20,7 @@ fn schemas_made_the_types_of_the_libraries() {
     let shapes = shapes::shapes();
     check("sdk/node/types.d.ts", &typescript::types(&shapes, NOTE));
     check_part("sdk/node/index.js", "// End of what is generated.\n", &typescript::table(&shapes));
+    check("sdk/python/hookwright_hook/_events.py", &python::table(&shapes, NOTE));
     check("sdk/python/hookwright_hook/_types.py", &python::types(&shapes, NOTE));
     check("crates/sdk/src/events.rs", &rust::types(&shapes, NOTE));
 }

@@ -6,26 +6,31 @@ use serde_json::{Value, json};
 
 use super::shapes::{Field, Named, Object, Shapes, Type};
 
-const HEAD: &str = r#"
+const HEAD: &str = "
 from __future__ import annotations
 
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, TypedDict, TypeVar, Union, overload
+from typing import Any, Awaitable, Callable, Dict, List, Literal, Optional, Protocol, TypedDict, TypeVar, Union, overload
 
-from typing import Literal, Protocol
+from ._answers import Answer
+";
 
-
-class Answer(Dict[str, Any]):
-    """An answer made by one of the helpers."""
-
-
-class Event(NamedTuple):
-    """A row of the table of events."""
-
-    also: Tuple[str, ...]
-    """What other agents call it."""
-    defaults: Mapping[str, Any]
-    """What its input has where nothing else is said."""
-"#;
+/// `_events.py`: all that is needed to run, because importing types takes its time.
+pub(super) fn table(shapes: &Shapes, note: &str) -> String {
+    let mut text = format!(
+        "# {note}\n\"\"\"The events: what other agents call each, and what its input has where nothing else is said.\"\"\"\n"
+    );
+    text.push_str("\nfrom __future__ import annotations\n\nTYPE_CHECKING = False\nif TYPE_CHECKING:\n    from typing import Any, Dict, Mapping, Tuple\n");
+    text.push_str("\nALSO: Mapping[str, Tuple[str, ...]] = {\n");
+    for event in &shapes.events {
+        let also: String = event.info.foreign_names.iter().map(|name| format!("{}, ", json!(name))).collect();
+        _ = writeln!(text, "    \"{}\": ({}),", event.kind(), also.trim_end());
+    }
+    text.push_str("}\n\nDEFAULTS: Mapping[str, Dict[str, Any]] = {\n");
+    for event in &shapes.events {
+        _ = writeln!(text, "    \"{}\": {},", event.kind(), literal(&Value::Object(event.defaults())));
+    }
+    text + "}\n\n#: The names of all events.\nEVENTS = tuple(ALSO)\n"
+}
 
 /// `_types.py`.
 pub(super) fn types(shapes: &Shapes, note: &str) -> String {
@@ -47,7 +52,6 @@ pub(super) fn types(shapes: &Shapes, note: &str) -> String {
         print_object(&mut text, &event.output);
     }
     print_handlers(&mut text, shapes);
-    print_table(&mut text, shapes);
     text
 }
 
@@ -107,16 +111,6 @@ fn print_handlers(text: &mut String, shapes: &Shapes) {
             "\n    @overload\n    def __call__(self, event: Literal[\"{kind}\"]) -> Callable[[_{kind}], _{kind}]: ...\n"
         );
     }
-}
-
-fn print_table(text: &mut String, shapes: &Shapes) {
-    text.push_str("\n\n# All events.\nEVENTS: Mapping[str, Event] = {\n");
-    for event in &shapes.events {
-        let also: String = event.info.foreign_names.iter().map(|name| format!("{}, ", json!(name))).collect();
-        let defaults = literal(&Value::Object(event.defaults()));
-        _ = writeln!(text, "    \"{}\": Event(also=({}), defaults={defaults}),", event.kind(), also.trim_end());
-    }
-    text.push_str("}\n");
 }
 
 fn comment(doc: &str, indent: usize) -> String {
