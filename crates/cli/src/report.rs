@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use hookwright_hooks::{Diagnostic, Severity, Span};
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::out::{self, BAD, BOLD, NOTE, WARN, paint};
 
@@ -16,6 +16,11 @@ pub(crate) fn print<'a>(diagnostics: impl IntoIterator<Item = &'a Diagnostic>) -
 
 /// One diagnostic, as text.
 pub(crate) fn draw(diagnostic: &Diagnostic) -> String {
+    draw_in(diagnostic, usize::MAX)
+}
+
+/// The same in so many columns: of a long line that part is shown which is meant, so that the caret stands below it.
+pub(crate) fn draw_in(diagnostic: &Diagnostic, columns: usize) -> String {
     let (style, word) = match diagnostic.severity {
         Severity::Error => (BAD, "error"),
         Severity::Warning => (WARN, "warning"),
@@ -23,7 +28,7 @@ pub(crate) fn draw(diagnostic: &Diagnostic) -> String {
     let mut text = format!("{}{} {}\n", paint(style, word), paint(BOLD, ":"), paint(BOLD, &diagnostic.message));
     let file = diagnostic.file.display();
     match &diagnostic.span {
-        Some(span) => draw_span(&mut text, &file.to_string(), span, diagnostic.expected.as_deref(), style),
+        Some(span) => draw_span(&mut text, (&file.to_string(), columns), span, diagnostic.expected.as_deref(), style),
         None => text.push_str(&format!("  {} {file}\n", paint(NOTE, "-->"))),
     }
     if let Some(help) = &diagnostic.help {
@@ -37,20 +42,43 @@ fn gutter_width(diagnostic: &Diagnostic) -> usize {
     diagnostic.span.as_ref().map_or(1, |span| span.line.to_string().len())
 }
 
-fn draw_span(text: &mut String, file: &str, span: &Span, expected: Option<&str>, style: Style) {
+fn draw_span(text: &mut String, (file, columns): (&str, usize), span: &Span, expected: Option<&str>, style: Style) {
     let number = span.line.to_string();
     let gutter = " ".repeat(number.len());
     let bar = paint(NOTE, "|");
-    let cut = if span.skipped > 0 { "…" } else { "" };
     let before: String = span.text.chars().take(span.column - 1 - span.skipped).collect();
     let marked: String = span.text.chars().skip(span.column - 1 - span.skipped).take(span.length).collect();
-    let indent = " ".repeat(shown(&before).width() + cut.width());
-    let carets = "^".repeat(shown(&marked).width().max(1));
+    let (line, indent) = excerpt(span, shown(&before).width(), columns.saturating_sub(number.len() + 3));
+    let carets = "^".repeat(shown(&marked).width().min(line.width().saturating_sub(indent)).max(1));
     let label = expected.map(|expected| format!(" {expected}")).unwrap_or_default();
     text.push_str(&format!("{gutter}{} {file}:{}:{}\n", paint(NOTE, "-->"), span.line, span.column));
     text.push_str(&format!("{gutter} {bar}\n"));
-    text.push_str(&format!("{} {bar} {cut}{}\n", paint(NOTE, number), shown(&span.text).trim_end()));
-    text.push_str(&format!("{gutter} {bar} {indent}{}\n", paint(style, format!("{carets}{label}"))));
+    text.push_str(&format!("{} {bar} {line}\n", paint(NOTE, number)));
+    text.push_str(&format!("{gutter} {bar} {}{}\n", " ".repeat(indent), paint(style, format!("{carets}{label}"))));
+}
+
+/// As much of the line as there is room for around the column that is meant, and the column in which that stands.
+fn excerpt(span: &Span, column: usize, room: usize) -> (String, usize) {
+    let all = shown(&span.text);
+    let cut = if span.skipped > 0 { "…" } else { "" };
+    let all = format!("{cut}{}", all.trim_end());
+    let column = column + cut.width();
+    if all.width() <= room {
+        return (all, column);
+    }
+    // What comes before says where it is, what comes behind what it is.
+    let skipped = column.saturating_sub(room / 3);
+    let mut left_out = 0;
+    let rest = match skipped {
+        0 => all.as_str(),
+        _ => all.trim_start_matches(|char: char| {
+            let is_out = left_out < skipped + 1;
+            left_out += if is_out { char.width().unwrap_or(0) } else { 0 };
+            is_out
+        }),
+    };
+    let head = if skipped == 0 { "" } else { "…" };
+    (out::shorten(&format!("{head}{rest}"), room), (column + head.width()).saturating_sub(left_out))
 }
 
 /// The text as it is printed, tabs and control characters included.
@@ -92,6 +120,29 @@ mod tests {
           |                ^^^^^^^^^^^^
           = help: this event is called `BeforeTool` here; `hookwright hooks migrate --from-claude` converts whole files, and `hooksConfig.readClaude` reads them as they are
         "#);
+    }
+
+    #[test]
+    fn in_a_narrow_window_the_caret_stands_below_what_is_meant() {
+        let text = "{ \"日本語日本語日本語日本語\": 1, \"more\": [1, 2, 3, 4, 5, 6, 7], \"hooks\": 7, \"and\": [1, 2, 3, 4, 5, 6, 7, 8, 9] }";
+        let declared = declare(&Layer::new(Source::Project, "settings.json".as_ref(), text));
+        let diagnostic = declared.diagnostics.iter().find(|one| one.message.contains("should be an object")).unwrap();
+        for columns in [0, 1, 5, 12, 20, 30, 40, 41, 60, 80, 200] {
+            let drawn = draw_in(diagnostic, columns);
+            let drawn = crate::out::unpainted(&drawn);
+            let lines: Vec<&str> = drawn.lines().skip(3).take(2).collect();
+            assert!(lines[0].width() <= columns.max(6), "{columns}: {drawn}");
+            if columns >= 12 {
+                let caret = lines[1].find('^').unwrap();
+                let mut at = 0;
+                let above = lines[0].chars().find(|char| {
+                    let here = at == caret;
+                    at += char.width().unwrap_or(0);
+                    here
+                });
+                assert_eq!(above, Some('7'), "{columns}: {drawn}");
+            }
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! offered that would not let the very call run that is asked about.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use hookwright_hooks::shell::parts;
 use hookwright_settings::edit::{EditError, rewrite_private};
@@ -24,7 +26,12 @@ const MOST_PREFIXES: usize = 5;
 pub(crate) struct Memory {
     pub(crate) project: PathBuf,
     pub(crate) file: PathBuf,
+    /// What the file looked like when this session last wrote it.
+    left: Arc<Mutex<Option<Look>>>,
 }
+
+/// When a file was written, and its size.
+type Look = (SystemTime, u64);
 
 /// A rule that could be written down.
 #[derive(Clone, Debug)]
@@ -36,6 +43,29 @@ pub(crate) struct Offer {
 }
 
 impl Memory {
+    pub(crate) fn new(project: PathBuf, file: PathBuf) -> Self {
+        Memory { project, file, left: Arc::default() }
+    }
+
+    /// Whether a path is the file, or its folder, and nobody but this session has changed it last.
+    pub(crate) fn is_as_left(&self, path: &Path) -> bool {
+        let is_it = path == self.file || Some(path) == self.file.parent();
+        let left = *self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        is_it && left.is_some() && left == self.look()
+    }
+
+    fn look(&self) -> Option<Look> {
+        let found = self.file.metadata().ok()?;
+        Some((found.modified().ok()?, found.len()))
+    }
+
+    /// Writes the file anew.
+    fn rewrite(&self, change: impl FnOnce(&str) -> Result<String, EditError>) -> Result<bool, EditError> {
+        let done = rewrite_private(&self.file, change)?;
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = self.look();
+        Ok(done)
+    }
+
     /// The rules that would cover a call, from the narrowest to the widest; whether they really do is not looked at here.
     pub(crate) fn offers(&self, call: &Judged<'_>, file: Option<&Path>) -> Vec<Offer> {
         // A project whose name is no text can't be named in a rule.
@@ -128,7 +158,7 @@ impl Memory {
 
     /// Writes a rule down. A file that is broken is left alone.
     pub(crate) fn write(&self, offer: &Offer) -> Result<bool, EditError> {
-        rewrite_private(&self.file, |old| {
+        self.rewrite(|old| {
             whole(&self.file, old)?;
             if old.contains(&offer.text) {
                 return Ok(old.to_owned());
@@ -147,7 +177,7 @@ impl Memory {
 
     /// Takes back one of them, from 0, or all.
     pub(crate) fn forget(&self, which: Option<usize>) -> Result<bool, EditError> {
-        rewrite_private(&self.file, |old| {
+        self.rewrite(|old| {
             let rules = whole(&self.file, old)?;
             let Some(at) = which else { return Ok(String::new()) };
             let begins = |rule: &Rule| rule.place.line.saturating_sub(1);
@@ -186,7 +216,7 @@ mod tests {
     use serde_json::{Map, json};
 
     fn memory(folder: &Path) -> Memory {
-        Memory { project: PathBuf::from("/p \"quoted\" \u{7f}\\x"), file: folder.join("remembered.toml") }
+        Memory::new(PathBuf::from("/p \"quoted\" \u{7f}\\x"), folder.join("remembered.toml"))
     }
 
     fn offered(memory: &Memory, command: &str) -> Vec<Offer> {

@@ -2,7 +2,7 @@
 //! on disk.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_hooks::{Change, Difference, Hook, Registry, SwitchError, WhyUnarmed, did_you_mean};
@@ -249,9 +249,12 @@ impl Conductor {
             self.reply(Reply::error(format!("{text}; the hooks stay as they were")));
             return self.tell_diagnostics(&loaded.registry);
         }
+        // What this session wrote itself, for the user, is no news.
+        let allowed = before.services.approvals.memory();
+        let is_own = |path: &Path| allowed.as_ref().is_some_and(|memory| memory.is_as_left(path));
         let names: Vec<String> = changed
             .iter()
-            .filter(|path| **path != before.loaded.paths.trusted_hooks)
+            .filter(|path| **path != before.loaded.paths.trusted_hooks && !is_own(path))
             .map(|path| path.strip_prefix(&loaded.project.root).unwrap_or(path).display().to_string())
             .collect();
         // What the user switched in this session is known, whatever the settings were when it was loaded.

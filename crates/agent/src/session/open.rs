@@ -131,7 +131,7 @@ pub(super) fn make(
 /// Where what the user allows for good is written down.
 pub(super) fn memory_of(loaded: &Loaded) -> crate::policy::Memory {
     let file = loaded.paths.remembered_policies().join("remembered.toml");
-    crate::policy::Memory { project: loaded.project.root.clone(), file }
+    crate::policy::Memory::new(loaded.project.root.clone(), file)
 }
 
 /// Whether files are kept before tools change them, and where.

@@ -1,8 +1,10 @@
 //! What stands in the scrollback: finished pieces, kept as what they mean so that they can be drawn again at another width.
 
+use hookwright_hooks::Diagnostic;
+
 use super::highlight;
 use super::markdown;
-use super::text::{DIM, Line};
+use super::text::{DIM, Line, PLAIN};
 
 /// A finished piece.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +15,8 @@ pub(crate) enum Block {
     Markdown(String),
     /// Lines of a code block.
     Code { language: String, lines: Vec<String>, indent: usize },
+    /// Something that is wrong with a file.
+    Diagnostic(Box<Diagnostic>),
     /// An empty line, unless there is one already.
     Gap,
 }
@@ -35,6 +39,10 @@ impl Block {
                     line.wrap(columns)
                 };
                 lines.iter().flat_map(draw).collect()
+            }
+            Block::Diagnostic(diagnostic) => {
+                let drawn = crate::report::draw_in(diagnostic, columns);
+                drawn.lines().flat_map(|line| Line::of(PLAIN, line).wrap(columns)).collect()
             }
             Block::Gap => vec![Line::new()],
         }

@@ -42,10 +42,7 @@ fn blocks(reply: Reply) -> Vec<Block> {
             lines.push(Line::of(DIM, format!("go back: /restore {number} files, conversation or both")));
             vec![Block::Lines(lines)]
         }
-        Reply::Diagnostic(diagnostic) => {
-            let drawn = crate::report::draw(&diagnostic);
-            vec![Block::Lines(drawn.lines().map(|line| Line::of(PLAIN, line)).collect())]
-        }
+        Reply::Diagnostic(diagnostic) => vec![Block::Diagnostic(diagnostic)],
         Reply::Notice(notice) => {
             let style = if matches!(notice, Notice::Hook { held: true, .. }) { WARN } else { NOTE };
             vec![Block::line(Line::of(style, "• ").with(PLAIN, notice.to_string()).hanging(2))]

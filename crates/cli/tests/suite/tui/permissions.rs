@@ -181,6 +181,32 @@ fn in_lines_it_is_a_and_a_number() {
 }
 
 #[test]
+fn what_the_session_writes_down_itself_is_no_news() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::sized(&sandbox, &[], 120, 40);
+    let noticed = |terminal: &mut Terminal, hide: bool| {
+        sandbox.user_settings(&json!({"ui": {"hideTips": hide, "hideBanner": hide}}));
+        terminal.sees("settings.json changed");
+        terminal.ready();
+    };
+    terminal.ready().keys(&shell("git log --oneline")).sees("a always allow");
+    terminal.keys("a").sees("1. commands that begin with `git log`");
+    terminal.keys("1").sees("always allowed in this project");
+    terminal.sees("run_shell_command: done");
+    noticed(&mut terminal, true);
+    terminal.ready().keys("/permissions forget 1\r").sees("not allowed any more");
+    terminal.ready().keys("/clear\r");
+    terminal.blank();
+    noticed(&mut terminal, false);
+    let said = terminal.everything();
+    assert_eq!(said.matches("hookwright/policies").count(), 1, "only where it is written down: {said}");
+    // What another writes there is.
+    let file = sandbox.home().join(".gemini/hookwright/policies/remembered.toml");
+    std::fs::write(&file, "# by hand\n").unwrap();
+    terminal.sees("remembered.toml changed");
+}
+
+#[test]
 fn the_question_at_three_widths() {
     for columns in [40, 80, 200] {
         let sandbox = sandbox().env("NO_COLOR", "1");
