@@ -18,6 +18,8 @@ export interface Hook {
   on<E extends EventName>(event: E, handler: Handler<E>): this;
   /** What the handlers answer to an input. */
   fire<E extends EventName>(input: Inputs[E] & { hook_event_name: E }): Promise<Answers[E]>;
+  /** Serves nothing before this is settled: for those who register handlers later than their first file ends. */
+  until(promise: Promise<unknown>): void;
   /** Leaves stdin and stdout alone: for programs that fire events themselves. */
   manual(): void;
   /** Whether there is any handler. */
@@ -32,6 +34,9 @@ export declare const events: readonly EventName[];
 
 /** The event that somebody meant by a name that is none. */
 export declare function suggest(name: string): EventName | undefined;
+
+/** What went wrong, on stderr. */
+export declare function say(error: unknown): void;
 
 /** No objection. */
 export declare function allow(): { decision: "allow" };

@@ -169,6 +169,7 @@ class Hook {
   #isWorker = process.env.HOOKWRIGHT_WORKER === "1";
   #print = undefined;
   #state = "idle";
+  #awaited = [];
   #underWay = new Set();
   #kept = new Map();
 
@@ -193,6 +194,11 @@ class Hook {
       setImmediate(() => this.#start());
     }
     return this;
+  }
+
+  /** Serves nothing before this is settled: for those who register handlers later than their first file ends. */
+  until(promise) {
+    this.#awaited.push(promise);
   }
 
   /** Whether there is any handler. */
@@ -240,6 +246,7 @@ class Hook {
   async #start() {
     if (this.#state === "manual") return;
     await mainHasRun();
+    await Promise.allSettled(this.#awaited);
     process.stdout.on("error", (error) => {
       // Nobody reads answers any more.
       this.#state = "done";
@@ -405,9 +412,9 @@ function worded(error) {
 }
 
 /** What went wrong, on stderr; the words last, because that is what agents show of it. */
-function say(error) {
-  const places = typeof error?.stack === "string" ? error.stack.split("\n").filter((line) => /^ +at /.test(line)) : [];
-  const theirs = places.filter((line) => !line.includes(import.meta.url) && !/\(?node:/.test(line));
+export function say(error) {
+  const stack = typeof error?.stack === "string" ? error.stack.split("\n") : [];
+  const theirs = stack.filter((line) => /^ +at /.test(line) && !line.includes(import.meta.url) && !/\(?node:/.test(line));
   process.stderr.write([...theirs.slice(0, 4), `hookwright-hook: ${worded(error)}`, ""].join("\n"));
 }
 

@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import { events, hook, suggest } from "./index.js";
+import { events, hook, say, suggest } from "./index.js";
 
 /** The file that a package name, or a path, means from a folder on. */
 function find(name, folder) {
@@ -16,7 +16,10 @@ function find(name, folder) {
   const isPath = isAbsolute(name) || /^\.\.?([/\\]|$)/.test(name);
   if (isPath) {
     const path = resolve(place, name);
-    const entry = existsSync(path) && statSync(path).isDirectory() ? exported(path, ".") : undefined;
+    const isFolder = existsSync(path) && statSync(path).isDirectory();
+    // A part of a package has no file of that name where `exports` says another.
+    const [, root, rest] = /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)(\/.+)$/.exec(path) ?? [];
+    const entry = isFolder ? exported(path, ".") : root && !existsSync(path) ? exported(root, `.${rest}`) : undefined;
     return entry ?? createRequire(join(place, "index.js")).resolve(path);
   }
   const [, root, rest] = /^((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(name) ?? [];
@@ -76,9 +79,13 @@ function namesIn(group) {
   return [...names];
 }
 
-async function main([name, folder]) {
+async function load([name, folder]) {
   if (!name || !folder) throw new Error("which plugin? node plugin.js PACKAGE FOLDER");
-  const module = await import(pathToFileURL(find(name, folder)).href);
+  const file = find(name, folder);
+  const module = await import(pathToFileURL(file).href).catch((error) => {
+    process.stderr.write(`hookwright-hook: ${file} can't be loaded\n`);
+    throw error;
+  });
   let count = 0;
   for (const [event, handler] of handlers(module)) {
     hook.on(event, handler);
@@ -88,9 +95,11 @@ async function main([name, folder]) {
   if (count === 0 && !hook.isUsed) throw new Error(`plugin ${name} exports no handler: none of ${events.join(", ")}`);
 }
 
+const loaded = load(process.argv.slice(2));
+hook.until(loaded);
 try {
-  await main(process.argv.slice(2));
+  await loaded;
 } catch (error) {
-  process.stderr.write(`${error?.stack ?? ""}\nhookwright-hook: ${error?.message ?? error}\n`);
+  say(error);
   process.exit(1);
 }

@@ -35,18 +35,19 @@ fn guard(language: Language) -> &'static str {
     }
 }
 
-fn project(language: Language) -> Sandbox {
+fn project(language: Language, kind: &str) -> Sandbox {
     let sandbox = crate::sandbox();
     let words = language.install(&sandbox.project().join(".gemini/hooks"), "guard", guard(language));
-    let hook = json!([{"hooks": [{"type": "command", "name": "guard", "guard": true, "command": words.join(" ")}]}]);
+    let hook = json!([{"hooks": [{"type": kind, "name": "guard", "guard": true, "command": words.join(" ")}]}]);
     sandbox.settings(&json!({"hooks": {"BeforeTool": hook, "BeforeAgent": hook}}));
     sandbox
 }
 
 #[test]
 fn hooks_fire_and_test_run_hooks_of_every_language() {
-    for language in Language::here("hooks_fire_and_test_run_hooks_of_every_language") {
-        let sandbox = project(language);
+    let languages = Language::here("hooks_fire_and_test_run_hooks_of_every_language").into_iter();
+    for (language, kind) in languages.flat_map(|language| [(language, "command"), (language, "worker")]) {
+        let sandbox = project(language, kind);
         let fire = |path: &str| {
             let args = json!({"file_path": path, "content": "x"}).to_string();
             sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "write_file", "--args", &args])
@@ -56,7 +57,7 @@ fn hooks_fire_and_test_run_hooks_of_every_language() {
             [("secret.txt", 2, "off limits"), ("plain.txt", 0, "decision: allowed"), ("broken.txt", 2, "broken")]
         {
             let run = fire(path).exits(code);
-            assert!(run.stdout.contains(words), "{language:?}: {run:?}");
+            assert!(run.stdout.contains(words), "{language:?} {kind}: {run:?}");
         }
         sandbox.write(
             ".gemini/hooks/guard.hooktest.toml",
@@ -66,7 +67,7 @@ fn hooks_fire_and_test_run_hooks_of_every_language() {
              output = { additionalContext = \"said by a library\" }\n",
         );
         let tested = sandbox.run(&["hooks", "test"]).exits(0);
-        assert!(tested.stdout.contains("2 passed"), "{language:?}: {tested:?}");
+        assert!(tested.stdout.contains("2 passed"), "{language:?} {kind}: {tested:?}");
     }
 }
 
@@ -77,7 +78,7 @@ fn the_same_file_runs_under_gemini_cli() {
     let Some(gemini) = differential::gemini(test) else { return };
     for language in Language::here(test) {
         for program in [None, Some(gemini.as_slice())] {
-            let sandbox = project(language).untrusted();
+            let sandbox = project(language, "command").untrusted();
             sandbox.user_settings(&json!({
                 "security": {"folderTrust": {"enabled": false}, "auth": {"selectedType": "gemini-api-key"}},
                 "general": {"enableAutoUpdate": false},
@@ -93,5 +94,57 @@ fn the_same_file_runs_under_gemini_cli() {
             assert!(sandbox.has("plain.txt") && !sandbox.has("secret.txt"), "{about}");
             assert!(run.stderr.contains("off limits"), "{about}");
         }
+    }
+}
+
+/// A session with a worker in every language: what is sent once is there for every piece, and what a handler answers counts.
+#[test]
+fn a_session_asks_workers_of_every_language_about_every_piece() {
+    for language in Language::here("a_session_asks_workers_of_every_language_about_every_piece") {
+        let sandbox = crate::sandbox();
+        let words = language.install(&sandbox.beside("hooks"), "every", language.every());
+        let hook = json!([{"hooks": [{"type": "worker", "name": "every", "guard": true, "command": words.join(" ")}]}]);
+        sandbox.settings(&json!({"hooks": {"AfterModel": hook}}));
+        let pieces = ["one ", "two ", "three"];
+        let replay = sandbox.replay(&Replay::new().pieces(&pieces));
+        let run = sandbox.run(&["--fake-responses", &replay, "-p", "hello there"]).exits(0);
+        // How many messages, how long the first is, how it starts, and the text so far, of which the earlier pieces were replaced.
+        let shown = |so_far: String, piece: &&str| format!("{so_far}1 11 hello {so_far}{piece}");
+        let expected = pieces.iter().fold(String::new(), shown);
+        assert_eq!(run.stdout.trim_end(), expected, "{language:?}: {run:?}");
+    }
+}
+
+/// A plugin in a session, as the settings name it.
+#[test]
+fn hooks_fire_runs_plugins() {
+    if !Language::here("hooks_fire_runs_plugins").contains(&Language::Node) {
+        return;
+    }
+    let module = "export function BeforeTool({ tool_input }) { console.log('log'); if (tool_input.file_path.includes('secret')) return { decision: 'deny', reason: 'off limits' } }";
+    for (package, files) in [
+        ("./hooks/guard.mjs", &[("hooks/guard.mjs", module)][..]),
+        (
+            "@me/guards",
+            &[
+                ("node_modules/@me/guards/package.json", r#"{"type": "module", "exports": {"import": "./a.js"}}"#),
+                ("node_modules/@me/guards/a.js", module),
+            ],
+        ),
+    ] {
+        let sandbox = crate::sandbox();
+        for (file, text) in files {
+            sandbox.write(file, text);
+        }
+        let hook = json!([{"hooks": [{"type": "plugin", "guard": true, "package": package}]}]);
+        sandbox.settings(&json!({"hooks": {"BeforeTool": hook, "AfterTool": hook}}));
+        let fire = |event: &str, path: &str| {
+            let args = json!({"file_path": path, "content": "x"}).to_string();
+            sandbox.run(&["hooks", "fire", event, "--tool", "write_file", "--args", &args])
+        };
+        assert!(fire("BeforeTool", "secret").exits(2).stdout.contains("off limits"), "{package}");
+        fire("BeforeTool", "plain").exits(0);
+        // It has no handler for this one, and it is a guard.
+        assert!(fire("AfterTool", "plain").exits(2).stdout.contains("no handler"), "{package}");
     }
 }

@@ -47,7 +47,7 @@ impl Language {
     }
 
     /// The hook that does what its input asks for.
-    fn every(self) -> &'static str {
+    pub(super) fn every(self) -> &'static str {
         match self {
             Language::Node => include_str!("programs/every.mjs"),
             Language::Python => include_str!("programs/every.py"),

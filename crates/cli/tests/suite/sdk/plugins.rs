@@ -141,6 +141,12 @@ fn a_plugin_may_use_the_library() {
     ];
     let Some(program) = plugin("a_plugin_may_use_the_library", "./guard.mjs", &files) else { return };
     assert_eq!(reason(&program), "helped p");
+    let slow = "import { deny, hook, message } from 'hookwright-hook';
+        hook.on('BeforeTool', () => message('first'));
+        await new Promise((done) => setTimeout(done, 300));
+        export const BeforeTool = () => deny('late');";
+    let program = plugin("", "./guard.mjs", &[files[0], files[1], ("guard.mjs", slow)]).unwrap();
+    assert_eq!(reason(&program), "late");
     let only = "import { deny, hook } from 'hookwright-hook'; hook.on('BeforeTool', () => deny('on its own'))";
     let program = plugin("", "./guard.mjs", &[files[0], files[1], ("guard.mjs", only)]).unwrap();
     assert_eq!(reason(&program), "on its own");
@@ -156,8 +162,8 @@ fn a_plugin_that_is_none_says_so() {
         ("./guard.mjs", "export const BeforeTool = 7", "no function"),
         ("./guard.mjs", "export function PreToolUse() {}", "did you mean BeforeTool?"),
         ("./guard.mjs", "export default { BeforeTol() {} }", "did you mean BeforeTool?"),
-        ("./guard.mjs", "throw new Error('as it loads')", "as it loads"),
-        ("./guard.mjs", "export function {", "SyntaxError"),
+        ("./guard.mjs", "throw new Error('as it loads')", "hookwright-hook: as it loads"),
+        ("./guard.mjs", "export function {", "guard.mjs can't be loaded"),
         ("guard", MODULE, "guard"),
         ("", MODULE, "which plugin?"),
     ] {
