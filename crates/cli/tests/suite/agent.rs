@@ -37,6 +37,8 @@ mod subagent_servers;
 mod subagents;
 mod tampering;
 mod telemetry;
+#[cfg(unix)]
+mod workers;
 
 use hookwright_testkit::{EVENTS, Replay, Run, Sandbox};
 use serde_json::{Map, Value, json};

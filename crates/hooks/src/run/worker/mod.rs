@@ -215,21 +215,19 @@ impl Worker {
             match talk.ask(input).await {
                 // It went while it was being looked for.
                 Err(Closed::Retired) => {}
-                Err(Closed::Lost(loss)) => {
-                    if self.note_loss(&talk, &loss) >= MOST_FAILURES {
-                        return lost(&talk, loss);
-                    }
-                }
-                Ok(Reply::Unread(loss)) => {
-                    if self.note_loss(&talk, &loss) >= MOST_FAILURES {
+                Err(Closed::Lost(loss)) | Ok(Reply::Unread(loss)) => {
+                    // It was gone before it knew of the request. One that has never answered would only go again.
+                    let again = talk.counts().0 > 0 || talk.ended_at_greeting();
+                    self.note_loss(&talk, &loss);
+                    if !again {
                         return lost(&talk, loss);
                     }
                 }
                 Ok(Reply::Lost(loss)) => {
-                    let shy = talk.ended_at_greeting();
+                    // If our greeting was too much for it, it is asked once more, without.
+                    let again = talk.ended_at_greeting();
                     self.note_loss(&talk, &loss);
-                    // Our greeting was too much for it; it is asked once more, without.
-                    if !shy {
+                    if !again {
                         return lost(&talk, loss);
                     }
                 }

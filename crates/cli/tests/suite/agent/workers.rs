@@ -1,0 +1,290 @@
+//! Workers and plugins in sessions of the built binary: one process for a session, under the same trust, tools and records as
+//! any other hook, and gone with the agent however that ends.
+
+use super::signals::{assert_gone, send};
+use super::*;
+use hookwright_testkit::{finish, has_program, skipped, wait_until};
+
+/// A guard in sh that stays: it notes its number and its end, and says no to everything, with a count.
+const GUARD: &str = r#"echo $$ >> pids
+while IFS= read -r line; do
+    id=${line#'{"id":'}; id=${id%%,*}; n=$((n+1))
+    printf '{"id":%s,"output":{"decision":"deny","reason":"no %s"}}\n' "$id" "$n"
+done
+echo eof >> ends"#;
+
+fn hook(command: &str, more: Value) -> Value {
+    let mut hook = json!({"type": "worker", "name": "guard", "command": command, "guard": true});
+    hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    hook
+}
+
+fn guarded_by(script: &str, more: Value) -> Sandbox {
+    let sandbox = crate::sandbox();
+    let command = sandbox.script("guard.sh", script);
+    project_in(sandbox, &[], json!({"hooks": {"BeforeTool": [{"hooks": [hook(&command, more)]}]}}))
+}
+
+fn writes(count: usize) -> Replay {
+    let call = |replay: Replay, at: usize| {
+        replay.calls("write_file", json!({"file_path": format!("{at}.txt"), "content": "x"}))
+    };
+    (0..count).fold(Replay::new(), call).says("done")
+}
+
+fn pids(sandbox: &Sandbox) -> Vec<String> {
+    let noted = if sandbox.has("pids") { sandbox.read("pids") } else { String::new() };
+    noted.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn one_process_judges_every_call_of_a_session_and_is_told_of_its_end() {
+    let sandbox = guarded_by(GUARD, json!({}));
+    let run = run(&sandbox, &writes(5), &[]).exits(0);
+    for at in 1..=5 {
+        has(&run.stderr, &format!("Tool execution blocked: no {at}"));
+    }
+    assert!((0..5).all(|at| !sandbox.has(&format!("{at}.txt"))));
+    let pids = pids(&sandbox);
+    assert_eq!(pids.len(), 1);
+    assert_gone(&pids[0]);
+    assert_eq!(sandbox.read("ends"), "eof\n");
+    let calls = records(&sandbox, "hook_call");
+    assert_eq!(calls.len(), 5);
+    assert!(calls.iter().all(|call| call["hook_type"] == "worker" && call["hook_name"] == "guard"), "{calls:#?}");
+    has(calls[0]["hook_output"].as_str().unwrap(), "no 1");
+}
+
+/// However the agent ends while a worker judges, nobody is left; one that listens to nothing is no exception.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_worker_does_not_outlive_the_agent_however_that_ends() {
+    let deaf = "trap '' TERM HUP INT; echo $$ >> pids; (trap '' TERM HUP INT; echo $BASHPID >> pids; sleep 600) & \
+                read -r line; : > asked; while :; do sleep 1; done";
+    for (signal, code) in [("-INT", Some(130)), ("-TERM", Some(143)), ("-HUP", Some(129)), ("-KILL", None)] {
+        let sandbox = guarded_by(deaf, json!({}));
+        let file = sandbox.replay(&writes(1));
+        let agent = sandbox.command(&["-p", "go", "--fake-responses", &file, "--approval-mode=yolo"]).spawn().unwrap();
+        wait_until("the worker was asked", || sandbox.has("asked"));
+        send(signal, &agent.id().to_string());
+        let run = finish(agent);
+        assert_eq!(run.code, code, "{signal}: {run:?}");
+        pids(&sandbox).iter().filter(|pid| !pid.is_empty()).for_each(|pid| assert_gone(pid));
+        assert!(!sandbox.has("0.txt"));
+    }
+}
+
+#[test]
+fn one_that_is_killed_in_mid_session_is_started_again_and_no_call_slips_by() {
+    let sandbox = guarded_by(&GUARD.replace("decision\":\"deny\"", "decision\":\"allow\""), json!({}));
+    let kill = json!({"command": "kill -9 $(tail -n 1 pids)"});
+    let replay = Replay::new()
+        .calls("run_shell_command", kill.clone())
+        .calls("run_shell_command", kill)
+        .calls("write_file", json!({"file_path": "a.txt", "content": "x"}))
+        .says("done");
+    let run = run(&sandbox, &replay, &[]).exits(0);
+    assert!(sandbox.has("a.txt"), "{run:#?}");
+    assert_eq!(pids(&sandbox).len(), 3);
+}
+
+#[test]
+fn one_that_can_only_crash_closes_the_door_and_says_so() {
+    let sandbox = guarded_by("echo 'no such list' >&2; exit 3", json!({"onError": "allow"}));
+    let run = run(&sandbox, &writes(7), &[]).exits(0);
+    has(&run.stderr, "hook guard its worker ended with code 3");
+    has(&run.stderr, "no such list");
+    has(&run.stderr, "failed 5 times in a row");
+    assert!((0..7).all(|at| !sandbox.has(&format!("{at}.txt"))));
+}
+
+/// Started with the session, and not before somebody trusts it.
+#[test]
+fn one_that_starts_early_waits_for_trust() {
+    let sandbox = guarded_by(GUARD, json!({"start": "session", "guard": false}));
+    let hello = Replay::new().says("hello");
+    run(&sandbox, &hello, &[]).exits(0);
+    let started = pids(&sandbox).len();
+    assert!(started <= 1, "whether it came up before the end is a matter of time");
+    let held = guarded_by(GUARD, json!({"start": "session", "guard": false}));
+    held.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
+    run(&held, &writes(1), &[]).exits(0);
+    assert!(pids(&held).is_empty());
+    let foreign = guarded_by(GUARD, json!({"start": "session", "guard": false})).untrusted();
+    run(&foreign, &hello, &[]).exits(0);
+    assert!(pids(&foreign).is_empty());
+}
+
+/// A changed script is another hook in the eyes of trust, whatever runs it.
+#[test]
+fn a_changed_worker_is_reviewed() {
+    let sandbox = guarded_by(GUARD, json!({}));
+    sandbox.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
+    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    let run = sandbox.run(&["hooks", "fire", "BeforeTool"]).exits(2);
+    has(&run.stdout, "no 1");
+    sandbox.script("guard.sh", &format!("# looks harmless\n{GUARD}"));
+    let run = sandbox.run(&["hooks", "list", "--json"]).exits(0);
+    assert_eq!(run.json()[0]["state"], "untrusted", "{}", run.stdout);
+    // And so is one that is to be kept in another way.
+    sandbox.script("guard.sh", GUARD);
+    sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    let command = "$GEMINI_PROJECT_DIR/.gemini/hooks/guard.sh";
+    let other = hook(command, json!({"concurrency": 8}));
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [other]}]}}));
+    let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    assert_eq!((&list[0]["state"], &list[0]["type"]), (&json!("untrusted"), &json!("worker")), "{list:#}");
+}
+
+#[test]
+fn the_toolbox_fires_tests_shows_and_examines_it() {
+    let sandbox = guarded_by(GUARD, json!({"idleTimeout": 60_000, "maxMemoryMb": 200}));
+    let fired = sandbox.run(&["hooks", "fire", "BeforeTool", "--json"]).exits(2).json();
+    assert_eq!(fired["runs"][0]["status"], "ok");
+    sandbox.write(
+        ".gemini/guard.hooktest.toml",
+        "[[case]]\nname = \"no\"\nevent = \"BeforeTool\"\ntool = \"write_file\"\n[case.expect]\ndecision = \"deny\"\n",
+    );
+    sandbox.run(&["hooks", "test"]).exits(0);
+    let shown = sandbox.run(&["hooks", "show", "guard"]).exits(0).stdout;
+    for words in ["worker", "idleTimeout", "60000 ms", "maxMemoryMb"] {
+        has(&shown, words);
+    }
+    let doctor = sandbox.run(&["hooks", "doctor"]).exits(0);
+    has(&doctor.stdout, "answered a sample in");
+    assert_eq!(sandbox.run(&["hooks", "doctor", "--json"]).exits(0).json()["hooks"][0]["canary"]["ok"], true);
+    for pid in pids(&sandbox) {
+        assert_gone(&pid);
+    }
+    // One that is there and does not answer is found out before anybody depends on it.
+    for (script, words) in [
+        ("exec sleep 600", "longer than"),
+        ("while read -r line; do echo hello; done", "is no JSON object"),
+        ("exit 4", "ended with code 4"),
+    ] {
+        let sandbox = guarded_by(script, json!({"timeout": 400}));
+        let doctor = sandbox.run(&["hooks", "doctor"]).exits(1);
+        has(&doctor.stdout, words);
+        has(&doctor.stdout, "FAIL BeforeTool guard");
+        assert_eq!(sandbox.run(&["hooks", "doctor", "--json"]).exits(1).json()["hooks"][0]["canary"]["ok"], false);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_declaration_is_said_with_its_place() {
+    let sandbox = crate::sandbox();
+    let hooks = json!([
+        {"type": "worker"},
+        {"type": "worker", "command": "true", "concurrency": 0, "start": "later", "maxMemoryMb": "much", "idleTimeout": 1.5},
+        {"type": "command", "command": "true", "concurrency": 2},
+        {"type": "plugin"},
+        {"type": "plugin", "package": "../x/../y", "command": "true"},
+        {"type": "plugin", "package": "a/../../b"},
+    ]);
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}}));
+    let run = sandbox.run(&["hooks", "validate"]).exits(1);
+    for words in [
+        "a hook needs `command`",
+        "`concurrency` should be a whole number",
+        "`start` should be \"session\" or \"use\"",
+        "`maxMemoryMb` should be a whole number",
+        "`idleTimeout` should be a whole number",
+        "`concurrency` has no effect here; only a worker has it",
+        "a hook of type \"plugin\" needs `package`",
+        "`command` has no effect here; a plugin is a package",
+        "`package` is no package's name and no path",
+    ] {
+        has(&format!("{}{}", run.stdout, run.stderr), words);
+    }
+}
+
+/// What `hooks new --worker` writes works as it is, in either way.
+#[test]
+fn a_new_worker_passes_its_own_test_and_runs_as_a_command_too() {
+    const TEST: &str = "a_new_worker_passes_its_own_test_and_runs_as_a_command_too";
+    for (language, program) in [("sh", "sh"), ("python", "python3"), ("node", "node")] {
+        if !has_program(program) {
+            skipped(TEST, &format!("{program} is not installed"));
+            continue;
+        }
+        for event in ["BeforeTool", "AfterModel", "SessionStart", "BeforeAgent"] {
+            let sandbox = crate::sandbox();
+            sandbox.run(&["hooks", "new", "w", "--event", event, "--worker", "--lang", language]).exits(0);
+            has(&sandbox.read(".gemini/settings.json"), "\"worker\"");
+            let run = sandbox.run(&["hooks", "test"]);
+            assert_eq!(run.code, Some(0), "{language} {event}: {run:#?}");
+            sandbox.run(&["hooks", "doctor"]).exits(0);
+            let settings = sandbox.read(".gemini/settings.json").replace("\"worker\"", "\"command\"");
+            sandbox.write(".gemini/settings.json", settings);
+            sandbox.run(&["hooks", "test"]).exits(0);
+        }
+    }
+}
+
+#[test]
+fn a_worker_stands_guard_under_another_agent() {
+    let sandbox = guarded_by(GUARD, json!({}));
+    let payload = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": sandbox.project(),
+        "tool_name": "Bash", "tool_input": {"command": "ls"}});
+    let run = sandbox.run_with_input(&["bridge", "claude-code"], &payload.to_string());
+    has(&format!("{}{}", run.stdout, run.stderr), "no 1");
+    pids(&sandbox).iter().for_each(|pid| assert_gone(pid));
+}
+
+fn with_plugin(test: &str, package: &str, files: &[(&str, &str)]) -> Option<Sandbox> {
+    if !has_program("node") {
+        skipped(test, "node is not installed");
+        return None;
+    }
+    let sandbox = crate::sandbox();
+    files.iter().for_each(|(path, text)| drop(sandbox.write(path, text)));
+    let hook = json!({"type": "plugin", "name": "plugin", "package": package, "guard": true});
+    Some(project_in(sandbox, &[], json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}})))
+}
+
+#[test]
+fn a_plugin_is_a_module_whose_handlers_are_asked() {
+    const TEST: &str = "a_plugin_is_a_module_whose_handlers_are_asked";
+    let modern = "let n = 0;\nexport function BeforeTool(input) { return { decision: 'deny', reason: `${input.tool_name} ${++n}` }; }";
+    let older = "let n = 0;\nmodule.exports = { async BeforeTool(input) { return { decision: 'deny', reason: `${input.tool_name} ${++n}` }; } };";
+    let manifest = r#"{"name": "policy", "version": "1.0.0", "type": "module", "exports": "./main.js"}"#;
+    for (package, files) in [
+        ("./guard.mjs", vec![("guard.mjs", modern)]),
+        ("./guard.cjs", vec![("guard.cjs", older)]),
+        ("policy", vec![("node_modules/policy/package.json", manifest), ("node_modules/policy/main.js", modern)]),
+    ] {
+        let Some(sandbox) = with_plugin(TEST, package, &files) else { return };
+        let run = run(&sandbox, &writes(3), &[]).exits(0);
+        for at in 1..=3 {
+            has(&run.stderr, &format!("Tool execution blocked: write_file {at}"));
+        }
+        assert!(records(&sandbox, "hook_call").iter().all(|call| call["hook_type"] == "plugin"));
+        let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+        assert_eq!(list[0]["type"], "plugin");
+        // What it is made of is what trust extends to.
+        let files_of = sandbox.run(&["hooks", "show", "plugin", "--json"]).exits(0).json();
+        let named = files.last().unwrap().0;
+        has(&files_of.to_string(), named);
+    }
+}
+
+#[test]
+fn a_plugin_that_is_none_closes_the_door() {
+    const TEST: &str = "a_plugin_that_is_none_closes_the_door";
+    for (package, text, words) in [
+        ("./p.mjs", "export const nothing = 1;", "exports no handler"),
+        ("./p.mjs", "throw new Error('broken at once');", "broken at once"),
+        ("./p.mjs", "export function BeforeTool() { throw new Error('broken later'); }", "broken later"),
+        ("./p.mjs", "export function BeforeTool() { process.exit(0); }", "ended with code 0"),
+        ("./p.mjs", "export function BeforeTool() { return 'just words'; }", "a handler answers an object"),
+    ] {
+        let Some(sandbox) = with_plugin(TEST, package, &[("p.mjs", text)]) else { return };
+        let run = run(&sandbox, &writes(1), &[]).exits(0);
+        has(&run.stderr, words);
+        assert!(!sandbox.has("0.txt"), "{text}");
+    }
+    // One that is not there is known before anything happens.
+    let Some(sandbox) = with_plugin(TEST, "not-installed", &[]) else { return };
+    run(&sandbox, &writes(1), &[]).exits(52);
+    sandbox.run(&["hooks", "doctor"]).exits(1);
+}
