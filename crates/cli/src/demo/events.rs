@@ -15,7 +15,7 @@ use super::stage::Stage;
 use crate::out::{self, DIM, GOOD, paint};
 
 /// Event, matcher, hook, script. The scripts read their input and answer as any hook would.
-const HOOKS: [(EventKind, &str, &str, &str); 12] = [
+const HOOKS: [(EventKind, &str, &str, &str); 13] = [
     (
         EventKind::SessionStart,
         "startup",
@@ -70,6 +70,20 @@ esac"#,
     ),
     (
         EventKind::BeforeTool,
+        "*",
+        WORKER,
+        r#"# Started once: one request a line, one answer a line.
+while IFS= read -r line; do
+    id=${line#'{"id":'}
+    id=${id%%,*}
+    case $line in
+    *.ssh/*) printf '{"id":%s,"output":{"decision":"deny","reason":"keys stay where they are"}}\n' "$id" ;;
+    *) printf '{"id":%s}\n' "$id" ;;
+    esac
+done"#,
+    ),
+    (
+        EventKind::BeforeTool,
         "run_shell_command",
         "safe-delete",
         r#"case $(cat) in
@@ -121,6 +135,9 @@ echo '{"systemMessage": "see you"}'"#,
     ),
 ];
 
+/// The hook that stays for the session.
+const WORKER: &str = "key-keeper";
+
 /// What the user would type.
 const PROMPTS: [&str; 3] = [
     "call write_file {\"file_path\": \"build/notes.txt\", \"content\": \"three bugs left\\n\"}\n\
@@ -137,6 +154,9 @@ pub(super) struct Events {
     fired: BTreeSet<EventKind>,
     hooks: u32,
     in_hooks: Duration,
+    /// How long commands took at BeforeTool, and how long the worker did.
+    commands: Vec<Duration>,
+    worker: Vec<Duration>,
     denied: u32,
     rewritten: u32,
     redacted: u32,
@@ -149,7 +169,8 @@ impl Show for Events {
         for (event, matcher, name, script) in HOOKS {
             stage.write(&format!("project/.gemini/hooks/{name}.sh"), &format!("#!/bin/sh\n{script}\n"))?;
             let command = format!("sh \"$GEMINI_PROJECT_DIR/.gemini/hooks/{name}.sh\"");
-            let hook = json!({"type": "command", "name": name, "command": command});
+            let kind = if name == WORKER { "worker" } else { "command" };
+            let hook = json!({"type": kind, "name": name, "command": command});
             let mut definition = json!({"hooks": [hook]});
             if !matcher.is_empty() {
                 definition["matcher"] = json!(matcher);
@@ -170,6 +191,10 @@ impl Show for Events {
                 self.fired.insert(report.event);
                 self.hooks += 1;
                 self.in_hooks += report.duration;
+                if report.event == EventKind::BeforeTool {
+                    let times = if report.hook_type == "worker" { &mut self.worker } else { &mut self.commands };
+                    times.push(report.duration);
+                }
                 self.rewritten += u32::from(report.answer.tool_input.is_some());
                 self.redacted +=
                     u32::from(report.event == EventKind::AfterModel && report.answer.llm_response.is_some());
@@ -196,9 +221,25 @@ impl Show for Events {
         )?;
         let times = format!("{hooks} hook runs took {} ms of {} ms", self.in_hooks.as_millis(), elapsed.as_millis());
         writeln!(stdout, "{}", paint(DIM, times))?;
+        // The first time it is started.
+        if let (Some(command), Some(worker)) =
+            (median(&self.commands), median(self.worker.get(1..).unwrap_or_default()))
+        {
+            let [command, worker] = [command, worker].map(|time| time.as_secs_f64() * 1000.0);
+            let text = format!(
+                "at BeforeTool a command took {command:.2} ms, {WORKER}, which stays for the session, {worker:.2} ms"
+            );
+            writeln!(stdout, "{}", paint(DIM, text))?;
+        }
         writeln!(
             stdout,
             "\nNext: `hookwright demo ecosystem`, or `hookwright hooks new my-hook --event BeforeTool` in a project of yours."
         )
     }
+}
+
+fn median(times: &[Duration]) -> Option<Duration> {
+    let mut times = times.to_vec();
+    times.sort();
+    times.get(times.len() / 2).copied()
 }

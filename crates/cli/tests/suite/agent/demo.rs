@@ -14,6 +14,7 @@ fn it_fires_every_event_and_leaves_nothing_behind() {
     }
     has(&run.stdout, "11 of 11 events fired: 1 call blocked, 1 rewritten, 1 piece redacted, 1 answer retried");
     has(&run.stdout, "answer: Done. Questions go to [redacted].");
+    has(&run.stdout, "key-keeper, which stays for the session, ");
     assert!(!run.stdout.contains("hookSpecificOutput"), "every answer is understood: {}", run.stdout);
     for folder in [temporary, sandbox.home(), sandbox.project()] {
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "{}", folder.display());
