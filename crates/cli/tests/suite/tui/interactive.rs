@@ -363,3 +363,23 @@ fn a_sign_alone_makes_every_line_a_command_until_escape_or_backspace() {
     std::thread::sleep(Duration::from_millis(50));
     terminal.keys("\x04").sees(COMPOSER);
 }
+
+/// How quickly is measured elsewhere (`benches/flood.py`); here it is not held up for good, and takes no more and more memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_flood_holds_up_no_key_and_is_not_kept() {
+    let sandbox = sandbox();
+    let mut terminal = started(&sandbox);
+    for flood in ["yes", "tr '\\0' x < /dev/zero", "cat /dev/urandom"] {
+        terminal.keys(&format!("!{flood}\r")).sees("esc to cancel");
+        for word in ["first", "second", "third"] {
+            terminal.keys(word).sees(&format!("> {word}"));
+            terminal.keys("\x15").sees(COMPOSER);
+        }
+        terminal.keys("\x1b").sees("Cancelled");
+        terminal.ready().keys("/clear\r");
+        terminal.blank();
+        terminal.ready();
+    }
+    assert!(terminal.peak() < 200, "{} MB", terminal.peak());
+}

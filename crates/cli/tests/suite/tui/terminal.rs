@@ -201,6 +201,15 @@ impl Terminal {
         self.ours().master.resize(size(columns, rows)).expect("the terminal changes its size");
     }
 
+    /// The largest part of the memory that the program has had, in megabytes.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn peak(&self) -> u64 {
+        let id = self.child.process_id().expect("it runs");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it can be looked at");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is told");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
+    }
+
     pub(crate) fn signal(&self, signal: &str) {
         let id = self.child.process_id().expect("it runs").to_string();
         let sent = std::process::Command::new("kill").args([signal, &id]).status().expect("kill");
