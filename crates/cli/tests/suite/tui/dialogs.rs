@@ -10,6 +10,11 @@ const WIDTHS: [u16; 3] = [40, 80, 120];
 
 /// The screen from a line that begins so, down to the line at the foot.
 fn from(terminal: &Terminal, begin: &str) -> String {
+    // A part of a frame may come before the rest.
+    let ends = [" · asks first", " · yolo", "4. Nothing (esc)"];
+    let is_whole =
+        |screen: &str| screen.rfind(begin).is_some_and(|at| ends.iter().any(|end| screen[at..].contains(end)));
+    hookwright_testkit::wait_until("all of it is drawn", || is_whole(&terminal.screen()));
     let screen = terminal.screen();
     let lines = screen.lines().map(str::trim_end).skip_while(|line| !line.trim_start().starts_with(begin));
     let lines: Vec<&str> =
