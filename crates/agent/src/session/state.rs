@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use hookwright_hooks::{Action, Chunks, Hook, HookEngine, HookState, Layer, NotReady, RuleAction, Source, declare};
+use hookwright_hooks::{
+    Action, Chunks, Hook, HookEngine, HookState, Layer, NotReady, RuleAction, Source, WorkerHealth, declare,
+};
 use hookwright_settings::{FileState, Loaded, read_settings_file};
 use serde_json::{Value, json};
 
@@ -13,6 +15,8 @@ pub struct HookEntry {
     pub hook: Arc<Hook>,
     /// Whether it can run.
     pub state: Armed,
+    /// How its process does, for a worker that was asked in this session.
+    pub worker: Option<WorkerHealth>,
 }
 
 /// Whether a hook can run.
@@ -78,7 +82,7 @@ pub fn entries(engine: &HookEngine, loaded: &Loaded) -> Vec<HookEntry> {
             HookState::SwitchedOff { by } => Armed::Disabled(format!("{by} settings switch all hooks off")),
             HookState::Held { why } => Armed::Untrusted(why.clone()),
         };
-        HookEntry { hook: hook.clone(), state }
+        HookEntry { hook: hook.clone(), state, worker: engine.worker_health(hook) }
     });
     untrusted(loaded).into_iter().chain(known).collect()
 }
@@ -95,7 +99,7 @@ fn untrusted(loaded: &Loaded) -> Vec<HookEntry> {
         Some(declare(&Layer::new(file.source.clone(), &file.path, &text)).hooks)
     });
     let why = || Armed::Untrusted("the folder is not trusted".to_owned());
-    declared.flatten().map(|hook| HookEntry { hook: Arc::new(hook), state: why() }).collect()
+    declared.flatten().map(|hook| HookEntry { hook: Arc::new(hook), state: why(), worker: None }).collect()
 }
 
 fn rule_of(hook: &Hook) -> Option<&RuleAction> {
@@ -112,7 +116,7 @@ fn chunks_of(chunks: Chunks) -> Value {
 
 /// Everything about a hook, for machines.
 pub fn json(entry: &HookEntry) -> Value {
-    let HookEntry { hook, state } = entry;
+    let HookEntry { hook, state, .. } = entry;
     json!({
         "name": hook.id(),
         "event": hook.event,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_agent::session::{Armed, HookEntry, HooksOrder, NO_HOOKS, Order};
-use hookwright_hooks::{Action, EventKind, Hook};
+use hookwright_hooks::{Action, EventKind, Hook, WorkerHealth};
 
 use super::app::App;
 use super::cards::Whole;
@@ -143,6 +143,7 @@ impl Panel {
         lines.extend(hook.when_text().map(|when| fact("when", when)));
         lines.push(fact("type", hook.type_name().to_owned()));
         lines.extend(hook.command().map(|command| fact("command", command.to_owned())));
+        lines.extend(entry.and_then(|entry| entry.worker.as_ref()).map(|health| fact("worker", in_words(health))));
         if let Action::Rule(rule) = &hook.action {
             lines.push(fact("rule", format!("{}: {}", rule.decision_word(), rule.reason)));
         }
@@ -162,6 +163,14 @@ impl Panel {
         }
         lines.iter().flat_map(|line| line.wrap(columns)).collect()
     }
+}
+
+/// How a worker's process does.
+fn in_words(health: &WorkerHealth) -> String {
+    let WorkerHealth { pid, starts, answered, late, inert: _ } = health;
+    let now = pid.map_or("does not run now".to_owned(), |pid| format!("runs as process {pid}"));
+    let times = if *starts == 1 { "once".to_owned() } else { format!("{starts} times") };
+    format!("{now}, started {times}, {answered} answered, {late} too late")
 }
 
 /// The same hook, also after the settings were read again.

@@ -54,6 +54,12 @@ fn package(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {
         read.report(wrong.expected("expected a name, or a path such as \"./hooks/plugin.mjs\""));
         return None;
     }
+    let parts = package.split('/').count();
+    if !package.starts_with(['.', '/']) && parts > if package.starts_with('@') { 2 } else { 1 } {
+        let wrong = read.error(&property.value, "`package` names a part of a package; this hook never runs");
+        read.report(wrong.help(format!("name its file, as in \"./node_modules/{package}.js\"")));
+        return None;
+    }
     Some(package)
 }
 

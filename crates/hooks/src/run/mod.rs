@@ -184,7 +184,9 @@ impl RunEnd {
 impl Runner {
     fn new(surroundings: Surroundings, limits: Limits, shared: Shared) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let Surroundings { env, directory } = surroundings;
+        let Surroundings { mut env, directory } = surroundings;
+        // Whoever runs this program from within a worker does not make workers of its commands.
+        env.retain(|(name, _)| name != worker::VARIABLE.0);
         let path = lookup(&env, "PATH").unwrap_or(OsStr::new(command::DEFAULT_PATH));
         let places = ready::Places { path, cwd: Path::new("/") };
         let shell = ["bash", "sh"].iter().find_map(|name| ready::find_program(OsStr::new(name), &places).ok());

@@ -88,6 +88,16 @@ async fn it_is_told_what_a_command_is_told_and_where_it_is() {
 }
 
 #[tokio::test]
+async fn a_command_is_no_worker_even_within_one() {
+    let world = World::new();
+    let mut env = super::world::environment();
+    env.push(("HOOKWRIGHT_WORKER".into(), "1".into()));
+    let hooks = json!([{"type": "command", "command": "test -z \"$HOOKWRIGHT_WORKER\" || exit 2"}]);
+    let engine = world.hooks(EventKind::BeforeTool, hooks).environment(env).build();
+    assert_proceeds(&fire(&engine).await);
+}
+
+#[tokio::test]
 async fn an_answer_means_what_a_commands_output_means() {
     let world = World::new();
     let body = r#"answer "$id" "$(cat answer)""#;

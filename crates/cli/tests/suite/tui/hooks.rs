@@ -95,6 +95,38 @@ fn the_panel_shows_switches_filters_and_fires() {
     assert_eq!(counted(), 2, "once for the prompt and once for the canary");
 }
 
+/// A worker stays from prompt to prompt, the panel says how it does, another script is another process, and none is left of
+/// one that is switched off.
+#[test]
+#[cfg(unix)]
+fn a_worker_stays_for_the_session_and_is_replaced_when_its_script_changes() {
+    let worker = |word: &str| {
+        format!(
+            "echo $$ >> pids\nwhile IFS= read -r line; do id=${{line#'{{\"id\":'}}; id=${{id%%,*}}; n=$((n+1))\n\
+             printf '{{\"id\":%s,\"output\":{{\"systemMessage\":\"{word} %s\"}}}}\\n' \"$id\" \"$n\"; done"
+        )
+    };
+    let sandbox = sandbox();
+    let command = sandbox.script("count.sh", &worker("count"));
+    let hook = json!({"type": "worker", "name": "counter", "command": command});
+    sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}}));
+    let pids = || sandbox.read("pids").lines().map(str::to_owned).collect::<Vec<_>>();
+    let mut terminal = Terminal::sized(&sandbox, &[], 110, 30);
+    terminal.ready().keys("say one\r").sees("count 1");
+    terminal.ready().keys("say two\r").sees("count 2");
+    terminal.ready().keys("/hooks panel\r").sees("runs as process");
+    terminal.sees("started once, 2 answered, 0 too late");
+    terminal.keys("\x1b").sees(COMPOSER);
+    assert_eq!(pids().len(), 1);
+    sandbox.script("count.sh", &worker("another count"));
+    terminal.ready().keys("say three\r").sees("another count 1");
+    terminal.ready();
+    assert_eq!(pids().len(), 2);
+    hookwright_testkit::wait_until("the first is gone", || !hookwright_testkit::is_running(&pids()[0]));
+    terminal.keys("/hooks disable counter\r").sees("disabled counter in");
+    hookwright_testkit::wait_until("the second is gone", || !hookwright_testkit::is_running(&pids()[1]));
+}
+
 #[test]
 fn switching_acts_at_once() {
     let sandbox = sandbox();

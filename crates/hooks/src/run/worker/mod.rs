@@ -24,7 +24,7 @@ use birth::Birth;
 use talk::{Bounds, Closed, Loss, Reply, Talk};
 
 /// Set to the version of the protocol, so that one script can be a command and a worker.
-const VARIABLE: (&str, &str) = ("HOOKWRIGHT_WORKER", "1");
+pub(super) const VARIABLE: (&str, &str) = ("HOOKWRIGHT_WORKER", "1");
 /// So many failures in a row, and it is not started again.
 const MOST_FAILURES: u32 = 5;
 /// How long it is waited after the second failure; after each more, four times as long.
