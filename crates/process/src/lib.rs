@@ -35,7 +35,7 @@ pub use system::ending::{GO_ON, STOP};
 pub use system::ending::{at_abort, is_hangup_ignored, is_hung_up, last_words, stop_here, stop_job};
 pub use system::limits::{heed_memory_limit, raise_descriptor_limit};
 pub use system::oneself::{hear_of_full_files, keep_to_oneself};
-pub use system::{Directory, Groups, Hearing, Process, Speaking, Stayer, unread};
+pub use system::{Directory, Groups, Hearing, Process, Speaking, Stayer, left_unread};
 #[cfg(target_os = "linux")]
 pub use system::{end_descendants, let_none_outlive, stand_watch, start_to_stay};
 pub use terminal::Terminal;

@@ -292,9 +292,9 @@ fn read_in_thread(mut pipe: PipeReader, which: Which, sender: mpsc::Sender<(Whic
 /// Where lines are said.
 pub type Speaking = ChildStdin;
 
-/// How many bytes have been said that nobody has read yet: the system does not tell.
-pub fn unread(_: &Speaking) -> u64 {
-    0
+/// Whether a process that is gone had not read all that was said to it: the system does not tell.
+pub fn left_unread(_: &Speaking) -> bool {
+    false
 }
 
 /// Where lines are heard.

@@ -31,7 +31,7 @@ pub use groups::Groups;
 #[cfg(target_os = "linux")]
 pub use household::{end_descendants, let_none_outlive, start_to_stay};
 pub(crate) use process::converse;
-pub use process::{Hearing, Process, Speaking, Stayer, unread};
+pub use process::{Hearing, Process, Speaking, Stayer, left_unread};
 #[cfg(target_os = "linux")]
 pub use watchdog::stand_watch;
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe::Receiver;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::feed::Feed;
@@ -372,31 +373,36 @@ impl Stayer {
 }
 
 /// Where lines are said.
-pub type Speaking = Sender;
+pub type Speaking = UnixStream;
 /// Where lines are heard.
-pub type Hearing = Receiver;
+pub type Hearing = UnixStream;
 
-/// How many bytes have been said that nobody has read yet, whether or not anybody still could; 0 where the system does not
-/// tell.
-pub fn unread(said: &Speaking) -> u64 {
-    rustix::io::ioctl_fionread(said).unwrap_or(0)
+/// Whether a process that is gone had not read all that was said to it.
+pub fn left_unread(said: &Speaking) -> bool {
+    let error = said.take_error().ok().flatten();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
 }
 
-/// Starts a program whose stdin and stdout are somebody else's to handle.
+/// Starts a program whose stdin and stdout are somebody else's to handle. They are sockets: a pipe of somebody who runs for
+/// long could be opened by any other program of this user, by its name under `/proc`, to read what is asked and to answer in
+/// its place.
 pub(crate) fn converse(
     program: &mut Program<'_>,
     complaints: Keep,
     live: Option<Live>,
     groups: &Arc<Groups>,
 ) -> io::Result<(Process, Speaking, Hearing)> {
-    let (stdin, to) = io::pipe()?;
-    let to = OwnedFd::from(to);
-    rustix::io::ioctl_fionbio(&to, true)?;
-    let to = Sender::from_owned_fd_unchecked(to)?;
-    let ((stdout, from), (stderr, complaining)) = (pipe()?, pipe()?);
+    let ((stdin, to), (stdout, from), (stderr, complaining)) = (socket()?, socket()?, pipe()?);
     let leader = launch(program, [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()], groups)?;
     let stderr = Stream::new(complaining, Capture::new(complaints), live);
     Ok((Process::around(leader, Stream::closed(), stderr, groups), to, from))
+}
+
+/// A pair of sockets: the process's end, and ours.
+fn socket() -> io::Result<(OwnedFd, UnixStream)> {
+    let (theirs, ours) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((theirs.into(), UnixStream::from_std(ours)?))
 }
 
 /// A pipe for output: the process's end, and ours.

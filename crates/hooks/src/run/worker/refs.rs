@@ -1,6 +1,8 @@
 //! What a worker has kept of earlier requests, so that a large field is sent once and a growing text only by what is new.
 //! Pure: who may be spoken to this way is `talk.rs`.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 
 use super::line::Line;
@@ -8,6 +10,9 @@ use crate::input::HookInput;
 
 /// How many streams are told apart: one answer, and those of a few sub-agents at the same time.
 const STREAMS: usize = 4;
+
+/// After so long without a piece an answer has come to its end.
+const OVER: Duration = Duration::from_secs(5);
 
 /// An input whose large fields can be left out: the pieces of the JSON around them.
 pub(super) struct Fields<'a> {
@@ -53,14 +58,13 @@ impl<'a> Fields<'a> {
 #[derive(Default)]
 pub(super) struct Refs {
     streams: [Option<Kept>; STREAMS],
-    /// Which place is given up next.
-    next: usize,
 }
 
 /// A request's large field, held so that no other can have its place in memory, and the text so far.
 struct Kept {
     shared: Bytes,
     grown: Vec<Bytes>,
+    used: Instant,
 }
 
 impl Refs {
@@ -78,9 +82,16 @@ impl Refs {
         }
     }
 
+    /// The place to give up: the first whose stream is over as far as anybody can tell, so that little is kept; else the one
+    /// that rests longest.
+    fn free(&self) -> usize {
+        let rests = |kept: &Option<Kept>| kept.as_ref().is_none_or(|kept| kept.used.elapsed() > OVER);
+        let oldest = || (0..STREAMS).min_by_key(|at| self.streams[*at].as_ref().map(|kept| kept.used));
+        self.streams.iter().position(rests).or_else(oldest).unwrap_or(0)
+    }
+
     fn write_new(&mut self, fields: &Fields<'_>, line: &mut Line) {
-        let at = self.next;
-        self.next = (at + 1) % STREAMS;
+        let at = self.free();
         let [shared, grown] = numbers(at);
         line.text(format!("\"keep\":{{\"{}\":{shared}", fields.shared_name).as_bytes());
         if let Some((name, _)) = fields.growing {
@@ -92,7 +103,7 @@ impl Refs {
         line.text(fields.between);
         fields.grown_whole(line);
         let grown = fields.growing.map(|(_, text)| text.to_vec()).unwrap_or_default();
-        self.streams[at] = Some(Kept { shared: fields.shared.clone(), grown });
+        self.streams[at] = Some(Kept { shared: fields.shared.clone(), grown, used: Instant::now() });
     }
 
     fn write_known(&mut self, at: usize, fields: &Fields<'_>, line: &mut Line) {
@@ -113,6 +124,9 @@ impl Refs {
                 }
             }
             kept.grown = text.to_vec();
+        }
+        if let Some(kept) = &mut self.streams[at] {
+            kept.used = Instant::now();
         }
         line.text(b",\"input\":");
         fields.small(line);

@@ -20,7 +20,7 @@ use crate::input::HookInput;
 const LOG: usize = 8 << 10;
 /// How often its memory is looked at, and whether it is idle.
 const GLANCE: Duration = Duration::from_millis(250);
-/// So many answers in a row that nobody waits for are a flood.
+/// So many lines in a row that nobody waits for are a flood.
 const MOST_STRAYS: u32 = 1000;
 /// What stands around an answer in its line.
 const FRAME: usize = 4 << 10;
@@ -84,8 +84,9 @@ pub(super) struct Talk {
 struct Speech {
     pipe: Option<Speaking>,
     next_id: u64,
-    /// How many bytes have been said.
+    /// How many bytes have been said, and where the last request begins in them.
     said: u64,
+    last: u64,
     /// Whether it is to be greeted before it is sent anything large.
     greets: bool,
     refs: Refs,
@@ -100,7 +101,7 @@ struct Book {
     /// Lines of any kind.
     heard: u64,
     answered: u64,
-    /// Answers in a row that nobody waited for.
+    /// Lines in a row that nobody waited for.
     strays: u32,
     dropped: u64,
     greeting: Greeting,
@@ -136,7 +137,7 @@ impl Talk {
     /// Goes on with a process that has just been started.
     pub(super) fn with(pipes: Pipes, log: Arc<Mutex<VecDeque<u8>>>, bounds: Bounds, greets: bool) -> Arc<Self> {
         let Pipes { process, to, from } = pipes;
-        let speech = Speech { pipe: Some(to), next_id: 1, said: 0, greets, refs: Refs::default() };
+        let speech = Speech { pipe: Some(to), next_id: 1, said: 0, last: u64::MAX, greets, refs: Refs::default() };
         let talk = Arc::new(Talk {
             pid: process.pid(),
             speech: tokio::sync::Mutex::new(speech),
@@ -174,7 +175,7 @@ impl Talk {
     }
 
     async fn say(&self, speech: &mut Speech, id: u64, input: &HookInput) {
-        let Speech { pipe, said, greets, refs, .. } = speech;
+        let Speech { pipe, said, last, greets, refs, .. } = speech;
         let Some(pipe) = pipe else { return };
         // A line that is given up halfway leaves a process that nobody can speak to.
         let mut halfway = Halfway { talk: self, done: false };
@@ -187,8 +188,9 @@ impl Talk {
         let takes_refs = self.book().greeting == Greeting::Answered { refs: true };
         let greeted: usize = pieces.iter().map(bytes::Bytes::len).sum();
         pieces.extend(line::request(id, input, takes_refs.then_some(refs)));
+        *last = *said + greeted as u64;
         if let Some(waiting) = self.book().waiting.get_mut(&id) {
-            waiting.from = *said + greeted as u64;
+            waiting.from = *last;
         }
         *said += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         for piece in pieces {
@@ -287,17 +289,25 @@ impl Talk {
     fn read(&self) -> u64 {
         // Whoever is in the middle of saying something hears that nobody listens.
         let Ok(speech) = self.speech.try_lock() else { return u64::MAX };
-        let unread = speech.pipe.as_ref().map_or(0, hookwright_process::unread);
-        if unread == 0 { u64::MAX } else { speech.said.saturating_sub(unread) }
+        // What is unread is the end of it: the last request was not read as a whole.
+        let unread = speech.pipe.as_ref().is_some_and(hookwright_process::left_unread);
+        if unread { speech.last } else { u64::MAX }
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// It said something to nobody; too much of that is a flood.
+    fn stray(&self) -> Result<(), Loss> {
+        let mut book = self.book();
+        book.strays += 1;
+        if book.strays > MOST_STRAYS { Err(Loss::new("it floods with lines that nobody asked for")) } else { Ok(()) }
+    }
+
     /// What it said, for whoever waits for it; why that can't go on, if it can't.
     fn hear(&self, line: &[u8]) -> Result<(), Loss> {
-        let Some(word) = line::read(line) else { return Ok(()) };
+        let Some(word) = line::read(line) else { return self.stray() };
         self.book().heard += 1;
         let (id, reply) = match word {
             Word::Answer(id, text) => (id, Reply::Answer(text)),
@@ -311,10 +321,9 @@ impl Talk {
         let mut book = self.book();
         let Some(waiting) = book.waiting.remove(&id) else {
             book.dropped += 1;
-            book.strays += 1;
             tracing::debug!(pid = self.pid, id, "an answer that nobody waits for");
-            let is_flood = book.strays > MOST_STRAYS;
-            return if is_flood { Err(Loss::new("it floods with answers that nobody asked for")) } else { Ok(()) };
+            drop(book);
+            return self.stray();
         };
         book.answered += 1;
         book.strays = 0;
