@@ -153,8 +153,9 @@ fn serves_on_its_pipes() {
 fn piped(sandbox: &Sandbox) -> Value {
     let program = std::env::current_exe().unwrap();
     let test = "suite::mcp_session::rmcp::serves_on_its_pipes";
+    // Only a pipe can be opened by its number.
     let start =
-        format!("#!/bin/sh\nexec 3>&1 1>&2\nexec '{}' --exact {test} --ignored --nocapture\n", program.display());
+        format!("#!/bin/sh\n{{ '{}' --exact {test} --ignored --nocapture 3>&1 1>&2; }} | cat\n", program.display());
     let script = sandbox.write("shelf.sh", start);
     make_executable(&script);
     json!({ "command": script })
