@@ -4,6 +4,7 @@
 //! hook it stands in, never its neighbours. Reading the file itself is the caller's work.
 
 mod chunks;
+mod failures;
 mod hook;
 mod http;
 mod matching;
@@ -476,7 +477,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
             enabled: self.read.boolean(object, "enabled"),
             disabled: self.read.strings(object, "disabled"),
             on_error: last(object, "onError")
-                .map(|property| hook::on_error(&mut self.read, property))
+                .map(|property| failures::on_error(&mut self.read, property))
                 .unwrap_or_default(),
             required: self.required(object),
             max_agent_retries: self.read.count(object, "maxAgentRetries"),

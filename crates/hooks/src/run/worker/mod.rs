@@ -3,6 +3,7 @@
 
 mod birth;
 mod line;
+mod listen;
 mod refs;
 mod talk;
 

@@ -5,25 +5,22 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hookwright_process::{Exit, Hearing, Pipes, Process, Speaking, Until};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use hookwright_process::{Pipes, Speaking};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::line::{self, Word};
+use super::listen::Listening;
 use super::refs::Refs;
-use crate::answer::named;
 use crate::input::HookInput;
 
 /// How much of its log is kept for those who ask why it failed.
 const LOG: usize = 8 << 10;
 /// How often its memory is looked at, and whether it is idle.
-const GLANCE: Duration = Duration::from_millis(250);
+pub(super) const GLANCE: Duration = Duration::from_millis(250);
 /// So many lines in a row that nobody waits for are a flood.
 const MOST_STRAYS: u32 = 1000;
-/// What stands around an answer in its line.
-const FRAME: usize = 4 << 10;
 
 /// What one process is held to.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +58,7 @@ pub(super) struct Loss {
 }
 
 impl Loss {
-    fn new(text: impl Into<String>) -> Self {
+    pub(super) fn new(text: impl Into<String>) -> Self {
         Loss { text: text.into(), cut_off: None }
     }
 }
@@ -73,11 +70,11 @@ pub(super) struct Talk {
     book: Mutex<Book>,
     log: Arc<Mutex<VecDeque<u8>>>,
     /// It is to go at once; why is in the book.
-    stop: CancellationToken,
+    pub(super) stop: CancellationToken,
     /// It is to finish what it does, and go.
-    finish: CancellationToken,
+    pub(super) finish: CancellationToken,
     /// It is gone.
-    over: CancellationToken,
+    pub(super) over: CancellationToken,
 }
 
 /// What is said to it, one after the other.
@@ -249,6 +246,16 @@ impl Talk {
         String::from_utf8_lossy(log.make_contiguous()).into_owned()
     }
 
+    /// Whether nobody waits for anything.
+    pub(super) fn is_idle(&self) -> bool {
+        self.book().waiting.is_empty()
+    }
+
+    /// Says no more: the process reads the end of its input.
+    pub(super) async fn close(&self) {
+        self.speech.lock().await.pipe = None;
+    }
+
     /// Lets it finish what it was asked, and then go.
     pub(super) fn retire(&self) {
         let mut book = self.book();
@@ -269,12 +276,12 @@ impl Talk {
         self.over.cancelled().await;
     }
 
-    fn lose(&self, loss: Loss) {
+    pub(super) fn lose(&self, loss: Loss) {
         self.lose_from(loss, u64::MAX);
     }
 
     /// Tells everybody who waits; whose request begins behind what was read can ask another.
-    fn lose_from(&self, loss: Loss, read: u64) {
+    pub(super) fn lose_from(&self, loss: Loss, read: u64) {
         let mut book = self.book();
         if !matches!(book.closed, Some(Closed::Lost(_))) {
             book.closed = Some(Closed::Lost(loss.clone()));
@@ -286,7 +293,7 @@ impl Talk {
     }
 
     /// How much of what was said to it the process has read, now that it is gone; all of it, if that can't be told.
-    fn read(&self) -> u64 {
+    pub(super) fn read(&self) -> u64 {
         // Whoever is in the middle of saying something hears that nobody listens.
         let Ok(speech) = self.speech.try_lock() else { return u64::MAX };
         // What is unread is the end of it: the last request was not read as a whole.
@@ -306,7 +313,7 @@ impl Talk {
     }
 
     /// What it said, for whoever waits for it; why that can't go on, if it can't.
-    fn hear(&self, line: &[u8]) -> Result<(), Loss> {
+    pub(super) fn hear(&self, line: &[u8]) -> Result<(), Loss> {
         let Some(word) = line::read(line) else { return self.stray() };
         self.book().heard += 1;
         let (id, reply) = match word {
@@ -362,145 +369,6 @@ impl Drop for Halfway<'_> {
         if !self.done {
             self.talk.break_off("it did not read what it was sent");
         }
-    }
-}
-
-/// The side that hears what the process says, and sees to its end.
-struct Listening {
-    talk: Arc<Talk>,
-    process: Process,
-    from: Hearing,
-    heard: Vec<u8>,
-    bounds: Bounds,
-}
-
-/// Why the listening ends.
-enum Over {
-    Exited(std::io::Result<Exit>),
-    Stopped,
-    Finished,
-}
-
-impl Listening {
-    async fn until_it_is_gone(mut self) {
-        let over = self.listen().await;
-        match over {
-            Over::Exited(exit) => {
-                // What it said last may be an answer.
-                let mut buffer = [0; 8 << 10];
-                while let Ok(count @ 1..) = self.from.try_read(&mut buffer) {
-                    if let Err(loss) = self.take(&buffer[..count]) {
-                        self.talk.lose(loss);
-                    }
-                }
-                let half = if self.heard.is_empty() { "" } else { ", in the middle of a line" };
-                let loss = Loss::new(format!("its worker {}{half}", ended(exit)));
-                self.talk.lose_from(loss, self.talk.read());
-            }
-            Over::Stopped => self.process.end(self.bounds.grace, Until::GroupGone).await,
-            Over::Finished => {
-                self.talk.speech.lock().await.pipe = None;
-                let _ = tokio::time::timeout(self.bounds.grace, self.process.wait()).await;
-                self.process.end(self.bounds.grace, Until::GroupGone).await;
-            }
-        }
-        tracing::debug!(pid = self.talk.pid, "a worker is gone");
-        drop(self.process.finish());
-        self.talk.over.cancel();
-    }
-
-    async fn listen(&mut self) -> Over {
-        let mut buffer = vec![0; 64 << 10];
-        let mut quiet_since = Instant::now();
-        let (stop, finish) = (self.talk.stop.clone(), self.talk.finish.clone());
-        let mut glance = Instant::now() + GLANCE;
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return Over::Stopped,
-                count = self.from.read(&mut buffer) => {
-                    quiet_since = Instant::now();
-                    let heard = match count {
-                        // It may be about to end, which says more.
-                        Ok(0) | Err(_) => return self.silent().await,
-                        Ok(count) => self.take(&buffer[..count]),
-                    };
-                    if let Err(loss) = heard {
-                        self.talk.lose(loss);
-                        return Over::Stopped;
-                    }
-                }
-                exit = self.process.wait() => return Over::Exited(exit),
-                () = finish.cancelled() => return Over::Finished,
-                () = sleep_until(glance), if self.bounds.memory.is_some() || self.bounds.idle.is_some() => {
-                    glance = Instant::now() + GLANCE;
-                    self.look(quiet_since);
-                }
-            }
-        }
-    }
-
-    /// It has closed its output: nobody will ever hear from it again.
-    async fn silent(&mut self) -> Over {
-        match tokio::time::timeout(GLANCE, self.process.wait()).await {
-            Ok(exit) => Over::Exited(exit),
-            Err(_) => {
-                self.talk.lose(Loss::new("its worker closed its output"));
-                Over::Stopped
-            }
-        }
-    }
-
-    /// Takes what it said apart into lines.
-    fn take(&mut self, mut said: &[u8]) -> Result<(), Loss> {
-        while let Some(end) = said.iter().position(|byte| *byte == b'\n') {
-            self.heard.extend_from_slice(&said[..end]);
-            said = &said[end + 1..];
-            let line = std::mem::take(&mut self.heard);
-            if line.len() > self.bounds.answer + FRAME {
-                return Err(self.too_long(&line));
-            }
-            self.talk.hear(&line)?;
-            // Nothing is allocated for the next one.
-            self.heard = line;
-            self.heard.clear();
-        }
-        self.heard.extend_from_slice(said);
-        if self.heard.len() > self.bounds.answer + FRAME {
-            return Err(self.too_long(&self.heard));
-        }
-        Ok(())
-    }
-
-    fn too_long(&self, line: &[u8]) -> Loss {
-        let text = format!("its worker said a line of more than {} bytes", self.bounds.answer);
-        let start = line.trim_ascii_start();
-        let kept = &start[..start.len().min(self.bounds.answer)];
-        let cut_off = kept.starts_with(b"{").then(|| (String::from_utf8_lossy(kept).into_owned(), line.len() as u64));
-        Loss { text, cut_off }
-    }
-
-    /// Whether it is grown too large, or has nothing to do.
-    fn look(&self, quiet_since: Instant) {
-        let is_idle = self.talk.book().waiting.is_empty();
-        let most = self.bounds.memory.filter(|most| self.process.memory().is_some_and(|taken| taken > *most));
-        match most {
-            Some(_) if is_idle => self.talk.retire(),
-            Some(most) => self.talk.break_off(format!("its worker took more than {} MB of memory", most >> 20)),
-            None => {}
-        }
-        if is_idle && self.bounds.idle.is_some_and(|longest| quiet_since.elapsed() >= longest) {
-            tracing::debug!(pid = self.talk.pid, "a worker has nothing to do");
-            self.talk.retire();
-        }
-    }
-}
-
-fn ended(exit: std::io::Result<Exit>) -> String {
-    match exit {
-        Ok(Exit::Code(code)) => format!("ended with code {code}"),
-        Ok(Exit::Signal(number)) => format!("was ended by {}", named(number)),
-        Err(error) => format!("ended, which could not be seen: {error}"),
     }
 }
 
