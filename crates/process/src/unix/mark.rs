@@ -165,7 +165,11 @@ pub(super) fn put_on(pid: u32, run: Family) {
 
 /// From now on this process, and whatever it starts, may stay when this program goes.
 pub(super) fn let_stay(pid: u32) -> io::Result<()> {
-    sys::set_lock_limit(pid, *STAYING)
+    match sys::set_lock_limit(pid, *STAYING) {
+        // Whoever has gone meanwhile needs no leave to stay.
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(()),
+        set => set,
+    }
 }
 
 /// The mark of a process, if it has one and may be asked.
@@ -202,5 +206,6 @@ mod tests {
         assert!(Family::of_program().lets_stay(of(child.id()).unwrap()));
         child.kill().unwrap();
         child.wait().unwrap();
+        let_stay(child.id()).expect("whoever is gone is in nobody's way");
     }
 }
