@@ -214,10 +214,13 @@ pub fn read(kind: EventKind, end: &End, stdout: &Captured, stderr: &Captured) ->
         End::Exited(2) => read_block(kind, stdout, stderr),
         End::Exited(code) => failed(Cause::Exit, format!("exited with code {code}"), stderr),
         End::Signaled(signal) => failed(Cause::Exit, format!("was ended by {}", named(*signal)), stderr),
-        End::Failed(how) => failed(Cause::Exit, how.clone(), stderr),
+        End::Failed(how) => heard_so_far(kind, failed(Cause::Exit, how.clone(), stderr), stdout),
         End::NotStarted { message, .. } => failed(Cause::Spawn, format!("could not start: {message}"), stderr),
         End::NoRoom(message) => failed(Cause::Resource, format!("could not run, for want of room: {message}"), stderr),
-        End::TimedOut(limit) => read_timeout(kind, *limit, stdout, stderr),
+        End::TimedOut(limit) => {
+            let text = format!("ran longer than {} ms and was ended", limit.as_millis());
+            heard_so_far(kind, failed(Cause::Timeout, text, stderr), stdout)
+        }
         End::Cancelled => {
             let text = "was ended before it was done".to_owned();
             Reading { answer: Answer::default(), troubles: vec![Trouble { cause: None, text }] }
@@ -406,9 +409,8 @@ fn read_block(kind: EventKind, stdout: &Captured, stderr: &Captured) -> Reading 
     Reading { answer, troubles: Vec::new() }
 }
 
-/// A timeout is a failure, but a guard that has said no is heard.
-fn read_timeout(kind: EventKind, limit: std::time::Duration, stdout: &Captured, stderr: &Captured) -> Reading {
-    let mut reading = failed(Cause::Timeout, format!("ran longer than {} ms and was ended", limit.as_millis()), stderr);
+/// It failed, but a no that it had said by then is heard.
+fn heard_so_far(kind: EventKind, mut reading: Reading, stdout: &Captured) -> Reading {
     if let Ok(Some(fields)) = Fields::parse(trim(&stdout.text)) {
         let spoken = fields.read(kind).answer;
         if spoken.ends_plan() {

@@ -59,6 +59,7 @@ impl Registry {
                 Some((old, _))
                     if old.declaration() != hook.declaration()
                         || old.env() != hook.env()
+                        || old.key() != hook.key()
                         || old.is_guard() != hook.is_guard() =>
                 {
                     Some(Change::Changed)

@@ -237,8 +237,12 @@ impl Hook {
     }
 
     /// Hooks with equal keys are one hook; one that runs on other calls is another. A hook in code equals no other.
-    pub(crate) fn key(&self) -> Option<(Option<&str>, &str, Option<String>)> {
-        let deed = if let Action::Http(http) = &self.action { Some(http.url.as_str()) } else { self.command() };
+    pub(crate) fn key(&self) -> Option<(Option<&str>, Cow<'_, str>, Option<String>)> {
+        let deed = match &self.action {
+            // A service may answer by what it is told beside the input.
+            Action::Http(http) => Some(Cow::Owned(format!("{} {:?}", http.url, http.headers))),
+            other => other.command().map(|command| Cow::Borrowed(command.command.as_str())),
+        };
         deed.map(|deed| (self.name.as_deref(), deed, self.when_text()))
     }
 
@@ -345,14 +349,25 @@ pub enum HeaderPiece {
 }
 
 impl HttpAction {
-    /// The headers as they are written.
+    /// The headers in words. What is written down without a variable may be a secret all the same, and is not shown.
     pub fn header_texts(&self) -> impl Iterator<Item = String> {
         self.headers.iter().map(|(name, pieces)| {
+            let is_shown = pieces.iter().any(|piece| matches!(piece, HeaderPiece::Variable(_)));
             let value = pieces.iter().map(|piece| match piece {
-                HeaderPiece::Text(text) => text.clone(),
+                HeaderPiece::Text(text) if is_shown => text.clone(),
+                HeaderPiece::Text(_) => "…".to_owned(),
                 HeaderPiece::Variable(name) => format!("${{{name}}}"),
             });
             format!("{name}: {}", value.collect::<String>())
+        })
+    }
+
+    /// The headers whose values are written down and not shown, by name.
+    pub fn literal_headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().filter_map(|(name, pieces)| match pieces.as_slice() {
+            [] => Some((name.as_str(), "")),
+            [HeaderPiece::Text(text)] => Some((name.as_str(), text.as_str())),
+            _ => None,
         })
     }
 }

@@ -31,6 +31,9 @@ pub enum NotReady {
     /// A service can't be sent what it is to be sent.
     #[error("{0}")]
     NoHeader(String),
+    /// This program can't ask services.
+    #[error("this program is built without HTTP hooks")]
+    NoHttp,
     /// The file may not be executed.
     #[error("{0}: not executable")]
     NotExecutable(String),
@@ -53,6 +56,7 @@ impl NotReady {
             | NotReady::NotExecutable(_)
             | NotReady::NoDirectory(_)
             | NotReady::NoHeader(_)
+            | NotReady::NoHttp
             | NotReady::GivenUp(_) => 126,
         }
     }
@@ -66,6 +70,7 @@ impl NotReady {
             NotReady::NoDirectory(path) => format!("put {path} back, or start again in a directory that is there"),
             NotReady::GivenUp(_) => "mend what it runs; `hookwright hooks doctor` asks it about a sample".to_owned(),
             NotReady::NoHeader(_) => "set the variable where the agent is started".to_owned(),
+            NotReady::NoHttp => "use a program that is built with the feature `http`".to_owned(),
             NotReady::NotExecutable(path) => format!("run: chmod +x '{}'", path.replace('\'', r"'\''")),
             NotReady::NoInterpreter { interpreter, script } => {
                 format!("install {interpreter}, or change the first line of {script}")

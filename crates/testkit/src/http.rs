@@ -1,5 +1,7 @@
 //! An HTTP server on this machine, in its smallest: one request a connection, answered as the test wants. And a browser that
-//! follows where it is sent, in its smallest too.
+//! follows where it is sent, in its smallest too. What HTTP hooks meet is `service`.
+
+pub mod service;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -21,6 +23,8 @@ pub struct Asked {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
+    /// Which request of its connection it is, from 1 on.
+    pub nth: usize,
 }
 
 impl Asked {

@@ -144,6 +144,10 @@ impl Panel {
         lines.push(fact("type", hook.type_name().to_owned()));
         lines.extend(hook.command().map(|command| fact("command", command.to_owned())));
         lines.extend(entry.and_then(|entry| entry.worker.as_ref()).map(|health| fact("worker", in_words(health))));
+        if let Action::Http(http) = &hook.action {
+            lines.push(fact("url", http.url.clone()));
+            lines.extend(http.header_texts().map(|header| fact("header", header)));
+        }
         if let Action::Rule(rule) = &hook.action {
             lines.push(fact("rule", format!("{}: {}", rule.decision_word(), rule.reason)));
         }

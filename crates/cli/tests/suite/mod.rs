@@ -18,6 +18,8 @@ mod examples;
 mod extensions;
 mod fire;
 mod hooktest;
+#[cfg(unix)]
+mod http_hooks;
 mod log;
 mod manage;
 mod mcp;

@@ -1,9 +1,12 @@
 //! A service that answers in a hook's place, out of its JSON object: where it is, and what it is sent beside the input.
 
-use jsonc_parser::ast::{Object, Value};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
 use super::node::NodeReader;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::dialect::Dialect;
 use crate::hook::{HeaderPiece, HttpAction};
 use crate::jsonc::last;
@@ -11,8 +14,26 @@ use crate::jsonc::last;
 /// The keys that only a hook of this type has.
 pub(super) const KEYS: [&str; 3] = ["url", "headers", "allowedEnvVars"];
 
-/// Headers that say how the message itself is sent.
-const RESERVED: [&str; 6] = ["host", "content-length", "transfer-encoding", "connection", "content-type", "upgrade"];
+/// Headers that say how the message itself is sent, or how its answer may be packed.
+const RESERVED: [&str; 14] = [
+    "host",
+    "content-length",
+    "content-type",
+    "content-encoding",
+    "transfer-encoding",
+    "accept-encoding",
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "upgrade",
+    "expect",
+    "te",
+    "trailer",
+    "range",
+];
+
+/// Words in the names of headers whose values others should not read.
+const SECRET: [&str; 6] = ["auth", "token", "secret", "key", "cookie", "password"];
 
 pub(super) fn read(read: &mut NodeReader<'_>, object: &Object<'_>, dialect: Dialect) -> Option<HttpAction> {
     let url = url(read, object)?;
@@ -56,27 +77,53 @@ enum Trouble {
     Open,
 }
 
+/// Stricter than what can be sent: whoever is asked to trust an address must read the one that is meant, so that a machine
+/// has one spelling here, which every reader of addresses takes for the same.
 fn trouble_with(url: &str) -> Option<Trouble> {
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme @ ("http" | "https"), rest)) => (scheme, rest),
         _ => return Some(Trouble::None("is no http or https address")),
     };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.is_empty() || url.contains(|char: char| char.is_whitespace() || char.is_control()) {
-        return Some(Trouble::None("names no machine"));
+    if url.contains(|char: char| char.is_whitespace() || char.is_control() || char == '\\') {
+        return Some(Trouble::None("holds characters that no address has"));
     }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {
         return Some(Trouble::None("holds a name or a password; send them in `headers`"));
     }
-    let host = match authority.strip_prefix('[') {
-        Some(six) => six.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
+    let (host, port) = match authority.strip_prefix('[').map(|six| six.split_once(']')) {
+        Some(Some((six, port))) => (six, port),
+        Some(None) => return Some(Trouble::None("names no machine")),
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
-    if host.is_empty() {
-        return Some(Trouble::None("names no machine"));
+    let is_port =
+        |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0);
+    if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
+        return Some(Trouble::None("has a port that is none"));
     }
-    let is_own = host == "localhost" || host == "::1" || host.starts_with("127.");
+    let is_own = if authority.starts_with('[') {
+        match host.parse::<Ipv6Addr>() {
+            Ok(address) => address.is_loopback(),
+            Err(_) => return Some(Trouble::None("names no machine")),
+        }
+    } else {
+        match (host.parse::<Ipv4Addr>(), is_name(host)) {
+            (Ok(address), _) => address.is_loopback(),
+            (Err(_), true) => host.eq_ignore_ascii_case("localhost"),
+            (Err(_), false) => return Some(Trouble::None("names no machine in the usual way")),
+        }
+    };
     (scheme == "http" && !is_own).then_some(Trouble::Open)
+}
+
+/// A machine's name. One that ends in a number would be read as an address, in whatever notation.
+fn is_name(host: &str) -> bool {
+    let is_label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    let host = host.strip_suffix('.').unwrap_or(host);
+    let last = host.rsplit('.').next().unwrap_or_default();
+    host.split('.').all(is_label) && !last.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// The headers. One that names a variable which it may not have would be sent without what it is for: then there is no hook.
@@ -93,36 +140,54 @@ fn headers(
         read.wrong_type("headers", &property.value, "an object of strings");
         return None;
     };
-    let mut headers = Vec::new();
-    for header in &given.properties {
-        let name = header.name.as_str();
-        let Value::StringLit(value) = &header.value else {
-            read.wrong_type(&format!("headers.{name}"), &header.value, "a string");
-            return None;
-        };
-        let is_token = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
-        let is_reserved = RESERVED.contains(&name.to_ascii_lowercase().as_str());
-        if name.is_empty() || !name.chars().all(is_token) || is_reserved || value.value.contains(['\r', '\n', '\0']) {
-            let wrong =
-                read.error_at(header.name.range(), format!("`{name}` can't be sent as a header; this hook never runs"));
-            read.report(wrong);
-            return None;
-        }
-        let pieces = pieces(&value.value);
-        let unknown = pieces.iter().find_map(|piece| match piece {
-            HeaderPiece::Variable(name) if !allowed.contains(name) => Some(name),
-            _ => None,
-        });
-        if let Some(variable) = unknown {
-            let text =
-                format!("`${variable}` is not among `allowedEnvVars`, so that it is not sent; this hook never runs");
-            let wrong = read.error(&header.value, text);
-            read.report(wrong.help(format!("add \"allowedEnvVars\": [\"{variable}\"]")));
-            return None;
-        }
-        headers.push((name.to_owned(), pieces));
+    read.duplicate_keys(given, "headers");
+    let mut headers: Vec<(String, Vec<HeaderPiece>)> = Vec::new();
+    for property in &given.properties {
+        let (name, pieces) = header(read, property, allowed)?;
+        // The last one counts, as with any key.
+        headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+        headers.push((name, pieces));
     }
     Some(headers)
+}
+
+fn header(
+    read: &mut NodeReader<'_>,
+    header: &ObjectProp<'_>,
+    allowed: &[String],
+) -> Option<(String, Vec<HeaderPiece>)> {
+    let name = header.name.as_str();
+    let Value::StringLit(value) = &header.value else {
+        read.wrong_type(&format!("headers.{name}"), &header.value, "a string");
+        return None;
+    };
+    let lower = name.to_ascii_lowercase();
+    let is_token = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
+    let is_sendable = |char: char| char == ' ' || char == '\t' || char.is_ascii_graphic();
+    let is_reserved = RESERVED.contains(&lower.as_str());
+    if name.is_empty() || !name.chars().all(is_token) || is_reserved || !value.value.chars().all(is_sendable) {
+        let text = format!("`{name}` can't be sent as a header; this hook never runs");
+        let wrong = read.error_at(header.name.range(), text);
+        read.report(if is_reserved { wrong.help("remove it: it is set where the request is made") } else { wrong });
+        return None;
+    }
+    let pieces = pieces(&value.value);
+    let variables =
+        || pieces.iter().filter_map(|piece| if let HeaderPiece::Variable(name) = piece { Some(name) } else { None });
+    if let Some(variable) = variables().find(|name| !allowed.contains(name)) {
+        let text = format!("`${variable}` is not among `allowedEnvVars`, so that it is not sent; this hook never runs");
+        let wrong = read.error(&header.value, text);
+        read.report(wrong.help(format!("add \"allowedEnvVars\": [\"{variable}\"]")));
+        return None;
+    }
+    if variables().next().is_none() && SECRET.iter().any(|word| lower.contains(word)) {
+        let text = format!("what `{name}` holds can be read by everybody who reads this file");
+        // Without the line, which holds it.
+        let place = read.source.place(header.name.range().start);
+        let wrong = Diagnostic::about_place(Severity::Warning, &place, text);
+        read.report(wrong.help("put it into a variable: \"Bearer $TOKEN\" with \"allowedEnvVars\": [\"TOKEN\"]"));
+    }
+    Some((name.to_owned(), pieces))
 }
 
 /// A value with its `$NAME`s and `${NAME}`s.
@@ -166,14 +231,26 @@ mod tests {
     fn addresses_are_told_from_what_is_none() {
         for good in [
             "https://p.example/hook",
-            "https://p.example:8443",
+            "https://p.example:8443?team=a#b",
+            "https://xn--bcher-kva.example./x",
+            "https://policy_1/@x",
             "http://localhost:1/x",
             "http://127.0.0.1",
             "http://[::1]:8/",
+            "https://[2001:db8::1]/",
+            "https://10.0.0.1:65535",
         ] {
             assert!(trouble_with(good).is_none(), "{good}");
         }
-        for open in ["http://p.example/hook", "http://10.0.0.1:80/", "http://localhost.example/", "http://[fe80::1]/"] {
+        for open in [
+            "http://p.example/hook",
+            "http://10.0.0.1:80/",
+            "http://localhost.example/",
+            "http://127.0.0.1.example/",
+            "http://127.example/",
+            "http://[fe80::1]/",
+            "http://[::ffff:127.0.0.1]/",
+        ] {
             assert!(matches!(trouble_with(open), Some(Trouble::Open)), "{open}");
         }
         for none in [
@@ -181,13 +258,55 @@ mod tests {
             "p.example",
             "ftp://p.example",
             "file:///etc",
+            "HTTPS://p.example",
+            "https:/p.example",
             "https://",
             "https:///x",
             "https://:80/",
             "https://a b/",
             "https://u:p@h/",
+            "https://u@h/",
+            "https://good.example\\@evil.example/",
+            "https://good.example\\.evil.example/",
+            "https://a..b/",
+            "https://bücher.example/",
+            "https://a%2eb/",
+            "https://h:/",
+            "https://h:0/",
+            "https://h:65536/",
+            "https://h:+80/",
+            "https://h:80:90/",
+            "https://[::1/",
+            "https://[::1]x/",
+            "https://[::1%25eth0]/",
+            "https://[v1.x]/",
+            "http://2130706433/",
+            "http://0x7f000001/",
+            "http://0x7f.1/",
+            "http://127.1/",
+            "http://127.0.0.01/",
+            "http://1.2.3.4.5/",
+            "https://h\u{0}/",
+            "https://h/a\nb",
         ] {
             assert!(matches!(trouble_with(none), Some(Trouble::None(_))), "{none}");
+        }
+    }
+
+    /// What is accepted is sent to the machine that was read.
+    #[cfg(feature = "http")]
+    #[test]
+    fn addresses_are_read_as_they_are_sent() {
+        for (url, host, port) in [
+            ("https://P.example/hook", "p.example", 443),
+            ("http://127.0.0.1:81/@h", "127.0.0.1", 81),
+            ("https://[2001:DB8::1]:9?a@b", "[2001:db8::1]", 9),
+            ("https://xn--bcher-kva.example./x", "xn--bcher-kva.example.", 443),
+        ] {
+            assert!(trouble_with(url).is_none(), "{url}");
+            let sent = reqwest::Url::parse(url).unwrap();
+            assert_eq!((sent.host_str(), sent.port_or_known_default()), (Some(host), Some(port)), "{url}");
+            assert_eq!(sent.username(), "", "{url}");
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn read(
     match end {
         End::Exited(0) => answer::without_unknown_powers(hook.event, reader.success(stdout)),
         End::Exited(2) => answer::without_unknown_powers(hook.event, reader.block(stdout, stderr)),
-        End::TimedOut(_) => {
+        End::TimedOut(_) | End::Failed(_) => {
             let mut reading = answer::read(hook.event, end, &Captured::default(), stderr);
             let spoken = reader.success(stdout).answer;
             if spoken.ends_plan() {

@@ -1,21 +1,34 @@
 //! HTTP hooks: the input is posted to a service, and its JSON answer counts as a command's would. Anything that is not surely
-//! an answer is a failure: a page that says "please sign in" has not judged anything.
+//! an answer is a failure: a page that says "please sign in" has not judged anything. A no that was heard is one nevertheless.
+
+mod connections;
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, NoProxy, Proxy, Response, StatusCode, Url, redirect};
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::{Response, StatusCode, Url};
 use tokio_util::sync::CancellationToken;
 
 use super::{RunEnd, Runner, lookup};
-use crate::answer::{Captured, End};
+use crate::answer::{Captured, End, trim};
 use crate::hook::{HeaderPiece, HttpAction};
 use crate::input::HookInput;
+use crate::ready::NotReady;
+pub(super) use connections::Connections;
 
 /// How often an answer may be looked for elsewhere on the same machine.
 const MOST_REDIRECTS: usize = 5;
 /// How much of an error's page is shown.
 const SHOWN: usize = 200;
+
+/// What a service has said so far: it is needed whichever way the exchange ends.
+#[derive(Default)]
+struct Heard {
+    kept: Vec<u8>,
+    bytes: u64,
+}
 
 impl Runner {
     /// Asks a service, within its time.
@@ -26,39 +39,60 @@ impl Runner {
         input: &HookInput,
         cancel: &CancellationToken,
     ) -> RunEnd {
-        let answer = async {
-            match self.exchange(action, input).await {
-                Ok(stdout) => RunEnd { stdout, ..RunEnd::not_run(End::Exited(0)) },
-                Err(end) => RunEnd::not_run(end),
-            }
-        };
-        tokio::select! {
+        let mut heard = Heard::default();
+        let ended = tokio::select! {
             biased;
-            () = cancel.cancelled() => RunEnd::not_run(End::Cancelled),
-            end = answer => end,
-            () = tokio::time::sleep(timeout) => RunEnd::not_run(End::TimedOut(timeout)),
+            () = cancel.cancelled() => Err(End::Cancelled),
+            ended = self.exchange(action, input, &mut heard) => ended,
+            () = tokio::time::sleep(timeout) => Err(End::TimedOut(timeout)),
+        };
+        let stdout = Captured::decode(&heard.kept, heard.bytes);
+        match ended {
+            Ok(()) => RunEnd { stdout, ..RunEnd::not_run(End::Exited(0)) },
+            // Pages of errors like to show what was asked.
+            Err(end) => RunEnd { stdout: self.without_secrets(action, stdout), ..RunEnd::not_run(end) },
         }
     }
 
-    async fn exchange(&self, action: &HttpAction, input: &HookInput) -> Result<Captured, End> {
+    /// Whether all that a service is to be sent is there.
+    pub(super) fn check_http(&self, action: &HttpAction) -> Result<(), NotReady> {
+        self.headers(action).map(drop).map_err(NotReady::NoHeader)
+    }
+
+    async fn exchange(&self, action: &HttpAction, input: &HookInput, heard: &mut Heard) -> Result<(), End> {
         let headers = self.headers(action).map_err(unreachable_because)?;
-        let client = self.client()?;
         let mut url = Url::parse(&action.url).map_err(|error| unreachable_because(error.to_string()))?;
         // Sent again after a redirect.
-        let body = bytes::Bytes::from(input.pieces().concat());
+        let body = Bytes::from(input.pieces().concat());
         for _ in 0..=MOST_REDIRECTS {
-            let request = client.post(url.clone()).headers(headers.clone()).body(body.clone());
-            let response = request.send().await.map_err(|error| unreachable_because(chain(&error)))?;
+            let response = self.ask(&url, &headers, &body).await?;
             match elsewhere(&url, &response)? {
                 Some(next) => url = next,
-                None => return self.answer(response).await,
+                None => return self.hear(action, response, heard).await,
             }
         }
-        Err(End::Failed(format!("its service redirects more than {MOST_REDIRECTS} times")))
+        Err(End::Failed(format!("was redirected more than {MOST_REDIRECTS} times by its service")))
     }
 
-    /// The headers with their variables filled in; why one can't be.
-    pub(super) fn headers(&self, action: &HttpAction) -> Result<HeaderMap, String> {
+    /// Sends a question. Where the connection turns out to be closed, it was probably one that had been kept too long: a new
+    /// one is tried, once. The service may so be asked twice, and a question does no harm.
+    async fn ask(&self, url: &Url, headers: &HeaderMap, body: &Bytes) -> Result<Response, End> {
+        let because = |error: reqwest::Error| unreachable_because(chain(&error));
+        let kept = self.http.kept(url, &self.env).map_err(because)?;
+        let send =
+            |client: &reqwest::Client| client.post(url.clone()).headers(headers.clone()).body(body.clone()).send();
+        match send(&kept).await {
+            Err(error) if error.is_request() && !error.is_connect() && !error.is_timeout() => {
+                let new = self.http.new_each_time(url, &self.env).map_err(because)?;
+                send(&new).await
+            }
+            sent => sent,
+        }
+        .map_err(because)
+    }
+
+    /// The headers with their variables filled in; why one can't be. No value is ever part of that.
+    fn headers(&self, action: &HttpAction) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -67,83 +101,93 @@ impl Runner {
             for piece in pieces {
                 match piece {
                     HeaderPiece::Text(text) => value.push_str(text),
-                    HeaderPiece::Variable(variable) => {
-                        match lookup(&self.env, variable).and_then(|value| value.to_str()) {
-                            Some(found) if !found.is_empty() => value.push_str(found.trim()),
-                            _ => return Err(format!("the header {name} needs ${variable}, which is not set")),
-                        }
-                    }
+                    HeaderPiece::Variable(variable) => match self.header_variable(variable) {
+                        Some(found) => value.push_str(found),
+                        None => return Err(format!("the header {name} needs ${variable}, which is not set")),
+                    },
                 }
             }
             let named = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name} is no header"))?;
-            let mut value = HeaderValue::from_str(&value).map_err(|_| format!("the header {name} can't be sent"))?;
+            let sendable = HeaderValue::from_str(&value).ok().filter(|_| value.is_ascii());
+            let Some(mut value) = sendable else {
+                return Err(format!(
+                    "the header {name} can't be sent: what its variables hold is not one line of ASCII"
+                ));
+            };
             value.set_sensitive(true);
             headers.insert(named, value);
         }
         Ok(headers)
     }
 
-    /// One client for all hooks of these surroundings, so that connections stay.
-    fn client(&self) -> Result<Client, End> {
-        if let Some(client) = self.http.get() {
-            return Ok(client.clone());
-        }
-        // The first client of a program chooses for all of them; that the choice is made already is no error.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder().no_proxy().redirect(redirect::Policy::none());
-        for proxy in self.proxies() {
-            builder = builder.proxy(proxy.map_err(|error| unreachable_because(chain(&error)))?);
-        }
-        let client = builder.user_agent("hookwright").build().map_err(|error| unreachable_because(chain(&error)))?;
-        Ok(self.http.get_or_init(|| client).clone())
+    /// What a variable holds, if it holds something.
+    fn header_variable(&self, name: &str) -> Option<&str> {
+        lookup(&self.env, name).and_then(|value| value.to_str()).map(str::trim).filter(|value| !value.is_empty())
     }
 
-    /// The proxies that a program in these surroundings would use.
-    fn proxies(&self) -> Vec<reqwest::Result<Proxy>> {
-        let variable = |names: &[&str]| {
-            let found = names.iter().find_map(|name| lookup(&self.env, name)).and_then(|value| value.to_str());
-            found.filter(|value| !value.is_empty()).map(str::to_owned)
-        };
-        let direct = || variable(&["no_proxy", "NO_PROXY"]).as_deref().and_then(NoProxy::from_string);
-        let with = |proxy: reqwest::Result<Proxy>| proxy.map(|proxy| proxy.no_proxy(direct()));
-        let all = [
-            variable(&["https_proxy", "HTTPS_PROXY"]).map(Proxy::https),
-            variable(&["http_proxy"]).map(Proxy::http),
-            variable(&["all_proxy", "ALL_PROXY"]).map(Proxy::all),
-        ];
-        all.into_iter().flatten().map(with).collect()
+    /// The text without what the headers' variables hold.
+    fn without_secrets(&self, action: &HttpAction, captured: Captured) -> Captured {
+        let pieces = action.headers.iter().flat_map(|(_, pieces)| pieces);
+        let values = pieces.filter_map(|piece| match piece {
+            HeaderPiece::Variable(name) => self.header_variable(name),
+            HeaderPiece::Text(_) => None,
+        });
+        values.fold(captured, |captured, value| Captured { text: captured.text.replace(value, "***"), ..captured })
     }
 
-    async fn answer(&self, response: Response) -> Result<Captured, End> {
+    /// Reads an answer, and tells whether it is one.
+    async fn hear(&self, action: &HttpAction, mut response: Response, heard: &mut Heard) -> Result<(), End> {
         let status = response.status();
-        let body = self.body(response).await?;
-        let text = body.text.trim();
-        if !status.is_success() {
-            let shown: String = text.chars().filter(|char| !char.is_control()).take(SHOWN).collect();
-            let more = if shown.is_empty() { String::new() } else { format!(": {shown}") };
-            return Err(End::Failed(format!("its service answered {status}{more}")));
+        let failed = |how: String| Err(End::Failed(how));
+        if let Some(how) = unreadable(&response) {
+            return failed(format!("got {status} from its service, {how}"));
         }
-        if text.is_empty() && status == StatusCode::NO_CONTENT || text.starts_with('{') {
-            return Ok(body);
-        }
-        let what = if text.is_empty() { "nothing at all" } else { "something that is no JSON object" };
-        Err(End::Failed(format!("its service answered {status} with {what}; no objection is 204 or {{}}")))
-    }
-
-    /// The beginning of an answer, of a size that a hook's may have.
-    async fn body(&self, mut response: Response) -> Result<Captured, End> {
-        let mut kept = Vec::new();
-        let mut bytes = 0;
-        let broken = |error: reqwest::Error| End::Failed(format!("its service's answer broke off: {}", chain(&error)));
-        while let Some(piece) = response.chunk().await.map_err(broken)? {
-            bytes += piece.len() as u64;
-            let room = self.limits.output - kept.len();
-            kept.extend_from_slice(&piece[..piece.len().min(room)]);
-            if bytes > self.limits.output as u64 {
+        let most = self.limits.output;
+        while let Some(piece) = response
+            .chunk()
+            .await
+            .map_err(|error| End::Failed(format!("got an answer from its service that broke off: {}", chain(&error))))?
+        {
+            heard.bytes += piece.len() as u64;
+            let room = most - heard.kept.len();
+            heard.kept.extend_from_slice(&piece[..piece.len().min(room)]);
+            if heard.bytes > most as u64 {
                 break;
             }
         }
-        Ok(Captured::decode(&kept, bytes))
+        let body = Captured::decode(&heard.kept, heard.bytes);
+        let text = trim(&body.text);
+        if !status.is_success() {
+            let page = self.without_secrets(action, body);
+            let shown: String = trim(&page.text).chars().filter(|char| !char.is_control()).take(SHOWN).collect();
+            let more = if shown.is_empty() { String::new() } else { format!(": {shown}") };
+            return failed(format!("got {status} from its service{more}"));
+        }
+        if text.is_empty() && status == StatusCode::NO_CONTENT || text.starts_with('{') {
+            return Ok(());
+        }
+        let what = if text.is_empty() { "nothing at all" } else { "something that is no JSON object" };
+        failed(format!("got {status} from its service with {what}; no objection is 204 or {{}}"))
+    }
+}
+
+/// Why the body that comes with these headers would not be all of an answer.
+fn unreadable(response: &Response) -> Option<String> {
+    let header = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let encoding = header(CONTENT_ENCODING).map(str::trim).filter(|word| !word.eq_ignore_ascii_case("identity"));
+    if let Some(encoding) = encoding.filter(|word| !word.is_empty()) {
+        return Some(format!("packed as {encoding}, which it was not asked for"));
+    }
+    match response.status() {
+        StatusCode::PARTIAL_CONTENT => Some("with a part of an answer".to_owned()),
+        // HTTP leaves such a body unread, and a no in it.
+        StatusCode::NO_CONTENT
+            if header(CONTENT_LENGTH).is_some_and(|length| length.trim() != "0")
+                || header(TRANSFER_ENCODING).is_some() =>
+        {
+            Some("with a body, which can't be read; an answer with words is 200".to_owned())
+        }
+        _ => None,
     }
 }
 
@@ -153,19 +197,22 @@ fn elsewhere(url: &Url, response: &Response) -> Result<Option<Url>, End> {
     if !status.is_redirection() {
         return Ok(None);
     }
+    let failed = |how: String| Err(End::Failed(how));
     let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
     let Some(next) = to.and_then(|to| url.join(to).ok()) else {
-        return Err(End::Failed(format!("its service answered {status} without saying where to go")));
+        return failed(format!("got {status} from its service, which does not say where to go"));
     };
-    let keeps_method = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-    let shown = next.host_str().unwrap_or("nowhere");
-    match next.origin() == url.origin() {
-        true if keeps_method => Ok(Some(next)),
-        true => Err(End::Failed(format!(
-            "its service answered {status}, which asks for another request than the one it got"
-        ))),
-        false => Err(End::Failed(format!("its service redirects to {shown}, and nothing is sent to another machine"))),
+    if next.origin() != url.origin() {
+        let origin = next.origin().ascii_serialization();
+        return failed(format!("was redirected to {origin} by its service, and nothing is sent to another place"));
     }
+    if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+        return failed(format!("got {status} from its service, which asks for another request than the one it got"));
+    }
+    if !next.username().is_empty() || next.password().is_some() {
+        return failed(format!("got {status} from its service, with a name or password in the address"));
+    }
+    Ok(Some(next))
 }
 
 fn unreachable_because(why: impl Into<String>) -> End {

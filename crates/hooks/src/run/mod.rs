@@ -1,6 +1,7 @@
 //! Runs one hook to its end under one deadline and one cancel. What the end means is `answer.rs`.
 
 pub(crate) mod command;
+#[cfg_attr(not(feature = "http"), path = "no_http.rs")]
 mod http;
 mod queue;
 mod rule;
@@ -10,8 +11,8 @@ pub(crate) mod worker;
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hookwright_process::Groups;
@@ -151,8 +152,8 @@ pub(crate) struct Runner {
     limits: Limits,
     /// Another one for other surroundings.
     number: u64,
-    /// Made when it is first needed.
-    http: OnceLock<reqwest::Client>,
+    /// To services; made when they are first needed.
+    http: http::Connections,
     shared: Shared,
 }
 
@@ -194,7 +195,7 @@ impl Runner {
             !env.iter().any(|(name, _)| name == "BASH_ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_"));
         let shell = shell.unwrap_or_else(|| PathBuf::from("/bin/sh"));
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Runner { env, directory, shell, direct_is_faithful, limits, number, http: OnceLock::new(), shared }
+        Runner { env, directory, shell, direct_is_faithful, limits, number, http: http::Connections::default(), shared }
     }
 
     /// What was there before is used further where nothing is different.
@@ -255,7 +256,7 @@ impl Runner {
                     None => self.check_command(&action.command, session),
                 }
             }
-            Action::Http(action) => self.headers(action).map(drop).map_err(NotReady::NoHeader),
+            Action::Http(action) => self.check_http(action),
             Action::Rule(_) | Action::Function(_) => Ok(()),
         }
     }

@@ -11,7 +11,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_disk::{Links, ReadError};
-use hookwright_hooks::{Around, AroundKind, CommandFiles, Fingerprinted, Follower, Hook, Naming, Source, Whereabouts};
+use hookwright_hooks::{
+    Action, Around, AroundKind, CommandFiles, Fingerprinted, Follower, Hook, Naming, Source, Whereabouts,
+};
 use sha2::{Digest, Sha256};
 
 use crate::json::fill_variables;
@@ -88,9 +90,16 @@ fn declared(hook: &Hook) -> BTreeMap<String, String> {
     set.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Hashes, because the values may be secrets.
-fn variables(env: &[(String, String)]) -> BTreeMap<String, String> {
-    env.iter().map(|(name, value)| (name.clone(), hex(&Sha256::digest(value))[..16].to_owned())).collect()
+/// Of what a program is given, or a service is sent. Hashes, because the values may be secrets.
+fn variables(hook: &Hook) -> BTreeMap<String, String> {
+    let hashed = |value: &str| hex(&Sha256::digest(value))[..16].to_owned();
+    let headers = match &hook.action {
+        Action::Http(http) => {
+            http.literal_headers().map(|(name, value)| (format!("header {name}"), hashed(value))).collect()
+        }
+        _ => Vec::new(),
+    };
+    hook.env().iter().map(|(name, value)| (name.clone(), hashed(value))).chain(headers).collect()
 }
 
 /// The variables of a hook that runs in a project.
@@ -149,7 +158,7 @@ impl<'a> Taker<'a> {
         let files = self.files(hook)?;
         Some(Fingerprint {
             declared: declared(hook),
-            variables: variables(hook.env()),
+            variables: variables(hook),
             scripts: self.contents(&files),
             certain: files.certain,
         })

@@ -218,7 +218,8 @@ fn declared_differences(old: &Seen, new: &Fingerprint, what: &mut Vec<String>) {
             (true, false) => "is gone",
             (false, _) => "is new",
         };
-        what.push(format!("its variable {name} {word}"));
+        let kind = if name.starts_with("header ") { "" } else { "variable " };
+        what.push(format!("its {kind}{name} {word}"));
     }
 }
 

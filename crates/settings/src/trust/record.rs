@@ -84,7 +84,8 @@ impl Seen {
     pub(super) fn declared(&self, key: &str) -> Option<&str> {
         match key {
             "name" => self.name.as_deref(),
-            "command" => Some(&self.command),
+            // One without a command runs something else.
+            "command" => Some(self.command.as_str()).filter(|command| !command.is_empty()),
             key => self.declared.get(key).map(String::as_str),
         }
     }

@@ -1,0 +1,61 @@
+//! `examples/policy-service`: its own tests pass, and the program is judged by it as the documentation says.
+
+use super::*;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/policy-service")
+}
+
+fn has_python(test: &str) -> bool {
+    let found = hookwright_testkit::has_program("python3");
+    if !found {
+        hookwright_testkit::skipped(test, "python3 is not installed");
+    }
+    found
+}
+
+#[test]
+fn the_policy_services_own_tests_pass() {
+    if has_python("the_policy_services_own_tests_pass") {
+        let mut tests = Command::new("python3");
+        let ended = tests.args(["-B", "-m", "unittest"]).current_dir(folder()).output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+}
+
+#[test]
+fn the_policy_service_judges_until_it_is_gone() {
+    if !has_python("the_policy_service_judges_until_it_is_gone") {
+        return;
+    }
+    let mut service = Command::new("python3")
+        .args(["-B", "service.py", "--port", "0"])
+        .current_dir(folder())
+        .env("POLICY_TOKEN", "the-teams-token")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(service.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let url = said.trim().rsplit(' ').next().unwrap().to_owned();
+    let settings = std::fs::read_to_string(folder().join("settings.json")).unwrap();
+    let sandbox = sandbox().env("POLICY_TOKEN", "the-teams-token");
+    sandbox.write(".gemini/settings.json", settings.replace("http://127.0.0.1:8437/hook", &url));
+    let fire = |sandbox: &Sandbox, command: &str| {
+        let args = json!({"command": command}).to_string();
+        sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "run_shell_command", "--args", &args])
+    };
+    has(&fire(&sandbox, "git push --force").exits(2).stdout, "history that others have is not rewritten");
+    fire(&sandbox, "kubectl get pods").exits(3);
+    fire(&sandbox, "ls").exits(0);
+    sandbox.run(&["hooks", "doctor"]).exits(0);
+    let sandbox = sandbox.env("POLICY_TOKEN", "somebody-elses");
+    has(&fire(&sandbox, "ls").exits(2).stdout, "got 401 Unauthorized from its service");
+    service.kill().unwrap();
+    service.wait().unwrap();
+    fire(&sandbox, "ls").exits(2);
+}

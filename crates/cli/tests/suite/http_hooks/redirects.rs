@@ -1,0 +1,81 @@
+//! A service may send a question on to another path of its own, and to nobody else.
+
+use super::*;
+
+/// A service that answers at `/there`, and elsewhere with this status and place.
+fn moving(status: u16, to: impl Fn(&str) -> String + Send + Sync + 'static) -> Service {
+    Service::start(move |asked| {
+        if asked.path == "/there" {
+            return Reply::json(&json!({"decision": "deny", "reason": "found there"}));
+        }
+        Reply::status(status, &format!("location: {}\r\n", to(asked.header("host"))), "")
+    })
+}
+
+#[test]
+fn to_the_same_service_the_question_goes_on_as_it_was() {
+    for status in [307, 308] {
+        for to in ["/there", "there", "http://{host}/there?x=1", "//{host}/there#y"] {
+            let service = moving(status, move |host| to.replace("{host}", host));
+            let sandbox = guarded(&service).env("TOKEN", "abc-token");
+            let hook = policy(
+                &format!("{}/hook", service.address),
+                json!({"headers": {"X-Token": "$TOKEN"}, "allowedEnvVars": ["TOKEN"]}),
+            );
+            sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
+            has(&fire(&sandbox, &[]).exits(2).stdout, "found there");
+            let heard = service.heard();
+            assert_eq!((heard[0].body.as_str(), heard[1].header("x-token")), (heard[1].body.as_str(), "abc-token"));
+            assert_eq!((heard[1].method.as_str(), heard.len()), ("POST", 2));
+        }
+    }
+}
+
+#[test]
+fn to_anybody_else_nothing_is_sent() {
+    let other = saying(json!({}));
+    let port = other.address.rsplit(':').next().unwrap().to_owned();
+    for status in [301, 302, 303, 307, 308] {
+        for to in [
+            "http://127.0.0.1:{port}/there",
+            "//127.0.0.1:{port}/",
+            "http://localhost:{port}/",
+            "https://{host}/there",
+            "http://user:pw@{host}/there",
+            "file:///etc/passwd",
+            "data:application/json,{}",
+        ] {
+            let place = to.replace("{port}", &port);
+            let service = moving(status, move |host| place.replace("{host}", host));
+            let run = fire(&guarded(&service), &[]);
+            assert_eq!(run.code, Some(2), "{status} to {to}: {run:#?}");
+            lacks(&run.stdout, "found there");
+            assert_eq!(service.heard().len(), 1, "{status} to {to}");
+        }
+    }
+    assert_eq!(other.connections(), 0, "nobody even knocked there");
+    let service = moving(307, |_| "http://evil.invalid/?steal=1".to_owned());
+    has(
+        &fire(&guarded(&service), &[]).stdout,
+        "redirected to http://evil.invalid by its service, and nothing is sent to another place",
+    );
+}
+
+#[test]
+fn another_request_than_the_one_it_got_is_not_made() {
+    for status in [300, 301, 302, 303, 304] {
+        let service = moving(status, |_| "/there".to_owned());
+        let run = fire(&guarded(&service), &[]).exits(2);
+        lacks(&run.stdout, "found there");
+        assert_eq!(service.heard().len(), 1, "{status}");
+    }
+    let nowhere = Service::start(|_| Reply::status(307, "", ""));
+    has(&fire(&guarded(&nowhere), &[]).exits(2).stdout, "does not say where to go");
+}
+
+#[test]
+fn round_and_round_has_an_end() {
+    let service = moving(307, |_| "/hook".to_owned());
+    has(&fire(&guarded(&service), &[]).exits(2).stdout, "redirected more than 5 times");
+    assert_eq!(service.heard().len(), 6);
+}

@@ -1,0 +1,164 @@
+//! What is told of HTTP hooks: by the toolbox, the review of trust, the bridge and the screen.
+
+use super::*;
+use crate::suite::tui::{COMPOSER, Terminal};
+
+/// A service that does not want anything written into `/etc`.
+fn no_etc() -> Service {
+    Service::start(|asked| {
+        let is_etc = asked.body.contains("/etc/");
+        Reply::json(&if is_etc { json!({"decision": "deny", "reason": "not into /etc"}) } else { json!({}) })
+    })
+}
+
+#[test]
+fn lists_show_the_type_and_the_address() {
+    let service = saying(json!({}));
+    let sandbox = guarded(&service);
+    let url = format!("{}/hook", service.address);
+    has(&sandbox.run(&["hooks", "list"]).exits(0).stdout, "policy");
+    let list = sandbox.run(&["hooks", "list", "--json"]).exits(0).json();
+    assert_eq!((&list[0]["type"], &list[0]["url"], &list[0]["command"]), (&json!("http"), &json!(url), &Value::Null));
+    let shown = sandbox.run(&["hooks", "show", "policy"]).exits(0).stdout;
+    for words in ["http", url.as_str(), "yes"] {
+        has(&shown, words);
+    }
+}
+
+#[test]
+fn the_doctor_asks_about_a_sample() {
+    let service = saying(json!({}));
+    let sandbox = guarded(&service);
+    has(&sandbox.run(&["hooks", "doctor"]).exits(0).stdout, "answered a sample in");
+    assert_eq!(service.heard().len(), 1);
+    let broken = Service::start(|_| Reply::status(502, "", "no upstream"));
+    let run = guarded(&broken).run(&["hooks", "doctor"]);
+    assert_ne!(run.code, Some(0), "{run:#?}");
+    has(&run.stdout, "asked about a sample, it got 502 Bad Gateway from its service: no upstream");
+}
+
+#[test]
+fn tests_are_written_as_for_a_command() {
+    let sandbox = guarded(&no_etc());
+    let case = |path: &str, decision: &str| {
+        format!(
+            "[[case]]\nname = \"{path}\"\nevent = \"BeforeTool\"\ntool = \"write_file\"\nargs = {{ file_path = \"{path}\" }}\n[case.expect]\ndecision = \"{decision}\"\nruns = 1\n"
+        )
+    };
+    let write = |text: String| sandbox.write(".gemini/policy.hooktest.toml", text);
+    write(format!("{}{}", case("/etc/passwd", "deny"), case("a.txt", "allow")));
+    has(&sandbox.run(&["hooks", "test"]).exits(0).stdout, "2 passed");
+    write(case("a.txt", "deny"));
+    sandbox.run(&["hooks", "test"]).exits(1);
+}
+
+#[test]
+fn every_wrong_key_is_said_with_its_place() {
+    let url = "https://policy.example/hook";
+    for (hook, words) in [
+        (json!({"type": "http"}), "needs `url`; this one never runs"),
+        (json!({"type": "http", "url": 5}), "`url` should be a string"),
+        (json!({"type": "http", "url": "policy.example"}), "`url` is no http or https address; this hook never runs"),
+        (json!({"type": "http", "url": "https://a:b@policy.example"}), "holds a name or a password"),
+        (json!({"type": "http", "url": "http://policy.example"}), "can be read and answered by anybody on the way"),
+        (json!({"type": "http", "url": "http://127.1/"}), "names no machine in the usual way"),
+        (json!({"type": "http", "url": url, "headers": []}), "`headers` should be an object of strings"),
+        (json!({"type": "http", "url": url, "headers": {"A": 1}}), "`headers.A` should be a string"),
+        (json!({"type": "http", "url": url, "headers": {"A b": "x"}}), "`A b` can't be sent as a header"),
+        (json!({"type": "http", "url": url, "headers": {"Host": "x"}}), "`Host` can't be sent as a header"),
+        (json!({"type": "http", "url": url, "headers": {"A": "x\ny"}}), "`A` can't be sent as a header"),
+        (json!({"type": "http", "url": url, "headers": {"A": "$B"}}), "`$B` is not among `allowedEnvVars`"),
+        (
+            json!({"type": "http", "url": url, "headers": {"Authorization": "Bearer abc"}}),
+            "can be read by everybody who reads this file",
+        ),
+        (json!({"type": "http", "url": url, "allowedEnvVars": "B"}), "`allowedEnvVars`"),
+        (json!({"type": "http", "url": url, "command": "x"}), "`command` has no effect here"),
+        (json!({"type": "http", "url": url, "env": {}}), "`env` has no effect here"),
+        (json!({"type": "http", "url": url, "idleTimeout": 5}), "`idleTimeout` has no effect here"),
+        (json!({"type": "http", "url": url, "header": {}}), "a hook has no `header`"),
+        (json!({"type": "command", "command": "true", "url": url}), "`url` has no effect here"),
+    ] {
+        let sandbox = project("BeforeTool", hook.clone());
+        let run = sandbox.run(&["hooks", "validate"]);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains(words), "{hook}: no `{words}`: {run:#?}");
+        has(&said, "settings.json:");
+        // A warning is no error, except to whoever asks for none.
+        assert_eq!(run.code, Some(i32::from(said.contains("error:"))), "{hook}: {run:#?}");
+    }
+}
+
+#[test]
+fn a_new_one_is_announced_with_its_address_and_a_changed_one_is_reviewed() {
+    let service = no_etc();
+    let sandbox = guarded(&service);
+    let run = prompt(&sandbox, &Replay::new().says("hi"), &[]).exits(0);
+    has(&run.stderr, &service.address);
+    sandbox.user_settings(&json!({"security": {"hooks": {"review": "block"}}}));
+    let hook = |url: &str, header: &str| {
+        let hook = json!({"type": "http", "name": "policy", "url": url, "headers": {"X-Team": header, "X-Of": "v $HOME"}, "allowedEnvVars": ["HOME"]});
+        sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
+    };
+    let is_held = || sandbox.run(&["hooks", "list", "--json"]).json()[0]["state"] == "untrusted";
+    let trust = || sandbox.run(&["hooks", "trust", "--all"]).exits(0);
+    hook(&service.address, "a");
+    assert!(is_held());
+    fire(&sandbox, &[]).exits(1);
+    has(&sandbox.run(&["hooks", "trust"]).stdout, &service.address);
+    trust();
+    assert!(!is_held());
+    fire(&sandbox, &[]).exits(0);
+    // What is not shown counts too.
+    hook(&service.address, "b");
+    assert!(is_held());
+    has(&sandbox.run(&["hooks", "trust"]).stdout, "its header X-Team changed");
+    trust();
+    hook(&format!("{}/other", service.address), "b");
+    assert!(is_held());
+    has(&sandbox.run(&["hooks", "trust"]).stdout, "its url was");
+    trust();
+    let text = sandbox.read(".gemini/settings.json").replace("v $HOME", "w $HOME");
+    sandbox.write(".gemini/settings.json", text);
+    assert!(is_held());
+    let asked = service.heard().len();
+    fire(&sandbox, &[]).exits(1);
+    assert_eq!(service.heard().len(), asked, "what is held is not asked");
+}
+
+#[test]
+fn the_bridge_asks_it_too() {
+    let service = no_etc();
+    let sandbox = guarded(&service);
+    let bridge = |sandbox: &Sandbox, command: &str| {
+        let payload = json!({"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "Bash", "tool_input": {"command": command}});
+        sandbox.run_with_input(&["bridge", "claude-code"], &payload.to_string())
+    };
+    let no = bridge(&sandbox, "echo x > /etc/passwd").json();
+    assert_eq!(no["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert_eq!(no["hookSpecificOutput"]["permissionDecisionReason"], "not into /etc");
+    assert_eq!(bridge(&sandbox, "ls").exits(0).stdout, "");
+    let down = Service::start(|_| Reply::Last(Vec::new()));
+    let no = bridge(&guarded(&down), "ls").json();
+    assert_eq!(no["hookSpecificOutput"]["permissionDecision"], "deny", "{no}");
+}
+
+#[test]
+fn the_panel_and_the_question_of_trust_show_the_address() {
+    let service = saying(json!({}));
+    let port = service.address.rsplit(':').next().unwrap().to_owned();
+    let sandbox = guarded(&service);
+    let mut terminal = Terminal::sized(&sandbox, &[], 120, 30);
+    terminal.ready().keys("/hooks panel\r").sees("Hooks 1/1");
+    let screen = terminal.sees(&format!("{port}/hook"));
+    has(&screen, "http");
+    terminal.keys("c");
+    terminal.sees("canary: policy");
+    terminal.keys("\x1b");
+    terminal.sees(COMPOSER);
+    drop(terminal);
+    let untrusted = guarded(&service).untrusted();
+    let mut terminal = Terminal::sized(&untrusted, &[], 120, 30);
+    terminal.sees("Do you want to trust this folder?");
+    has(&terminal.sees(&format!("{port}/hook")), "POST http://127.0.0.1");
+}
