@@ -12,6 +12,7 @@ mod session;
 mod skills;
 mod subagents;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub(crate) use agents::{AgentsArgs, AgentsCommand, InstallAgent, TraceAgents};
@@ -26,7 +27,8 @@ pub(crate) use session::{AgentArgs, Approval, OutputFormat};
 pub(crate) use skills::{InstallSkills, SkillsCommand};
 pub(crate) use subagents::SubagentsCommand;
 
-pub(crate) use mcp::{AddServer, McpArgs, McpCommand, McpKind, McpScope, options_first};
+use mcp::options_first;
+pub(crate) use mcp::{AddServer, McpArgs, McpCommand, McpKind, McpScope};
 
 /// A terminal coding agent with hooks you can trust, and the toolbox for writing them.
 #[derive(Debug, Parser)]
@@ -42,6 +44,29 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
+}
+
+/// A session's options by themselves.
+#[derive(Debug, Parser)]
+#[command(name = "hookwright")]
+struct Session {
+    #[command(flatten)]
+    agent: AgentArgs,
+}
+
+impl Cli {
+    /// Reads a command line. Where no word of it can be a command, the options of all commands are not made ready, which
+    /// would be a good part of a short session; whatever is wrong with it is said by those who know them all.
+    pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let words: Vec<OsString> = words.collect();
+        let may_be_command = |word: &OsString| word == "help" || Command::has_subcommand(&word.to_string_lossy());
+        if !words.iter().skip(1).any(may_be_command)
+            && let Ok(Session { agent }) = Session::try_parse_from(&words)
+        {
+            return Ok(Cli { command: None, agent });
+        }
+        Cli::try_parse_from(options_first(words.into_iter()))
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -151,4 +176,52 @@ pub(crate) enum Scope {
     User,
     /// This project's.
     Workspace,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With the options of all commands made ready or without: the same is understood, and the same is said.
+    #[test]
+    fn a_sessions_command_line_means_what_it_means_among_all_commands() {
+        let lines = [
+            "",
+            "-p hi",
+            "-p hi -m m --fake-responses f -o json",
+            "--prompt=hooks",
+            "-p hooks",
+            "-p help",
+            "hooks list",
+            "hook list",
+            "fix the hooks",
+            "explain this",
+            "-y fix it",
+            "-r latest",
+            "--resume -p x",
+            "-e a,b -p x",
+            "-p",
+            "-p x -i y",
+            "-o xml",
+            "--nonsense",
+            "--help",
+            "-h",
+            "--version",
+            "-V",
+            "help",
+            "extension list",
+            "mcp add x -- y",
+            "-- hooks",
+            "--session-id ../x -p y",
+        ];
+        for line in lines {
+            let words = || std::iter::once("hookwright").chain(line.split_whitespace()).map(OsString::from);
+            let (quick, whole) = (Cli::read(words()), Cli::try_parse_from(options_first(words())));
+            let told = |read: Result<Cli, clap::Error>| match read {
+                Ok(cli) => format!("{cli:?}"),
+                Err(error) => error.to_string(),
+            };
+            assert_eq!(told(quick), told(whole), "{line}");
+        }
+    }
 }

@@ -46,7 +46,6 @@ mod watchdog;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
 use hookwright_settings::{Paths, World};
 use tracing::level_filters::LevelFilter;
 
@@ -55,7 +54,7 @@ fn main() -> ExitCode {
         return code;
     }
     watchdog::keep();
-    hookwright_process::heed_memory_limit();
+    hookwright_process::share_memory();
     hookwright_process::hear_of_full_files();
     hookwright_process::keep_to_oneself();
     hookwright_process::raise_descriptor_limit();
@@ -84,7 +83,7 @@ fn run() -> u8 {
     if let Some(answered) = completions::answer(&world) {
         return answered.unwrap_or_else(|error| failure::print(&error));
     }
-    let cli = match args::Cli::try_parse_from(args::options_first(std::env::args_os())) {
+    let cli = match args::Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

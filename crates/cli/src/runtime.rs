@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::Context;
-use hookwright_process::{no_room, start_threads, take_memory};
+use hookwright_process::{expect_threads, no_room, take_memory};
 use tokio::runtime::{Builder, Runtime};
 
 const NO_ROOM: &str = "this machine has no room to start";
@@ -52,7 +52,7 @@ pub(crate) fn start_with_screen(workers: usize) -> anyhow::Result<Runtime> {
 
 fn try_to_start(workers: usize, descriptors: usize) -> io::Result<Runtime> {
     spare_descriptors(descriptors)?;
-    start_threads(workers + THREADS)?;
+    expect_threads(workers + THREADS)?;
     let runtime = unless_it_panics(|| {
         Builder::new_multi_thread().worker_threads(workers).thread_keep_alive(A_YEAR).enable_all().build()
     })??;

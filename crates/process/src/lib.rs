@@ -28,12 +28,12 @@ mod unwatched;
 
 pub use capture::{Capture, Keep};
 pub use lines::{Conversation, HearError, Pipes};
-pub use room::{Place, Room, Shares, start_threads, take_memory};
+pub use room::{Place, Room, Shares, expect_threads, start_threads, take_memory};
 pub use signal::signal_name;
 #[cfg(unix)]
 pub use system::ending::{GO_ON, STOP};
 pub use system::ending::{at_abort, is_hangup_ignored, is_hung_up, last_words, stop_here, stop_job};
-pub use system::limits::{heed_memory_limit, raise_descriptor_limit};
+pub use system::limits::{raise_descriptor_limit, share_memory};
 pub use system::oneself::{hear_of_full_files, keep_to_oneself};
 pub use system::{Directory, Groups, Hearing, Process, Speaking, Stayer, left_unread};
 #[cfg(target_os = "linux")]

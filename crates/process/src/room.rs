@@ -122,6 +122,15 @@ pub fn start_threads(count: usize) -> std::io::Result<()> {
     })
 }
 
+/// The same test for a program that is about to start its own, and takes time only where a limit of its own could stand in
+/// the way. Where somebody else's does, it finds out when it starts them.
+///
+/// # Errors
+/// As [`start_threads`].
+pub fn expect_threads(count: usize) -> std::io::Result<()> {
+    if limits::allow_threads() { Ok(()) } else { start_threads(count) }
+}
+
 /// Takes so many bytes at once and gives them back: the test of whether this program may have them.
 ///
 /// # Errors

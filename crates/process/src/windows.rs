@@ -441,8 +441,12 @@ pub(crate) mod limits {
     /// There is no such limit.
     pub fn raise_descriptor_limit() {}
 
-    /// There is no such limit either.
-    pub fn heed_memory_limit() {}
+    /// All threads share their memory here as it is.
+    pub fn share_memory() {}
+
+    pub(crate) fn allow_threads() -> bool {
+        true
+    }
 
     pub(crate) fn killed_for_memory() -> u64 {
         0

@@ -10,6 +10,8 @@ use super::store::{Checkpoint, Store};
 
 /// More checkpoints of a project are not kept.
 pub(super) const MOST: usize = 200;
+/// Once in so many turns everything that is kept is looked at.
+pub(super) const NOW_AND_THEN: u64 = 16;
 /// More bytes of contents are not kept for a project.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 /// What nobody names saves reading it again, for so long.
@@ -46,6 +48,14 @@ impl Store {
             uses.retain(|_, (count, _)| *count > 0);
         }
         self.sweep_contents(|sha256| uses.contains_key(sha256), done_with);
+    }
+
+    /// Makes way for one more record, by the numbers alone: what the oldest ones held is nobody's when it is looked at next.
+    pub(super) fn drop_oldest(&self, numbers: &[u64]) {
+        let surplus = (numbers.len() + 1).saturating_sub(MOST);
+        for number in &numbers[..surplus] {
+            let _ = std::fs::remove_file(self.record(*number));
+        }
     }
 
     fn drop_record(&self, checkpoint: &Checkpoint) {

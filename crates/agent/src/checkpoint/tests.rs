@@ -303,7 +303,26 @@ fn the_oldest_make_way() {
     }
     let all = place.store.list();
     assert_eq!(all.len(), 200);
-    assert_eq!(all.last().unwrap().prompt, "turn 209");
+    assert_eq!((all[0].prompt.as_str(), all.last().unwrap().prompt.as_str()), ("turn 10", "turn 209"));
+}
+
+/// Most turns make way by the number alone; what is broken or left over is seen to now and then.
+#[test]
+fn a_long_past_is_not_read_in_every_turn() {
+    let place = place();
+    for number in 0..200 {
+        place.turn(&format!("turn {number}"));
+    }
+    let records = || place.store.list().iter().map(|kept| kept.number).collect::<Vec<_>>();
+    let oldest = records()[0];
+    // Nobody notices as long as nobody reads it.
+    fs::write(place.store.record(oldest + 20), "{").unwrap();
+    for number in 0..15 {
+        place.turn(&format!("more {number}"));
+        assert!(records().len() <= 200, "{number}");
+    }
+    assert_eq!(records().last(), Some(&(oldest + 214)));
+    assert!(!records().contains(&oldest));
 }
 
 /// The sizes of all contents.

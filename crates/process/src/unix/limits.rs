@@ -30,19 +30,17 @@ pub fn raise_descriptor_limit() {
     }
 }
 
-/// Makes the best of a limit on memory (`ulimit -v`). To be called before there is a second thread.
+/// Has all threads take their memory from one place: the C library would have each of them reserve 64 MB of addresses, which
+/// a limit on memory (`ulimit -v`) does not allow, and grow its own page by page, which takes time in every short session. To
+/// be called before there is a second thread.
 #[cfg(target_env = "gnu")]
-pub fn heed_memory_limit() {
-    /// Where there is more, nobody notices.
-    const PLENTY: u64 = 4 << 30;
-    if getrlimit(Resource::As).current.is_some_and(|limit| limit < PLENTY) {
-        super::sys::share_memory();
-    }
+pub fn share_memory() {
+    super::sys::share_memory();
 }
 
 /// All threads share their memory here as it is.
 #[cfg(not(target_env = "gnu"))]
-pub fn heed_memory_limit() {}
+pub fn share_memory() {}
 
 /// Gives a process that was just started the limit on descriptors that this one was started with.
 #[cfg(target_os = "linux")]
@@ -87,14 +85,23 @@ pub(crate) fn descriptors() -> Use {
 
 /// This user's processes. Threads count as such where the system counts them.
 pub(crate) fn processes() -> Use {
+    match process_limit() {
+        None => Use { limit: usize::MAX, taken: 0 },
+        Some(limit) => Use { limit, taken: count_processes() },
+    }
+}
+
+/// Whether no limit of this program's own keeps it from starting threads.
+pub(crate) fn allow_threads() -> bool {
+    process_limit().is_none() && getrlimit(Resource::As).current.is_none()
+}
+
+/// How many processes this user may have, if that is few enough to matter.
+fn process_limit() -> Option<usize> {
     /// Counting costs a look at every process; where there are so many, the number of places does not depend on it.
     const PLENTY: usize = 16_384;
-    let limit = as_count(getrlimit(Resource::Nproc).current);
     let exempt = rustix::process::getuid().is_root();
-    if exempt || limit >= PLENTY {
-        return Use { limit: usize::MAX, taken: 0 };
-    }
-    Use { limit, taken: count_processes() }
+    Some(as_count(getrlimit(Resource::Nproc).current)).filter(|limit| !exempt && *limit < PLENTY)
 }
 
 /// The memory that a process takes by itself, in bytes; nothing where the system does not tell.

@@ -277,7 +277,7 @@ pub(super) fn watch(handle: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     Ok(unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) }?)
 }
 
-/// Lets all threads take their memory from one place. Usually each of them reserves 64 MB of addresses for itself.
+/// Lets all threads take their memory from one place.
 #[cfg(target_env = "gnu")]
 pub(super) fn share_memory() {
     // SAFETY: the call takes numbers, and changes nothing but where memory is taken from later.
