@@ -5,7 +5,7 @@
     python3 benches/headless.py --gemini PATH/TO/gemini.js
 
 Without --gemini only Hookwright is measured. Both programs answer from the same replay file, in fresh homes. A second
-part measures AfterModel: a hook that reads its input, on 100 pieces over a 10 MB history, beside piping the same bytes
+part measures AfterModel: a hook that reads its input, on 100 pieces over a 7 MB history, beside piping the same bytes
 into the same hook.
 """
 
@@ -81,7 +81,7 @@ def one_turn(binary, gemini, runs):
 
 
 def after_model(binary, runs):
-    pieces, size = 100, 10 << 20
+    pieces, size = 100, 7 << 20
     print(f"\nAfterModel, {pieces} pieces over a {size >> 20} MB history")
     hooks = {"AfterModel": [{"hooks": [{"type": "command", "command": HOOK}]}]}
     with tempfile.TemporaryDirectory() as folder:
@@ -107,7 +107,7 @@ def after_model(binary, runs):
         per_piece = (results[pieces][0] - results[1][0]) / (pieces - 1) * 1000
         bare = statistics.median(floor) * 1000
         print(f"a piece, hook included       {per_piece:8.2f} ms")
-        print(f"piping 10 MB into the hook   {bare:8.2f} ms     ratio {per_piece / bare:.2f}")
+        print(f"piping {size >> 20} MB into the hook    {bare:8.2f} ms     ratio {per_piece / bare:.2f}")
         print(f"memory, 1 piece              {results[1][1]:8.1f} MB")
         print(f"memory, {pieces} pieces          {results[pieces][1]:8.1f} MB")
 

@@ -62,6 +62,8 @@ impl Cli {
         let may_be_command = |word: &OsString| word == "help" || Command::has_subcommand(&word.to_string_lossy());
         if !words.iter().skip(1).any(may_be_command)
             && let Ok(Session { agent }) = Session::try_parse_from(&words)
+            // A word by itself may be a command's other name.
+            && agent.query.is_empty()
         {
             return Ok(Cli { command: None, agent });
         }
@@ -210,6 +212,10 @@ mod tests {
             "-V",
             "help",
             "extension list",
+            "-y extension list",
+            "-p extension",
+            "-r extension",
+            "--resume agent -p x",
             "mcp add x -- y",
             "-- hooks",
             "--session-id ../x -p y",
