@@ -32,16 +32,17 @@ def rows(samples):
             [beside("floor", 5), beside("peer", 1 / 100)],
             f"added per event after the first; floor: pipe round trip to a bare node process; Gemini CLI: as a command. With its start shared "
             f"by {work.CALLS} events {shown(added(ours, 'calls, worker', 'calls', work.CALLS))}; start and end alone {shown(start)}"),
-        row(f"AfterModel over {work.CHUNKS:,} chunks, node hook", warm_chunks, scaled(peer_chunks), trips, [beside("floor", 5), beside("peer", 1 / 200)],
-            f"added in all, a worker; with its start {shown(chunks)}; floor: as many round trips. Gemini CLI: a command, "
+        row(f"AfterModel over {work.CHUNKS:,} chunks, node hook", chunks, scaled(peer_chunks), trips, [beside("floor", 5), beside("peer", 1 / 200)],
+            f"added in all by a worker, its start included; without it {shown(warm_chunks)}, {ratio(warm_chunks / trips)} × floor; floor: as many "
+            "round trips. Gemini CLI: a command, "
             f"{work.FEW_CHUNKS} chunks, scaled"),
         row("the same with a 10 MB history", added(ours, "history, worker", "history"), scaled(peer_history), trips,
             [{"of": "the whole run without history", "ratio": long / plain, "limit": 2.0, "met": long / plain <= 2}],
             f"added in all; the whole run takes {shown(long)}, without history {shown(plain)}. Gemini CLI: {work.FEWER_CHUNKS} chunks, "
             f"scaled, and {work.SHORTER_HISTORY / 2**20} MB: it refuses more"),
         row(f"{work.MANY} parallel `sh` hooks", burst(ours), burst(theirs), floor("hundred"), [beside("floor", 1.0)],
-            f"added per event after the first, which takes {shown(added(ours, 'call, hundred', 'call'))} with all that is done once for so many "
-            "hooks; floor: as many bare spawns at once"),
+            f"added per event after the first, which takes {shown(added(ours, 'call, hundred', 'call'))}, "
+            f"{ratio(added(ours, 'call, hundred', 'call') / floor('hundred'))} × floor, with all that is done once for so many hooks; floor: as many bare spawns at once"),
         row("peak memory of the one-turn run", ours("memory"), theirs("memory"), floor("memory"), [beside("peer", 1 / 18)],
             "largest resident set, children included; floor: `true` measured the same way", unit="bytes"),
     ]
