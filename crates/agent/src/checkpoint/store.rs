@@ -256,10 +256,6 @@ impl Store {
         #[cfg(unix)]
         {
             use std::os::unix::fs::{MetadataExt, PermissionsExt};
-            // Nobody reaches what is in a folder that they can't enter.
-            if self.folder.symlink_metadata().is_ok_and(|found| found.is_dir() && found.mode() & 0o077 == 0) {
-                return;
-            }
             let records = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
             for path in records.chain([self.folder.clone()]) {
                 let Ok(found) = path.symlink_metadata() else { continue };
