@@ -397,7 +397,7 @@ impl Worker {
 fn given_up(why: &str) -> String {
     format!(
         "its worker failed {MOST_FAILURES} times in a row (the last time: {why}); it is started again when its files or \
-         the settings change"
+         its settings change"
     )
 }
 
