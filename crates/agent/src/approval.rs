@@ -213,8 +213,8 @@ impl Approvals {
     }
 
     /// Other files that no tool changes unasked, from the next call on.
-    pub fn set_protected(&self, protected: Protected) {
-        *self.protected.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(protected);
+    pub fn set_protected(&self, protected: Arc<Protected>) {
+        *self.protected.write().unwrap_or_else(PoisonError::into_inner) = protected;
     }
 
     /// Other MCP servers, from the next call on: what each is called, and what in the names of its tools.

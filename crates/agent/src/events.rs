@@ -48,6 +48,8 @@ struct State {
     ended: bool,
     /// The reader is gone.
     unread: bool,
+    /// What the reader need not be woken for.
+    can_wait: Option<fn(&AgentEvent) -> bool>,
 }
 
 impl Events {
@@ -70,9 +72,13 @@ impl Events {
         if state.unread || state.ended {
             return;
         }
+        let waits = state.can_wait.is_some_and(|can_wait| can_wait(&event));
         state.push(event);
+        let wakes = !waits || state.events.len() >= MANY || state.bytes >= LIVE_OUTPUT;
         drop(state);
-        queue.arrived.notify_one();
+        if wakes {
+            queue.arrived.notify_one();
+        }
     }
 
     /// Says at whose work it happened. Questions and hooks are everybody's; what a sub-agent's command prints while it runs
@@ -130,6 +136,12 @@ impl Drop for Sender {
 }
 
 impl EventStream {
+    /// Leaves such events where they are until another one comes, or many have: for who does nothing with them but count.
+    /// Waking a reader takes longer than most of what is told of.
+    pub fn let_wait(&mut self, can_wait: fn(&AgentEvent) -> bool) {
+        self.0.lock().can_wait = Some(can_wait);
+    }
+
     /// The next event; none when there can be no more. Dropping the future loses nothing.
     pub async fn recv(&mut self) -> Option<AgentEvent> {
         let queue = self.0.clone();
@@ -244,6 +256,33 @@ mod tests {
 
     fn output(call: &str, text: &str) -> AgentEvent {
         AgentEvent::ToolOutput { call_id: call.to_owned(), text: text.to_owned() }
+    }
+
+    #[tokio::test]
+    async fn what_can_wait_is_read_with_the_next_that_can_not_or_when_there_is_much_of_it() {
+        let asleep = |stream: &mut EventStream| {
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            let arrived = stream.0.arrived.notified();
+            std::pin::pin!(arrived).poll(&mut context).is_pending()
+        };
+        let (events, mut stream) = Events::channel();
+        stream.let_wait(|event| matches!(event, AgentEvent::Note(_)));
+        events.send(AgentEvent::Note("a".into()));
+        assert!(asleep(&mut stream));
+        events.send(text("b"));
+        assert!(!asleep(&mut stream));
+        assert!(matches!(stream.recv().await, Some(AgentEvent::Note(_))), "order is kept");
+        assert!(matches!(stream.recv().await, Some(AgentEvent::Text(_))));
+        (1..MANY).for_each(|_| events.send(AgentEvent::Note("more".into())));
+        assert!(asleep(&mut stream));
+        events.send(AgentEvent::Note("enough".into()));
+        assert!(!asleep(&mut stream));
+        (0..MANY).for_each(|_| drop(stream.try_recv()));
+        events.send(AgentEvent::Note("last".into()));
+        assert!(asleep(&mut stream));
+        drop(events);
+        assert!(!asleep(&mut stream), "the end wakes");
+        assert!(matches!(stream.recv().await, Some(AgentEvent::Note(_))) && stream.recv().await.is_none());
     }
 
     #[tokio::test]

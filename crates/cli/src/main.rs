@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         hookwright_process::end_descendants();
         return ExitCode::from(code);
     }
-    let code = runtime::on_own_stack(run).unwrap_or_else(|error| failure::print(&error));
+    let code = runtime::on_large_stack(run).unwrap_or_else(|error| failure::print(&error));
     hookwright_process::end_descendants();
     ExitCode::from(code)
 }

@@ -2,6 +2,7 @@
 //! hooks would be asked about it, and with a flag what they say.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use anstyle::Style;
 use anyhow::Context;
@@ -109,7 +110,7 @@ fn explain(toolbox: &Toolbox, explain: &Explain) -> anyhow::Result<u8> {
     let mode = explain.mode.map_or(loaded.settings.general.approval_mode, Into::into);
     let approvals = Approvals::new(mode, loaded.settings.tools.allowed.clone(), policy);
     approvals.set_limits(tool_limits(loaded));
-    approvals.set_protected(Protected::new(loaded, &[]));
+    approvals.set_protected(Arc::new(Protected::new(loaded, &[])));
     let call = Judged { agent: explain.subagent.as_deref(), ..Judged::new(tool, kind, &args) };
     let judgement = approvals.judge(&call);
     let hooks = Asked::about(toolbox, tool, &args, explain.fire)?;

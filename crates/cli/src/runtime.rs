@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::Context;
-use hookwright_process::{expect_threads, no_room, take_memory};
+use hookwright_process::{expect_threads, no_room, stack_limit, take_memory};
 use tokio::runtime::{Builder, Runtime};
 
 const NO_ROOM: &str = "this machine has no room to start";
@@ -26,10 +26,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// As good as for ever.
 const A_YEAR: Duration = Duration::from_secs(86_400 * 365);
 
-/// Does all the work of the program on a stack of its own, whatever the limit on stacks is, and only where there is memory
-/// to work in: where that runs out later, the program can but end in the middle.
-pub(crate) fn on_own_stack(work: fn() -> u8) -> anyhow::Result<u8> {
+/// Does all the work of the program on a large stack, whatever the limit on stacks is, and only where there is memory to work
+/// in: where that runs out later, the program can but end in the middle.
+pub(crate) fn on_large_stack(work: fn() -> u8) -> anyhow::Result<u8> {
     take_memory(MEMORY).context(NO_ROOM)?;
+    if stack_limit() >= STACK {
+        return Ok(work());
+    }
     let thread = std::thread::Builder::new().name("main".to_owned()).stack_size(STACK).spawn(work);
     // A panic has been told of where it was.
     thread.context(NO_ROOM)?.join().or_else(|panic| panic::resume_unwind(panic))

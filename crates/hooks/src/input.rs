@@ -63,6 +63,11 @@ pub trait Event: Serialize + Clone + Send + Sync {
         None
     }
 
+    /// Whether the growing text goes on in events to come.
+    fn goes_on(&self) -> bool {
+        false
+    }
+
     /// The tools that a hook may choose among; empty if nobody said.
     fn tools_on_offer(&self) -> &[String] {
         &[]
@@ -465,6 +470,9 @@ impl Event for AfterModel<'_> {
     }
     fn growing_field(&self) -> Option<(&'static str, &GrowingText)> {
         Some(("full_content", &self.full_content))
+    }
+    fn goes_on(&self) -> bool {
+        self.llm_response.candidates.iter().all(|candidate| candidate.finish_reason.is_none())
     }
 }
 

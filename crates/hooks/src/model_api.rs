@@ -202,7 +202,9 @@ impl SharedJson {
     /// Serialises a request.
     pub fn of(request: &LlmRequest) -> Self {
         // A request is strings, numbers and maps with string keys: serialising it cannot fail.
-        SharedJson(serde_json::to_vec(request).map_or_else(|_| Bytes::from_static(b"null"), Bytes::from))
+        let text = serde_json::to_vec(request).unwrap_or_else(|_| b"null".to_vec());
+        // It is kept for as long as an answer takes, without the room that it did not need.
+        SharedJson(Bytes::from(text.into_boxed_slice()))
     }
 
     /// The JSON text.

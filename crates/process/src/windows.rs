@@ -441,6 +441,11 @@ pub(crate) mod limits {
     /// There is no such limit.
     pub fn raise_descriptor_limit() {}
 
+    /// It is set when a program is made, and small.
+    pub fn stack_limit() -> usize {
+        0
+    }
+
     /// All threads share their memory here as it is.
     pub fn share_memory() {}
 

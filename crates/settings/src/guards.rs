@@ -104,6 +104,11 @@ impl Record {
         if text.trim().is_empty() { Ok(Record::default()) } else { serde_json::from_str(text) }
     }
 
+    /// Whether there is anything to be told of a file: what is not there and never held a guard is not looked for.
+    fn knows_of(&self, file: &SettingsFile) -> bool {
+        file.state != FileState::Missing || self.files.contains_key(&key(&file.path))
+    }
+
     fn of(&self, file: &Path) -> &[Known] {
         self.files.get(&key(file)).map_or(&[], Vec::as_slice)
     }
@@ -115,7 +120,9 @@ impl Record {
             .flat_map(|file| match file.state {
                 FileState::Broken => self.unarmed(&file.path, &WhyUnarmed::FileBroken),
                 FileState::Untrusted => self.untrusted(file),
-                FileState::Missing if leads_nowhere(&file.path) => self.unarmed(&file.path, &WhyUnarmed::FileBroken),
+                FileState::Missing if self.knows_of(file) && leads_nowhere(&file.path) => {
+                    self.unarmed(&file.path, &WhyUnarmed::FileBroken)
+                }
                 FileState::Loaded | FileState::Missing => Vec::new(),
             })
             .collect()
@@ -154,7 +161,7 @@ impl Record {
 
     /// What was taken out of files since they were last read.
     pub(crate) fn gone(&self, files: &[SettingsFile], registry: &Registry) -> Vec<Notice> {
-        let counts = files.iter().filter(|file| counts(file));
+        let counts = files.iter().filter(|file| self.knows_of(file) && counts(file));
         counts
             .flat_map(|file| {
                 let now = Known::all(registry, &file.path);
@@ -170,7 +177,7 @@ impl Record {
     /// The record as it should be now.
     fn with(&self, files: &[SettingsFile], registry: &Registry, gone: Gone) -> Record {
         let mut record = self.clone();
-        for file in files.iter().filter(|file| counts(file)) {
+        for file in files.iter().filter(|file| self.knows_of(file) && counts(file)) {
             let mut now = Known::all(registry, &file.path);
             if gone == Gone::Kept {
                 let names: BTreeSet<String> = now.iter().map(|one| one.name.clone()).collect();

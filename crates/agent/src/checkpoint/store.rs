@@ -201,9 +201,9 @@ impl Store {
     /// Begins a checkpoint, under the next number. What is too old makes way.
     pub(super) fn begin(&self, mut checkpoint: Checkpoint) -> Result<Checkpoint, CheckpointError> {
         hookwright_disk::own_directory(&self.folder).map_err(|cause| self.failed(cause))?;
-        self.tighten();
         let numbers = self.numbers();
         let mut number = numbers.last().map_or(1, |last| last + 1);
+        self.tighten(&numbers);
         // Turns that change nothing are kept too. Who has had so many pays for all of them now and then, not in every turn.
         if numbers.len() >= room::MOST {
             match number % room::NOW_AND_THEN {
@@ -251,20 +251,31 @@ impl Store {
         if hash(&bytes) == sha256 { Ok(bytes) } else { Err(gone()) }
     }
 
-    /// An older version, or another program, may have let others in. Where the disk knows no modes, nothing is lost.
-    fn tighten(&self) {
+    /// An older version, or another program, may have let others in. Whoever did, did so with all of them: the folder and the
+    /// newest are looked at in every turn, the others now and then. Where the disk knows no modes, nothing is lost.
+    fn tighten(&self, numbers: &[u64]) {
         #[cfg(unix)]
         {
             use std::os::unix::fs::{MetadataExt, PermissionsExt};
+            let is_open = |path: &PathBuf| {
+                let found = path.symlink_metadata().ok()?;
+                (found.mode() & 0o077 != 0 && !found.is_symlink()).then_some(found.is_dir())
+            };
+            let newest = numbers.last().map(|last| self.record(*last));
+            let is_due = numbers.last().is_some_and(|last| last % room::NOW_AND_THEN == 0);
+            if !is_due && [Some(self.folder.clone()), newest].iter().flatten().all(|path| is_open(path).is_none()) {
+                return;
+            }
             let records = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
             for path in records.chain([self.folder.clone()]) {
-                let Ok(found) = path.symlink_metadata() else { continue };
-                if found.mode() & 0o077 != 0 && !found.is_symlink() {
-                    let mode = if found.is_dir() { 0o700 } else { 0o600 };
+                if let Some(is_folder) = is_open(&path) {
+                    let mode = if is_folder { 0o700 } else { 0o600 };
                     let _ = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode));
                 }
             }
         }
+        #[cfg(not(unix))]
+        let _ = numbers;
     }
 
     fn failed(&self, cause: io::Error) -> CheckpointError {

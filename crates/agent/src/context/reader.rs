@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hookwright_hooks::{Attachment, AttachmentKind, RequestedBy};
 use hookwright_tools::{ToolContext, ToolSet, WebSearching};
@@ -29,8 +29,8 @@ pub(crate) const READ_RESOURCE: &str = "read_mcp_resource";
 pub(crate) struct Hooked<'a> {
     services: &'a Arc<Services>,
     context: ToolContext,
-    /// Settings narrow what the model may call, not what the user may show it.
-    tools: Arc<ToolSet>,
+    /// Settings narrow what the model may call, not what the user may show it. Most prompts have nothing read.
+    tools: OnceLock<Arc<ToolSet>>,
     requested_by: RequestedBy,
     scope: &'a Scope,
 }
@@ -38,13 +38,13 @@ pub(crate) struct Hooked<'a> {
 impl<'a> Hooked<'a> {
     pub(crate) fn new(services: &'a Arc<Services>, requested_by: RequestedBy, scope: &'a Scope) -> Self {
         let context = ToolContext { cancel: scope.cancel.clone(), ..services.context() };
-        let tools = Arc::new(ToolSet::builtin(WebSearching::Impossible));
-        Hooked { services, context, tools, requested_by, scope }
+        Hooked { services, context, tools: OnceLock::new(), requested_by, scope }
     }
 }
 
 impl Reader for Hooked<'_> {
     async fn read(&self, tool: &'static str, args: Value) -> Result<Given, NotRun> {
+        let tools = || Arc::new(ToolSet::builtin(WebSearching::Impossible));
         let wanted = Wanted {
             id: format!("read-{}", uuid::Uuid::new_v4()),
             tool,
@@ -53,7 +53,7 @@ impl Reader for Hooked<'_> {
             consent: Consent::Given,
             voice: Voice::Quiet(None),
             // Those of servers come and go.
-            tools: (tool != READ_RESOURCE).then(|| self.tools.clone()),
+            tools: (tool != READ_RESOURCE).then(|| self.tools.get_or_init(tools).clone()),
         };
         wanted::run(self.services, wanted, self.scope).await
     }

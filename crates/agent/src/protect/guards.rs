@@ -16,6 +16,7 @@ use hookwright_settings::trust::{GuardFile, GuardKind, Ledger, PendingChange, ho
 use hookwright_settings::{GuardMemory, Loaded, Paths};
 use hookwright_tools::Groups;
 
+use super::made_of::MadeOf;
 use super::missing::{self, declaration, identity};
 use super::paths::Protected;
 use super::watched::{Looked, Watched, Whose};
@@ -50,6 +51,15 @@ impl std::fmt::Display for GuardChange {
     }
 }
 
+/// When a session's part of the ledger begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LedgerStart {
+    /// At once: what can't be written down is known before anything runs.
+    Now,
+    /// With the first thing that runs. Enough where no hook could say no.
+    WhenSomethingRuns,
+}
+
 type Load = dyn Fn() -> Option<Registry> + Send + Sync;
 
 /// Watches over the guards of a session. Cheap to share.
@@ -64,7 +74,7 @@ struct State {
     project: PathBuf,
     /// Where the project is by now.
     place: PathBuf,
-    protected: Option<Protected>,
+    protected: Arc<Protected>,
     files: Vec<Watched>,
     hooks: Vec<Armed>,
     /// Where a hook stands in `hooks`, by its address.
@@ -141,24 +151,28 @@ impl Guards {
     /// Begins to watch. `pending` is what earlier sessions left and nobody has trusted.
     pub(crate) fn new(
         loaded: &Loaded,
-        policies: &[PathBuf],
+        made_of: MadeOf,
         pending: &[PendingChange],
+        ledger: LedgerStart,
         load: impl Fn() -> Option<Registry> + Send + Sync + 'static,
     ) -> Self {
         let (project, paths) = (loaded.project.root.clone(), Some(loaded.paths.clone()));
         let mut state = State { place: project.clone(), project, paths, ..State::default() };
-        state.watch(loaded, policies, pending);
+        state.watch(loaded, made_of, pending);
         let gone = missing::among(hooks_before(&loaded.project.root, pending), &loaded.registry);
         state.stand_ins = gone.iter().filter_map(missing::stand_in).collect();
-        let mut ledger = Ledger::new(&loaded.paths, &loaded.project.root, &uuid::Uuid::new_v4().to_string());
-        ledger.set_hooks(missing::known(loaded).into_iter().chain(gone).collect());
-        state.unopened = ledger.open().err().map(|error| error.to_string());
-        state.ledger = Some(ledger);
-        if state.unopened.is_none() {
-            // A disk without room for it is as good as none.
-            state.unopened = state.write().err().map(|(_, error)| error.to_string());
+        let mut own = Ledger::new(&loaded.paths, &loaded.project.root, &uuid::Uuid::new_v4().to_string());
+        own.set_hooks(missing::known(loaded).into_iter().chain(gone).collect());
+        state.ledger = Some(own);
+        if ledger == LedgerStart::Now {
+            state.unopened = state.open_ledger().err().map(|error| error.to_string());
         }
         Guards { state: Mutex::new(state), load: Some(Box::new(load)) }
+    }
+
+    /// The paths that no tool changes unasked.
+    pub(crate) fn protected(&self) -> Arc<Protected> {
+        self.state().protected.clone()
     }
 
     /// The folder of the ledger and why that can't be used, if so.
@@ -172,9 +186,7 @@ impl Guards {
     pub(crate) fn go_on_unopened(&self) {
         let mut state = self.state();
         if let Some(why) = state.unopened.take() {
-            state.trouble(format!(
-                "what earlier sessions' agents changed of the guards can't be told ({why}); look at your hooks before you go on"
-            ));
+            state.tell_unopened(&why);
             state.keep();
         }
     }
@@ -198,7 +210,7 @@ impl Guards {
     /// Another configuration, which the user wants as it is.
     pub(crate) fn reload(&self, loaded: &Loaded, policies: &[PathBuf], registry: &Registry) {
         let mut state = self.state();
-        state.watch(loaded, policies, &[]);
+        state.watch(loaded, MadeOf::new(loaded, policies), &[]);
         state.stand_ins.clear();
         if let Some(ledger) = &mut state.ledger {
             ledger.set_hooks(missing::known(loaded));
@@ -230,6 +242,7 @@ impl Guards {
         let mut state = self.state();
         if !state.files.is_empty() && !state.serving {
             self.look_at_all(&mut state);
+            state.rouse();
         }
         state.serving = true;
     }
@@ -243,9 +256,7 @@ impl Guards {
                 self.look_at_all(&mut state);
             }
             *state.count(kind) += 1;
-            if state.ledger.as_mut().is_some_and(Ledger::rouse) {
-                state.keep();
-            }
+            state.rouse();
             state.tell_busy();
         }
         Window { guards: self, kind }
@@ -354,6 +365,12 @@ impl Guards {
     /// The session is over.
     pub(crate) fn close(&self) {
         let mut state = self.state();
+        if state.ledger.as_ref().is_some_and(Ledger::is_unbegun) {
+            // Nothing has run that could have changed anything.
+            state.ledger = None;
+            state.files.clear();
+            return;
+        }
         if !state.files.is_empty() && state.unopened.is_none() {
             state.tend();
         }
@@ -460,12 +477,6 @@ impl Sentry for Guards {
         state.hooks[at].files = files;
         why.map_or(Ok(()), |why| Err(format!("{why}, so it is not trusted; {PERSON}")))
     }
-}
-
-/// The files that the guards are made of, without those that the user gives free.
-pub(crate) fn guard_files(loaded: &Loaded, policies: &[PathBuf], protected: &Protected) -> Vec<GuardFile> {
-    let files = loaded.guard_files(policies).into_iter();
-    files.filter(|file| !protected.is_given_free(&file.path)).collect()
 }
 
 /// Whether two names lead to one file, or would.

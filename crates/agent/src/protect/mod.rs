@@ -5,13 +5,15 @@
 mod globs;
 mod guards;
 mod left;
+mod made_of;
 mod missing;
 mod paths;
 mod settle;
 mod watched;
 
 pub use guards::{GuardChange, Guards};
-pub(crate) use guards::{WAY_ON, guard_files};
+pub(crate) use guards::{LedgerStart, WAY_ON};
 pub use left::LeftChanges;
+pub(crate) use made_of::MadeOf;
 pub use paths::Protected;
 pub(crate) use settle::{settle, settle_at_the_end};

@@ -1,7 +1,7 @@
 //! Which files the guards are made of: settings, hooks and what they run, rules, records of trust, what steers git. A tool
 //! that would change one of them is asked about, whatever the mode.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
@@ -60,12 +60,13 @@ impl Protected {
         folders.extend(policies.iter().map(|path| loaded.world.cwd.join(path)));
         // An extension may be linked from anywhere.
         folders.extend(loaded.extensions.iter().map(|extension| extension.path.clone()));
+        let mut names = Names::default();
         Protected {
             workspace: Workspace::new(root, []).ok(),
-            files: files.into_iter().flat_map(both).collect(),
-            folders: folders.into_iter().flat_map(both).collect(),
-            loaded_from: loaded_from.into_iter().flat_map(both).collect(),
-            git: git_folders(root),
+            files: files.into_iter().flat_map(|path| names.both(path)).collect(),
+            folders: folders.into_iter().flat_map(|path| names.both(path)).collect(),
+            loaded_from: loaded_from.into_iter().flat_map(|path| names.both(path)).collect(),
+            git: git_folders(root, &mut names),
             memory: loaded.settings.context.note_names.clone(),
             memory_file: paths.user_dir.join("GEMINI.md"),
             globs: Globs::new(loaded),
@@ -202,15 +203,43 @@ impl Protected {
     }
 }
 
-/// A path as it is named and as it really is, ready for comparing.
-fn both(path: PathBuf) -> Vec<PathBuf> {
-    let real = path.canonicalize().ok().filter(|real| *real != path);
-    let written = hookwright_hooks::shell::normalized(&path);
-    [Some(written), real].into_iter().flatten().map(|path| folded(&path)).collect()
+/// What paths really are. Most share their folders, each of which is looked at once.
+#[derive(Default)]
+struct Names {
+    real: HashMap<PathBuf, Option<PathBuf>>,
+}
+
+impl Names {
+    /// A path as it is named and as it really is, ready for comparing.
+    fn both(&mut self, path: PathBuf) -> Vec<PathBuf> {
+        let real = self.real(&path).filter(|real| *real != path);
+        let written = hookwright_hooks::shell::normalized(&path);
+        [Some(written), real].into_iter().flatten().map(|path| folded(&path)).collect()
+    }
+
+    /// The path without links, if something is there.
+    fn real(&mut self, path: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.real.get(path) {
+            return known.clone();
+        }
+        let real = match (path.parent(), path.file_name()) {
+            (Some(folder), Some(name)) => self.real(folder).and_then(|folder| followed(folder.join(name))),
+            _ => path.canonicalize().ok(),
+        };
+        self.real.insert(path.to_owned(), real.clone());
+        real
+    }
+}
+
+/// Where a path leads whose folder is without links, if something is there.
+fn followed(path: PathBuf) -> Option<PathBuf> {
+    let found = path.symlink_metadata().ok()?;
+    // Where names have no case, the real one may be spelt differently.
+    if found.is_symlink() || cfg!(not(target_os = "linux")) { path.canonicalize().ok() } else { Some(path) }
 }
 
 /// Where git keeps what it knows of a project whose `.git` is a file: a worktree's own folder and the one it shares.
-fn git_folders(root: &Path) -> Vec<PathBuf> {
+fn git_folders(root: &Path, names: &mut Names) -> Vec<PathBuf> {
     let first_line = |file: PathBuf| {
         let bytes = hookwright_disk::read(&file, 4096, hookwright_disk::Links::Follow).ok()?;
         Some(String::from_utf8_lossy(&bytes).lines().next()?.trim().to_owned())
@@ -222,7 +251,7 @@ fn git_folders(root: &Path) -> Vec<PathBuf> {
     };
     let own = root.join(own);
     let shared = first_line(own.join("commondir")).map(|shared| own.join(shared));
-    [Some(own), shared].into_iter().flatten().flat_map(both).collect()
+    [Some(own), shared].into_iter().flatten().flat_map(|path| names.both(path)).collect()
 }
 
 /// Whether a file in git's own folder makes git run something: its settings and its hooks, also those of submodules and

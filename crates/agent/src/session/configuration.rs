@@ -21,7 +21,7 @@ use super::reply::{Reply, Tone};
 use super::watch::Watch;
 use crate::event::AgentEvent;
 use crate::policy::load_policies;
-use crate::protect::{Protected, settle};
+use crate::protect::settle;
 use crate::scope::Scope;
 use crate::services::Interaction;
 
@@ -275,7 +275,7 @@ impl Conductor {
         before.services.approvals.set_limits(open::limits(&loaded));
         before.services.tools.select(open::selection(&loaded));
         self.reload_policies(&loaded);
-        before.services.approvals.set_protected(Protected::new(&loaded, &self.options.policies));
+        before.services.approvals.set_protected(before.services.guards.protected());
         self.shared.change(|view| view.loaded = Arc::new(loaded));
         if !names.is_empty() && !is_noise {
             let what = if news.is_empty() { String::new() } else { format!(": {}", news.join("; ")) };

@@ -49,7 +49,7 @@ use tokio::task::JoinHandle;
 
 use crate::agent::EndReason;
 use crate::events::{EventStream, Events};
-use crate::protect::{Guards, Protected, guard_files};
+use crate::protect::{Guards, LedgerStart, MadeOf};
 use crate::services::{Interaction, Services};
 use conduct::Conductor;
 
@@ -230,17 +230,19 @@ impl Opened {
 /// Begins to watch over what guards are made of. Where an agent has changed some of it and nobody is there to ask, a session
 /// does not start.
 fn watch_guards(options: &SessionOptions, world: &World, loaded: &Loaded) -> Result<Guards, SessionError> {
-    let pending = changed_guards(options, loaded);
+    let made_of = MadeOf::new(loaded, &options.policies);
+    let pending = pending(&loaded.paths, &loaded.project.root, &made_of.files);
     if options.interaction == Interaction::Headless && !pending.is_empty() {
         return Err(SessionError::GuardsChanged(pending.into_iter().map(|change| change.file.path).collect()));
     }
     let interaction = options.interaction;
     let has_guards = open::has_guards(&open::registry(options, loaded));
+    // Where no hook could say no, nobody's change of one could let anything pass.
+    let ledger = if has_guards || !pending.is_empty() { LedgerStart::Now } else { LedgerStart::WhenSomethingRuns };
     let (options, world) = (options.clone(), world.clone());
-    let guards = Guards::new(loaded, &options.policies.clone(), &pending, move || {
+    let guards = Guards::new(loaded, made_of, &pending, ledger, move || {
         Some(open::registry(&options, &options.load(&world).ok()?))
     });
-    // Where no hook could say no, nobody's change of one could let anything pass.
     match (guards.unopened(), interaction) {
         (Some((folder, why)), Interaction::Headless) if has_guards => {
             return Err(SessionError::NoLedger { folder, why });
@@ -253,8 +255,7 @@ fn watch_guards(options: &SessionOptions, world: &World, loaded: &Loaded) -> Res
 
 /// What agents changed of the guards in earlier sessions, or in others that are open, and nobody has trusted.
 pub fn changed_guards(options: &SessionOptions, loaded: &Loaded) -> Vec<PendingChange> {
-    let files = guard_files(loaded, &options.policies, &Protected::new(loaded, &options.policies));
-    pending(&loaded.paths, &loaded.project.root, &files)
+    pending(&loaded.paths, &loaded.project.root, &MadeOf::new(loaded, &options.policies).files)
 }
 
 /// A settings file that can't be read as one, if there is any.

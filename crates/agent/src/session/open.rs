@@ -23,7 +23,7 @@ use crate::context::{Memory, MemoryOptions, load_memory};
 use crate::door::Door;
 use crate::events::Events;
 use crate::policy::load_policies;
-use crate::protect::{Guards, Protected, WAY_ON};
+use crate::protect::{Guards, WAY_ON};
 use crate::services::{HookEvents, Interaction, Services};
 use crate::system::{Facts, system_prompt};
 use crate::transcript::{self, Header, LoadedTranscript, Transcript, TranscriptError};
@@ -100,7 +100,7 @@ pub(super) fn make(
     let approvals = Approvals::new(mode, allowed_tools(options, loaded), policy).with_modes(modes);
     approvals.set_limits(limits(loaded));
     approvals.set_memory(memory_of(loaded));
-    approvals.set_protected(Protected::new(loaded, &options.policies));
+    approvals.set_protected(guards.protected());
     let tools = Arc::new(tools);
     let services = Services {
         servers: servers::make(loaded, &tool_context, &tools, &events, options.interaction),

@@ -1,6 +1,6 @@
 //! The prompt: from the arguments, with piped input ahead of it.
 
-use std::io::{IsTerminal, Read};
+use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) struct Prompt {
 /// The whole prompt; nothing if there is none.
 pub(crate) fn prompt(args: &AgentArgs) -> anyhow::Result<Option<Prompt>> {
     let spoken = args.prompt.clone().or_else(|| (!args.query.is_empty()).then(|| args.query.join(" ")));
-    let piped = if std::io::stdin().is_terminal() { None } else { piped(spoken.is_some())? };
+    let piped = if io::stdin().is_terminal() { None } else { piped(spoken.is_some())? };
     let prompt = Prompt { typed: spoken.unwrap_or_default(), piped };
     let is_blank = prompt.typed.trim().is_empty() && prompt.piped.is_none();
     Ok((!is_blank).then_some(prompt))
@@ -30,27 +30,56 @@ pub(crate) fn prompt(args: &AgentArgs) -> anyhow::Result<Option<Prompt>> {
 
 /// What is piped in. Where a prompt is there already, a pipe that nobody writes to is not waited for.
 fn piped(has_prompt: bool) -> anyhow::Result<Option<String>> {
-    let (sender, receiver) = mpsc::channel();
-    std::thread::Builder::new()
-        .name("stdin".to_owned())
-        .spawn(move || {
-            let mut first = [0];
-            let mut stdin = std::io::stdin().lock();
-            let mut bytes = Vec::new();
-            let read = stdin.read(&mut first).and_then(|read| {
-                let _ = sender.send(None);
-                bytes.extend_from_slice(&first[..read]);
-                if read == 0 { Ok(0) } else { stdin.take(LARGEST + 1).read_to_end(&mut bytes) }
-            });
-            let _ = sender.send(Some(read.map(|_| bytes)));
-        })
-        .context("this machine has no room to start")?;
-    const PATIENCE: Duration = Duration::from_millis(500);
-    if has_prompt && receiver.recv_timeout(PATIENCE).is_err() {
-        return Ok(None);
-    }
-    let bytes = receiver.into_iter().flatten().next().transpose().context("can't read stdin")?.unwrap_or_default();
+    let read = if never_waits() { Some(read_all(|| {})) } else { read_beside(has_prompt)? };
+    let Some(bytes) = read.transpose().context("can't read stdin")? else { return Ok(None) };
     ensure!(bytes.len() as u64 <= LARGEST, "what is piped in is larger than {} MiB", LARGEST >> 20);
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Ok((!text.trim().is_empty()).then_some(text))
+}
+
+/// Reads in a thread of its own, which is left alone if nothing comes.
+fn read_beside(has_prompt: bool) -> anyhow::Result<Option<io::Result<Vec<u8>>>> {
+    const PATIENCE: Duration = Duration::from_millis(500);
+    let (sender, receiver) = mpsc::channel();
+    let read = move || {
+        let read = read_all(|| drop(sender.send(None)));
+        let _ = sender.send(Some(read));
+    };
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(read).context("this machine has no room to start")?;
+    if has_prompt && receiver.recv_timeout(PATIENCE).is_err() {
+        return Ok(None);
+    }
+    Ok(receiver.into_iter().flatten().next())
+}
+
+/// Reads to the end, or to more than is taken; `begun` is called when the first byte, or the end, has come.
+fn read_all(begun: impl FnOnce()) -> io::Result<Vec<u8>> {
+    let mut stdin = io::stdin().lock();
+    let mut bytes = vec![0];
+    let first = stdin.read(&mut bytes)?;
+    begun();
+    bytes.truncate(first);
+    if first > 0 {
+        stdin.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// Whether stdin is a file, or nothing at all: neither keeps anybody waiting.
+#[cfg(unix)]
+fn never_waits() -> bool {
+    use rustix::fs::{FileType, fstat};
+    let Ok(found) = fstat(rustix::stdio::stdin()) else { return false };
+    let is_nothing = || rustix::fs::stat("/dev/null").is_ok_and(|nothing| nothing.st_rdev == found.st_rdev);
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => true,
+        FileType::CharacterDevice => is_nothing(),
+        _ => false,
+    }
+}
+
+/// Whether stdin is a file, or nothing at all: neither keeps anybody waiting.
+#[cfg(not(unix))]
+fn never_waits() -> bool {
+    false
 }

@@ -82,7 +82,8 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
             return Ok(exit::BAD_INPUT);
         }
     };
-    let runtime = crate::runtime::start(2)?;
+    // One thread does it all: handing work from one to another takes longer than most of the work does.
+    let runtime = crate::runtime::start(1)?;
     let code = runtime.block_on(converse(args, opened, order));
     // A hook or a tool that blocks a thread must not hold up the exit.
     runtime.shutdown_background();
@@ -154,9 +155,13 @@ async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Res
     stats.set_prices(&view.loaded.settings.model.prices);
     // The front end must be the last to hold on to the services, or events would never end.
     drop(view);
+    let records = telemetry.is_on();
     let mut signals = Signals::listen()?;
     let (give, screen) = start_screen(Listener { printer, telemetry, stats, farewell })?;
-    let (session, events, ended) = opened.start();
+    let (session, mut events, ended) = opened.start();
+    if args.output_format == OutputFormat::Text && !args.debug && !records {
+        events.let_wait(says_nothing);
+    }
     signals.at_last({
         let session = session.clone();
         move || session.kill_everything()
@@ -256,6 +261,26 @@ fn print(printer: &mut dyn Printer, event: &AgentEvent) -> io::Result<()> {
             }
         },
         event => printer.event(event),
+    }
+}
+
+/// Whether nothing is printed of an event when it comes.
+fn says_nothing(event: &AgentEvent) -> bool {
+    match event {
+        AgentEvent::HookStarted { .. }
+        | AgentEvent::HookFinished { .. }
+        | AgentEvent::ModelRequest { .. }
+        | AgentEvent::ModelResponse { .. }
+        | AgentEvent::PromptReceived { .. }
+        | AgentEvent::PromptStarted { .. }
+        | AgentEvent::ToolRequested { .. }
+        | AgentEvent::TurnFinished(_)
+        | AgentEvent::Busy(_)
+        | AgentEvent::Idle { .. }
+        | AgentEvent::Begun(_)
+        | AgentEvent::Configured => true,
+        AgentEvent::ToolFinished(end) => end.error.is_none() && failed_command(end).is_none(),
+        _ => false,
     }
 }
 

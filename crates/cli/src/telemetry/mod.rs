@@ -90,6 +90,11 @@ impl Telemetry {
         (Telemetry(running), warnings)
     }
 
+    /// Whether anything is recorded.
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Records an event.
     pub(crate) fn record(&mut self, event: &AgentEvent) {
         if let Some(running) = &mut self.0 {

@@ -54,6 +54,8 @@ pub(crate) struct Layout {
     pub(crate) shared: &'static str,
     /// The growing field's.
     pub(crate) growing: Option<&'static str>,
+    /// Whether more of it is to come.
+    pub(crate) goes_on: bool,
 }
 
 impl From<Vec<u8>> for HookInput {
@@ -124,7 +126,7 @@ impl HookInput {
         }
         pieces.push(Bytes::from(head));
         let growing = event.growing_field().map(|(name, _)| name);
-        let layout = event.shared_field().map(|(shared, _)| Layout { shared, growing });
+        let layout = event.shared_field().map(|(shared, _)| Layout { shared, growing, goes_on: event.goes_on() });
         Ok(HookInput { pieces, layout })
     }
 

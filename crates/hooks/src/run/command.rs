@@ -172,11 +172,11 @@ impl Runner {
             }
         }
         let args = [OsString::from("-c"), OsString::from(action.invocation.shell_text())];
-        let name = self.shell.file_name().unwrap_or(OsStr::new("sh"));
-        let spawned = self.spawn(&self.shell, name, &args, start);
+        let name = self.shell().file_name().unwrap_or(OsStr::new("sh"));
+        let spawned = self.spawn(self.shell(), name, &args, start);
         spawned.map_err(|error| match is_no_room(&error) {
             true => NotStarted::NoRoom(error),
-            false => NotStarted::Failed(cannot_start(&self.shell, &error)),
+            false => NotStarted::Failed(cannot_start(self.shell(), &error)),
         })
     }
 

@@ -225,7 +225,9 @@ fn chain(error: &reqwest::Error) -> String {
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
         let text = inner.to_string();
-        if !texts.iter().any(|known| known.contains(&text)) {
+        // The library's own word for "see below".
+        let says_nothing = text.starts_with("client error (") && inner.source().is_some();
+        if !says_nothing && !texts.iter().any(|known| known.contains(&text)) {
             texts.push(text);
         }
         cause = inner.source();

@@ -11,8 +11,8 @@ pub(crate) mod worker;
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hookwright_process::Groups;
@@ -146,7 +146,8 @@ struct Shared {
 pub(crate) struct Runner {
     env: Vec<(OsString, OsString)>,
     directory: Option<Arc<dyn AsRef<Path> + Send + Sync>>,
-    shell: PathBuf,
+    /// Looked for when it is first needed.
+    shell: OnceLock<PathBuf>,
     /// Whether the environment holds nothing that only a shell would heed.
     direct_is_faithful: bool,
     limits: Limits,
@@ -188,12 +189,9 @@ impl Runner {
         let Surroundings { mut env, directory } = surroundings;
         // Whoever runs this program from within a worker does not make workers of its commands.
         env.retain(|(name, _)| name != worker::VARIABLE.0);
-        let path = lookup(&env, "PATH").unwrap_or(OsStr::new(command::DEFAULT_PATH));
-        let places = ready::Places { path, cwd: Path::new("/") };
-        let shell = ["bash", "sh"].iter().find_map(|name| ready::find_program(OsStr::new(name), &places).ok());
         let direct_is_faithful =
             !env.iter().any(|(name, _)| name == "BASH_ENV" || name.as_encoded_bytes().starts_with(b"BASH_FUNC_"));
-        let shell = shell.unwrap_or_else(|| PathBuf::from("/bin/sh"));
+        let shell = OnceLock::new();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Runner { env, directory, shell, direct_is_faithful, limits, number, http: http::Connections::default(), shared }
     }
@@ -206,6 +204,16 @@ impl Runner {
             true => Runner { number: before.number, http: before.http.clone(), ..self },
             false => self,
         }
+    }
+
+    /// The shell that commands run in.
+    fn shell(&self) -> &Path {
+        self.shell.get_or_init(|| {
+            let path = lookup(&self.env, "PATH").unwrap_or(OsStr::new(command::DEFAULT_PATH));
+            let places = ready::Places { path, cwd: Path::new("/") };
+            let found = ["bash", "sh"].iter().find_map(|name| ready::find_program(OsStr::new(name), &places).ok());
+            found.unwrap_or_else(|| PathBuf::from("/bin/sh"))
+        })
     }
 
     /// Where commands run.

@@ -30,6 +30,11 @@ pub fn raise_descriptor_limit() {
     }
 }
 
+/// How large this program's first stack may grow.
+pub fn stack_limit() -> usize {
+    as_count(getrlimit(Resource::Stack).current)
+}
+
 /// Has all threads take their memory from one place: the C library would have each of them reserve 64 MB of addresses, which
 /// a limit on memory (`ulimit -v`) does not allow, and grow its own page by page, which takes time in every short session. To
 /// be called before there is a second thread.

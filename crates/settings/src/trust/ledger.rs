@@ -1,8 +1,9 @@
 //! The ledger: what guards were made of when a session last had them from the user, and what an agent has changed since. It
 //! outlives a session that was killed, so that the next one does not take over silently what the agent left.
 //!
-//! Every session writes a file of its own, from its start on; a lock on another one says that it lives, and whether its
-//! agent is at work. What is left when it ends well is only what waits for the user.
+//! Every session writes a file of its own: from its start on, or, where no hook could say no, from the first thing that runs.
+//! A lock on another one says that it lives, and whether its agent is at work. What is left when it ends well is only what
+//! waits for the user.
 
 use std::fs::{self, File};
 use std::io;
@@ -78,6 +79,8 @@ pub struct Ledger {
     alive: Option<File>,
     /// The sheet as it was last written.
     written: String,
+    /// Whether it was begun on disk, or that was tried.
+    begun: bool,
 }
 
 impl Ledger {
@@ -86,7 +89,16 @@ impl Ledger {
         let folder = folder(paths);
         let project = project.to_string_lossy().into_owned();
         let (sheet, lock) = (folder.join(format!("{session}.json")), folder.join(format!("{session}.lock")));
-        Ledger { project, sheet, lock, hooks: Vec::new(), fresh: true, alive: None, written: String::new() }
+        Ledger {
+            project,
+            sheet,
+            lock,
+            hooks: Vec::new(),
+            fresh: true,
+            alive: None,
+            written: String::new(),
+            begun: false,
+        }
     }
 
     /// Begins it on disk.
@@ -94,6 +106,7 @@ impl Ledger {
     /// # Errors
     /// If it cannot be written, or another session's part cannot be read: nobody knows then what its agent left.
     pub fn open(&mut self) -> io::Result<()> {
+        self.begun = true;
         let folder = self.folder();
         own_directory(folder)?;
         sweep(folder);
@@ -120,6 +133,11 @@ impl Ledger {
     /// The hooks that run, for whatever is written from now on.
     pub fn set_hooks(&mut self, hooks: Vec<LedgerHook>) {
         self.hooks = hooks;
+    }
+
+    /// Whether it was never begun on disk.
+    pub fn is_unbegun(&self) -> bool {
+        !self.begun
     }
 
     /// Something begins to run, for whatever is written from now on; whether it is the first.

@@ -7,14 +7,13 @@ use super::*;
 
 impl State {
     /// Watches what a configuration is made of, from now on.
-    pub(super) fn watch(&mut self, loaded: &Loaded, policies: &[PathBuf], pending: &[PendingChange]) {
-        let protected = Protected::new(loaded, policies);
+    pub(super) fn watch(&mut self, loaded: &Loaded, made_of: MadeOf, pending: &[PendingChange]) {
         let begin = |file: GuardFile| match pending.iter().find(|change| change.file == file) {
             Some(change) => Watched::distrusted(file, &loaded.project.root, change.before.clone()),
             None => Watched::new(file, &loaded.project.root),
         };
-        self.files = guard_files(loaded, policies, &protected).into_iter().map(begin).collect();
-        self.protected = Some(protected);
+        self.files = made_of.files.into_iter().map(begin).collect();
+        self.protected = made_of.protected;
         self.memory = Some(GuardMemory::of(loaded));
         self.news.clear();
     }
@@ -47,7 +46,7 @@ impl State {
 
     /// A project that is moved takes its files along.
     pub(super) fn follow(&mut self) {
-        let moved = self.protected.as_ref().and_then(Protected::moved_to);
+        let moved = self.protected.moved_to();
         let to = moved.as_deref().unwrap_or(&self.project);
         if to == self.place {
             return;
@@ -105,8 +104,37 @@ impl State {
         }
     }
 
-    /// Writes the ledger; what goes wrong is told.
+    /// Begins the ledger on disk. A disk without room for it is as good as none.
+    pub(super) fn open_ledger(&mut self) -> io::Result<()> {
+        let Some(ledger) = &mut self.ledger else { return Ok(()) };
+        ledger.open()?;
+        self.write().map_err(|(_, error)| error)
+    }
+
+    /// Something begins to run: from now on the ledger says so.
+    pub(super) fn rouse(&mut self) {
+        let Some(ledger) = &mut self.ledger else { return };
+        let is_unbegun = ledger.is_unbegun();
+        if !ledger.rouse() {
+            return;
+        }
+        if is_unbegun && let Err(error) = ledger.open() {
+            self.tell_unopened(&error.to_string());
+        }
+        self.keep();
+    }
+
+    pub(super) fn tell_unopened(&mut self, why: &str) {
+        self.trouble(format!(
+            "what earlier sessions' agents changed of the guards can't be told ({why}); look at your hooks before you go on"
+        ));
+    }
+
+    /// Writes the ledger; what goes wrong is told. Before anything has run there may be none.
     pub(super) fn keep(&mut self) {
+        if self.ledger.as_ref().is_some_and(Ledger::is_unbegun) {
+            return;
+        }
         if let Err((path, error)) = self.write() {
             self.unwritten(&path, &error.to_string());
         }
@@ -184,6 +212,6 @@ impl State {
     }
 
     pub(super) fn shorten(&self, path: &Path) -> String {
-        self.protected.as_ref().map_or_else(|| path.display().to_string(), |protected| protected.shorten(path))
+        self.protected.shorten(path)
     }
 }

@@ -46,7 +46,7 @@ impl Place {
         let (root, world) = (self.root.clone(), self.world.clone());
         let again =
             move || Some(load(&world, &LoadOptions { project: root.clone(), ..LoadOptions::default() }).registry);
-        let guards = Guards::new(&loaded, &[], &[], again);
+        let guards = Guards::new(&loaded, MadeOf::new(&loaded, &[]), &[], LedgerStart::Now, again);
         let groups = Arc::<Groups>::default();
         guards.arm(&loaded, &loaded.registry, &groups);
         (guards, loaded.registry.hooks().to_vec(), groups)

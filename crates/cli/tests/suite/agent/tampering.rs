@@ -397,6 +397,25 @@ fn without_a_ledger_no_session_starts_unattended() {
     }
 }
 
+/// Where no hook could say no, nothing is written down before something runs; then it is, so that a kill hides nothing.
+#[test]
+fn without_hooks_the_ledger_begins_with_the_first_call() {
+    let sandbox = crate::sandbox();
+    run(&sandbox, &Replay::new().says("done"), &[]).exits(0);
+    assert!(!sandbox.home().join(".gemini/hookwright/guards").exists());
+    attack(&sandbox, "ls ~/.gemini/hookwright/guards > seen", &[]).exits(0);
+    let seen = sandbox.read("seen");
+    assert!(seen.contains(".json") && seen.contains(".lock"), "{seen}");
+    assert!(ledger(&sandbox).is_empty() && sandbox.has("made"));
+    let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch planted"}]}]}});
+    let plant = format!("mkdir .gemini; echo '{hook}' > .gemini/settings.json; kill -9 $PPID; sleep 5");
+    let killed = attack(&sandbox, &plant, &[]);
+    assert_ne!(killed.code, Some(0), "{killed:?}");
+    let ran = attack(&sandbox, "true", &[]).exits(52);
+    has(&ran.stderr, ".gemini/settings.json");
+    assert!(!sandbox.has("planted"));
+}
+
 /// Files beside an extension decide whether its guards are there.
 #[test]
 fn no_extension_is_switched_off_unseen() {

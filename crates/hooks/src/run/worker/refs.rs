@@ -24,6 +24,7 @@ pub(super) struct Fields<'a> {
     /// What comes between the two; without the growing field's name. Up to the end, if there is none.
     between: &'a [u8],
     growing: Option<(&'static str, &'a [Bytes])>,
+    goes_on: bool,
 }
 
 impl<'a> Fields<'a> {
@@ -34,7 +35,7 @@ impl<'a> Fields<'a> {
         let growing = layout.growing.map(|name| (name, &rest[..rest.len().saturating_sub(1)]));
         let named = growing.as_ref().map_or(0, |(name, _)| name.len() + ",\"\":\"".len());
         let between = between.get(..between.len().checked_sub(named)?)?;
-        Some(Fields { before, shared_name: layout.shared, shared, between, growing })
+        Some(Fields { before, shared_name: layout.shared, shared, between, growing, goes_on: layout.goes_on })
     }
 
     /// The object without the two; without its end, if there is a growing one.
@@ -64,6 +65,8 @@ pub(super) struct Refs {
 struct Kept {
     shared: Bytes,
     grown: Vec<Bytes>,
+    /// Whether more pieces of its answer are expected.
+    goes_on: bool,
     used: Instant,
 }
 
@@ -85,7 +88,7 @@ impl Refs {
     /// The place to give up: the first whose stream is over as far as anybody can tell, so that little is kept; else the one
     /// that rests longest.
     fn free(&self) -> usize {
-        let rests = |kept: &Option<Kept>| kept.as_ref().is_none_or(|kept| kept.used.elapsed() > OVER);
+        let rests = |kept: &Option<Kept>| kept.as_ref().is_none_or(|kept| !kept.goes_on || kept.used.elapsed() > OVER);
         let oldest = || (0..STREAMS).min_by_key(|at| self.streams[*at].as_ref().map(|kept| kept.used));
         self.streams.iter().position(rests).or_else(oldest).unwrap_or(0)
     }
@@ -103,7 +106,8 @@ impl Refs {
         line.text(fields.between);
         fields.grown_whole(line);
         let grown = fields.growing.map(|(_, text)| text.to_vec()).unwrap_or_default();
-        self.streams[at] = Some(Kept { shared: fields.shared.clone(), grown, used: Instant::now() });
+        let kept = Kept { shared: fields.shared.clone(), grown, goes_on: fields.goes_on, used: Instant::now() };
+        self.streams[at] = Some(kept);
     }
 
     fn write_known(&mut self, at: usize, fields: &Fields<'_>, line: &mut Line) {
@@ -126,7 +130,7 @@ impl Refs {
             kept.grown = text.to_vec();
         }
         if let Some(kept) = &mut self.streams[at] {
-            kept.used = Instant::now();
+            (kept.goes_on, kept.used) = (fields.goes_on, Instant::now());
         }
         line.text(b",\"input\":");
         fields.small(line);
@@ -212,9 +216,15 @@ mod tests {
     }
 
     fn piece(request: &SharedJson, text: &str, so_far: &GrowingText) -> HookInput {
+        ended(request, text, so_far, None)
+    }
+
+    fn ended(request: &SharedJson, text: &str, so_far: &GrowingText, finish_reason: Option<String>) -> HookInput {
+        let mut response = LlmResponse::from_text(text);
+        response.candidates.iter_mut().for_each(|one| one.finish_reason = finish_reason.clone());
         let event = AfterModel {
             llm_request: request.clone(),
-            llm_response: std::borrow::Cow::Owned(LlmResponse::from_text(text)),
+            llm_response: std::borrow::Cow::Owned(response),
             thoughts: "".into(),
             code: "".into(),
             citations: "".into(),
@@ -268,6 +278,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn of_answers_one_after_the_other_only_the_last_request_is_kept() {
+        let (mut refs, mut worker) = (Refs::default(), Worker::default());
+        for round in 0..10 {
+            let request = shared(&format!("{round}{}", "y".repeat(5000)));
+            let mut so_far = GrowingText::default();
+            for word in ["a ", "b ", "c."] {
+                so_far.push(word);
+                let ends = word.ends_with('.').then(|| "STOP".to_owned());
+                let size = sent(&mut refs, &mut worker, &ended(&request, word, &so_far, ends));
+                assert!(word == "a " || size < 1000);
+            }
+            assert_eq!(refs.streams.iter().flatten().count(), 1);
+        }
+        assert_eq!(worker.0.len(), 2, "a request and its text");
     }
 
     #[test]
