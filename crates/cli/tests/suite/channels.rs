@@ -117,7 +117,7 @@ fn the_screen_shows_no_marks_of_styles() {
     let sandbox = hostile_project();
     let mut terminal = Terminal::start(&sandbox, &[]);
     terminal.ready().keys("say hello\r").sees("\nhello");
-    terminal.ready().keys("/hooks trace\r").sees("BeforeAgent");
+    terminal.ready().keys("/hooks trace\r").sees("\nprompt\n  say hello\n  BeforeAgent");
     terminal.ready().keys("/commands list\r").sees("bad");
     let shown = terminal.everything();
     assert!(shown.contains("help:"), "{shown}");

@@ -150,7 +150,7 @@ fn the_panel_and_the_question_of_trust_show_the_address() {
     let sandbox = guarded(&service);
     let mut terminal = Terminal::sized(&sandbox, &[], 120, 30);
     terminal.ready().keys("/hooks panel\r").sees("Hooks 1/1");
-    let screen = terminal.sees(&format!("{port}/hook"));
+    let screen = terminal.shows(&format!("{port}/hook"));
     has(&screen, "http");
     terminal.keys("c");
     terminal.sees("canary: policy");

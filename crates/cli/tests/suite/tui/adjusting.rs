@@ -95,7 +95,7 @@ fn another_directory_is_asked_about_and_then_worked_in() {
     terminal.ready().keys(&format!("/directory add {}\r", other.display())).sees("Trust tools with");
     terminal.keys("3").sees("tools may work in");
     terminal.blank();
-    terminal.ready().keys(&read).sees("note.txt");
+    terminal.ready().keys(&read).sees("read_file: done");
     terminal.ready();
     let last = terminal.screen();
     assert!(!last.contains("not in workspace"), "{last}");
@@ -171,9 +171,10 @@ fn what_a_session_changed_is_shown_without_git_and_beside_it() {
         git(&["add", "a.txt"]);
         git(&["-c", "user.name=n", "-c", "user.email=e@x", "commit", "-qm", "c"]);
         sandbox.write("a.txt", "two\n");
-        terminal.keys(&write("b.txt", "fresh\n")).sees("b.txt");
+        terminal.blank();
+        terminal.keys(&write("b.txt", "fresh\n")).sees("write_file: done");
         terminal.keys("/diff\r").sees("changed by this session besides:");
-        let screen = terminal.sees("+fresh");
+        let screen = terminal.sees("@@ -0,0 +1 @@");
         let last = &screen[screen.rfind("/diff").unwrap()..];
         assert_eq!(last.matches("+two").count(), 1, "{last}");
         assert!(last.contains("not known to git:") && last.contains("b.txt  new, +1 -0"), "{last}");

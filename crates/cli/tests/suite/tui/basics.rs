@@ -18,7 +18,7 @@ fn a_prompt_on_the_command_line_starts_the_session_with_it() {
     let mut terminal = Terminal::start(&sandbox, &["-i", "say first words"]);
     terminal.sees("> say first words");
     terminal.ready().keys("say second words\r");
-    terminal.sees("> say second words");
+    terminal.sees("\nsecond words");
     let mut other = Terminal::start(&sandbox, &["say", "positional"]);
     other.sees("> say positional");
     other.ready();
@@ -31,10 +31,10 @@ fn several_lines_by_backslash_alt_enter_and_paste() {
     terminal.ready().keys("say one\\\r");
     terminal.keys("say two\x1b\r");
     terminal.keys("\x1b[200~say three\rsay four\x1b[201~");
-    let screen = terminal.sees("say four");
+    let screen = terminal.shows("say four");
     assert!(!screen.contains("esc to cancel"), "a paste is not sent:\n{screen}");
     terminal.keys("\r");
-    let screen = terminal.ready().sees("> say one\n  say two\n  say three\n  say four");
+    let screen = terminal.ready().shows("> say one\n  say two\n  say three\n  say four");
     for word in ["one", "two", "three", "four"] {
         assert!(screen.matches(word).count() >= 2, "{word} is not answered:\n{screen}");
     }
@@ -45,9 +45,9 @@ fn undo_words_and_history() {
     let sandbox = sandbox();
     let mut terminal = Terminal::start(&sandbox, &[]);
     terminal.ready().keys("say alpha\r").sees("\nalpha");
-    terminal.ready().keys("some words here\x17\x17");
-    terminal.loses("words here");
-    terminal.sees("> some");
+    terminal.ready().keys("some words here").shows("> some words here");
+    terminal.keys("\x17\x17").loses("words");
+    terminal.shows("> some");
     terminal.keys("\x1f");
     terminal.sees("> some words");
     terminal.keys("\x1bZ");
@@ -78,8 +78,8 @@ fn prompts_typed_while_the_agent_works_are_queued() {
     terminal.sees("esc to cancel");
     terminal.keys("say the next one\r");
     terminal.sees("queued: say the next one");
-    terminal.sees("> say the next one");
-    terminal.ready().sees("\nthe next one");
+    terminal.sees("\nthe next one");
+    terminal.ready().shows("> say the next one");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn escape_cancels_the_turn_and_kills_the_command() {
     let sandbox = sandbox();
     let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
     terminal.ready().keys("call run_shell_command {\"command\": \"echo begun; sleep 60; echo over > done.txt\"}\r");
-    terminal.sees("begun");
+    terminal.sees("\n  begun");
     terminal.keys("\x1b");
     terminal.sees("Cancelled");
     terminal.ready();
@@ -145,8 +145,8 @@ fn a_custom_commands_shell_block_is_asked_about() {
     terminal.ready().keys("/ask it's fine\r").sees("Allow once");
     terminal.keys("y");
     terminal.sees("the shell said it's fine");
-    terminal.ready().keys("/commands list\r").sees("bad.toml:1");
-    terminal.sees("  /ask ");
+    terminal.ready().keys("/commands list\r").sees("  /ask ");
+    terminal.shows("bad.toml:1");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn an_earlier_session_goes_on() {
 fn a_command_that_kills_itself_leaves_the_session_alive() {
     let sandbox = sandbox();
     let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
-    terminal.ready().keys("call run_shell_command {\"command\": \"echo begun; kill -9 $$\"}\r").sees("begun");
+    terminal.ready().keys("call run_shell_command {\"command\": \"echo begun; kill -9 $$\"}\r").sees("\n  begun");
     terminal.ready().keys("say alive\r").sees("\nalive");
     terminal.ready().keys("\x04");
     assert_eq!(terminal.ends(), 0);
@@ -249,7 +249,7 @@ fn words_typed_ahead_trust_no_folder() {
     terminal.sees("Do you want to trust this folder?");
     terminal.keys("fix issue 12 please\r");
     std::thread::sleep(std::time::Duration::from_millis(600));
-    terminal.sees("Do you want to trust this folder?");
+    terminal.shows("Do you want to trust this folder?");
     terminal.keys("3");
     terminal.ready();
     assert!(!sandbox.has("ran"));
@@ -261,8 +261,7 @@ fn a_hook_cannot_draw_on_the_screen() {
     let command = sandbox.script("writer.sh", "echo scribble > /dev/tty && touch drawn; echo over > over");
     sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "command": command}]}]}}));
     let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say hello there\r");
-    terminal.sees("hello there");
+    terminal.ready().keys("say hello there\r").sees("\nhello there");
     hookwright_testkit::wait_until("the hook is over", || sandbox.has("over"));
     assert!(!sandbox.has("drawn"));
 }
@@ -273,8 +272,7 @@ fn a_hook_that_reads_the_terminal_fails_at_once() {
     let command = sandbox.script("reader.sh", "read line < /dev/tty && touch read-it; echo over > over");
     sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "command": command}]}]}}));
     let mut terminal = Terminal::start(&sandbox, &[]);
-    terminal.ready().keys("say hello there\r");
-    terminal.sees("hello there");
+    terminal.ready().keys("say hello there\r").sees("\nhello there");
     hookwright_testkit::wait_until("the hook is over", || sandbox.has("over"));
     assert!(!sandbox.has("read-it"));
 }
@@ -321,7 +319,7 @@ fn a_long_paste_is_shown_in_short_opened_and_sent_whole() {
     terminal.keys("G").sees("say pasted 3000");
     terminal.keys("q").sees("> [pasted 3000 lines]");
     terminal.keys("say the end\r").sees("3000 the end");
-    let screen = terminal.ready().sees("the end");
+    let screen = terminal.ready().screen();
     let everything = terminal.everything();
     assert!(everything.contains("> [pasted 3000 lines]say the end"), "{screen}");
     assert!(!everything.contains("> say pasted 1\r\n"), "it is not echoed");

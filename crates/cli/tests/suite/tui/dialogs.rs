@@ -80,7 +80,7 @@ fn a_word_to_the_model() {
     at_every_width("deny", "? Allow", &[], sandbox, |terminal| {
         terminal.keys("call run_shell_command {\"command\": \"git push --force origin main\"}\r").sees("Allow once");
         terminal.keys("4").sees("A word to the model");
-        terminal.keys("not today").sees("> not today");
+        terminal.keys("not today").shows("> not today");
     });
 }
 

@@ -85,8 +85,8 @@ fn a_guard_that_goes_to_sleep_in_a_session_is_announced_and_nothing_runs_unasked
     sandbox.write(".gemini/settings.json", &off);
     terminal.sees("1 guard not armed");
     terminal.sees("· asks first ·");
-    terminal.keys("\x1b[Z");
-    terminal.ready().sees("· asks first ·");
+    terminal.keys("\x1b[Zsay all the same\r").sees("\nall the same");
+    terminal.ready().shows("· asks first ·");
     // Taken out, that is said.
     sandbox.write(".gemini/settings.json", "{}");
     terminal.loses("1 guard not armed");

@@ -138,7 +138,7 @@ fn switching_acts_at_once() {
     terminal.ready().keys("say one\r").sees("Agent execution blocked: no");
     terminal.ready().keys("/hooks disable wall\r").sees("disabled wall in");
     terminal.ready().keys("say two\r").sees("\ntwo");
-    terminal.ready().keys("/hooks list\r").sees("disabled");
+    terminal.ready().keys("/hooks list\r").sees("disabled: in this session");
     terminal.ready().keys("/hooks disable nobody\r").sees("no hook is called `nobody`");
 }
 
@@ -156,9 +156,9 @@ fn changed_settings_are_picked_up_and_broken_ones_are_not() {
     terminal.ready().keys("say one\r").sees("Agent execution blocked: no");
     sandbox.write(".gemini/settings.json", "{ \"hooks\": ");
     terminal.sees("is broken; the hooks stay");
-    terminal.ready().keys("say two\r").sees("> say two");
     terminal.ready();
-    assert!(terminal.everything().matches("Agent execution blocked").count() >= 2);
+    terminal.blank();
+    terminal.keys("say two\r").sees("Agent execution blocked: no");
     sandbox.write(".gemini/hooks/no.sh", "#!/bin/sh\nexit 0 # harmless now\n");
     sandbox.settings(
         &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "late", "command": command}]}]}}),
@@ -212,8 +212,9 @@ fn changed_policies_are_picked_up_and_broken_ones_are_not() {
     terminal.sees("first word");
     write("nonsense");
     terminal.sees("a policy is broken; the rules stay as they were");
-    terminal.ready().keys("call run_shell_command {\"command\": \"touch again\"}\r");
-    terminal.sees("touch again");
+    terminal.ready();
+    terminal.blank();
+    terminal.keys("call run_shell_command {\"command\": \"touch again\"}\r").sees("first word");
     terminal.ready();
     assert!(!sandbox.has("ran") && !sandbox.has("again"));
 }
@@ -237,16 +238,21 @@ fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
     // What allows a call does not trust a change.
     terminal.keys("y").keys("1");
     terminal.ready().keys(forbidden).sees("hook guard did not run");
+    terminal.ready();
+    terminal.blank();
     // A look trusts nothing.
-    terminal.ready().keys("/hooks trust\r").sees("/hooks trust NAME trusts one hook");
+    terminal.keys("/hooks trust\r").sees("/hooks trust NAME trusts one hook");
     terminal.ready().keys(forbidden).sees("hook guard did not run");
     terminal.ready().keys("/hooks trust guard\r").sees("trusted what the agent changed: .gemini/hooks/guard.sh");
-    terminal.ready().keys(forbidden).sees("second words");
+    terminal.ready().keys(forbidden).sees("Tool execution blocked: second words");
     terminal.ready().keys(&change("third")).sees("echo 'third words'");
     terminal.keys("2");
     terminal.ready().keys(forbidden).sees("Tool execution blocked: third words");
     // What the user's own command changes is the user's.
-    terminal.ready().keys("!sed -i 's/[a-z]* words/fourth words/' .gemini/hooks/guard.sh\r");
+    terminal
+        .ready()
+        .keys("!sed -i 's/[a-z]* words/fourth words/' .gemini/hooks/guard.sh; echo $((40 + 2))\r")
+        .sees("42");
     terminal.ready().keys(forbidden).sees("Tool execution blocked: fourth words");
     assert!(!sandbox.has("made"));
 }
@@ -277,7 +283,7 @@ fn what_an_earlier_sessions_agent_changed_is_asked_about_before_the_next_begins(
     terminal.ready();
     assert!(!sandbox.has("made"));
     // Alone it does not run either.
-    terminal.keys("/hooks panel\r").sees("BeforeTool");
+    terminal.keys("/hooks panel\r").sees("Hooks 1/1");
     terminal.keys("c").sees("canary: guard was not fired");
 }
 

@@ -64,7 +64,7 @@ fn vis_keys_write_move_and_change() {
     terminal.ready().keys("/vim\r").sees("vi's keys are on");
     assert_eq!(user_settings(&sandbox)["general"]["vimMode"], true);
     terminal.sees("INSERT");
-    terminal.keys("say one two three").sees("three");
+    terminal.keys("say one two three").shows("> say one two three");
     terminal.keys("\x1b").sees("NORMAL");
     terminal.keys("bb").keys("dw").sees("> say one three");
     terminal.keys("u").sees("> say one two three");

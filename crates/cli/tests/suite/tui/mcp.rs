@@ -35,7 +35,7 @@ fn the_list_says_how_servers_are_and_descriptions_are_asked_for() {
         assert!(!terminal.screen().contains("says it back"), "{}", terminal.screen());
         terminal.ready().keys("/mcp desc\r").sees("says it back");
         terminal.ready().keys("/mcp refresh\r").sees("connected anew");
-        terminal.ready().keys("call mcp__srv__more {}\r").sees("Allow");
+        terminal.ready().keys("call mcp__srv__more {}\r").sees("more (srv MCP Server)");
     }
 }
 
@@ -50,7 +50,7 @@ fn a_whole_server_is_allowed_for_the_session_and_hooks_are_told_what_is_asked() 
         let mut terminal = Terminal::start(&sandbox, mode);
         terminal.ready().keys("call mcp__srv__echo {}\r").sees("llow all tools of MCP server srv for this session");
         terminal.keys(if mode.is_empty() { "3" } else { "3\r" }).sees("called");
-        terminal.ready().keys("call mcp__srv__more {}\r").sees("called");
+        terminal.ready().keys("call mcp__srv__more {}\r").sees("mcp__srv__more: done");
         terminal.ready();
         let told = (0..1000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
@@ -90,7 +90,7 @@ fn a_user_signs_in_to_a_server_within_a_session_and_out_again() {
             page.is_some()
         });
         // Nobody waits for the browser.
-        terminal.ready().keys("/about\r").sees("offline");
+        terminal.ready().keys("/about\r").sees("session     ");
         let (status, text) = browse(&page.unwrap());
         assert!(status == 200 && text.contains("You are signed in"), "{text}");
         terminal.sees("signed in to `demo`; it is connected anew");

@@ -47,7 +47,7 @@ fn what_runs_can_be_looked_at_while_it_grows() {
     terminal.keys("\x0f").sees("1/1  running: run_shell_command");
     terminal.sees("early 33\n");
     sandbox.write("go", "");
-    terminal.sees("much later");
+    terminal.sees("\nmuch later");
     terminal.keys("g").sees("early 1\n");
     sandbox.write("end", "");
     terminal.loses("running: ");
@@ -63,10 +63,9 @@ fn nothing_in_an_output_reaches_the_terminal_but_its_words() {
     let mut terminal = Terminal::start(&sandbox, &["--yolo"]);
     terminal.ready().keys("call run_shell_command {\"command\": \"cat hostile\"}\r").sees("✓ run_shell_command");
     terminal.ready().keys("\x0f").sees("q close");
-    terminal.sees("abcdef\n");
+    terminal.shows("abcdef\n");
     terminal.keys("/bcd\ry").sees("copied");
-    terminal.keys("q").loses("q close");
-    terminal.ready();
+    terminal.keys("q").ready();
     let raw = terminal.raw();
     for hostile in ["aGFja2Vk", "\x1b]0;title", "\u{202e}", "\u{9b}"] {
         assert!(!raw.contains(hostile), "{hostile:?} came through");

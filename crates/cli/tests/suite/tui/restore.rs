@@ -10,7 +10,7 @@ fn begun(args: &[&str], columns: u16) -> (Sandbox, Terminal) {
     sandbox.write("src/a.txt", "one\n");
     let mut terminal = Terminal::sized(&sandbox, args, columns, 30);
     terminal.ready().keys("say hello there\r").sees("\nhello there");
-    terminal.ready().keys(EDIT).sees("src/a.txt");
+    terminal.ready().keys(EDIT).sees("write_file: done");
     terminal.ready();
     assert_eq!(sandbox.read("src/a.txt"), "two\n");
     (sandbox, terminal)
@@ -29,8 +29,8 @@ fn escape_twice_lists_the_turns_and_brings_back_files_and_conversation() {
     // The prompt can be written anew, and the model has forgotten the turn.
     let screen = terminal.sees("> call write_file");
     assert!(screen.contains("the conversation goes on from here"), "{screen}");
-    terminal.keys("\x1b").sees("/restore 3 undoes this");
-    terminal.ready().keys("/restore 3 both\r").sees("/restore 4 undoes this");
+    terminal.shows("/restore 3 undoes this");
+    terminal.keys("\x1b").ready().keys("/restore 3 both\r").sees("/restore 4 undoes this");
     assert_eq!(sandbox.read("src/a.txt"), "two\n");
 }
 

@@ -57,14 +57,19 @@ fn a_resize_draws_everything_afresh() {
     let mut terminal = Terminal::start(&sandbox, &[]);
     terminal.ready().keys("say some words that stay\r").sees("\nsome words that stay");
     terminal.ready();
-    for (columns, rows) in [(40, 20), (120, 40), (20, 10)] {
+    let drawn = |terminal: &Terminal| terminal.everything().matches("Type your").count();
+    let mut resized = |columns: u16, rows: u16| {
+        let before = drawn(&terminal);
         terminal.resize(columns, rows);
-        let rule = format!("\n{}\n> ", "─".repeat(usize::from(columns)));
-        let screen = terminal.sees(&rule);
+        hookwright_testkit::wait_until("it is drawn afresh", || drawn(&terminal) > before);
+        let screen = terminal.shows(&format!("\n{}\n>  Type", "─".repeat(usize::from(columns))));
         assert_eq!(screen.matches(">  Type").count(), 1, "{screen}");
+        screen
+    };
+    for (columns, rows) in [(40, 20), (120, 40), (20, 10)] {
+        resized(columns, rows);
     }
-    terminal.resize(80, 30);
-    let screen = terminal.sees(&format!("\n{}\n>  Type", "─".repeat(80)));
+    let screen = resized(80, 30);
     assert_eq!(screen.matches("> say some words that stay").count(), 1, "{screen}");
 }
 

@@ -20,7 +20,7 @@ fn resume_alone_opens_a_picker_before_the_session() {
     assert!(page.contains("topic") && page.contains("2 messages"), "{page}");
     terminal.keys("/apples").sees("Sessions 1/2");
     terminal.keys("\r");
-    terminal.ready().sees("about apples");
+    terminal.ready().sees("\nabout apples");
     terminal.keys("/about\r").sees("session     apples");
 }
 
@@ -84,9 +84,8 @@ fn leaving_says_what_was_done_and_how_to_come_back() {
         let sandbox = sandbox();
         let mut terminal = Terminal::sized(&sandbox, args, 100, 30);
         terminal.sees("Type your message");
-        terminal.keys("call glob {\"pattern\": \"*\"}\r").sees("glob");
+        terminal.keys("call glob {\"pattern\": \"*\"}\r").sees("glob: done");
         terminal.keys("say done with it\r").sees("\ndone with it");
-        terminal.sees("Type your message");
         terminal.keys("/quit\r");
         assert_eq!(terminal.ends(), 0);
         terminal.raw_to_the_end();

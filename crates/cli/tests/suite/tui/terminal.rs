@@ -1,4 +1,5 @@
-//! A pseudo-terminal with the program in it. Waits for what should appear; never sleeps and hopes.
+//! A pseudo-terminal with the program in it. Waits for what should appear; never sleeps and hopes. A wait that would be over
+//! before anything came of the keys, by their echo or by what was there already, is no wait and panics.
 
 #![expect(clippy::expect_used, reason = "a test without a terminal has failed")]
 
@@ -18,6 +19,33 @@ pub(crate) struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     seen: Arc<Mutex<Seen>>,
     reader: std::thread::JoinHandle<()>,
+    asked: Asked,
+}
+
+/// What the program was asked for last.
+#[derive(Default)]
+struct Asked {
+    /// All that was typed without a wait between.
+    keys: String,
+    /// What was on the screen before.
+    before: String,
+    /// Something was waited for since.
+    awaited: bool,
+}
+
+impl Asked {
+    /// Something new can only come of what was asked for.
+    #[track_caller]
+    fn is_new(&self, text: &str) {
+        // The composer shows what is typed behind its sign.
+        let is_echo = self.keys.contains(text.strip_prefix("> ").unwrap_or(text));
+        let how = if is_echo { "typed" } else { "on the screen" };
+        assert!(
+            !is_echo && !self.before.contains(text),
+            "{text:?} was {how} already: seeing it says nothing of what comes of {:?}; wait for something else, or `shows` it",
+            self.keys
+        );
+    }
 }
 
 /// Our end of the terminal.
@@ -78,7 +106,7 @@ impl Terminal {
             }
         });
         let writer = pair.master.take_writer().expect("a writer");
-        Terminal { ours: Some(Ours { master: pair.master, writer }), child, seen, reader }
+        Terminal { ours: Some(Ours { master: pair.master, writer }), child, seen, reader, asked: Asked::default() }
     }
 
     fn ours(&self) -> &Ours {
@@ -105,7 +133,8 @@ impl Terminal {
     }
 
     /// Forgets what was on the screen: what is seen from now on is drawn from now on.
-    pub(crate) fn blank(&self) {
+    pub(crate) fn blank(&mut self) {
+        self.asked.before.clear();
         let mut seen = self.seen.lock().expect("nobody panicked");
         let (rows, columns) = seen.screen.screen().size();
         seen.screen = vt100::Parser::new(rows, columns, 1000);
@@ -113,6 +142,10 @@ impl Terminal {
 
     /// Types something; `\r` is Enter, `\x1b` is Esc.
     pub(crate) fn keys(&mut self, keys: &str) -> &mut Self {
+        if self.asked.awaited {
+            self.asked = Asked { before: self.screen(), ..Asked::default() };
+        }
+        self.asked.keys.push_str(keys);
         let ours = self.ours.as_mut().expect("it was not hung up");
         ours.writer.write_all(keys.as_bytes()).expect("the terminal takes keys");
         ours.writer.flush().expect("the terminal takes keys");
@@ -154,6 +187,7 @@ impl Terminal {
 
     #[track_caller]
     fn until(&mut self, what: &str, reached: impl Fn(&str) -> bool) -> String {
+        self.asked.awaited = true;
         let deadline = Instant::now() + PATIENCE;
         loop {
             let screen = self.screen();
@@ -165,28 +199,47 @@ impl Terminal {
         }
     }
 
-    /// Waits until the screen shows this.
+    /// Waits until the screen is as it was not when the keys were typed, unless something else was waited for since.
+    #[track_caller]
+    fn until_changed(&mut self, what: &str, reached: impl Fn(&str) -> bool) -> String {
+        let keys = &self.asked.keys;
+        let is_vain = !keys.is_empty() && !self.asked.awaited && reached(&self.asked.before);
+        assert!(!is_vain, "waits {what}, and it was so before {keys:?}: wait for what comes of that first");
+        self.until(what, reached)
+    }
+
+    /// Waits until the screen shows this, which is neither typed nor there before.
     #[track_caller]
     pub(crate) fn sees(&mut self, text: &str) -> String {
+        self.asked.is_new(text);
+        self.shows(text)
+    }
+
+    /// Waits until the screen shows this, be it what was typed or what was there before: nothing needs to come of the keys.
+    #[track_caller]
+    pub(crate) fn shows(&mut self, text: &str) -> String {
         self.until(&format!("for {text:?}"), |screen| screen.contains(text))
     }
 
-    /// Waits until the screen shows one of these.
+    /// Waits until the screen shows one of these, which are neither typed nor there before.
     #[track_caller]
     pub(crate) fn sees_either(&mut self, one: &str, other: &str) -> String {
+        self.asked.is_new(one);
+        self.asked.is_new(other);
         self.until(&format!("for {one:?} or {other:?}"), |screen| screen.contains(one) || screen.contains(other))
     }
 
-    /// Waits until the screen does not show this.
+    /// Waits until the screen does not show this any more.
     #[track_caller]
     pub(crate) fn loses(&mut self, text: &str) -> String {
-        self.until(&format!("for {text:?} to go"), |screen| !screen.contains(text))
+        self.until_changed(&format!("for {text:?} to go"), |screen| !screen.contains(text))
     }
 
     /// Waits until the session takes prompts and nothing is under way.
     #[track_caller]
     pub(crate) fn ready(&mut self) -> &mut Self {
-        self.until("for the composer", |screen| screen.contains(super::COMPOSER) && !screen.contains("esc to cancel"));
+        let is_ready = |screen: &str| screen.contains(super::COMPOSER) && !screen.contains("esc to cancel");
+        self.until_changed("for the composer", is_ready);
         self
     }
 
