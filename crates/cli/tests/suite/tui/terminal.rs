@@ -325,3 +325,21 @@ impl Drop for Terminal {
 fn size(columns: u16, rows: u16) -> PtySize {
     PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }
 }
+
+#[test]
+fn a_wait_that_the_echo_or_the_old_screen_would_end_is_none() {
+    let mut program = std::process::Command::new("/bin/sh");
+    program.args(["-c", "echo there; read line; echo \"so: $line\"; exec cat"]).current_dir("/");
+    let mut terminal = Terminal::with(&program, 80, 30);
+    terminal.sees("there");
+    terminal.keys("typed\r");
+    let is_vain = |wait: &mut dyn FnMut()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(wait)).is_err();
+    for text in ["typed", "> typed", "there"] {
+        assert!(is_vain(&mut || drop(terminal.sees(text))), "{text}");
+        assert!(is_vain(&mut || drop(terminal.sees_either("so", text))), "{text}");
+    }
+    assert!(is_vain(&mut || drop(terminal.loses("absent"))), "it was never there");
+    terminal.shows("typed");
+    terminal.sees("so: typed");
+    assert!(is_vain(&mut || drop(terminal.keys("more\r").sees("so: typed"))), "it came of other keys");
+}
