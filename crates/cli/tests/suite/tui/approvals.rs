@@ -293,8 +293,9 @@ fn what_is_selected_is_seen_in_the_smallest_window() {
     let mut terminal = Terminal::sized(&sandbox, &[], 80, 24);
     terminal.ready().keys(&call).sees("› 1. Allow once");
     terminal.resize(20, 5);
-    let screen = terminal.sees("› 1. Allow once");
-    assert!(screen.contains("? Allow WriteFile?") && screen.contains("more lines"), "{screen}");
+    terminal.sees("more lines");
+    let screen = terminal.shows("› 1. Allow once");
+    assert!(screen.contains("? Allow WriteFile?"), "{screen}");
     terminal.keys("\x1b[B").sees("› 2. Allow WriteFi");
     terminal.keys("3").sees("  the end");
     terminal.keys("\x1b").sees("› 3. Edit before");
@@ -302,8 +303,9 @@ fn what_is_selected_is_seen_in_the_smallest_window() {
     terminal.resize(12, 3);
     terminal.sees("› 1.");
     assert!(!sandbox.has("z.txt"));
-    terminal.keys("\x1b");
+    // A key that comes together with a resize may lie there until the next one.
     terminal.resize(80, 24);
-    terminal.sees("› 3. Edit before it runs");
+    terminal.sees("› 1. edits in this project");
+    terminal.keys("\x1b").sees("› 3. Edit before it runs");
     terminal.keys("\x1b").sees("Cancelled");
 }
