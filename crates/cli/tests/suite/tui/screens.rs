@@ -73,6 +73,23 @@ fn a_resize_draws_everything_afresh() {
     assert_eq!(screen.matches("> say some words that stay").count(), 1, "{screen}");
 }
 
+/// Both are there when the program looks, now and then.
+#[test]
+fn a_key_that_comes_with_a_resize_counts_at_once() {
+    let sandbox = sandbox();
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready();
+    for step in 1..=100_u16 {
+        terminal.resize(60 + step % 20, 30);
+        terminal.keys("x");
+        let rest = usize::from(step % 50);
+        terminal.shows(&format!("> {}\n", "x".repeat(if rest == 0 { 50 } else { rest })));
+        if rest == 0 {
+            terminal.keys("\x15").sees("Type your message");
+        }
+    }
+}
+
 #[test]
 fn ten_thousand_lines_pass_by() {
     let sandbox = sandbox();
