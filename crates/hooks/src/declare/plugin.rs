@@ -19,7 +19,7 @@ pub(super) fn read(
     object: &Object<'_>,
     env: Vec<(String, String)>,
 ) -> Option<WorkerAction> {
-    let package = package(read, object)?;
+    let package = package(read, layer, object)?;
     let folder = folder(layer);
     let is_path = package.starts_with(['.', '/']);
     let file = match is_path {
@@ -37,7 +37,7 @@ pub(super) fn read(
     Some(WorkerAction { command, package: Some(package), upkeep: worker::upkeep(read, object) })
 }
 
-fn package(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {
+fn package(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_>) -> Option<String> {
     let Some(property) = last(object, "package") else {
         let wrong = read.error_at(object.range, "a hook of type \"plugin\" needs `package`; this one never runs");
         read.report(wrong.expected("expected \"package\": a name, or a path such as \"./hooks/plugin.mjs\""));
@@ -47,7 +47,8 @@ fn package(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {
         read.wrong_type("package", &property.value, "a string");
         return None;
     };
-    let package = package.value.trim().to_owned();
+    let filled = |text: String, (name, value): &(String, String)| text.replace(&format!("${{{name}}}"), value);
+    let package = layer.placeholders.iter().fold(package.value.trim().to_owned(), filled);
     let climbs = !package.starts_with(['.', '/']) && package.split('/').any(|part| part == "..");
     if package.is_empty() || package.contains(|char: char| char.is_control()) || climbs {
         let wrong = read.error(&property.value, "`package` is no package's name and no path; this hook never runs");

@@ -288,3 +288,28 @@ fn a_plugin_that_is_none_closes_the_door() {
     run(&sandbox, &writes(1), &[]).exits(52);
     sandbox.run(&["hooks", "doctor"]).exits(1);
 }
+
+#[test]
+fn an_extension_brings_a_plugin_of_its_own_folder() {
+    const TEST: &str = "an_extension_brings_a_plugin_of_its_own_folder";
+    if !has_program("node") {
+        return skipped(TEST, "node is not installed");
+    }
+    let guard =
+        "export function BeforeTool(input) { return { decision: 'deny', reason: `theirs: ${input.tool_name}` }; }";
+    for package in ["${extensionPath}/guard.mjs", "./guard.mjs"] {
+        let sandbox = crate::sandbox();
+        let folder = sandbox.home().join(".gemini/extensions/ext");
+        std::fs::create_dir_all(folder.join("hooks")).unwrap();
+        std::fs::write(folder.join("gemini-extension.json"), r#"{"name": "ext", "version": "1.0.0"}"#).unwrap();
+        std::fs::write(folder.join("guard.mjs"), guard).unwrap();
+        let hook = json!({"type": "plugin", "name": "theirs", "package": package, "guard": true});
+        let hooks = json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}});
+        std::fs::write(folder.join("hooks/hooks.json"), hooks.to_string()).unwrap();
+        let run = run(&sandbox, &writes(1), &[]).exits(0);
+        has(&run.stderr, "Tool execution blocked: theirs: write_file");
+        assert!(!sandbox.has("0.txt"), "{package}");
+        let shown = sandbox.run(&["hooks", "show", "theirs", "--json"]).exits(0).json();
+        assert_eq!(shown[0]["files"], json!(["guard.mjs"]), "{shown}");
+    }
+}
