@@ -86,7 +86,10 @@ impl Services {
     /// The same without waiting for anybody: a session's end does not depend on who reads of it.
     pub(crate) async fn fire_now<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
         // Nothing runs, nothing changes.
-        let window = self.hooks.plan_as(E::KIND, event.subject(), event.mcp_name()).map(|_| self.guards.hooks());
+        let window = self.hooks.plan_as(E::KIND, event.subject(), event.mcp_name()).map(|_| match scope.turn_id {
+            Some(_) => self.guards.hooks_of_turn(),
+            None => self.guards.hooks(),
+        });
         let outcome = self.hooks.fire_in(event, &self.belongs(scope), &scope.cancel).await;
         drop(window);
         self.pass_on::<E>(&outcome.messages, &outcome.warnings);

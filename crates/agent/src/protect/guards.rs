@@ -2,9 +2,10 @@
 //! running, is the agent's and waits for the user's trust; everything else is the user's own.
 //!
 //! Asking the user is `settle.rs`; what one file was and is, `watched.rs`; what is kept in mind and on record of them all,
-//! `guards/state.rs`.
+//! `guards/state.rs`; while what runs whose changes count as the agent's, `guards/window.rs`.
 
 mod state;
+mod window;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,9 +21,7 @@ use super::made_of::MadeOf;
 use super::missing::{self, declaration, identity};
 use super::paths::Protected;
 use super::watched::{Looked, Watched, Whose};
-
-/// For how long a look counts.
-const FRESH: Duration = Duration::from_millis(5);
+use window::WindowKind;
 
 /// How to go on where a guard is not trusted.
 pub(crate) const WAY_ON: &str =
@@ -95,6 +94,10 @@ struct State {
     background: Arc<Groups>,
     /// When all files were last looked at.
     looked: Option<Instant>,
+    /// When hooks or a call were last seen out with a look at all files.
+    seen_out: Option<Instant>,
+    /// Whether hooks have run since the last look at all files: what has changed by the next may be their work.
+    unseen: bool,
     /// Whether something ran there at the last look at all files.
     left_running: bool,
     /// The file that the user let the running call change.
@@ -120,18 +123,6 @@ struct Armed {
     files: Vec<usize>,
     /// The settings that it was read from after an agent had changed them, if so.
     doubtful: Option<usize>,
-}
-
-/// A call of the agent that may change something, while it runs.
-pub(crate) struct Window<'g> {
-    guards: &'g Guards,
-    kind: WindowKind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WindowKind {
-    Call,
-    Hooks,
 }
 
 impl Default for Guards {
@@ -222,59 +213,6 @@ impl Guards {
     /// What stands in for hooks that an earlier session's agent took away, and nobody has trusted that.
     pub(crate) fn stand_ins(&self) -> Vec<Hook> {
         self.state().stand_ins.clone()
-    }
-
-    /// A call begins that may change something; `allowed` is the file that the user lets it change.
-    pub(crate) fn call(&self, allowed: Option<PathBuf>) -> Window<'_> {
-        let window = self.open(WindowKind::Call);
-        self.state().allowed = allowed;
-        window
-    }
-
-    /// Hooks begin to run. They are trusted, but what they run may be the agent's work.
-    pub(crate) fn hooks(&self) -> Window<'_> {
-        self.open(WindowKind::Hooks)
-    }
-
-    /// MCP servers that are programs begin to run. What changes from now on may be their work, whenever it is noticed: nobody
-    /// can tell it from the user's own.
-    pub(crate) fn serve(&self) {
-        let mut state = self.state();
-        if !state.files.is_empty() && !state.serving {
-            self.look_at_all(&mut state);
-            state.rouse();
-        }
-        state.serving = true;
-    }
-
-    fn open(&self, kind: WindowKind) -> Window<'_> {
-        let mut state = self.state();
-        if !state.files.is_empty() {
-            // What comes right after another look need not look again; should the user have changed something just then, the
-            // agent is blamed, and the user asked.
-            if state.looked.is_none_or(|at| at.elapsed() > FRESH) {
-                self.look_at_all(&mut state);
-            }
-            *state.count(kind) += 1;
-            state.rouse();
-            state.tell_busy();
-        }
-        Window { guards: self, kind }
-    }
-
-    fn close_window(&self, kind: WindowKind) {
-        let mut state = self.state();
-        if state.files.is_empty() {
-            return;
-        }
-        if kind == WindowKind::Call {
-            state.tend();
-        }
-        self.look_at_all(&mut state);
-        let count = state.count(kind);
-        *count = count.saturating_sub(1);
-        state.allowed = None;
-        state.tell_busy();
     }
 
     /// Looks at everything; whether nothing waits for trust, so that what has changed is the user's.
@@ -389,6 +327,7 @@ impl Guards {
         let everything = 0..state.files.len();
         self.look_at(state, everything);
         state.looked = Some(Instant::now());
+        state.unseen = false;
         // Only a look at everything may say that whoever ran has changed nothing more.
         state.left_running = state.background.is_anybody_left();
         state.tell_busy();
@@ -498,12 +437,6 @@ impl Drop for Guards {
     /// Only a session that is killed leaves more than what waits for the user.
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-impl Drop for Window<'_> {
-    fn drop(&mut self) {
-        self.guards.close_window(self.kind);
     }
 }
 

@@ -4,8 +4,6 @@
 //! The disk is looked at now; what changes before the call runs is not seen. A path that is deleted is not followed at its
 //! end: the link goes, not what it leads to.
 
-use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Serialize, Serializer};
@@ -47,12 +45,20 @@ impl<'p> Paths<'p> {
     /// A path as it is written and, if that is another, as what it leads to.
     pub(super) fn touched(&self, path: &Path, depth: Depth, aspect: Aspect) -> Vec<Touched> {
         let leads_to = match (aspect, path.parent(), path.file_name()) {
-            (Aspect::Deletes, Some(parent), Some(name)) => real(parent).join(name),
-            _ => real(path),
+            (Aspect::Deletes, Some(parent), Some(name)) => self.real(parent).join(name),
+            _ => self.real(path),
         };
         let written = self.told(&normalized(path), depth);
         let real = self.told(&leads_to, depth);
         if written.shown == real.shown { vec![written] } else { vec![written, real] }
+    }
+
+    /// Where the project leads to is known already.
+    fn real(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(self.project) {
+            Ok(rest) => follow(self.real_project.clone(), rest, 0),
+            Err(_) => real(path),
+        }
     }
 
     fn told(&self, path: &Path, depth: Depth) -> Touched {
@@ -72,26 +78,28 @@ impl<'p> Paths<'p> {
 
 /// Where a path leads to, link by link; what is not there yet is where it would be.
 fn real(path: &Path) -> PathBuf {
-    let mut left: VecDeque<OsString> = path.components().map(|part| part.as_os_str().to_owned()).collect();
-    let mut done = PathBuf::new();
-    let mut links = 0;
-    while let Some(part) = left.pop_front() {
-        match Path::new(&part).components().next() {
-            Some(Component::CurDir) | None => {}
-            Some(Component::ParentDir) => {
+    follow(PathBuf::new(), path, 0)
+}
+
+/// Goes on from a place that is without links; so many have led there.
+fn follow(mut done: PathBuf, path: &Path, links: usize) -> PathBuf {
+    let mut parts = path.components();
+    while let Some(part) = parts.next() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
                 done.pop();
             }
-            Some(Component::Normal(name)) => {
-                let next = done.join(name);
-                match std::fs::read_link(&next) {
-                    Ok(target) if links < MOST_LINKS => {
-                        links += 1;
-                        target.components().rev().for_each(|part| left.push_front(part.as_os_str().to_owned()));
-                    }
-                    _ => done = next,
+            Component::Normal(name) => {
+                done.push(name);
+                if links < MOST_LINKS
+                    && let Ok(target) = std::fs::read_link(&done)
+                {
+                    done.pop();
+                    return follow(done, &target.join(parts.as_path()), links + 1);
                 }
             }
-            Some(root) => done.push(root),
+            root => done.push(root),
         }
     }
     done

@@ -62,13 +62,13 @@ impl State {
     pub(super) fn count(&mut self, kind: WindowKind) -> &mut usize {
         match kind {
             WindowKind::Call => &mut self.calls,
-            WindowKind::Hooks => &mut self.events,
+            WindowKind::Hooks | WindowKind::HooksOfTurn => &mut self.events,
         }
     }
 
     pub(super) fn look_into(&mut self, at: usize) -> Looked {
         let agents = self.calls > 0 || self.left_running;
-        let others_run = self.events > 0 || self.serving;
+        let others_run = self.events > 0 || self.unseen || self.serving;
         let (ledger, allowed) = (self.ledger.as_ref(), self.allowed.as_deref());
         let whose = |file: &GuardFile| {
             // Hooks keep notes in files that they name; that is their business.
@@ -94,7 +94,8 @@ impl State {
         if !self.files.iter().any(trusted) {
             return;
         }
-        if self.calls > 0 || self.events > 0 || self.left_running || self.serving || on_disk.is_none() {
+        let others_run = self.events > 0 || self.unseen || self.serving;
+        if self.calls > 0 || others_run || self.left_running || on_disk.is_none() {
             return self.keep();
         }
         self.files.iter_mut().filter(|watched| trusted(watched)).for_each(|watched| watched.trust(None));

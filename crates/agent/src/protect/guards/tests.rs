@@ -59,6 +59,39 @@ impl Place {
 
 const SCRIPT: &str = ".gemini/hooks/0.sh";
 
+/// Pieces of an answer come faster than files are looked at.
+#[test]
+fn what_changes_while_hooks_run_is_found_by_the_next_look_and_not_the_users() {
+    for how in [0, 1, 2] {
+        let place = Place::new(1);
+        let (guards, hooks, _) = place.session();
+        for _ in 0..3 {
+            drop(guards.hooks_of_turn());
+        }
+        {
+            let _event = guards.hooks_of_turn();
+            place.write(SCRIPT, "exit 0");
+        }
+        // A moment later, whoever looks.
+        match how {
+            0 => guards.rest(),
+            1 => drop(guards.call(None)),
+            _ => drop(guards.look()),
+        }
+        assert!(guards.challenge(&hooks[0]).is_err(), "{how}");
+        assert_eq!(guards.take_news().len(), 1, "{how}");
+    }
+    // After a turn, changes are the user's again.
+    let place = Place::new(1);
+    let (guards, hooks, _) = place.session();
+    for _ in 0..3 {
+        drop(guards.hooks_of_turn());
+    }
+    guards.rest();
+    place.write(SCRIPT, "exit 0");
+    assert!(guards.look() && guards.challenge(&hooks[0]).is_ok());
+}
+
 #[test]
 fn what_changes_during_a_call_is_the_agents_and_what_changes_else_is_the_users() {
     let place = Place::new(2);
