@@ -225,7 +225,7 @@ class Hook {
       if (answer.continue === false || STRENGTH[answer.decision] === 2) break;
       advance(input, answer.hookSpecificOutput ?? {});
     }
-    const answer = combine(...answers);
+    const answer = answers.length === 1 ? { ...answers[0] } : combine(...answers);
     if (answer.hookSpecificOutput) answer.hookSpecificOutput = { hookEventName: event, ...answer.hookSpecificOutput };
     return answer;
   }
@@ -273,17 +273,20 @@ class Hook {
   }
 
   async #serve() {
-    let line = [];
-    for await (const piece of process.stdin) {
+    let begun = [];
+    const hear = (end) => {
+      const line = begun.length ? Buffer.concat([...begun, end]) : end;
+      begun = [];
+      this.#hear(line);
+    };
+    const take = (piece) => {
       let from = 0;
-      for (let at; (at = piece.indexOf(10, from)) >= 0; from = at + 1) {
-        line.push(piece.subarray(from, at));
-        this.#hear(Buffer.concat(line));
-        line = [];
-      }
-      if (from < piece.length) line.push(piece.subarray(from));
-    }
-    this.#hear(Buffer.concat(line));
+      for (let at; (at = piece.indexOf(10, from)) >= 0; from = at + 1) hear(piece.subarray(from, at));
+      if (from < piece.length) begun.push(piece.subarray(from));
+    };
+    // Not `for await`, which takes several turns of the event loop for each piece.
+    await new Promise((ended, failed) => process.stdin.on("data", take).on("end", ended).on("error", failed));
+    hear(Buffer.alloc(0));
     await Promise.all(this.#underWay);
     await new Promise((written) => this.#print.call(process.stdout, "", written));
   }
@@ -362,9 +365,11 @@ const LONGEST_ANSWER = 1024 * 1024;
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
+// Takes a byte order mark off, and nothing in place of bytes that are no text: a guard must see what the agent means.
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
 function parse(bytes) {
-  // Takes a byte order mark off, and nothing in place of bytes that are no text: a guard must see what the agent means.
-  const value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  const value = JSON.parse(UTF8.decode(bytes));
   if (!isObject(value)) throw new Error("it is no JSON object");
   return value;
 }
@@ -372,7 +377,11 @@ function parse(bytes) {
 /** Gives an input a field whose value belongs to others: it is copied when somebody looks. */
 function lend(input, field, value) {
   const set = (own) => Object.defineProperty(input, field, { value: own, writable: true, enumerable: true, configurable: true });
-  if (typeof value !== "object" || value === null) return void set(value);
+  if (typeof value !== "object" || value === null) {
+    if (field === "__proto__") set(value);
+    else input[field] = value;
+    return;
+  }
   const get = () => set(copy(value))[field];
   Object.defineProperty(input, field, { get, set, enumerable: true, configurable: true });
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hookwright_process::{Pipes, Speaking};
 use tokio::io::AsyncWriteExt;
@@ -19,6 +19,9 @@ use crate::input::HookInput;
 const LOG: usize = 8 << 10;
 /// How often its memory is looked at, and whether it is idle.
 pub(super) const GLANCE: Duration = Duration::from_millis(250);
+/// Of a worker that answers within this, the next answer is waited for awake, for as long at most: to fall asleep and to be
+/// woken takes a thread longer than such a worker takes for its answer.
+const QUICK: Duration = Duration::from_micros(150);
 /// So many lines in a row that nobody waits for are a flood.
 const MOST_STRAYS: u32 = 1000;
 
@@ -102,6 +105,8 @@ struct Book {
     strays: u32,
     dropped: u64,
     greeting: Greeting,
+    /// How long the last answer took.
+    pace: Duration,
 }
 
 /// Somebody who waits for an answer.
@@ -138,7 +143,7 @@ impl Talk {
         let talk = Arc::new(Talk {
             pid: process.pid(),
             speech: tokio::sync::Mutex::new(speech),
-            book: Mutex::default(),
+            book: Mutex::new(Book { pace: Duration::MAX, ..Book::default() }),
             log,
             stop: CancellationToken::new(),
             finish: CancellationToken::new(),
@@ -158,8 +163,28 @@ impl Talk {
         speech.next_id += 1;
         self.say(&mut speech, id, input).await;
         drop(speech);
+        let said = Instant::now();
+        let answer = self.awaited(answer, said).await;
+        self.book().pace = said.elapsed();
         // Whoever ends it tells everybody who waits.
-        Ok(answer.await.unwrap_or_else(|_| Reply::Lost(Loss::new("its worker went away"))))
+        Ok(answer.unwrap_or_else(|_| Reply::Lost(Loss::new("its worker went away"))))
+    }
+
+    /// Waits for an answer; awake for a moment, if the one before came at once.
+    async fn awaited(
+        &self,
+        mut answer: oneshot::Receiver<Reply>,
+        said: Instant,
+    ) -> Result<Reply, oneshot::error::RecvError> {
+        let was_quick = self.book().pace < QUICK;
+        while was_quick && said.elapsed() < QUICK {
+            tokio::select! {
+                biased;
+                reply = &mut answer => return reply,
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        answer.await
     }
 
     fn enter(&self, id: u64, sender: oneshot::Sender<Reply>) -> Result<Asked<'_>, Closed> {
