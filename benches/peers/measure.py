@@ -98,15 +98,19 @@ class Echo:
         os.close(out_write)
         self.trips(b"warm\n", 500)
 
-    def trips(self, line, count):
-        """Seconds for so many round trips, one after another."""
-        start = time.perf_counter()
+    def trips(self, line, count, rest=0):
+        """Seconds for so many round trips, one after another; both sides rest before each of them, which is not counted."""
+        took = 0
         for _ in range(count):
+            if rest:
+                time.sleep(rest)
+            start = time.perf_counter()
             os.write(self.to, line)
             left = len(line)
             while left:
                 left -= len(os.read(self.out, left))
-        return time.perf_counter() - start
+            took += time.perf_counter() - start
+        return took
 
     def close(self):
         os.close(self.to)

@@ -9,7 +9,7 @@ def rows(samples):
     ours = lambda name: samples.median(f"hookwright: {name}")
     theirs = lambda name: samples.median(f"gemini: {name}")
     added = lambda of, name, without, count=1: None if of(name) is None else (of(name) - of(without)) / count
-    trip, trips = floor("trip"), floor("trip") * work.CHUNKS
+    trip, trips, rested = floor("trip"), floor("trip") * work.CHUNKS, floor("rested trip")
     # What a worker's first event costs more than the others is its start.
     start = added(ours, "call, worker", "call")
     warm = (added(ours, "many calls, worker", "many calls") - start) / (work.MANY_CALLS - 1)
@@ -31,10 +31,11 @@ def rows(samples):
         row("the same hook as a worker", warm, added(theirs, "calls, node", "calls", work.CALLS), trip,
             [beside("floor", 5), beside("peer", 1 / 100)],
             f"added per event after the first; floor: pipe round trip to a bare node process; Gemini CLI: as a command. With its start shared "
-            f"by {work.CALLS} events {shown(added(ours, 'calls, worker', 'calls', work.CALLS))}; start and end alone {shown(start)}"),
+            f"by {work.CALLS} events {shown(added(ours, 'calls, worker', 'calls', work.CALLS))}; start and end alone {shown(start)}. "
+            f"A round trip after a rest of {shown(work.REST)}, about as long as between two events, takes {shown(rested)}: {ratio(warm / rested)} × that"),
         row(f"AfterModel over {work.CHUNKS:,} chunks, node hook", chunks, scaled(peer_chunks), trips, [beside("floor", 5), beside("peer", 1 / 200)],
             f"added in all by a worker, its start included; without it {shown(warm_chunks)}, {ratio(warm_chunks / trips)} × floor; floor: as many "
-            "round trips. Gemini CLI: a command, "
+            f"round trips; as many that rest before, {ratio(warm_chunks / rested / work.CHUNKS)} × that. Gemini CLI: a command, "
             f"{work.FEW_CHUNKS} chunks, scaled"),
         row("the same with a 10 MB history", added(ours, "history, worker", "history"), scaled(peer_history), trips,
             [{"of": "the whole run without history", "ratio": long / plain, "limit": 2.0, "met": long / plain <= 2}],

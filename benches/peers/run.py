@@ -207,6 +207,7 @@ def floors(stage, samples):
     told_node = json.dumps({"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {}}).encode()
     samples.add("floor: node", lambda: measure.spawn([node, str(stage.hook_file)], env, told_node))
     samples.add("floor: trip", lambda: echo.trips(told, 200) / 200)
+    samples.add("floor: rested trip", lambda: echo.trips(told, 50, work.REST) / 50)
     samples.add("floor: hundred", lambda: measure.spawn([bash, *shell[1:]], env, told, work.MANY))
     return echo
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import string
 import subprocess
 import time
 
@@ -17,10 +19,12 @@ EVERY = 0.1
 
 def run(stage, ours, events, out, machine):
     pieces = max(1, events // ANSWERS)
+    letters = random.Random(1)
     replay = stage.root / "soak.jsonl"
     with open(replay, "w", encoding="utf-8") as file:
         for at in range(ANSWERS):
-            text = [work.piece([{"text": f"word {at}.{number} "}]) for number in range(pieces - 1)]
+            # A letter each: what the session keeps of them, which grows, is little beside what an event could leave behind.
+            text = [work.piece([{"text": letters.choice(string.ascii_letters)}]) for _ in range(pieces - 1)]
             answer = text + (work.call(at) if at + 1 < ANSWERS else work.words(1))
             file.write(json.dumps({"method": "generateContentStream", "response": answer}) + "\n")
     count = ANSWERS * pieces

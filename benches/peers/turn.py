@@ -22,14 +22,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 STEPS = [
     ("loading the program", "sched_process_exec", 1),
     ("its own beginning, command line, stdin", "sys_enter_poll", 1),
-    ("settings, extensions, trust of folder and hooks", "sys_enter_getrandom", 2),
-    ("the record of this session's guards", "sys_enter_flock", 1),
-    ("model, policies, transcript", "sys_enter_linkat", 1),
+    ("settings, extensions, trust of folder and hooks, guards' files", "sys_enter_getrandom", 2),
+    ("model, policies, transcript", "sys_enter_getrandom", 2),
     ("tools, skills, commands, memory", "sys_enter_linkat", 1),
     ("the runtime and its threads", "sys_enter_epoll_create1", 1),
     ("the session's start, the turn's checkpoint", "sys_enter_epoll_create1", 1),
     ("request, hooks, answer, transcript, printing", "sys_enter_linkat", 1),
-    ("the session's end", "sys_enter_unlink", 1),
+    ("the session's end", "sys_enter_flock", 1),
     ("the program's end", "sys_enter_exit_group", 1),
 ]
 #: Where the last of them ends.
