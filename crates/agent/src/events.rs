@@ -40,6 +40,14 @@ struct Queue {
     left: Notify,
 }
 
+/// Why there is no event.
+enum Nothing {
+    /// Others may come.
+    Yet,
+    /// There can be no more.
+    Ever,
+}
+
 #[derive(Debug, Default)]
 struct State {
     events: VecDeque<AgentEvent>,
@@ -147,21 +155,27 @@ impl EventStream {
         let queue = self.0.clone();
         loop {
             let arrived = queue.arrived.notified();
-            if let Some(event) = self.try_recv() {
-                return Some(event);
+            match self.look() {
+                Ok(event) => return Some(event),
+                Err(Nothing::Ever) => return None,
+                Err(Nothing::Yet) => arrived.await,
             }
-            if queue.lock().ended {
-                return None;
-            }
-            arrived.await;
         }
     }
 
     /// The next event, if it is there already.
     pub fn try_recv(&mut self) -> Option<AgentEvent> {
-        let event = self.0.lock().pop()?;
+        self.look().ok()
+    }
+
+    /// One look says both what is there and whether more can come: between two, all of a session could go by unseen.
+    fn look(&mut self) -> Result<AgentEvent, Nothing> {
+        let mut state = self.0.lock();
+        let nothing = if state.ended { Nothing::Ever } else { Nothing::Yet };
+        let event = state.pop().ok_or(nothing)?;
+        drop(state);
         self.0.left.notify_waiters();
-        Some(event)
+        Ok(event)
     }
 }
 
@@ -256,6 +270,29 @@ mod tests {
 
     fn output(call: &str, text: &str) -> AgentEvent {
         AgentEvent::ToolOutput { call_id: call.to_owned(), text: text.to_owned() }
+    }
+
+    /// However the reader and the end fall together.
+    #[test]
+    fn nothing_is_lost_to_a_reader_who_comes_late() {
+        const ROUNDS: usize = 20_000;
+        let (give, given) = std::sync::mpsc::sync_channel::<Events>(0);
+        let writer = std::thread::spawn(move || {
+            for events in given {
+                events.send(text("a"));
+                events.close();
+            }
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for round in 0..ROUNDS {
+            let (events, mut stream) = Events::channel();
+            give.send(events).unwrap();
+            (0..round % 64).for_each(|_| std::hint::spin_loop());
+            let read = runtime.block_on(stream.recv());
+            assert!(matches!(read, Some(AgentEvent::Text(_))), "{round}: {read:?}");
+        }
+        drop(give);
+        writer.join().unwrap();
     }
 
     #[tokio::test]
