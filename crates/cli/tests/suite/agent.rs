@@ -163,11 +163,11 @@ fn answer(answer: &Value) -> String {
 }
 
 #[track_caller]
-fn has(text: &str, words: &str) {
+pub(super) fn has(text: &str, words: &str) {
     assert!(text.contains(words), "no `{words}` in:\n{text}");
 }
 
 #[track_caller]
-fn lacks(text: &str, words: &str) {
+pub(super) fn lacks(text: &str, words: &str) {
     assert!(!text.contains(words), "`{words}` in:\n{text}");
 }

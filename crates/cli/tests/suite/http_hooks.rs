@@ -15,6 +15,7 @@ use hookwright_testkit::http::service::{Reply, Service};
 use hookwright_testkit::{Replay, Run, Sandbox};
 use serde_json::{Value, json};
 
+use super::agent::{has, lacks};
 use crate::sandbox;
 
 /// An http hook by the name of `policy`, with more keys.
@@ -49,16 +50,6 @@ fn prompt(sandbox: &Sandbox, replay: &Replay, more: &[&str]) -> Run {
 
 fn writes() -> Replay {
     Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")
-}
-
-#[track_caller]
-fn has(text: &str, words: &str) {
-    assert!(text.contains(words), "no `{words}` in:\n{text}");
-}
-
-#[track_caller]
-fn lacks(text: &str, words: &str) {
-    assert!(!text.contains(words), "`{words}` in:\n{text}");
 }
 
 fn saying(answer: Value) -> Service {
