@@ -40,6 +40,10 @@ fuzz target seconds="60":
 bench *part:
     cargo bench -p hookwright-hooks --bench engine -- {{part}}
 
+# write the list of functions that lie together in a release anew (needs valgrind and node)
+order:
+    python3 release/order.py
+
 # licences, bans, doubles, sources and known holes of dependencies (needs cargo-deny and the network)
 deny:
     cargo deny check

@@ -109,22 +109,29 @@ class Samples:
         return statistics.median(taken) if taken else None
 
 
-#: Every piece of work: its name, the replay, the hooks, whether there is a long history.
+#: Every piece of work: its name, the replay, the hooks, whether there is a long history. Floors, by their name alone, stand
+#: beside the work that they are the floor of, so that both meet the same machine.
 HOOKWRIGHT = [
+    "true", "memory",
     ("turn", ("chunks", 1), "none", False),
     ("call", ("calls", 1), "none", False),
     ("call, hundred", ("calls", 1), "hundred", False),
     ("bursts", ("calls", work.BURSTS), "none", False),
+    "hundred",
     ("bursts, hundred", ("calls", work.BURSTS), "hundred", False),
     ("call, worker", ("calls", 1), "worker", False),
     ("many calls", ("calls", work.MANY_CALLS), "none", False),
+    "trip", "paced trip",
     ("many calls, worker", ("calls", work.MANY_CALLS), "worker", False),
     ("calls", ("calls", work.CALLS), "none", False),
+    "sh",
     ("calls, sh", ("calls", work.CALLS), "sh", False),
+    "node",
     ("calls, node", ("calls", work.CALLS), "node", False),
     ("calls, worker", ("calls", work.CALLS), "worker", False),
     ("chunk, worker", ("chunks", 1), "chunks worker", False),
     ("chunks", ("chunks", work.CHUNKS), "none", False),
+    "trip",
     ("chunks, worker", ("chunks", work.CHUNKS), "chunks worker", False),
     ("history", ("chunks", work.CHUNKS), "none", True),
     ("history, worker", ("chunks", work.CHUNKS), "chunks worker", True),
@@ -168,16 +175,20 @@ def main():
 
 def measured(stage, ours, theirs, given):
     samples = Samples(given.rounds, given.repeat)
-    echo = floors(stage, samples)
+    echo, floors = system_alone(stage, samples)
     for starter, table, often in [(ours, HOOKWRIGHT, True), (theirs, PEER, False)]:
-        for name, (kind, count), hooks, is_long in table if starter else []:
+        for one in table if starter else []:
+            if isinstance(one, str):
+                samples.add(f"floor: {one}", floors[one])
+                continue
+            name, (kind, count), hooks, is_long = one
             replay = stage.replay(kind, count)
             if hooks != "none":
                 stage.check(starter, replay, hooks, count * (work.MANY if hooks == "hundred" else 1), is_long)
-            one = stage.work(starter, replay, hooks, is_long)
-            samples.add(f"{starter.name}: {name}", lambda one=one: measure.work(one), often)
+            piece = stage.work(starter, replay, hooks, is_long)
+            samples.add(f"{starter.name}: {name}", lambda piece=piece: measure.work(piece), often)
             if name == "turn":
-                samples.add(f"{starter.name}: memory", lambda one=one: measure.memory(one), often)
+                samples.add(f"{starter.name}: memory", lambda piece=piece: measure.memory(piece), often)
     before = measure.machine(given.realtime)
     samples.take()
     echo.close()
@@ -192,24 +203,31 @@ def measured(stage, ours, theirs, given):
     }
 
 
-def floors(stage, samples):
-    """What the system alone asks for the same work."""
+def system_alone(stage, samples):
+    """What the system alone asks for the same work: a process that says back what it is told, and how each floor is measured."""
     env = {"PATH": os.environ["PATH"], "HOME": str(stage.root)}
     echo = measure.Echo(env)
     # As long as what a hook is told about a call.
     told = measure.as_line({"id": 1, "input": {"session_id": "0" * 36, "cwd": "/" * 60, "timestamp": "0" * 24, "more": "0" * 400}})
-    bash, node = measure.program("bash"), measure.program("node")
-    shell = ["bash", "-c", work.SH]
-    nothing = [measure.program("true")]
-    samples.add("floor: true", lambda: measure.run(nothing, env, "/"))
-    samples.add("floor: memory", lambda: measure.memory(work.Work(nothing, env, "/", [])))
-    samples.add("floor: sh", lambda: measure.spawn([bash, *shell[1:]], env, told))
     told_node = json.dumps({"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {}}).encode()
-    samples.add("floor: node", lambda: measure.spawn([node, str(stage.hook_file)], env, told_node))
-    samples.add("floor: trip", lambda: echo.trips(told, 200) / 200)
-    samples.add("floor: rested trip", lambda: echo.trips(told, 50, work.REST) / 50)
-    samples.add("floor: hundred", lambda: measure.spawn([bash, *shell[1:]], env, told, work.MANY))
-    return echo
+    shell = [measure.program("bash"), "-c", work.SH]
+    node = [measure.program("node"), str(stage.hook_file)]
+    nothing = [measure.program("true")]
+
+    def pace():
+        """How long Hookwright works from one call to the next where there are no hooks."""
+        calls, start = samples.median("hookwright: many calls"), samples.median("hookwright: call")
+        return (calls - start) / (work.MANY_CALLS - 1) if calls else 0
+
+    return echo, {
+        "true": lambda: measure.run(nothing, env, "/"),
+        "memory": lambda: measure.memory(work.Work(nothing, env, "/", [])),
+        "sh": lambda: measure.spawn(shell, env, told),
+        "node": lambda: measure.spawn(node, env, told_node),
+        "trip": lambda: echo.trips(told, 200) / 200,
+        "paced trip": lambda: echo.trips(told, 100, pace()) / 100,
+        "hundred": lambda: measure.spawn(shell, env, told, work.MANY),
+    }
 
 
 if __name__ == "__main__":

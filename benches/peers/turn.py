@@ -26,7 +26,7 @@ STEPS = [
     ("model, policies, transcript", "sys_enter_getrandom", 2),
     ("tools, skills, commands, memory", "sys_enter_linkat", 1),
     ("the runtime and its threads", "sys_enter_epoll_create1", 1),
-    ("the session's start, the turn's checkpoint", "sys_enter_epoll_create1", 1),
+    ("the session's start, the turn's checkpoint", "sys_enter_socketpair", 2),
     ("request, hooks, answer, transcript, printing", "sys_enter_linkat", 1),
     ("the session's end", "sys_enter_flock", 1),
     ("the program's end", "sys_enter_exit_group", 1),

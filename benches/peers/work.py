@@ -32,8 +32,6 @@ HISTORY = 10 << 20
 #: The same for Gemini CLI, which refuses what it takes for more than a million tokens.
 SHORTER_HISTORY = 7 << 19
 
-#: Between two events of a session, in seconds.
-REST = 0.0003
 SH = "cat >/dev/null; echo {}"
 NODE_HOOK = """import {{ hook }} from {sdk};
 {more}

@@ -17,6 +17,7 @@ fn main() {
     tell_the_commit();
     if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
         link_for_a_quick_start();
+        put_together_what_is_used_together();
     }
 }
 
@@ -49,6 +50,45 @@ fn link_for_a_quick_start() {
         println!("cargo::rustc-link-search=native={}", folder.display());
         println!("cargo::rustc-link-lib=static=gcc_eh");
     }
+}
+
+/// What a turn runs lies in one place of the file and not all over it, so that a quarter of the code is read and not two thirds:
+/// `first.ld` lists it. Linkers that do not understand that, and there are some, are not bothered with it.
+fn put_together_what_is_used_together() {
+    println!("cargo::rerun-if-changed=first.ld");
+    let (Ok(package), Some(out)) = (std::env::var("CARGO_MANIFEST_DIR"), std::env::var_os("OUT_DIR")) else { return };
+    let link_arg = format!("-Wl,-T,{package}/first.ld");
+    // It is no path that can be written there.
+    if std::env::var_os("HOST") != std::env::var_os("TARGET") || package.contains(',') {
+        return;
+    }
+    if links(Path::new(&out), &link_arg) {
+        println!("cargo::rustc-link-arg-bins={link_arg}");
+    }
+}
+
+/// Whether the smallest program can be linked with an argument, the way this one will be, and then runs.
+fn links(out: &Path, argument: &str) -> bool {
+    let (source, program) = (out.join("trial.rs"), out.join("trial"));
+    if std::fs::write(&source, "fn main() {}").is_err() {
+        return false;
+    }
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .args(["-C", "link-arg=-no-pie", "-C"])
+        .arg(format!("link-arg={argument}"));
+    if let Some(linker) = std::env::var_os("RUSTC_LINKER") {
+        let mut named = std::ffi::OsString::from("linker=");
+        named.push(linker);
+        rustc.arg("-C").arg(named);
+    }
+    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    rustc.args(flags.split('\u{1f}').filter(|flag| !flag.is_empty()));
+    let done = |mut command: Command| command.output().is_ok_and(|output| output.status.success());
+    done(rustc) && done(Command::new(program))
 }
 
 /// The first line of what a program says; nothing where there is none, or it fails.

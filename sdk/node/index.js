@@ -2,7 +2,10 @@
 // once per event (a command hook), or once per session (a worker, where HOOKWRIGHT_WORKER=1 says so).
 // It depends on nothing, and decides nothing: what an answer means is the agent's business.
 
+import * as buffers from "node:buffer";
+import { writeSync } from "node:fs";
 import { createRequire } from "node:module";
+import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
 
 // Generated from schemas/ (UPDATE_SCHEMAS=1 cargo test -p hookwright schemas): do not edit.
@@ -20,6 +23,9 @@ const EVENTS = {
   SessionEnd: { also: [], defaults: {} },
 };
 // End of what is generated.
+
+// Others that run the same programs have streams of their own.
+const IS_NODE = !process.versions.bun && !process.versions.deno;
 
 /** The names of all events. */
 export const events = Object.freeze(Object.keys(EVENTS));
@@ -118,8 +124,8 @@ function selected(configs) {
 function checked(answer) {
   if (answer === undefined || answer === null) return {};
   if (typeof answer !== "object" || Array.isArray(answer)) {
-    const kind = Array.isArray(answer) ? "array" : typeof answer;
-    throw new TypeError(`a handler answers an object such as deny("why"), or nothing; this is a ${kind}`);
+    const kind = Array.isArray(answer) ? "an array" : `a ${typeof answer}`;
+    throw new TypeError(`a handler answers an object such as deny("why"), or nothing; this is ${kind}`);
   }
   const { decision, continue: goesOn, hookSpecificOutput: specific } = answer;
   if (decision != null && !Object.hasOwn(STRENGTH, decision)) {
@@ -168,15 +174,22 @@ class Hook {
   #handlers = new Map();
   #isWorker = process.env.HOOKWRIGHT_WORKER === "1";
   #print = undefined;
+  #writesAtOnce = IS_NODE && process.platform !== "win32";
   #state = "idle";
   #awaited = [];
   #underWay = new Set();
+  #isAsking = false;
+  #wasAsked = false;
+  #wasMisled = false;
+  #ready = [];
   #kept = new Map();
 
   constructor() {
     // What this process starts is no worker because this process is one.
     delete process.env.HOOKWRIGHT_WORKER;
     if (this.#isWorker) this.#takeStdout();
+    // When nobody is left who could register a handler.
+    process.once("beforeExit", () => this.#seeToExports());
   }
 
   /** Calls a function for every event of that name; several functions are asked in order. */
@@ -208,6 +221,11 @@ class Hook {
 
   /** What the handlers answer to an input. */
   async fire(input) {
+    return this.#ask(input);
+  }
+
+  /** The same; a promise only where a handler gave one: waiting for what is there takes longer than most handlers do. */
+  #ask(input) {
     const event = input?.hook_event_name;
     if (typeof event !== "string") throw new Error("the input names no event: it has no hook_event_name");
     const handlers = this.#handlers.get(event);
@@ -215,19 +233,25 @@ class Hook {
       const those = [...this.#handlers.keys()].join(", ");
       throw new Error(`was asked about ${event}, for which it has no handler (only for ${those || "nothing"})`);
     }
-    for (const [field, value] of Object.entries(EVENTS[event].defaults)) {
-      if (!Object.hasOwn(input, field)) input[field] = copy(value);
+    const { defaults } = EVENTS[event];
+    for (const field of Object.keys(defaults)) {
+      if (!Object.hasOwn(input, field)) input[field] = copy(defaults[field]);
     }
+    // By a name of its own: `this` would be the list otherwise, and a method that lost its object would not notice.
+    const [handler] = handlers;
+    const first = handler(input);
+    return handlers.length === 1 && !isPromise(first) ? named(event, checked(first)) : this.#askAll(event, input, handlers, first);
+  }
+
+  async #askAll(event, input, handlers, first) {
     const answers = [];
-    for (const handler of handlers) {
-      const answer = checked(await handler(input));
+    for (const [at, handler] of handlers.entries()) {
+      const answer = checked(await (at === 0 ? first : handler(input)));
       answers.push(answer);
       if (answer.continue === false || STRENGTH[answer.decision] === 2) break;
       advance(input, answer.hookSpecificOutput ?? {});
     }
-    const answer = answers.length === 1 ? { ...answers[0] } : combine(...answers);
-    if (answer.hookSpecificOutput) answer.hookSpecificOutput = { hookEventName: event, ...answer.hookSpecificOutput };
-    return answer;
+    return named(event, answers.length === 1 ? answers[0] : combine(...answers));
   }
 
   /** Leaves stdin and stdout alone: for programs that fire events themselves, such as tests. */
@@ -241,6 +265,18 @@ class Hook {
     if (this.#print) return;
     this.#print = process.stdout.write;
     process.stdout.write = (...args) => process.stderr.write(...args);
+  }
+
+  /** A plugin's exports are nobody's handlers where an agent runs its file by itself, and nothing on stdout would be a yes. */
+  async #seeToExports() {
+    const isHook = process.env.GEMINI_SESSION_ID !== undefined || process.env.GEMINI_PROJECT_DIR !== undefined;
+    if (this.#state !== "idle" || !isHook) return;
+    const main = (await mainHasRun()) ?? {};
+    const names = [main, main.default].flatMap((group) => (isObject(group) ? namesIn(group) : []));
+    const event = names.find((name) => Object.hasOwn(EVENTS, name));
+    if (this.#state !== "idle" || !event) return;
+    say(new Error(`the file exports ${event}, as a plugin does: use it as "package" with "type": "plugin", or call hook.on`));
+    process.exitCode = 1;
   }
 
   async #start() {
@@ -269,6 +305,7 @@ class Hook {
     const pieces = [];
     for await (const piece of process.stdin) pieces.push(piece);
     const text = `${JSON.stringify(await this.fire(parse(Buffer.concat(pieces))))}\n`;
+    await rejectionsAreKnown();
     await new Promise((written) => this.#print.call(process.stdout, text, written));
   }
 
@@ -282,12 +319,14 @@ class Hook {
     const take = (piece) => {
       let from = 0;
       for (let at; (at = piece.indexOf(10, from)) >= 0; from = at + 1) hear(piece.subarray(from, at));
-      if (from < piece.length) begun.push(piece.subarray(from));
+      // Whoever hands out pieces may use their memory again.
+      if (from < piece.length) begun.push(Buffer.from(piece.subarray(from)));
     };
-    // Not `for await`, which takes several turns of the event loop for each piece.
-    await new Promise((ended, failed) => process.stdin.on("data", take).on("end", ended).on("error", failed));
+    await new Promise((ended, failed) => listen(take).on("end", ended).on("error", failed));
     hear(Buffer.alloc(0));
     await Promise.all(this.#underWay);
+    if (this.#wasMisled && !this.#wasAsked) throw new Error(NO_REQUEST);
+    await rejectionsAreKnown();
     await new Promise((written) => this.#print.call(process.stdout, "", written));
   }
 
@@ -295,50 +334,62 @@ class Hook {
   #hear(line) {
     let heard;
     try {
-      if (line.every((byte) => byte === 13 || byte === 32 || byte === 9)) return;
+      if (line[0] !== 123 && line.every((byte) => byte === 13 || byte === 32 || byte === 9)) return;
       heard = parse(line);
       if (!Number.isInteger(heard.id)) throw new Error("it has no id");
     } catch (error) {
       say(new Error(`a line on stdin is no request: ${error.message}`));
+      this.#wasMisled = true;
       return;
     }
+    this.#wasAsked = true;
     if (heard.hello !== undefined) {
       const wanted = heard.hello?.features;
       this.#tell({ id: heard.id, features: Array.isArray(wanted) && wanted.includes("refs") ? ["refs"] : [] });
       return;
     }
-    const done = this.#reply(heard).finally(() => this.#underWay.delete(done));
-    this.#underWay.add(done);
+    const { id } = heard;
+    try {
+      this.#isAsking = true;
+      // Before anything is waited for: what is kept is so in the order of the lines.
+      const answer = this.#ask(this.#whole(heard));
+      this.#isAsking = false;
+      if (!isPromise(answer)) return this.#tell({ id, output: answer });
+      const told = answer.then((output) => this.#tell({ id, output }));
+      const done = told.catch((error) => this.#fail(id, error)).finally(() => this.#underWay.delete(done));
+      this.#underWay.add(done);
+    } catch (error) {
+      this.#isAsking = false;
+      this.#fail(id, error);
+    }
   }
 
-  async #reply(heard) {
-    try {
-      // Before anything is waited for: what is kept is so in the order of the lines.
-      const input = this.#whole(heard);
-      this.#tell({ id: heard.id, output: await this.fire(input) });
-    } catch (error) {
-      say(error);
-      this.#tell({ id: heard.id, error: worded(error).slice(0, 2000) });
-    }
+  #fail(id, error) {
+    say(error);
+    this.#tell({ id, error: worded(error).slice(0, 2000) });
   }
 
   /** The input with the fields that were sent earlier. */
   #whole({ input, keep = {}, kept = {}, grow = {} }) {
     if (!isObject(input)) throw new Error("the request has no input");
-    for (const [field, number] of Object.entries(keep)) {
+    for (const field of Object.keys(keep)) {
       if (!Object.hasOwn(input, field)) throw new Error(`the request keeps ${field}, which it does not have`);
-      this.#kept.set(number, input[field]);
-      lend(input, field, input[field]);
+      const lent = new Lent(field, input[field]);
+      this.#kept.set(keep[field], lent);
+      lent.to(input);
     }
-    for (const [field, [number, more]] of Object.entries(grow)) {
-      const text = this.#kept.get(number);
+    for (const field of Object.keys(grow)) {
+      const [number, more] = grow[field];
+      const text = this.#kept.get(number)?.value;
       if (typeof text !== "string" || typeof more !== "string") throw new Error(`no text is kept under ${number}`);
-      this.#kept.set(number, text + more);
-      lend(input, field, text + more);
+      const lent = new Lent(field, text + more);
+      this.#kept.set(number, lent);
+      lent.to(input);
     }
-    for (const [field, number] of Object.entries(kept)) {
-      if (!this.#kept.has(number)) throw new Error(`nothing is kept under ${number}`);
-      lend(input, field, this.#kept.get(number));
+    for (const field of Object.keys(kept)) {
+      const lent = this.#kept.get(kept[field]);
+      if (!lent) throw new Error(`nothing is kept under ${kept[field]}`);
+      (lent.field === field ? lent : new Lent(field, lent.value)).to(input);
     }
     return input;
   }
@@ -346,15 +397,38 @@ class Hook {
   #tell(words) {
     let line = JSON.stringify(words);
     // The agent takes longer lines for garbage, and would end this process for one.
-    if (Buffer.byteLength(line) > LONGEST_ANSWER) {
+    if (line.length * 3 > LONGEST_ANSWER && Buffer.byteLength(line) > LONGEST_ANSWER) {
       line = JSON.stringify({ id: words.id, error: `the answer is longer than ${LONGEST_ANSWER} bytes` });
     }
-    this.#print.call(process.stdout, `${line}\n`);
+    // Whoever forgot an `await` has checked nothing: no yes goes out before it is known that nothing was rejected. A no does, before
+    // anything can happen to this process.
+    if (isNo(words)) this.#write(`${line}\n`);
+    else if (this.#ready.push(`${line}\n`) === 1) setImmediate(() => this.#ready.splice(0).forEach((ready) => this.#write(ready)));
+  }
+
+  /** Straight to the agent, which takes a third of the time that a stream takes; through the stream where nobody reads fast
+   * enough, and for as long as it has not written all that it was given. */
+  #write(line) {
+    const { stdout } = process;
+    let rest = line;
+    if (this.#writesAtOnce && stdout.writableLength === 0) {
+      try {
+        const written = writeSync(1, line);
+        if (written === Buffer.byteLength(line)) return;
+        rest = Buffer.from(line).subarray(written);
+      } catch (error) {
+        if (error.code !== "EAGAIN") {
+          stdout.destroy(error);
+          return;
+        }
+      }
+    }
+    this.#print.call(stdout, rest);
   }
 
   /** Whoever leaves without an answer has failed: nothing on stdout and exit code 0 would be a yes. */
   #leave(code) {
-    const owes = this.#isWorker ? this.#underWay.size > 0 : this.#state !== "done";
+    const owes = this.#isWorker ? this.#isAsking || this.#underWay.size > 0 || this.#ready.length > 0 : this.#state !== "done";
     if (this.#state === "manual" || code !== 0 || !owes) return;
     say(new Error("the program ended before its handler had answered"));
     process.exitCode = 1;
@@ -362,35 +436,90 @@ class Hook {
 }
 
 const LONGEST_ANSWER = 1024 * 1024;
+const NO_REQUEST = "nothing on stdin was a request: is HOOKWRIGHT_WORKER set for a hook that is no worker?";
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
+const isNo = ({ error, output }) => error !== undefined || output?.continue === false || STRENGTH[output?.decision] === 2;
+
+const isPromise = (value) => typeof value?.then === "function";
+
+/** Waits until node has seen to every promise that was rejected by now: where nobody awaits one, that ends the program. */
+const rejectionsAreKnown = () => new Promise((known) => setImmediate(known));
+
+/** An answer of one's own, with the event that its specific part is about. */
+function named(event, answer) {
+  const own = { ...answer };
+  if (own.hookSpecificOutput) own.hookSpecificOutput = { hookEventName: event, ...own.hookSpecificOutput };
+  return own;
+}
+
+/** Has the pieces of stdin taken as they come. */
+function listen(take) {
+  // The streams of node take twice as long for a line as all of this library, and `for await` several turns of the event loop.
+  const onread = { buffer: Buffer.allocUnsafe(256 * 1024), callback: (count, buffer) => (take(buffer.subarray(0, count)), true) };
+  let stdin;
+  try {
+    stdin = IS_NODE && new Socket({ fd: 0, readable: true, writable: false, onread });
+  } catch {
+    // It is a file, or nothing at all, or somebody's already.
+  }
+  // Node would open it a second time for whoever looks at it next, which fails; the first import of `node:process` does.
+  if (stdin) Object.defineProperty(process, "stdin", { value: stdin, configurable: true, enumerable: true });
+  return (stdin || process.stdin).on("data", take);
+}
+
 // Takes a byte order mark off, and nothing in place of bytes that are no text: a guard must see what the agent means.
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
+const isPlain = (bytes) => bytes[0] === 123 && buffers.isUtf8?.(bytes);
 
 function parse(bytes) {
-  const value = JSON.parse(UTF8.decode(bytes));
+  const value = JSON.parse(isPlain(bytes) ? bytes.toString() : UTF8.decode(bytes));
   if (!isObject(value)) throw new Error("it is no JSON object");
   return value;
 }
 
-/** Gives an input a field whose value belongs to others: it is copied when somebody looks. */
-function lend(input, field, value) {
-  const set = (own) => Object.defineProperty(input, field, { value: own, writable: true, enumerable: true, configurable: true });
-  if (typeof value !== "object" || value === null) {
-    if (field === "__proto__") set(value);
-    else input[field] = value;
-    return;
+/** A field whose value belongs to others: it is copied when somebody looks. */
+class Lent {
+  constructor(field, value) {
+    this.field = field;
+    this.value = value;
+    if (typeof value !== "object" || value === null) {
+      this.property = field === "__proto__" ? property(value) : undefined;
+    } else {
+      // One pair of functions for all inputs that it is lent to, so that these are alike to node.
+      const get = function () {
+        return Object.defineProperty(this, field, property(copy(value)))[field];
+      };
+      const set = function (own) {
+        Object.defineProperty(this, field, property(own));
+      };
+      this.property = { get, set, enumerable: true, configurable: true };
+    }
   }
-  const get = () => set(copy(value))[field];
-  Object.defineProperty(input, field, { get, set, enumerable: true, configurable: true });
+
+  to(input) {
+    if (this.property) Object.defineProperty(input, this.field, this.property);
+    else input[this.field] = this.value;
+  }
 }
+
+const property = (value) => ({ value, writable: true, enumerable: true, configurable: true });
 
 /** JSON copied node by node; texts, which are what is large, are shared. */
 function copy(value) {
   if (Array.isArray(value)) return value.map(copy);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copy(inner)]));
+}
+
+/** All names that something answers to, those of an object's class too. */
+export function namesIn(group) {
+  const names = new Set();
+  for (let at = group; at && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+    for (const name of Object.getOwnPropertyNames(at)) names.add(name);
+  }
+  return [...names];
 }
 
 /** What a handler changed, as those after it see it. */
@@ -400,13 +529,15 @@ function advance(input, specific) {
   if (specific.additionalContext && typeof input.prompt === "string") input.prompt += `\n\n${specific.additionalContext}`;
 }
 
-/** Waits until the program's first file has run to its end, whatever that awaits: its last handler may be its strictest. */
+/** Waits until the program's first file has run to its end, whatever that awaits: its last handler may be its strictest. What
+ * the file exports, if that can be told. */
 async function mainHasRun() {
-  const main = process.argv[1];
+  // A program that was given as text has no file: what is behind it are its arguments.
+  const main = process.execArgv.some((word) => /^(-e|-p|-pe|--eval|--print)/.test(word)) ? undefined : process.argv[1];
   // CommonJS awaits nothing at its top level.
-  if (!main || process.mainModule) return;
+  if (!main || process.mainModule) return process.mainModule?.exports;
   try {
-    await import(pathToFileURL(createRequire(import.meta.url).resolve(main)).href);
+    return await import(pathToFileURL(createRequire(import.meta.url).resolve(main)).href);
   } catch {
     // It failed, and node says so; or it is no file.
   }

@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import { events, hook, say, suggest } from "./index.js";
+import { events, hook, namesIn, say, suggest } from "./index.js";
 
 /** The file that a package name, or a path, means from a folder on. */
 function find(name, folder) {
@@ -68,15 +68,6 @@ function* handlers(module) {
       }
     }
   }
-}
-
-/** All names, those of an object's class too. */
-function namesIn(group) {
-  const names = new Set();
-  for (let at = group; at && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
-    for (const name of Object.getOwnPropertyNames(at)) names.add(name);
-  }
-  return [...names];
 }
 
 async function load([name, folder]) {

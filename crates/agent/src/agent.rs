@@ -1,14 +1,13 @@
-//! A conversation: its history, its transcript, and what happens around each turn (SessionStart, BeforeAgent, AfterAgent,
-//! SessionEnd). What happens inside a turn is `turn.rs`.
+//! A conversation: its history, its transcript, and what happens around each turn (BeforeAgent, AfterAgent). How it starts and
+//! ends is `agent/start_end.rs`; what happens inside a turn is `turn.rs`.
+
+mod draft;
+mod start_end;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
-use hookwright_hooks::{
-    AfterAgent, AfterAgentVerdict, Attachment, BeforeAgent, BeforeAgentVerdict, EventKind, RequestedBy, SessionEnd,
-    SessionStart,
-};
+use hookwright_hooks::{AfterAgent, AfterAgentVerdict, BeforeAgent, BeforeAgentVerdict};
 use hookwright_model::{Content, Part, Role};
 use hookwright_settings::commands::Command;
 use hookwright_tools::DELEGATE_TO_AGENT;
@@ -17,16 +16,16 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::checkpoint::{Beginning, Mark};
-use crate::commands::{CommandError, Invoked};
+use crate::commands::Invoked;
 use crate::compress::{self, Trigger};
 use crate::context::Mentioned;
-use crate::context::reader::Hooked;
 use crate::event::{AgentEvent, TurnEnd};
 use crate::scope::Scope;
-use crate::services::{Declared, Interaction, Services};
-use crate::session::tell_what_stays;
+use crate::services::{Declared, Services};
 use crate::transcript::{Entry, Transcript, TranscriptError};
 use crate::translate::{defuse, hook_context, is_hook_context};
+use draft::{Draft, end_of};
+pub use start_end::{EndReason, StartSource};
 
 /// A conversation with a model.
 pub struct Agent {
@@ -49,51 +48,6 @@ pub struct Agent {
     /// Whether servers were waited for.
     pub(crate) servers_awaited: bool,
     prompts: u64,
-}
-
-/// Why a session starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StartSource {
-    /// The program starts.
-    Startup,
-    /// An earlier session goes on.
-    Resume,
-    /// The conversation was cleared.
-    Clear,
-}
-
-/// Why a session ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndReason {
-    /// The program ends.
-    Exit,
-    /// The user ended the input at the prompt (Ctrl-D).
-    PromptInputExit,
-    /// The conversation was cleared.
-    Clear,
-    /// The user forgot what was connected.
-    Logout,
-}
-
-impl EndReason {
-    fn as_str(self) -> &'static str {
-        match self {
-            EndReason::Exit => "exit",
-            EndReason::PromptInputExit => "prompt_input_exit",
-            EndReason::Clear => "clear",
-            EndReason::Logout => "logout",
-        }
-    }
-}
-
-impl StartSource {
-    fn as_str(self) -> &'static str {
-        match self {
-            StartSource::Startup => "startup",
-            StartSource::Resume => "resume",
-            StartSource::Clear => "clear",
-        }
-    }
 }
 
 impl Agent {
@@ -153,56 +107,6 @@ impl Agent {
     /// Another system prompt from now on.
     pub fn set_system(&mut self, system: String) {
         self.system = system;
-    }
-
-    /// Fires SessionStart.
-    pub async fn start(&mut self, source: StartSource, cancel: &CancellationToken) {
-        self.services.hooks.start_workers();
-        let event = SessionStart { source: Cow::Borrowed(source.as_str()) };
-        let context = self.services.fire(&event, &Scope::outside(cancel)).await.verdict.context;
-        match (context, self.services.interaction) {
-            (Some(context), Interaction::Interactive) => self.remember(Content::user_text(hook_context(&context))),
-            (context, _) => self.start_context = context,
-        }
-    }
-
-    /// Fires SessionEnd and waits for its hooks only a short while.
-    pub async fn end(&mut self, reason: EndReason) {
-        /// Who is quicker than that is not waited for in anybody's eyes.
-        const UNNOTICED: Duration = Duration::from_millis(300);
-        let event = SessionEnd { reason: Cow::Borrowed(reason.as_str()) };
-        let Some(mut done) = self.services.fire_aside(event, &Scope::default()) else { return };
-        let grace = self.services.hooks.session_end_grace();
-        if tokio::time::timeout(grace.min(UNNOTICED), &mut done).await.is_err() && grace > UNNOTICED {
-            self.services.events.send(AgentEvent::Note(self.waits_for(reason, grace)));
-            let _ = tokio::time::timeout(grace - UNNOTICED, done).await;
-        }
-    }
-
-    /// What a session that ends waits for, in words.
-    fn waits_for(&self, reason: EndReason, grace: Duration) -> String {
-        let plan = self.services.hooks.plan(EventKind::SessionEnd, Some(reason.as_str()));
-        let names: Vec<&str> = plan.iter().flat_map(|plan| &plan.hooks).map(|hook| hook.id()).collect();
-        let seconds = grace.as_secs_f64();
-        format!("waiting for SessionEnd hooks ({}), {seconds:.1} s at most", names.join(", "))
-    }
-
-    /// Ends what tools and hooks left running. The last thing a session does.
-    pub async fn shutdown(&self) {
-        const GRACE: Duration = Duration::from_millis(500);
-        // Those that have run since before the end have had their time.
-        self.services.aside.end(GRACE).await;
-        self.services.tool_context.background.end_all(GRACE).await;
-        self.end_servers().await;
-        self.services.hooks.shutdown().await;
-        tell_what_stays(&self.services);
-    }
-
-    /// Ends the MCP servers; what they change of the guards with their last breath is theirs.
-    async fn end_servers(&self) {
-        let any = !self.services.servers.view().is_empty();
-        let _window = any.then(|| self.services.guards.hooks());
-        self.services.servers.end().await;
     }
 
     /// Empties the conversation, as `/clear` does; the caller fires SessionEnd and SessionStart around it.
@@ -479,44 +383,6 @@ fn without_turn_context(content: &mut Arc<Content>) {
     if content.role == Role::User && content.parts.iter().enumerate().any(|(at, part)| is_for_its_turn(at, part)) {
         let parts = content.parts.iter().enumerate().filter(|(at, part)| !is_for_its_turn(*at, part));
         *content = Arc::new(Content::user(parts.map(|(_, part)| part.clone()).collect()));
-    }
-}
-
-/// A prompt before anything is read or run for it.
-enum Draft<'a> {
-    /// Words, and the files that they name.
-    Typed(Mentioned),
-    /// A custom command.
-    Command(Invoked<'a>),
-}
-
-impl Draft<'_> {
-    fn attachments(&self, services: &Services) -> Vec<Attachment> {
-        match self {
-            Draft::Typed(mentioned) => mentioned.attachments(),
-            Draft::Command(invoked) => invoked.attachments(&services.context().workspace),
-        }
-    }
-
-    /// Reads and runs what it brings along.
-    async fn fill(self, prompt: &str, services: &Arc<Services>, scope: &Scope) -> Result<Vec<Part>, TurnEnd> {
-        match self {
-            Draft::Typed(mentioned) => {
-                let expanded = mentioned.read(prompt, &Hooked::new(services, RequestedBy::User, scope)).await?;
-                expanded.notes.into_iter().for_each(|note| services.events.send(AgentEvent::Note(note)));
-                expanded.warnings.into_iter().for_each(|warning| services.events.send(AgentEvent::Warning(warning)));
-                Ok(expanded.parts)
-            }
-            Draft::Command(invoked) => invoked.fill(services, scope).await.map_err(end_of),
-        }
-    }
-}
-
-fn end_of(error: CommandError) -> TurnEnd {
-    match error {
-        CommandError::Cancelled => TurnEnd::Cancelled,
-        CommandError::Stopped(reason) => TurnEnd::Stopped(reason),
-        error => TurnEnd::Failed { message: error.to_string(), hint: error.hint() },
     }
 }
 

@@ -1,12 +1,13 @@
 //! What the agent tells its screen, in the order in which it happens. Printing, drawing and logging are the screen's work.
 
+mod asked;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_hooks::{EventKind, HookInput, RequestedBy, RunId, RunReport, Source, SubAgent};
+use hookwright_hooks::{EventKind, HookInput, RunId, RunReport, Source, SubAgent};
 use hookwright_model::{Chunk, Content, Request, Usage};
 use hookwright_settings::ApprovalMode;
-use hookwright_tools::mcp::ServerTool;
 use hookwright_tools::{CommandEnd, Display, ToolErrorKind, ToolKind};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
@@ -14,6 +15,7 @@ use tokio::sync::oneshot;
 use crate::inquiry::{Answer, Inquiry};
 use crate::protect::GuardChange;
 use crate::session::Reply;
+pub use asked::{ApprovalReply, ApprovalRequest, AskedBy, CallNumber, GuardReply};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -345,102 +347,6 @@ impl CallError {
     pub fn is_cancelled(&self) -> bool {
         self.kind == ToolErrorKind::Cancelled
     }
-}
-
-/// What the user is asked to allow.
-#[derive(Clone, Debug)]
-pub struct ApprovalRequest {
-    /// The call's name.
-    pub call_id: String,
-    /// The tool's canonical name.
-    pub name: String,
-    /// The tool's name for people.
-    pub title: String,
-    /// What it does to the world.
-    pub kind: ToolKind,
-    /// The exact arguments that will run.
-    pub args: Map<String, Value>,
-    /// The call in one line.
-    pub description: String,
-    /// What an edit would change.
-    pub preview: Option<Display>,
-    /// Arguments that hooks changed.
-    pub rewritten: Vec<String>,
-    /// What those were before, where there was something; nothing at all if hooks want it kept from people.
-    pub before: Option<Map<String, Value>>,
-    /// Which of the answer's calls it is.
-    pub number: Option<CallNumber>,
-    /// Who wants it to run.
-    pub requested_by: RequestedBy,
-    /// The hooks that want the user asked, and why.
-    pub asked_by: Option<AskedBy>,
-    /// For a tool of an MCP server: which one it is there.
-    pub server: Option<ServerTool>,
-    /// The file that guards are made of and that the call would change; such a call is asked about every time.
-    pub protected: Option<String>,
-    /// What could be allowed for good, in words; the answer is [`ApprovalReply::Always`] with its place in the list.
-    pub always: Vec<String>,
-}
-
-/// Which of an answer's calls one is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallNumber {
-    /// From 1.
-    pub at: usize,
-    /// How many there are.
-    pub of: usize,
-}
-
-/// Who wants the user asked.
-#[derive(Clone, Debug)]
-pub struct AskedBy {
-    /// The hooks.
-    pub hooks: Vec<String>,
-    /// Why.
-    pub reason: String,
-}
-
-/// The user's word.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ApprovalReply {
-    /// Once.
-    Once,
-    /// From now on, this tool (for shell commands: this program) runs unasked.
-    Session,
-    /// From now on, every tool of this MCP server runs unasked.
-    Server,
-    /// For good: what stands in this place of [`ApprovalRequest::always`].
-    Always(usize),
-    /// With other arguments.
-    Edited(Map<String, Value>),
-    /// No, with a word to the model.
-    Deny(Option<String>),
-    /// No, and the turn ends.
-    Cancel,
-}
-
-impl ApprovalReply {
-    /// The word in logs.
-    pub(crate) fn as_str(&self) -> &'static str {
-        match self {
-            ApprovalReply::Once => "once",
-            ApprovalReply::Session => "session",
-            ApprovalReply::Server => "server",
-            ApprovalReply::Always(_) => "always",
-            ApprovalReply::Edited(_) => "edited",
-            ApprovalReply::Deny(_) => "deny",
-            ApprovalReply::Cancel => "cancel",
-        }
-    }
-}
-
-/// The user's word on what the agent changed of the guards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GuardReply {
-    /// It is fine, and counts from now on.
-    Trust,
-    /// It is not: hooks that depend on it do not run, and deny what they can.
-    Leave,
 }
 
 /// How bad an end is.

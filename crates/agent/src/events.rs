@@ -2,7 +2,8 @@
 //! its end, and whoever makes many events waits until there is room. What the events are is `event.rs`.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hookwright_hooks::SubAgent;
 use tokio::sync::Notify;
@@ -13,10 +14,15 @@ use crate::event::AgentEvent;
 /// With this much unread, whoever makes more events waits.
 const MOST_EVENTS: usize = 1024;
 const MOST_BYTES: usize = 4 << 20;
+/// With this much unread, nothing waits until somebody reads it anyway.
+const MUCH: usize = MOST_BYTES / 4;
 /// With this much unread, pieces of text are joined: nobody sees them come one by one any more.
 const MANY: usize = 64;
 /// So much of a running tool's output waits to be read; what comes faster pushes out what came before.
 const LIVE_OUTPUT: usize = 32 << 10;
+
+/// How long a thread that has printed some text waits for more of it, to print that together.
+const REST: Duration = Duration::from_millis(2);
 
 /// Where events go. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -28,7 +34,11 @@ pub struct Events {
 
 /// Where events come out.
 #[derive(Debug)]
-pub struct EventStream(Arc<Queue>);
+pub struct EventStream {
+    queue: Arc<Queue>,
+    /// Whether text was read since the last rest.
+    has_text: bool,
+}
 
 #[derive(Debug)]
 struct Sender(Arc<Queue>);
@@ -37,6 +47,8 @@ struct Sender(Arc<Queue>);
 struct Queue {
     state: Mutex<State>,
     arrived: Notify,
+    /// The same for a thread.
+    came: Condvar,
     left: Notify,
 }
 
@@ -58,13 +70,26 @@ struct State {
     unread: bool,
     /// What the reader need not be woken for.
     can_wait: Option<fn(&AgentEvent) -> bool>,
+    thread: Thread,
+}
+
+/// What a thread does that reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Thread {
+    /// Something else, if there is one at all.
+    #[default]
+    Busy,
+    /// It waits for any event.
+    Waits,
+    /// It waits for any event but text, for a moment.
+    Rests,
 }
 
 impl Events {
     /// A pair: where events go, and where they come out.
     pub fn channel() -> (Events, EventStream) {
         let queue = Arc::new(Queue::default());
-        (Events { sender: Arc::new(Sender(queue.clone())), within: None }, EventStream(queue))
+        (Events { sender: Arc::new(Sender(queue.clone())), within: None }, EventStream { queue, has_text: false })
     }
 
     /// The same way, for what a sub-agent tells of.
@@ -80,12 +105,10 @@ impl Events {
         if state.unread || state.ended {
             return;
         }
-        let waits = state.can_wait.is_some_and(|can_wait| can_wait(&event));
+        let waits = state.can_wait.is_some_and(|can_wait| can_wait(&event)) || state.is_awaited_text(&event);
         state.push(event);
-        let wakes = !waits || state.events.len() >= MANY || state.bytes >= LIVE_OUTPUT;
-        drop(state);
-        if wakes {
-            queue.arrived.notify_one();
+        if !waits || state.events.len() >= MANY || state.bytes >= MUCH {
+            queue.wake(state);
         }
     }
 
@@ -116,8 +139,7 @@ impl Events {
 
     /// There are no more events: what is sent from now on is dropped.
     pub fn close(&self) {
-        self.sender.0.lock().ended = true;
-        self.sender.0.arrived.notify_one();
+        self.sender.0.end();
     }
 
     /// Waits until the front end has caught up, or the turn is cancelled.
@@ -138,8 +160,7 @@ impl Events {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        self.0.lock().ended = true;
-        self.0.arrived.notify_one();
+        self.0.end();
     }
 }
 
@@ -147,12 +168,12 @@ impl EventStream {
     /// Leaves such events where they are until another one comes, or many have: for who does nothing with them but count.
     /// Waking a reader takes longer than most of what is told of.
     pub fn let_wait(&mut self, can_wait: fn(&AgentEvent) -> bool) {
-        self.0.lock().can_wait = Some(can_wait);
+        self.queue.lock().can_wait = Some(can_wait);
     }
 
     /// The next event; none when there can be no more. Dropping the future loses nothing.
     pub async fn recv(&mut self) -> Option<AgentEvent> {
-        let queue = self.0.clone();
+        let queue = self.queue.clone();
         loop {
             let arrived = queue.arrived.notified();
             match self.look() {
@@ -170,27 +191,78 @@ impl EventStream {
 
     /// One look says both what is there and whether more can come: between two, all of a session could go by unseen.
     fn look(&mut self) -> Result<AgentEvent, Nothing> {
-        let mut state = self.0.lock();
+        let mut state = self.queue.lock();
         let nothing = if state.ended { Nothing::Ever } else { Nothing::Yet };
         let event = state.pop().ok_or(nothing)?;
         drop(state);
-        self.0.left.notify_waiters();
+        self.queue.left.notify_waiters();
         Ok(event)
+    }
+
+    /// The next event, for a thread that does nothing else; none when there can be no more. Text that comes fast is handed
+    /// over a few times in a hundredth of a second, and not piece by piece: nobody reads faster, and waking a thread for each
+    /// takes longer than the pieces do.
+    pub fn wait(&mut self) -> Option<AgentEvent> {
+        let mut state = self.queue.lock();
+        if state.events.is_empty() && std::mem::take(&mut self.has_text) {
+            state = self.queue.sleep(state, Thread::Rests);
+        }
+        let event = loop {
+            match state.pop() {
+                None if !state.ended => state = self.queue.sleep(state, Thread::Waits),
+                next => break next,
+            }
+        };
+        drop(state);
+        self.queue.left.notify_waiters();
+        self.has_text |= matches!(event, Some(AgentEvent::Text(_)));
+        event
     }
 }
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.queue.lock();
         *state = State { unread: true, ..State::default() };
         drop(state);
-        self.0.left.notify_waiters();
+        self.queue.left.notify_waiters();
     }
 }
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There is something to read.
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
+        let slept = std::mem::take(&mut state.thread) != Thread::Busy;
+        drop(state);
+        self.arrived.notify_one();
+        if slept {
+            self.came.notify_one();
+        }
+    }
+
+    fn end(&self) {
+        let mut state = self.lock();
+        state.ended = true;
+        self.wake(state);
+    }
+
+    /// Puts the thread to sleep until it is woken; a rest ends by itself, too.
+    fn sleep<'a>(&self, mut state: MutexGuard<'a, State>, how: Thread) -> MutexGuard<'a, State> {
+        if state.ended {
+            return state;
+        }
+        state.thread = how;
+        let sleeps = |state: &mut State| state.thread != Thread::Busy;
+        if how == Thread::Waits {
+            return self.came.wait_while(state, sleeps).unwrap_or_else(PoisonError::into_inner);
+        }
+        let mut state = self.came.wait_timeout_while(state, REST, sleeps).unwrap_or_else(PoisonError::into_inner).0;
+        state.thread = Thread::Busy;
+        state
     }
 }
 
@@ -199,10 +271,25 @@ impl State {
         self.unread || self.events.len() < MOST_EVENTS && self.bytes < MOST_BYTES
     }
 
+    /// Whether it is more of the text that a thread gathers.
+    fn is_awaited_text(&self, event: &AgentEvent) -> bool {
+        self.thread == Thread::Rests && matches!(event, AgentEvent::Text(_))
+    }
+
     fn push(&mut self, event: AgentEvent) {
         let weight = weight(&event);
-        let many = self.events.len() >= MANY;
-        match (event, self.events.back_mut().filter(|_| many)) {
+        let can_wait = self.can_wait;
+        // The hooks of a piece stand between it and the piece before.
+        let is_between = |event: &AgentEvent| {
+            let is_hooks = matches!(event, AgentEvent::HookStarted { .. } | AgentEvent::HookFinished { .. });
+            is_hooks && can_wait.is_some_and(|can_wait| can_wait(event))
+        };
+        let last = match self.is_awaited_text(&event) {
+            true => self.events.iter_mut().rev().find(|event| !is_between(event)),
+            false if self.events.len() >= MANY => self.events.back_mut(),
+            false => None,
+        };
+        match (event, last) {
             (AgentEvent::Text(more), Some(AgentEvent::Text(text)))
             | (AgentEvent::Thought(more), Some(AgentEvent::Thought(text))) => text.push_str(&more),
             (AgentEvent::ToolOutput { call_id, text }, _) => return self.push_output(call_id, &text),
@@ -261,129 +348,4 @@ fn weight(event: &AgentEvent) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(text: &str) -> AgentEvent {
-        AgentEvent::Text(text.to_owned())
-    }
-
-    fn output(call: &str, text: &str) -> AgentEvent {
-        AgentEvent::ToolOutput { call_id: call.to_owned(), text: text.to_owned() }
-    }
-
-    /// However the reader and the end fall together.
-    #[test]
-    fn nothing_is_lost_to_a_reader_who_comes_late() {
-        const ROUNDS: usize = 20_000;
-        let (give, given) = std::sync::mpsc::sync_channel::<Events>(0);
-        let writer = std::thread::spawn(move || {
-            for events in given {
-                events.send(text("a"));
-                events.close();
-            }
-        });
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        for round in 0..ROUNDS {
-            let (events, mut stream) = Events::channel();
-            give.send(events).unwrap();
-            (0..round % 64).for_each(|_| std::hint::spin_loop());
-            let read = runtime.block_on(stream.recv());
-            assert!(matches!(read, Some(AgentEvent::Text(_))), "{round}: {read:?}");
-        }
-        drop(give);
-        writer.join().unwrap();
-    }
-
-    #[tokio::test]
-    async fn what_can_wait_is_read_with_the_next_that_can_not_or_when_there_is_much_of_it() {
-        let asleep = |stream: &mut EventStream| {
-            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-            let arrived = stream.0.arrived.notified();
-            std::pin::pin!(arrived).poll(&mut context).is_pending()
-        };
-        let (events, mut stream) = Events::channel();
-        stream.let_wait(|event| matches!(event, AgentEvent::Note(_)));
-        events.send(AgentEvent::Note("a".into()));
-        assert!(asleep(&mut stream));
-        events.send(text("b"));
-        assert!(!asleep(&mut stream));
-        assert!(matches!(stream.recv().await, Some(AgentEvent::Note(_))), "order is kept");
-        assert!(matches!(stream.recv().await, Some(AgentEvent::Text(_))));
-        (1..MANY).for_each(|_| events.send(AgentEvent::Note("more".into())));
-        assert!(asleep(&mut stream));
-        events.send(AgentEvent::Note("enough".into()));
-        assert!(!asleep(&mut stream));
-        (0..MANY).for_each(|_| drop(stream.try_recv()));
-        events.send(AgentEvent::Note("last".into()));
-        assert!(asleep(&mut stream));
-        drop(events);
-        assert!(!asleep(&mut stream), "the end wakes");
-        assert!(matches!(stream.recv().await, Some(AgentEvent::Note(_))) && stream.recv().await.is_none());
-    }
-
-    #[tokio::test]
-    async fn text_is_joined_where_much_waits_and_order_is_kept() {
-        let (events, mut stream) = Events::channel();
-        let pieces = || [text("a"), text("b"), AgentEvent::Note("n".into()), text("c")];
-        pieces().into_iter().for_each(|event| events.send(event));
-        (0..MANY).for_each(|_| events.send(AgentEvent::Note("more".into())));
-        pieces().into_iter().for_each(|event| events.send(event));
-        drop(events);
-        let mut seen = Vec::new();
-        while let Some(event) = stream.recv().await {
-            seen.push(format!("{event:?}"));
-        }
-        assert_eq!(seen[..4], [r#"Text("a")"#, r#"Text("b")"#, r#"Note("n")"#, r#"Text("c")"#]);
-        assert_eq!(seen[4 + MANY..], [r#"Text("ab")"#, r#"Note("n")"#, r#"Text("c")"#]);
-    }
-
-    #[tokio::test]
-    async fn a_flood_of_output_keeps_its_end_for_every_call() {
-        let (events, mut stream) = Events::channel();
-        for at in 0..100_000 {
-            events.send(output(if at % 2 == 0 { "even" } else { "odd" }, &format!("line {at} é\n")));
-        }
-        events.send(AgentEvent::Note("later".into()));
-        let mut kept = Vec::new();
-        while let Some(AgentEvent::ToolOutput { call_id, text }) = stream.try_recv() {
-            assert!(text.len() <= LIVE_OUTPUT);
-            kept.push((call_id, text));
-        }
-        assert_eq!(kept.len(), 2);
-        assert!(kept[0].1.ends_with("line 99998 é\n") && kept[1].1.ends_with("line 99999 é\n"));
-        assert_eq!(stream.0.lock().bytes, 0);
-    }
-
-    #[tokio::test]
-    async fn who_makes_many_events_waits_for_the_reader() {
-        let (events, mut stream) = Events::channel();
-        let cancel = CancellationToken::new();
-        events.send(text(&"x".repeat(MOST_BYTES)));
-        let sender = tokio::spawn({
-            let cancel = cancel.clone();
-            async move {
-                events.room(&cancel).await;
-                events.send(AgentEvent::Note("there was room".into()));
-            }
-        });
-        tokio::task::yield_now().await;
-        assert!(!sender.is_finished());
-        assert!(matches!(stream.recv().await, Some(AgentEvent::Text(_))));
-        assert!(matches!(stream.recv().await, Some(AgentEvent::Note(_))));
-        assert!(stream.recv().await.is_none());
-    }
-
-    #[tokio::test]
-    async fn neither_a_cancel_nor_a_reader_that_is_gone_leaves_anybody_waiting() {
-        let (events, stream) = Events::channel();
-        let cancel = CancellationToken::new();
-        (0..MOST_EVENTS).for_each(|at| events.send(AgentEvent::Note(at.to_string())));
-        cancel.cancel();
-        events.room(&cancel).await;
-        drop(stream);
-        events.room(&CancellationToken::new()).await;
-        events.send(text("unread"));
-        assert!(events.sender.0.lock().events.is_empty());
-    }
-}
+mod tests;

@@ -122,24 +122,22 @@ impl Services {
     }
 }
 
-/// What the model is told of tools: made once for as long as they are the same.
+/// What the model is told of tools.
+type Told = Arc<[Arc<ToolDeclaration>]>;
+
+/// The same for a set of tools: put together once for as long as it is the same.
 #[derive(Default)]
-pub(crate) struct Declared(Option<(Arc<ToolSet>, Arc<[ToolDeclaration]>)>);
+pub(crate) struct Declared(Option<(Arc<ToolSet>, Told)>);
 
 impl Declared {
     /// These, as the model is told of them.
-    pub(crate) fn of(&mut self, tools: Arc<ToolSet>) -> Arc<[ToolDeclaration]> {
+    pub(crate) fn of(&mut self, tools: Arc<ToolSet>) -> Told {
         if let Some((known, declared)) = &self.0
             && Arc::ptr_eq(known, &tools)
         {
             return declared.clone();
         }
-        let declare = |tool: &Arc<hookwright_tools::Declaration>| ToolDeclaration {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            parameters: tool.parameters.clone(),
-        };
-        let declared: Arc<[ToolDeclaration]> = tools.declarations().map(declare).collect();
+        let declared: Told = tools.declarations().cloned().collect();
         self.0 = Some((tools, declared.clone()));
         declared
     }

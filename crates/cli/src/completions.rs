@@ -82,7 +82,7 @@ pub(crate) fn sessions() -> ArgValueCandidates {
     offered(|| {
         let world = World::from_process();
         let project = world.cwd.canonicalize().unwrap_or_else(|_| world.cwd.clone());
-        let sessions = transcript::list(&Paths::new(&world).chats_dir(&project)).unwrap_or_default();
+        let sessions = transcript::outlines(&Paths::new(&world).chats_dir(&project)).unwrap_or_default();
         std::iter::once("latest".to_owned()).chain(sessions.into_iter().map(|session| session.id)).collect::<Vec<_>>()
     })
 }

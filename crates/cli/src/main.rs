@@ -61,6 +61,8 @@ fn main() -> ExitCode {
     hookwright_process::at_abort(aborted);
     // Between an agent and its tools every moment counts: no second thread, no other commands' options.
     if let Some(args) = args::BridgeArgs::at_a_glance(std::env::args_os().skip(1)) {
+        // Where there is no room for it, what there is has to do.
+        let _ = hookwright_process::take_stack(runtime::STACK);
         let world = World::from_process();
         log::start(None, &world);
         let code = bridge::run(&args, &world);

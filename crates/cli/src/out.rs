@@ -8,10 +8,11 @@ mod door;
 mod safe;
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use anstyle::{AnsiColor, Style};
 pub(crate) use attention::{notice, title};
-use door::{Door, Kind};
+use door::{Door, Kind, Outside};
 pub(crate) use door::{is_unread, paint, unpainted};
 use hookwright_agent::session::Armed;
 use hookwright_settings::{Notifications, World};
@@ -29,13 +30,19 @@ pub(crate) const NOTE: Style = AnsiColor::Cyan.on_default();
 /// Where data goes.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stdout() -> impl Write {
-    Door::new(io::stdout().lock(), Kind::Data)
+    static OUTSIDE: OnceLock<Outside> = OnceLock::new();
+    let stream = io::stdout().lock();
+    let outside = *OUTSIDE.get_or_init(|| Outside::of(&stream));
+    Door::new(stream, Kind::Data, outside)
 }
 
 /// Where words about it go.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn stderr() -> impl Write {
-    Door::new(io::stderr().lock(), Kind::Words)
+    static OUTSIDE: OnceLock<Outside> = OnceLock::new();
+    let stream = io::stderr().lock();
+    let outside = *OUTSIDE.get_or_init(|| Outside::of(&stream));
+    Door::new(stream, Kind::Words, outside)
 }
 
 /// Whether words go to a terminal.

@@ -3,11 +3,10 @@
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::Context;
-use hookwright_process::{expect_threads, no_room, stack_limit, take_memory};
+use hookwright_process::{expect_threads, no_room, take_memory, take_stack};
 use tokio::runtime::{Builder, Runtime};
 
 const NO_ROOM: &str = "this machine has no room to start";
@@ -17,12 +16,10 @@ const DESCRIPTORS: usize = 12;
 const OF_A_SCREEN: usize = 24;
 /// The threads of a session beside the runtime's own: for signals, for printing, for work that blocks.
 const THREADS: usize = 3;
-/// As much as programs usually have.
-const STACK: usize = 8 << 20;
+/// What a program usually has, less what its arguments and variables may take of it.
+pub(crate) const STACK: usize = 6 << 20;
 /// What a session needs at least, over and above the program itself.
 const MEMORY: usize = 64 << 20;
-/// A thread that was started has run by then.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// As good as for ever.
 const A_YEAR: Duration = Duration::from_secs(86_400 * 365);
 
@@ -30,7 +27,7 @@ const A_YEAR: Duration = Duration::from_secs(86_400 * 365);
 /// in: where that runs out later, the program can but end in the middle.
 pub(crate) fn on_large_stack(work: fn() -> u8) -> anyhow::Result<u8> {
     take_memory(MEMORY).context(NO_ROOM)?;
-    if stack_limit() >= STACK {
+    if take_stack(STACK) {
         return Ok(work());
     }
     let thread = std::thread::Builder::new().name("main".to_owned()).stack_size(STACK).spawn(work);
@@ -40,7 +37,14 @@ pub(crate) fn on_large_stack(work: fn() -> u8) -> anyhow::Result<u8> {
 
 /// Starts a runtime; nothing of it can fail later for want of threads.
 pub(crate) fn start(workers: usize) -> anyhow::Result<Runtime> {
-    try_to_start(workers, DESCRIPTORS).context(NO_ROOM)
+    let mut builder = Builder::new_multi_thread();
+    try_to_start(builder.worker_threads(workers), workers, DESCRIPTORS).context(NO_ROOM)
+}
+
+/// The same for a session without a screen, whose work is done by the thread that waits for it: handing work from one to
+/// another takes longer than most of the work does.
+pub(crate) fn start_here() -> anyhow::Result<Runtime> {
+    try_to_start(&mut Builder::new_current_thread(), 0, DESCRIPTORS).context(NO_ROOM)
 }
 
 /// A runtime on this thread alone, for who waits for a few hooks and does nothing else.
@@ -50,19 +54,17 @@ pub(crate) fn start_alone() -> anyhow::Result<Runtime> {
 
 /// The same for a session with a screen.
 pub(crate) fn start_with_screen(workers: usize) -> anyhow::Result<Runtime> {
-    try_to_start(workers, DESCRIPTORS + OF_A_SCREEN).context(NO_ROOM)
+    let mut builder = Builder::new_multi_thread();
+    try_to_start(builder.worker_threads(workers), workers, DESCRIPTORS + OF_A_SCREEN).context(NO_ROOM)
 }
 
-fn try_to_start(workers: usize, descriptors: usize) -> io::Result<Runtime> {
+fn try_to_start(builder: &mut Builder, workers: usize, descriptors: usize) -> io::Result<Runtime> {
     spare_descriptors(descriptors)?;
     expect_threads(workers + THREADS)?;
-    let runtime = unless_it_panics(|| {
-        Builder::new_multi_thread().worker_threads(workers).thread_keep_alive(A_YEAR).enable_all().build()
-    })??;
+    let runtime = unless_it_panics(|| builder.thread_keep_alive(A_YEAR).enable_all().build())??;
     // One thread for work that blocks is always there: where no other can be started, this one does it all.
-    let (done, ran) = mpsc::channel();
-    let started = unless_it_panics(|| drop(runtime.spawn_blocking(move || done.send(()))));
-    if started.is_err() || ran.recv_timeout(PATIENCE).is_err() {
+    let started = unless_it_panics(|| drop(runtime.spawn_blocking(|| ())));
+    if started.is_err() {
         runtime.shutdown_background();
         return Err(no_room());
     }

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -35,16 +35,12 @@ impl Signals {
         let (sender, codes) = unbounded_channel();
         let open = Arc::new(AtomicBool::new(false));
         let last_act: LastAct = Arc::new(Mutex::new(Box::new(|| {})));
-        let (ready, listening) = mpsc::channel();
+        // Here and not on the thread, which nobody waits for so: what comes before that has started is kept for it.
+        let ending = Ending::new()?;
         let (unanswered, act) = (open.clone(), last_act.clone());
-        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            match runtime {
-                Ok(runtime) => runtime.block_on(hear(&sender, &unanswered, &act, &ready)),
-                Err(error) => drop(ready.send(Err(error))),
-            }
-        })?;
-        listening.recv().unwrap_or_else(|_| Err(io::Error::other("the listener has ended")))?;
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || hear(ending, &sender, &unanswered, &act))?;
         Ok(Signals { codes, open, last_act })
     }
 
@@ -73,16 +69,8 @@ impl Signals {
 }
 
 /// Passes signals on; one that nobody has dealt with when the next one comes ends the program.
-async fn hear(
-    sender: &UnboundedSender<u8>,
-    unanswered: &AtomicBool,
-    last_act: &LastAct,
-    ready: &mpsc::Sender<io::Result<()>>,
-) {
-    let mut ended = Ending::new();
-    let _ = ready.send(Ok(()));
-    loop {
-        let code = ended.next().await;
+fn hear(mut ending: Ending, sender: &UnboundedSender<u8>, unanswered: &AtomicBool, last_act: &LastAct) {
+    while let Some(code) = ending.next() {
         tracing::warn!(code, "a signal");
         if unanswered.swap(true, Ordering::SeqCst) || sender.send(code).is_err() {
             last_act.lock().unwrap_or_else(PoisonError::into_inner)();
@@ -103,43 +91,40 @@ pub(crate) async fn one(signal: &mut Option<tokio::signal::unix::Signal>) {
 
 /// The signals themselves, with the exit codes that say so.
 #[cfg(unix)]
-struct Ending([Option<tokio::signal::unix::Signal>; 4]);
+struct Ending(signal_hook::iterator::Signals);
 
 #[cfg(unix)]
 impl Ending {
-    fn new() -> Self {
-        use tokio::signal::unix::{SignalKind, signal};
+    fn new() -> io::Result<Self> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
         // `nohup` stays in force.
-        let hangup = (!hookwright_process::is_hangup_ignored()).then(SignalKind::hangup);
-        let kinds = [Some(SignalKind::interrupt()), Some(SignalKind::terminate()), hangup, Some(SignalKind::quit())];
-        Ending(kinds.map(|kind| signal(kind?).ok()))
+        let hangup = (!hookwright_process::is_hangup_ignored()).then_some(SIGHUP);
+        signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGQUIT].into_iter().chain(hangup)).map(Ending)
     }
 
-    async fn next(&mut self) -> u8 {
-        let [interrupt, terminate, hangup, quit] = &mut self.0;
-        tokio::select! {
-            () = one(interrupt) => crate::exit::INTERRUPTED,
-            () = one(terminate) => 143,
-            () = one(hangup) => crate::exit::HUNG_UP,
-            () = one(quit) => 131,
-        }
+    /// Waits for the next one; none when there can be no more.
+    fn next(&mut self) -> Option<u8> {
+        use signal_hook::consts::{SIGHUP, SIGQUIT, SIGTERM};
+        self.0.forever().next().map(|signal| match signal {
+            SIGTERM => 143,
+            SIGHUP => crate::exit::HUNG_UP,
+            SIGQUIT => 131,
+            _ => crate::exit::INTERRUPTED,
+        })
     }
 }
 
 #[cfg(not(unix))]
-struct Ending;
+struct Ending(tokio::runtime::Runtime);
 
 #[cfg(not(unix))]
 impl Ending {
-    fn new() -> Self {
-        Ending
+    fn new() -> io::Result<Self> {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map(Ending)
     }
 
-    async fn next(&mut self) -> u8 {
-        // A console that can't tell of Ctrl-C never ends the program this way.
-        match tokio::signal::ctrl_c().await {
-            Ok(()) => crate::exit::INTERRUPTED,
-            Err(_) => std::future::pending().await,
-        }
+    /// Waits for the next one; none where the console can't tell of Ctrl-C.
+    fn next(&mut self) -> Option<u8> {
+        self.0.block_on(tokio::signal::ctrl_c()).ok().map(|()| crate::exit::INTERRUPTED)
     }
 }

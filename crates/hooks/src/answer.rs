@@ -4,6 +4,7 @@
 
 mod fields;
 mod json;
+mod stderr;
 
 use hookwright_process::signal_name;
 use serde::{Deserialize, Serialize};
@@ -347,6 +348,12 @@ fn read_start(kind: EventKind, text: &str, bytes: u64) -> Reading {
     reading
 }
 
+/// Whether an answer without its end has said no.
+pub(crate) fn begins_with_no(text: &str) -> bool {
+    let (fields, _) = Fields::parse_start(text);
+    fields.read(EventKind::BeforeTool).answer.ends_plan()
+}
+
 /// Drops names that are no tools on offer from a selection; where none is left, nothing is restricted.
 pub(crate) fn keep_offered(reading: &mut Reading, stdout: &Captured, offered: &[String]) {
     let Some(config) = &mut reading.answer.tool_config else { return };
@@ -423,7 +430,7 @@ fn heard_so_far(kind: EventKind, mut reading: Reading, stdout: &Captured) -> Rea
 }
 
 fn failed(cause: Cause, mut text: String, stderr: &Captured) -> Reading {
-    if let Some(tail) = last_lines(&stderr.text) {
+    if let Some(tail) = stderr::last_lines(&stderr.text) {
         text.push_str(": ");
         text.push_str(&tail);
     }
@@ -467,17 +474,6 @@ pub(crate) fn trim(text: &str) -> &str {
 fn non_empty(text: &str) -> Option<String> {
     let text = trim(text);
     (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// The end of stderr: what a person needs to see why a hook failed.
-fn last_lines(stderr: &str) -> Option<String> {
-    const LINES: usize = 5;
-    const CHARS: usize = 600;
-    let lines: Vec<&str> = stderr.trim().lines().rev().take(LINES).collect();
-    let text = lines.into_iter().rev().collect::<Vec<_>>().join("\n");
-    let skip = text.chars().count().saturating_sub(CHARS);
-    let tail: String = text.chars().skip(skip).collect();
-    (!tail.is_empty()).then_some(if skip > 0 { format!("…{tail}") } else { tail })
 }
 
 pub(crate) fn named(signal: i32) -> String {

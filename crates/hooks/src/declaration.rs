@@ -4,7 +4,7 @@
 use crate::dialect::Dialect;
 use crate::dialect::claude::{CallEnd, Whose};
 use crate::hook::{Action, Duty, Hook, Occasion, Upkeep, WorkerAction};
-use crate::on_error::{FailureAction, OnError};
+use crate::on_error::OnError;
 
 /// One field of a declaration: its key in the settings, and its value in words.
 pub type DeclaredField = (&'static str, String);
@@ -108,20 +108,5 @@ fn flag(set: bool) -> String {
 }
 
 fn failures(on_error: &OnError) -> String {
-    let OnError { timeout, exit, spawn, output, resource, truncated } = *on_error;
-    let causes = [
-        ("timeout", timeout),
-        ("exit", exit),
-        ("spawn", spawn),
-        ("output", output),
-        ("resource", resource),
-        ("truncated", truncated),
-    ];
-    let word = |action| match action {
-        FailureAction::Allow => "allow",
-        FailureAction::Block => "block",
-        FailureAction::Ask => "ask",
-    };
-    let set = causes.iter().filter_map(|(cause, action)| Some(format!("{cause}: {}", word((*action)?))));
-    set.collect::<Vec<_>>().join(", ")
+    on_error.set().map(|(cause, action)| format!("{cause}: {}", action.as_str())).collect::<Vec<_>>().join(", ")
 }

@@ -4,9 +4,11 @@
 //! hook it stands in, never its neighbours. Reading the file itself is the caller's work.
 
 mod chunks;
+mod config;
 mod failures;
 mod hook;
 mod http;
+mod layer;
 mod matching;
 mod node;
 mod plugin;
@@ -14,167 +16,28 @@ mod when;
 mod worker;
 
 use std::collections::HashMap;
-use std::num::NonZeroU32;
-use std::path::Path;
 
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
 use crate::bridge_call::BridgeCall;
-use crate::diagnostic::{Diagnostic, SourceText};
-use crate::dialect::Dialect;
+use crate::diagnostic::SourceText;
 use crate::dialect::claude::{self, CallEnd, Whose};
 use crate::event::{EVENTS, EventKind};
-use crate::guard::{self, Lost, Required};
+use crate::guard;
 use crate::hook::{Hook, Source};
 use crate::jsonc::{Document, last};
 use crate::matcher::Matcher;
-use crate::on_error::OnError;
 use crate::when::When;
+use config::combine;
+pub use config::{CONFIG_KEYS, HooksConfig, OnUnknown};
+pub use layer::{Declared, FileKind, Layer};
 use node::NodeReader;
-
-/// What a file is for, and in whose words it is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FileKind {
-    /// Settings; their hooks stand under `hooks`.
-    #[default]
-    Settings,
-    /// Hooks alone, under `hooks` or without it.
-    Hooks,
-    /// Claude Code's settings: its events, its words, seconds. Of them only `hooks` counts.
-    Claude,
-}
-
-impl FileKind {
-    /// What a file is for, by its name and its folder's.
-    pub fn of(file: &Path) -> FileKind {
-        let named = |path: Option<&Path>, name: &str| path.and_then(Path::file_name).is_some_and(|own| own == name);
-        let is = |folder: &str, name: &str| named(Some(file), name) && named(file.parent(), folder);
-        if is(".hookwright", "hooks.json") {
-            return FileKind::Hooks;
-        }
-        let of_claude = is(".claude", "settings.json") || is(".claude", "settings.local.json");
-        if of_claude { FileKind::Claude } else { FileKind::Settings }
-    }
-
-    /// The dialect of its hooks, where they do not say.
-    pub fn dialect(self) -> Dialect {
-        match self {
-            FileKind::Settings | FileKind::Hooks => Dialect::Gemini,
-            FileKind::Claude => Dialect::Claude,
-        }
-    }
-}
-
-/// A settings file's text and where it stands.
-#[derive(Clone, Debug)]
-pub struct Layer<'a> {
-    /// Whose settings these are.
-    pub source: Source,
-    /// The file, for places and messages.
-    pub file: &'a Path,
-    /// What it is for.
-    pub kind: FileKind,
-    /// Its text.
-    pub text: &'a str,
-    /// Placeholders that are substituted in commands, such as `extensionPath`; extensions have them.
-    pub placeholders: Vec<(String, String)>,
-    /// Variables for all hooks of this layer; extensions have them.
-    pub env: Vec<(String, String)>,
-}
-
-impl<'a> Layer<'a> {
-    /// A layer without placeholders and variables; what its file is for, the file's name says.
-    pub fn new(source: Source, file: &'a Path, text: &'a str) -> Self {
-        Layer { source, file, kind: FileKind::of(file), text, placeholders: Vec::new(), env: Vec::new() }
-    }
-
-    /// The same for a file that is for something else.
-    #[must_use]
-    pub fn of_kind(self, kind: FileKind) -> Self {
-        Layer { kind, ..self }
-    }
-}
-
-/// What one layer declares.
-#[derive(Clone, Debug)]
-pub struct Declared {
-    /// Whose settings these are.
-    pub source: Source,
-    /// Its hooks, in declared order.
-    pub hooks: Vec<Hook>,
-    /// Its settings for hooks as a whole.
-    pub config: HooksConfig,
-    /// What is wrong with it, in the order of the file.
-    pub diagnostics: Vec<Diagnostic>,
-    /// What was written as a guard and is none.
-    pub lost: Vec<Lost>,
-}
-
-impl Declared {
-    /// A layer without hooks: one whose file is missing, or could not be read.
-    pub fn empty(source: Source, diagnostics: Vec<Diagnostic>) -> Self {
-        Declared { source, hooks: Vec::new(), config: HooksConfig::default(), diagnostics, lost: Vec::new() }
-    }
-}
-
-/// A layer's settings for hooks as a whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HooksConfig {
-    /// Whether hooks run at all, if this layer says.
-    pub enabled: Option<bool>,
-    /// Hooks that do not run.
-    pub disabled: Vec<String>,
-    /// What counts when a hook fails.
-    pub on_error: OnError,
-    /// Hooks that must be there, and awake.
-    pub required: Vec<Required>,
-    /// How often in a row AfterAgent may demand a retry.
-    pub max_agent_retries: Option<u32>,
-    /// Whether Claude Code's own files are read, too. Whoever reads files heeds it.
-    pub read_claude: Option<bool>,
-    /// The most commands that run at once.
-    pub max_parallel: Option<NonZeroU32>,
-    /// Whether what BeforeAgent hooks tell the model stays beyond its turn.
-    pub keep_context: Option<bool>,
-    /// Whether running hooks are shown.
-    pub notifications: Option<bool>,
-    /// How long SessionEnd hooks are waited for, in milliseconds.
-    pub session_end_grace: Option<u32>,
-    /// What counts for guards where another agent has a tool or an event that nobody here knows.
-    pub on_unknown: Option<OnUnknown>,
-}
-
-/// What counts for guards where another agent has a tool or an event that nobody here knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename_all = "lowercase"))]
-pub enum OnUnknown {
-    /// It passes.
-    Allow,
-    /// It is a no: a guard may be blind to it.
-    #[default]
-    Deny,
-}
 
 /// The keys of `hooks` that are no events.
 const HOOKS_SWITCHES: [&str; 3] = ["enabled", "disabled", "notifications"];
 /// What may stand beside events that have no `hooks` around them.
 const BESIDE_EVENTS: [&str; 2] = ["hooksConfig", "$schema"];
-/// The keys of `hooksConfig`.
-pub const CONFIG_KEYS: [&str; 11] = [
-    "enabled",
-    "disabled",
-    "notifications",
-    "onError",
-    "required",
-    "maxAgentRetries",
-    "maxParallel",
-    "keepContext",
-    "onUnknown",
-    "readClaude",
-    "sessionEndGrace",
-];
 
 /// Reads a layer out of its text.
 pub fn declare(layer: &Layer<'_>) -> Declared {
@@ -452,70 +315,6 @@ impl<'a, 'l> Declarer<'a, 'l> {
             }
         }
     }
-
-    /// `required`: names, each with its place.
-    fn required(&mut self, object: &Object<'_>) -> Vec<Required> {
-        let Some(property) = last(object, "required") else { return Vec::new() };
-        let what = "`required` should be an array of names";
-        let Some(array) = self.read.array(&property.value, what, "[\"…\"]") else { return Vec::new() };
-        let mut required = Vec::new();
-        for element in &array.elements {
-            match element {
-                Value::StringLit(text) if !text.value.trim().is_empty() => required.push(Required {
-                    name: text.value.clone().into_owned(),
-                    by: self.layer.source.clone(),
-                    place: self.read.source.place(element.range().start),
-                }),
-                other => self.read.wrong_type("required", other, "a list of hooks' names"),
-            }
-        }
-        required
-    }
-
-    fn config(&mut self, object: &Object<'_>) -> HooksConfig {
-        HooksConfig {
-            enabled: self.read.boolean(object, "enabled"),
-            disabled: self.read.strings(object, "disabled"),
-            on_error: last(object, "onError")
-                .map(|property| failures::on_error(&mut self.read, property))
-                .unwrap_or_default(),
-            required: self.required(object),
-            max_agent_retries: self.read.count(object, "maxAgentRetries"),
-            read_claude: self.read.boolean(object, "readClaude"),
-            max_parallel: self.read.positive(object, "maxParallel"),
-            keep_context: self.read.boolean(object, "keepContext"),
-            notifications: self.notifications(object),
-            session_end_grace: self.read.count(object, "sessionEndGrace"),
-            on_unknown: self.on_unknown(object),
-        }
-    }
-
-    /// What counts for unknown tools; a project does not loosen it.
-    fn on_unknown(&mut self, object: &Object<'_>) -> Option<OnUnknown> {
-        let word = self.read.string(object, "onUnknown")?;
-        let value = &last(object, "onUnknown")?.value;
-        let (wrong, help) = match word.as_str() {
-            "deny" => return Some(OnUnknown::Deny),
-            "allow" if self.layer.source != Source::Project => return Some(OnUnknown::Allow),
-            "allow" => {
-                let wrong = self.read.warning(value, "a project can't let unknown tools pass; it is ignored");
-                (wrong, "set it in your own settings, ~/.gemini/settings.json")
-            }
-            _ => (self.read.error(value, format!("`onUnknown` can't be `{word}`")), "one of allow, deny"),
-        };
-        self.read.report(wrong.help(help));
-        None
-    }
-
-    /// Whether running hooks are shown; a project does not hide what runs.
-    fn notifications(&mut self, object: &Object<'_>) -> Option<bool> {
-        let shown = self.read.boolean(object, "notifications")?;
-        let hidden = last(object, "notifications").filter(|_| !shown && self.layer.source == Source::Project);
-        let Some(property) = hidden else { return Some(shown) };
-        let wrong = self.read.warning(&property.value, "a project can't hide which hooks run; it is ignored");
-        self.read.report(wrong.help("set it in your own settings, ~/.gemini/settings.json"));
-        None
-    }
 }
 
 /// What all hooks of a definition share.
@@ -541,27 +340,6 @@ fn holds_rules(permissions: &Value<'_>) -> bool {
     let Value::Object(permissions) = permissions else { return false };
     let rules = |key: &str| last(permissions, key).and_then(|property| property.value.as_array());
     ["deny", "ask"].iter().filter_map(|key| rules(key)).any(|rules| !rules.elements.is_empty())
-}
-
-/// One layer says `false` as soon as any of its switches does.
-fn combine(switches: Vec<HooksConfig>) -> HooksConfig {
-    switches.into_iter().fold(HooksConfig::default(), |mut sum, next| {
-        sum.enabled = match (sum.enabled, next.enabled) {
-            (Some(one), Some(other)) => Some(one && other),
-            (one, other) => one.or(other),
-        };
-        sum.disabled.extend(next.disabled);
-        sum.on_error = sum.on_error.or(next.on_error);
-        sum.required.extend(next.required);
-        sum.max_agent_retries = sum.max_agent_retries.or(next.max_agent_retries);
-        sum.read_claude = sum.read_claude.or(next.read_claude);
-        sum.max_parallel = sum.max_parallel.into_iter().chain(next.max_parallel).min();
-        sum.keep_context = sum.keep_context.or(next.keep_context);
-        sum.notifications = sum.notifications.or(next.notifications);
-        sum.session_end_grace = sum.session_end_grace.or(next.session_end_grace);
-        sum.on_unknown = sum.on_unknown.max(next.on_unknown);
-        sum
-    })
 }
 
 #[cfg(test)]

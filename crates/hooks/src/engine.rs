@@ -350,7 +350,7 @@ impl HookEngine {
     /// How a worker does; nothing for other hooks, and for one that was never asked.
     pub fn worker_health(&self, hook: &Hook) -> Option<WorkerHealth> {
         match &hook.action {
-            Action::Worker(action) => self.runners().workers().health(&hook.source, action),
+            Action::Worker(action) => self.runners().of(&hook.source).worker_health(&hook.source, action, &self.spot()),
             _ => None,
         }
     }
@@ -398,6 +398,11 @@ impl HookEngine {
     /// If it is not, and why.
     pub fn trusts(&self, hook: &Arc<Hook>) -> Result<(), String> {
         self.shared.sentry.as_ref().map_or(Ok(()), |sentry| sentry.challenge(hook))
+    }
+
+    /// Waits for the hooks that run beside their events; each has its timeout. What they said is told to the observers.
+    pub async fn settled(&self) {
+        self.shared.beside.settled().await;
     }
 
     /// Ends everything that hooks left running and those that run beside their events. Call it before the program ends;

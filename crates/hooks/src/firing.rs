@@ -1,8 +1,13 @@
-//! The hooks of one event: run in turn or at once, each answer read and put under the failure policy.
+//! The hooks of one event: run in turn or at once, each answer read and put under the failure policy (`firing/failure.rs`).
+//! What is known of a run once it is over is `firing/ran.rs`.
 
-use std::future::Future;
+mod failure;
+mod ran;
+
+use std::future::{Future, poll_fn};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -13,17 +18,17 @@ use crate::dialect::claude::Shown;
 use crate::dialect::{Dialect, read_claude};
 use crate::effects::{self, Effects};
 use crate::event::{EventKind, Power};
-use crate::hook::Hook;
+use crate::hook::{Action, Hook};
 use crate::input::{Event, HookInput};
 use crate::observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus};
-use crate::on_error::FailureAction;
-use crate::outcome::Said;
 use crate::plan::{Plan, Planner};
-use crate::registry::Registry;
-use crate::run::{RunEnd, Runners};
+use crate::run::{Company, RunEnd, Runners};
 use crate::sentry::Sentry;
 use crate::spot::Spot;
 use crate::when::Because;
+use failure::{apply_failure_policy, note_dropped_output, refuse};
+pub(crate) use ran::Ran;
+use ran::{advanced, forget_what_was_said, tell_the_rest};
 
 /// Everything that the runs of one event share. Cheap to clone: every run takes one along.
 #[derive(Clone)]
@@ -54,20 +59,8 @@ struct Turn {
     /// How many of the answers before it its input takes in.
     saw: usize,
     because: Because,
-}
-
-/// One hook's run: the report for everybody, and its troubles for the user.
-pub(crate) struct Ran {
-    pub(crate) report: RunReport,
-    /// What it was given, where observers have yet to be told of its end.
-    untold: Option<HookInput>,
-    pub(crate) troubles: Vec<Trouble>,
-    /// Whether it is a guard's.
-    guard: bool,
-    /// Its hook's place in the plan.
-    at: usize,
-    /// How many of the answers before it its input took in.
-    saw: usize,
+    /// Whether nobody else is asked meanwhile.
+    alone: bool,
 }
 
 /// Hooks that run beside their events, until the session ends.
@@ -83,6 +76,16 @@ impl Beside {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         while running.try_join_next().is_some() {}
         running.spawn(task);
+    }
+
+    /// Waits until they have all ended by themselves, which each does within its timeout. Whoever gives up waiting ends none.
+    pub(crate) async fn settled(&self) {
+        let all_over = |context: &mut Context<'_>| {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            while ready!(running.poll_join_next(context)).is_some() {}
+            Poll::Ready(())
+        };
+        poll_fn(all_over).await;
     }
 
     /// Ends them all and waits until they have ended.
@@ -123,9 +126,8 @@ impl Firing {
                 self.start_beside(at, because, input);
                 continue;
             }
-            let mut task = JoinSet::new();
-            self.start(&mut task, Turn { at, position: at + 1, saw: ran.len(), because }, input);
-            for one in task.join_all().await {
+            let turn = Turn { at, position: at + 1, saw: ran.len(), because, alone: true };
+            for one in self.run_by_itself(turn, input).await {
                 event.advance(&one.report.answer);
                 if one.report.answer.rewrites() {
                     effects = self.effects(&event);
@@ -143,16 +145,25 @@ impl Firing {
     async fn run_at_once<E: Event>(&self, event: &E) -> Vec<Ran> {
         let effects = self.effects(event);
         let asked = |at: usize| Some((at, self.because(at, effects.as_ref())?));
-        let asked: Vec<(usize, Because)> = (0..self.plan.hooks.len()).filter_map(asked).collect();
+        let mut asked: Vec<(usize, Because)> = (0..self.plan.hooks.len()).filter_map(asked).collect();
         if asked.is_empty() {
             return Vec::new();
         }
         let input = HookInput::encode(event, effects.as_ref(), &self.session, &self.belongs);
+        if let [(at, _)] = asked[..]
+            && !self.plan.hooks[at].runs_beside()
+            && let Some((at, because)) = asked.pop()
+        {
+            return self.run_by_itself(Turn { at, position: at + 1, saw: 0, because, alone: true }, input).await;
+        }
         let mut tasks = JoinSet::new();
         for (at, because) in asked {
             match self.plan.hooks[at].runs_beside() {
                 true => self.start_beside(at, because, input.clone()),
-                false => self.start(&mut tasks, Turn { at, position: at + 1, saw: 0, because }, input.clone()),
+                false => {
+                    let turn = Turn { at, position: at + 1, saw: 0, because, alone: false };
+                    self.start(&mut tasks, turn, input.clone());
+                }
             }
         }
         let mut ran = tasks.join_all().await;
@@ -199,7 +210,8 @@ impl Firing {
             let mut tasks = JoinSet::new();
             for (nth, (at, because)) in again.into_iter().enumerate() {
                 let position = self.plan.hooks.len().max(ran.len()) + nth + 1;
-                self.start(&mut tasks, Turn { at, position, saw: ran.len(), because }, input.clone());
+                let turn = Turn { at, position, saw: ran.len(), because, alone: false };
+                self.start(&mut tasks, turn, input.clone());
             }
             let mut round = tasks.join_all().await;
             round.sort_by_key(|one| one.report.id);
@@ -236,12 +248,29 @@ impl Firing {
         unseen.into_iter().filter_map(|at| Some((at, self.because(at, effects.as_ref())?))).collect()
     }
 
+    /// Runs a hook while nobody else is asked. One that starts no process needs no task either: to make one and to be woken by
+    /// it takes longer than many of their answers.
+    async fn run_by_itself(&self, turn: Turn, input: Result<HookInput, String>) -> Vec<Ran> {
+        if matches!(self.plan.hooks[turn.at].action, Action::Command(_)) {
+            let mut task = JoinSet::new();
+            self.start(&mut task, turn, input);
+            return task.join_all().await;
+        }
+        let (id, span) = self.named(&turn);
+        // Boxed: it would be carried along by every event that runs no hook at all.
+        vec![Box::pin(self.run_one(id, turn, input).instrument(span)).await]
+    }
+
+    fn named(&self, turn: &Turn) -> (RunId, tracing::Span) {
+        let id = RunId { event: self.id, position: turn.position };
+        (id, tracing::info_span!("run", %id, hook = self.plan.hooks[turn.at].id()))
+    }
+
     /// Starts one run as a task of its own: the worker that hears of a hook's pipes then goes on with them itself,
     /// which is much quicker than waking whoever waits for the outcome every time.
     fn start(&self, tasks: &mut JoinSet<Ran>, turn: Turn, input: Result<HookInput, String>) {
         let firing = self.clone();
-        let id = RunId { event: self.id, position: turn.position };
-        let span = tracing::info_span!("run", %id, hook = self.plan.hooks[turn.at].id());
+        let (id, span) = self.named(&turn);
         tasks.spawn(async move { firing.run_one(id, turn, input).await }.instrument(span));
     }
 
@@ -251,7 +280,7 @@ impl Firing {
         let id = RunId { event: self.id, position: at + 1 };
         let span = tracing::info_span!("run", %id, hook = self.plan.hooks[at].id(), beside = true);
         let run = async move {
-            let turn = Turn { at, position: at + 1, saw: 0, because };
+            let turn = Turn { at, position: at + 1, saw: 0, because, alone: false };
             let ran = firing.run_one(id, turn, input).await;
             // That the session is over is why it was ended, and no news.
             if !firing.cancel.is_cancelled() {
@@ -263,7 +292,8 @@ impl Firing {
     }
 
     async fn run_one(&self, id: RunId, turn: Turn, input: Result<HookInput, String>) -> Ran {
-        let Turn { at, saw, because, .. } = turn;
+        let Turn { at, saw, because, alone, .. } = turn;
+        let company = Company { alone, max_parallel: self.planner.registry().max_parallel() };
         let hook = &self.plan.hooks[at];
         tracing::debug!(source = %hook.source, timeout = ?hook.timeout, "the hook starts");
         let (belongs, total) = (&self.belongs, self.plan.hooks.len().max(id.position));
@@ -281,8 +311,8 @@ impl Firing {
                 self.ended(not_started(message), input)
             }
             Ok(input) => match hook.dialect() {
-                Dialect::Gemini => self.ended(self.run_hook(hook, &because, &input).await, input),
-                Dialect::Claude => self.run_in_claudes_words(hook, &because, input).await,
+                Dialect::Gemini => self.ended(self.run_hook((hook, &because), &input, company).await, input),
+                Dialect::Claude => self.run_in_claudes_words((hook, &because), input, company).await,
             },
             Err(message) => self.ended(not_started(message), HookInput::default()),
         };
@@ -324,9 +354,8 @@ impl Firing {
         Ran { report, untold, troubles: reading.troubles, guard: hook.is_guard(), at, saw }
     }
 
-    async fn run_hook(&self, hook: &Hook, because: &Because, input: &HookInput) -> RunEnd {
-        let max_parallel = self.planner.registry().max_parallel();
-        self.runners.of(&hook.source).run((hook, because), input, &self.session, max_parallel, &self.cancel).await
+    async fn run_hook(&self, (hook, because): (&Hook, &Because), input: &HookInput, company: Company) -> RunEnd {
+        self.runners.of(&hook.source).run((hook, because), input, &self.session, company, &self.cancel).await
     }
 
     /// A run's end, read in our own words.
@@ -341,9 +370,9 @@ impl Firing {
     /// Runs a hook that is spoken to in Claude Code's words: for each view of a call, until one is not simply let pass.
     async fn run_in_claudes_words(
         &self,
-        hook: &Hook,
-        because: &Because,
+        (hook, because): (&Hook, &Because),
         input: HookInput,
+        company: Company,
     ) -> (RunEnd, HookInput, Reading) {
         let shown = match Shown::of(self.kind, hook.occasion.after, &input) {
             Ok(shown) => shown,
@@ -353,7 +382,7 @@ impl Firing {
         };
         let mut ended = None;
         for (view, input) in shown.views.iter().enumerate() {
-            let finished = self.run_hook(hook, because, input).await;
+            let finished = self.run_hook((hook, because), input, company).await;
             let reading = read_claude(hook, &shown, view, &finished.end, &finished.stdout, &finished.stderr);
             let passes = reading.answer.decision.is_none_or(|decision| decision == Decision::Allow)
                 && !reading.answer.stop
@@ -384,6 +413,7 @@ impl Firing {
             hook_type: hook.type_name(),
             source: hook.source.clone(),
             total: self.plan.hooks.len().max(id.position),
+            beside: hook.runs_beside(),
             status: RunStatus::of(&finished.end),
             exit_code,
             signal,
@@ -395,57 +425,6 @@ impl Firing {
             error: reading.troubles.first().map(|trouble| trouble.text.clone()),
             left_behind: finished.left_behind,
         }
-    }
-}
-
-impl Ran {
-    /// Whether a guard says no and leaves it at that: then nobody else answers in its stead.
-    pub(crate) fn is_guards_no(&self) -> bool {
-        let answer = &self.report.answer;
-        self.guard && answer.decision == Some(Decision::Deny) && answer.llm_response.is_none()
-    }
-
-    /// What it says, and what is said about it.
-    pub(crate) fn words(&self) -> (Vec<Said>, Vec<Said>) {
-        let said = |text: &str| Said {
-            hook: self.report.hook.clone(),
-            source: self.report.source.clone(),
-            text: text.to_owned(),
-        };
-        let messages = self.report.answer.system_message.iter().map(|text| said(text)).collect();
-        (messages, self.troubles.iter().map(|trouble| said(&trouble.text)).collect())
-    }
-}
-
-/// The event as these answers change it.
-fn advanced<'r, E: Event>(event: &E, ran: impl Iterator<Item = &'r Ran>) -> E {
-    let mut event = event.clone();
-    ran.for_each(|one| event.advance(&one.report.answer));
-    event
-}
-
-/// What a guard has said already it does not say again.
-fn forget_what_was_said(again: &mut Ran, ran: &[Ran]) {
-    for before in ran.iter().filter(|one| one.at == again.at) {
-        let answer = &mut again.report.answer;
-        answer.system_message.take_if(|text| Some(&*text) == before.report.answer.system_message.as_ref());
-        answer.additional_context.take_if(|text| Some(&*text) == before.report.answer.additional_context.as_ref());
-        again.troubles.retain(|trouble| !before.troubles.contains(trouble));
-    }
-}
-
-/// Tells observers of the runs that they have not been told of. What one hook redacts is in no other's record either, and a
-/// prompt that is denied, or that not all have judged, is in none.
-fn tell_the_rest(kind: EventKind, observers: &[Arc<dyn Observer>], ran: &mut [Ran]) {
-    let refuses =
-        |one: &Ran| one.report.answer.decision == Some(Decision::Deny) || one.report.status == RunStatus::Cancelled;
-    let is_denied_prompt = kind == EventKind::BeforeAgent && ran.iter().any(refuses);
-    let redacted = ran.iter().any(|one| one.report.answer.redact_input);
-    for one in ran {
-        let Some(input) = one.untold.take() else { continue };
-        let input = if is_denied_prompt { HookInput::default() } else { input };
-        one.report.answer.suppress_output |= redacted;
-        observers.iter().for_each(|observer| observer.finished(&one.report, &input));
     }
 }
 
@@ -461,42 +440,4 @@ fn log_end(report: &RunReport) {
         error,
         "the hook has ended"
     );
-}
-
-/// A failed hook counts as its `onError` says, where the event can be denied at all.
-fn apply_failure_policy(kind: EventKind, hook: &Hook, registry: &Registry, reading: &mut Reading) {
-    let Some((cause, text)) = reading.troubles.iter().find_map(|trouble| Some((trouble.cause?, trouble.text.clone())))
-    else {
-        return;
-    };
-    if !kind.can(Power::Deny) || reading.answer.ends_plan() {
-        return;
-    }
-    let decision = match registry.failure_action(hook, cause) {
-        FailureAction::Allow => return,
-        FailureAction::Ask if kind.can(Power::Ask) => Decision::Ask,
-        FailureAction::Ask | FailureAction::Block => Decision::Deny,
-    };
-    reading.answer.decision = Some(decision);
-    reading.answer.reason = Some(format!("hook {} {text}", hook.id()));
-}
-
-/// A hook that is not what the user trusts does not run; what it could have denied is denied.
-fn refuse(kind: EventKind, hook: &Hook, why: String, reading: &mut Reading) {
-    if kind.can(Power::Deny) && !hook.runs_beside() {
-        reading.answer.decision = Some(Decision::Deny);
-        reading.answer.reason = Some(format!("hook {} did not run: {why}", hook.id()));
-    }
-    reading.troubles = vec![Trouble { cause: None, text: format!("did not run: {why}") }];
-}
-
-/// Output over the bound is never dropped silently.
-fn note_dropped_output(finished: &RunEnd, reading: &mut Reading) {
-    for (name, stream) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
-        if stream.truncated {
-            let kept = stream.text.len();
-            let text = format!("wrote {} bytes to {name}; all but the first {kept} were dropped", stream.bytes);
-            reading.troubles.push(Trouble { cause: None, text });
-        }
-    }
 }

@@ -10,6 +10,7 @@ use crate::diagnostic::{Diagnostic, Place, Severity, SourceText};
 use crate::event::EventKind;
 use crate::hook::{Duty, Hook, Source};
 use crate::jsonc::{kind_of, last};
+use crate::near::is_near;
 use crate::ready::NotReady;
 use crate::registry::{HookState, Registry};
 
@@ -335,22 +336,23 @@ fn written_guards<'v, 't>(value: &'v Value<'t>, above: &mut Vec<usize>, found: &
 
 /// `hooks`, however spelt, and events that stand outside of it.
 fn may_hold_hooks(name: &str) -> bool {
-    let near = strsim::damerau_levenshtein(&name.to_lowercase(), "hooks") <= 1;
-    near || EventKind::from_name(name).is_some() || EventKind::from_foreign_name(name).is_some()
+    is_near(&name.to_lowercase(), "hooks", 1)
+        || EventKind::from_name(name).is_some()
+        || EventKind::from_foreign_name(name).is_some()
 }
 
 /// `hooksConfig` and `hooks`, however spelt.
 fn may_require(name: &str) -> bool {
-    let near = |known: &str, most: usize| strsim::damerau_levenshtein(&name.to_lowercase(), known) <= most;
-    near("hooks", 1) || near("hooksconfig", 2)
+    let name = name.to_lowercase();
+    is_near(&name, "hooks", 1) || is_near(&name, "hooksconfig", 2)
 }
 
 fn is_required_key(name: &str) -> bool {
     let name = name.to_lowercase();
     let name = name.rsplit('.').next().unwrap_or(&name);
-    name.starts_with("requir") || strsim::damerau_levenshtein(name, "required") <= 2
+    name.starts_with("requir") || is_near(name, "required", 2)
 }
 
 fn is_guard_key(name: &str) -> bool {
-    strsim::damerau_levenshtein(&name.to_lowercase(), "guard") <= 1
+    is_near(&name.to_lowercase(), "guard", 1)
 }

@@ -348,9 +348,24 @@ pub enum HeaderPiece {
     Variable(String),
 }
 
+impl HeaderPiece {
+    /// The variable's name, if it is one.
+    pub fn variable(&self) -> Option<&str> {
+        match self {
+            HeaderPiece::Variable(name) => Some(name),
+            HeaderPiece::Text(_) => None,
+        }
+    }
+}
+
 impl HttpAction {
-    /// The headers in words. What is written down without a variable may be a secret all the same, and is not shown.
+    /// The headers in words.
     pub fn header_texts(&self) -> impl Iterator<Item = String> {
+        self.shown_headers().map(|(name, value)| format!("{name}: {value}"))
+    }
+
+    /// The headers for people to read. What is written down without a variable may be a secret all the same, and is not shown.
+    pub fn shown_headers(&self) -> impl Iterator<Item = (&str, String)> {
         self.headers.iter().map(|(name, pieces)| {
             let is_shown = pieces.iter().any(|piece| matches!(piece, HeaderPiece::Variable(_)));
             let value = pieces.iter().map(|piece| match piece {
@@ -358,7 +373,7 @@ impl HttpAction {
                 HeaderPiece::Text(_) => "…".to_owned(),
                 HeaderPiece::Variable(name) => format!("${{{name}}}"),
             });
-            format!("{name}: {}", value.collect::<String>())
+            (name.as_str(), value.collect::<String>())
         })
     }
 

@@ -2,9 +2,9 @@
 //! sequential plan hands one hook's changes to the next. What an answer does to the event is `outcome.rs`.
 
 mod encode;
+mod parts;
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,6 +20,7 @@ use crate::outcome;
 #[cfg(feature = "schema")]
 pub(crate) use encode::Base;
 pub use encode::HookInput;
+pub use parts::{Attachment, AttachmentKind, Purpose, RequestedBy, Session};
 
 /// An event that can be fired: its kind, its input and the type of its verdict belong together.
 pub trait Event: Serialize + Clone + Send + Sync {
@@ -83,21 +84,6 @@ pub trait Event: Serialize + Clone + Send + Sync {
     fn is_same(&self, _other: &Self) -> bool {
         true
     }
-}
-
-/// The session that events belong to; its fields are the base of every hook's input and environment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Session {
-    /// `session_id`.
-    pub id: String,
-    /// `transcript_path`.
-    pub transcript_path: PathBuf,
-    /// `cwd`: where hooks run.
-    pub cwd: PathBuf,
-    /// `$GEMINI_PROJECT_DIR`: the root of the project.
-    pub project_dir: PathBuf,
-    /// `$GEMINI_PLANS_DIR`.
-    pub plans_dir: PathBuf,
 }
 
 macro_rules! events {
@@ -178,74 +164,6 @@ pub struct BeforeAgent<'a> {
     /// The files and directories that are to be read for it, and have not been yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
-}
-
-/// Something that is to be read for a prompt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Attachment {
-    /// Where it really is.
-    pub path: String,
-    /// What it is.
-    pub kind: AttachmentKind,
-    /// A file's size in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<u64>,
-}
-
-/// What an [`Attachment`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum AttachmentKind {
-    /// One file.
-    File,
-    /// The files of a directory.
-    Directory,
-}
-
-/// What a model request is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// To answer the user.
-    #[default]
-    Answer,
-    /// To sum up a long history.
-    Compress,
-    /// To search the web.
-    Search,
-    /// To see whether the model answers.
-    Check,
-}
-
-impl Purpose {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Purpose::Answer => "answer",
-            Purpose::Compress => "compress",
-            Purpose::Search => "search",
-            Purpose::Check => "check",
-        }
-    }
-}
-
-/// Who wants a tool to run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum RequestedBy {
-    /// The model called it.
-    #[default]
-    Model,
-    /// The user: `!command`, `@path`.
-    User,
-    /// A custom command: `!{command}`, `@{path}`.
-    Command,
-    /// A hook: a tail call.
-    Hook,
 }
 
 /// The turn's final answer is there.

@@ -117,7 +117,7 @@ pub use model_api::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequest, LlmRequestPatch, LlmResponse, LlmUsage, SharedJson, ToolConfig,
     ToolMode,
 };
-pub use near::{did_you_mean, nearest};
+pub use near::{did_you_mean, is_near, nearest};
 pub use observe::{AgentHost, Belongs, EventId, Observer, RunId, RunReport, RunStart, RunStatus, SubAgent};
 pub use on_error::{FailureAction, OnError};
 pub use outcome::*;

@@ -4,12 +4,45 @@
 pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     /// A name nobody types by hand has no typos, and comparing long texts takes long.
     const LONGEST: usize = 200;
+    if text.len() > LONGEST {
+        return None;
+    }
     let text = text.to_lowercase();
-    let short = |candidate: &&str| candidate.len() <= LONGEST && text.len() <= LONGEST;
+    let length = text.chars().count();
+    // A letter more or less is a slip too, and lengths are compared much sooner than letters.
+    let near =
+        |candidate: &&str| candidate.len() <= LONGEST && candidate.chars().count().abs_diff(length) <= slips(candidate);
     let scored = candidates
-        .filter(short)
+        .filter(near)
         .map(|candidate| (strsim::damerau_levenshtein(&text, &candidate.to_lowercase()), candidate));
-    scored.filter(|(distance, candidate)| *distance <= candidate.len() / 3).min().map(|(_, candidate)| candidate)
+    scored.filter(|(distance, candidate)| *distance <= slips(candidate)).min().map(|(_, candidate)| candidate)
+}
+
+/// The most slips that a name is still known by.
+fn slips(name: &str) -> usize {
+    name.len() / 3
+}
+
+/// Whether one name is another with so many slips at most: a letter more, a letter less, another one, or two that are swapped.
+pub fn is_near(name: &str, known: &str, most: usize) -> bool {
+    if name.chars().count().abs_diff(known.chars().count()) > most {
+        return false;
+    }
+    if most != 1 {
+        return strsim::damerau_levenshtein(name, known) <= most;
+    }
+    // What is left between what both begin and end with, in a hundredth of the time.
+    let same = |(one, other): &(char, char)| one == other;
+    let begun: usize = name.chars().zip(known.chars()).take_while(same).map(|(char, _)| char.len_utf8()).sum();
+    let (name, known) = (&name[begun..], &known[begun..]);
+    let backwards = name.chars().rev().zip(known.chars().rev());
+    let ended: usize = backwards.take_while(same).map(|(char, _)| char.len_utf8()).sum();
+    let rest = |text: &str| text[..text.len() - ended].chars().collect::<Vec<_>>();
+    match (&rest(name)[..], &rest(known)[..]) {
+        ([], _) | (_, []) => true,
+        ([a, b], [c, d]) => (a, b) == (d, c),
+        (one, other) => one.len() == 1 && other.len() == 1,
+    }
 }
 
 /// ``did you mean `x`?``, or other words if nothing is near.
@@ -20,6 +53,14 @@ pub fn did_you_mean<'a>(text: &str, candidates: impl Iterator<Item = &'a str>, o
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn near_is_what_counting_says(one in "[abé]{0,7}", other in "[abé]{0,7}", most in 0_usize..4) {
+            prop_assert_eq!(is_near(&one, &other, most), strsim::damerau_levenshtein(&one, &other) <= most);
+        }
+    }
 
     #[test]
     fn a_slip_is_understood_and_a_stranger_is_not() {

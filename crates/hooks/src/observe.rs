@@ -122,6 +122,8 @@ pub struct RunReport {
     pub source: Source,
     /// How many hooks the plan has.
     pub total: usize,
+    /// Whether it ran beside its event, so that it decides nothing.
+    pub beside: bool,
     /// How it ended.
     pub status: RunStatus,
     /// Its exit code, or the one a shell would have reported.

@@ -17,6 +17,17 @@ pub enum FailureAction {
     Block,
 }
 
+impl FailureAction {
+    /// As it is written in settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FailureAction::Allow => "allow",
+            FailureAction::Ask => "ask",
+            FailureAction::Block => "block",
+        }
+    }
+}
+
 /// What counts when a hook fails, by cause; what is not set here is decided further out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnError {
@@ -39,6 +50,20 @@ impl OnError {
     pub fn all(action: FailureAction) -> Self {
         let action = Some(action);
         OnError { timeout: action, exit: action, spawn: action, output: action, resource: action, truncated: action }
+    }
+
+    /// What is set, cause by cause, under the keys of the settings.
+    pub fn set(&self) -> impl Iterator<Item = (&'static str, FailureAction)> {
+        let OnError { timeout, exit, spawn, output, resource, truncated } = *self;
+        let causes = [
+            ("timeout", timeout),
+            ("exit", exit),
+            ("spawn", spawn),
+            ("output", output),
+            ("resource", resource),
+            ("truncated", truncated),
+        ];
+        causes.into_iter().filter_map(|(cause, action)| Some((cause, action?)))
     }
 
     /// The action for a cause, if set.

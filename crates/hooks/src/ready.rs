@@ -19,6 +19,14 @@ pub enum NotReady {
     /// No such file.
     #[error("{0}: no such file")]
     Missing(String),
+    /// No such package for node.
+    #[error("{path}: no such file")]
+    NoPackage {
+        /// Where it is looked for.
+        path: String,
+        /// What it is called in the settings.
+        package: String,
+    },
     /// The file is a directory.
     #[error("{0}: is a directory")]
     Directory(String),
@@ -51,7 +59,10 @@ impl NotReady {
     /// The exit code that a shell reports for it.
     pub fn exit_code(&self) -> i32 {
         match self {
-            NotReady::NotFound(_) | NotReady::Missing(_) | NotReady::NoInterpreter { .. } => 127,
+            NotReady::NotFound(_)
+            | NotReady::Missing(_)
+            | NotReady::NoPackage { .. }
+            | NotReady::NoInterpreter { .. } => 127,
             NotReady::Directory(_)
             | NotReady::NotExecutable(_)
             | NotReady::NoDirectory(_)
@@ -66,6 +77,12 @@ impl NotReady {
         match self {
             NotReady::NotFound(name) => format!("install `{name}`, or give its full path in the hook's command"),
             NotReady::Missing(path) => format!("create {path}, or correct the path in the hook's command"),
+            NotReady::NoPackage { path, package } if package.starts_with(['.', '/']) => {
+                format!("create {path}, or correct `package`")
+            }
+            NotReady::NoPackage { path, package } => {
+                format!("`npm install {package}` so that it is {path}, or correct `package`")
+            }
             NotReady::Directory(path) => format!("name a file inside {path}"),
             NotReady::NoDirectory(path) => format!("put {path} back, or start again in a directory that is there"),
             NotReady::GivenUp(_) => "mend what it runs; `hookwright hooks doctor` asks it about a sample".to_owned(),

@@ -322,7 +322,7 @@ mod tests {
             |name: &str| ToolDeclaration { name: name.into(), description: String::new(), parameters: json!({}) };
         let body = |mode| {
             let mut request = Request::new("m", vec![Arc::new(Content::user_text("x"))]);
-            request.tools = Arc::from([tool("a"), tool("b")]);
+            request.tools = Arc::from(["a", "b"].map(|name| Arc::new(tool(name))));
             request.tool_choice = Some(ToolChoice { mode, allowed: vec!["b".into()] });
             serde_json::to_value(Body(&request)).unwrap()
         };

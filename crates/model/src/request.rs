@@ -19,7 +19,7 @@ pub struct Request {
     /// The conversation so far; messages are shared, so that a growing history is not copied.
     pub contents: Vec<Arc<Content>>,
     /// The tools the model may call.
-    pub tools: Arc<[ToolDeclaration]>,
+    pub tools: Arc<[Arc<ToolDeclaration>]>,
     /// Which of them it may or must call.
     pub tool_choice: Option<ToolChoice>,
     /// How it is to answer.
@@ -288,7 +288,7 @@ impl Serialize for Tools<'_> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Declarations<'a> {
-            function_declarations: &'a [ToolDeclaration],
+            function_declarations: Vec<&'a ToolDeclaration>,
         }
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
@@ -297,7 +297,8 @@ impl Serialize for Tools<'_> {
         }
         let mut seq = serializer.serialize_seq(None)?;
         if !self.0.tools.is_empty() {
-            seq.serialize_element(&Declarations { function_declarations: &self.0.tools })?;
+            let function_declarations = self.0.tools.iter().map(|tool| &**tool).collect();
+            seq.serialize_element(&Declarations { function_declarations })?;
         }
         if self.0.grounding == Grounding::GoogleSearch {
             seq.serialize_element(&Search { google_search: Map::new() })?;
@@ -363,11 +364,11 @@ mod tests {
         let mut request = Request::new("m", vec![Arc::new(Content::user_text("hi"))]);
         request.system = Some("be brief".into());
         request.generation.temperature = Some(0.0);
-        request.tools = Arc::from([ToolDeclaration {
+        request.tools = Arc::from([Arc::new(ToolDeclaration {
             name: "glob".into(),
             description: "finds files".into(),
             parameters: json!({"type": "object"}),
-        }]);
+        })]);
         request.tool_choice = Some(ToolChoice { mode: ToolMode::Any, allowed: vec!["glob".into()] });
         assert_eq!(
             serde_json::to_value(&request).unwrap(),

@@ -292,6 +292,11 @@ fn read_in_thread(mut pipe: PipeReader, which: Which, sender: mpsc::Sender<(Whic
 /// Where lines are said.
 pub type Speaking = ChildStdin;
 
+/// Nobody can tell here what is there without waiting for it.
+pub fn hear_now(_: &Hearing, _: &mut [u8]) -> io::Result<usize> {
+    Err(io::ErrorKind::WouldBlock.into())
+}
+
 /// Whether a process that is gone had not read all that was said to it: the system does not tell.
 pub fn left_unread(_: &Speaking) -> bool {
     false
@@ -442,8 +447,8 @@ pub(crate) mod limits {
     pub fn raise_descriptor_limit() {}
 
     /// It is set when a program is made, and small.
-    pub fn stack_limit() -> usize {
-        0
+    pub fn take_stack(_: usize) -> bool {
+        false
     }
 
     /// All threads share their memory here as it is.

@@ -24,11 +24,30 @@ struct Request {
     given: Given,
 }
 
+/// What came on stdin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Came {
+    Nothing,
+    /// Lines, none of which was a request.
+    Garbage,
+    Requests,
+}
+
 pub(crate) fn serve(hook: &Hook, threads: usize) -> ExitCode {
     let is_heard = AtomicBool::new(true);
+    match serve_all(hook, threads, &is_heard) {
+        // A command that was told to be a worker was given an event; to leave without a word would be a yes.
+        Came::Garbage => {
+            process::say("nothing on stdin was a request: is HOOKWRIGHT_WORKER set for a hook that is no worker?");
+            ExitCode::FAILURE
+        }
+        Came::Nothing | Came::Requests => ExitCode::SUCCESS,
+    }
+}
+
+fn serve_all(hook: &Hook, threads: usize, is_heard: &AtomicBool) -> Came {
     if threads == 1 {
-        read(&is_heard, |request| reply(hook, request, &is_heard));
-        return ExitCode::SUCCESS;
+        return read(is_heard, |request| reply(hook, request, is_heard));
     }
     let (sender, requests) = sync_channel(threads);
     let requests = Mutex::new(requests);
@@ -36,17 +55,17 @@ pub(crate) fn serve(hook: &Hook, threads: usize) -> ExitCode {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some(request) = next(&requests) {
-                    reply(hook, request, &is_heard);
+                    reply(hook, request, is_heard);
                 }
             });
         }
-        read(&is_heard, |request| {
+        let came = read(is_heard, |request| {
             // The threads take requests until there are none.
             let _ = sender.send(request);
         });
         drop(sender);
-    });
-    ExitCode::SUCCESS
+        came
+    })
 }
 
 fn next(requests: &Mutex<Receiver<Request>>) -> Option<Request> {
@@ -54,22 +73,24 @@ fn next(requests: &Mutex<Receiver<Request>>) -> Option<Request> {
 }
 
 /// Reads lines to their end, or until nobody hears what is answered.
-fn read(is_heard: &AtomicBool, mut take: impl FnMut(Request)) {
+fn read(is_heard: &AtomicBool, mut take: impl FnMut(Request)) -> Came {
     let mut stdin = process::stdin();
     let mut store = Store::default();
+    let mut came = Came::Nothing;
     let mut line = Vec::new();
     while is_heard.load(Ordering::Relaxed) && stdin.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
-        if let Some(request) = hear(&line, &mut store, is_heard) {
+        if let Some(request) = hear(&line, &mut store, &mut came, is_heard) {
             take(request);
         }
         line.clear();
         // One long line is no reason to hold on to as much.
         line.shrink_to(LONGEST_ANSWER);
     }
+    came
 }
 
 /// A request, if the line is one that handlers are asked about.
-fn hear(line: &[u8], store: &mut Store, is_heard: &AtomicBool) -> Option<Request> {
+fn hear(line: &[u8], store: &mut Store, came: &mut Came, is_heard: &AtomicBool) -> Option<Request> {
     if line.trim_ascii().is_empty() {
         return None;
     }
@@ -81,9 +102,13 @@ fn hear(line: &[u8], store: &mut Store, is_heard: &AtomicBool) -> Option<Request
         Ok(heard) => heard,
         Err(error) => {
             process::say(&format!("a line on stdin is no request: {error}"));
+            if *came == Came::Nothing {
+                *came = Came::Garbage;
+            }
             return None;
         }
     };
+    *came = Came::Requests;
     if let Some(hello) = heard.get("hello") {
         let offers: &[&str] = if hello["features"].as_array().is_some_and(|wanted| wanted.contains(&json!("refs"))) {
             &["refs"]

@@ -2,34 +2,36 @@
 //! what is noteworthy a notice.
 
 mod beside;
+mod gather;
 mod hook_files;
+mod layer;
+mod merge;
+mod notices;
 
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hookwright_hooks::jsonc::Document;
-use hookwright_hooks::{
-    Declared, Diagnostic, FileKind, Hook, HookState, Layer, Places, Redaction, Registry, Source, Surroundings, Unarmed,
-    WhyUnarmed, declare_document,
-};
+use hookwright_hooks::{Diagnostic, FileKind, Places, Redaction, Registry, Source, Surroundings, Unarmed};
 use serde_json::Map;
 
 use crate::env_file::{self, Worlds};
 use crate::extensions::{self, Extension, ExtensionChoice};
-use crate::file::{leads_inside, read_text};
+use crate::file::leads_inside;
 use crate::guards;
-use crate::json::fill_variables;
 use crate::mcp;
-use crate::notice::{Notice, SwitchedOff};
+use crate::notice::Notice;
 use crate::offers::{self, Offer};
 use crate::paths::{GEMINI_DIR, Paths};
 use crate::seclusion;
 use crate::secrets;
-use crate::settings::{self, Findings, Layered, Outer, Settings, lay_over, read_layer};
-use crate::trust::{self, FolderTrust, Review, Reviewer, Scope};
+use crate::settings::{self, Findings, Layered, Outer, Settings, read_layer};
+use crate::trust::{self, FolderTrust, Review};
 use crate::world::World;
+use gather::{Hooks, files_of_extensions, guards_left_out};
+use layer::{LayerFile, Tree};
+use merge::{merged, merged_over};
+use notices::notices;
 
 /// Whether a folder's trust is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -236,10 +238,10 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let worlds = env_file::add_variables(world, trusted_root, &paths, &excluded, &mut problems);
 
     let mut found = Findings::default();
-    let raw = merged(&trees, &worlds, &root, &mut found);
+    let outer = merged(&trees[..2], &worlds, &root, &mut found);
+    let raw = merged_over(outer.clone(), &trees[2..], &worlds, &root, &mut found);
     let Findings { diagnostics: mut setting_problems, without_effect, servers: origins } = found;
     let mut settings = Settings { without_effect, ..Settings::new(raw, &worlds.session, &mut setting_problems) };
-    let outer = merged(&trees[..2], &worlds, &root, &mut Findings::default());
     settings.context.confine(&Layered(&outer));
     let outer_redaction = settings::redaction(&Layered(&outer));
     let disabled = Layered(&settings.raw).strings("extensions.disabled");
@@ -372,224 +374,10 @@ fn log(loaded: &Loaded, took: Duration) {
     );
 }
 
-/// A settings file and its text.
-struct LayerFile {
-    source: Source,
-    path: PathBuf,
-    content: Content,
-}
-
-enum Content {
-    Missing,
-    Text(String),
-    Unreadable(Diagnostic),
-    Untrusted,
-}
-
-impl LayerFile {
-    fn read(source: Source, path: &Path) -> Self {
-        let content = match read_text(path) {
-            Ok(None) => Content::Missing,
-            Ok(Some(text)) => Content::Text(text),
-            Err(error) => Content::Unreadable(error.diagnostic()),
-        };
-        LayerFile { source, path: path.to_owned(), content }
-    }
-
-    fn of_project(path: &Path, trust: &FolderTrust) -> Self {
-        // One that is no file at all is reported without being opened.
-        if trust.is_trusted() || (path.exists() && !path.is_file()) {
-            return LayerFile::read(Source::Project, path);
-        }
-        let content = if path.exists() { Content::Untrusted } else { Content::Missing };
-        LayerFile { source: Source::Project, path: path.to_owned(), content }
-    }
-
-    /// The file's content, parsed once for everything that looks into it.
-    fn tree(&self) -> Tree<'_> {
-        let text = if let Content::Text(text) = &self.content { text } else { "" };
-        Tree { file: self, text, document: Document::parse(&self.path, text) }
-    }
-}
-
-/// A settings file as a tree with places.
-struct Tree<'t> {
-    file: &'t LayerFile,
-    text: &'t str,
-    document: Document<'t>,
-}
-
-impl Tree<'_> {
-    fn state(&self) -> SettingsFile {
-        let state = match (&self.file.content, &self.document.root) {
-            (Content::Missing, _) => FileState::Missing,
-            (Content::Untrusted, _) => FileState::Untrusted,
-            (Content::Unreadable(_), _) | (Content::Text(_), Err(_)) => FileState::Broken,
-            (Content::Text(_), Ok(_)) => FileState::Loaded,
-        };
-        SettingsFile { source: self.file.source.clone(), path: self.file.path.clone(), state }
-    }
-
-    fn declared(&self) -> Declared {
-        let source = self.file.source.clone();
-        match &self.file.content {
-            Content::Missing | Content::Untrusted => Declared::empty(source, Vec::new()),
-            Content::Unreadable(diagnostic) => Declared::empty(source, vec![diagnostic.clone()]),
-            Content::Text(_) => declare_document(&Layer::new(source, &self.file.path, self.text), &self.document),
-        }
-    }
-}
-
 fn redacted(world: &World, redaction: Option<&Redaction>) -> Vec<(OsString, OsString)> {
     let env = world.env.clone();
     match redaction {
         Some(redaction) => redaction.apply(env),
         None => env,
     }
-}
-
-/// The settings of all layers, lowest first, laid over each other.
-fn merged(trees: &[Tree<'_>], worlds: &Worlds, root: &Path, found: &mut Findings) -> Map<String, serde_json::Value> {
-    let mut all = Map::new();
-    for tree in trees {
-        if let Ok(Some(object)) = &tree.document.root {
-            let layer = &tree.file.source;
-            let outer = Outer { settings: &all, root };
-            let values = read_layer(object, layer, &tree.document.source, worlds.of(layer), &outer, found);
-            lay_over(&mut all, values);
-        }
-    }
-    all
-}
-
-/// What is needed to gather hooks.
-struct Hooks<'a> {
-    paths: &'a Paths,
-    root: &'a Path,
-    worlds: &'a Worlds,
-    settings: &'a Settings,
-}
-
-impl Hooks<'_> {
-    /// The hooks of all layers and active extensions, and which of them the user has not seen.
-    fn gather(
-        &self,
-        trees: &[&Tree<'_>],
-        setting_problems: Vec<Diagnostic>,
-        extensions: &[Extension],
-        problems: Vec<Diagnostic>,
-    ) -> (Registry, Vec<Review>) {
-        let mut reviewer = Reviewer::new(self.paths, self.root, &self.worlds.session);
-        let mut problems = problems;
-        let review = self.settings.security.hook_review;
-        let mut all = Vec::new();
-        for tree in trees {
-            let mut declared = tree.declared();
-            declared
-                .diagnostics
-                .extend(setting_problems.iter().filter(|problem| problem.file == tree.file.path).cloned());
-            all.push(declared);
-        }
-        let of_project = all.iter().filter(|declared| declared.source == Source::Project);
-        let of_project: Vec<Hook> = of_project.flat_map(|declared| declared.hooks.iter().cloned()).collect();
-        if !of_project.is_empty() {
-            let real = std::fs::canonicalize(self.root).unwrap_or_else(|_| self.root.to_owned());
-            let scope = Scope::of_project(&real);
-            reviewer.look_at(&scope, self.root, &of_project, review, &mut problems);
-        }
-        let in_a_file = |problem: &Diagnostic| trees.iter().any(|tree| tree.file.path == problem.file);
-        problems.extend(setting_problems.into_iter().filter(|problem| !in_a_file(problem)));
-        for extension in extensions.iter().filter(|extension| extension.active) {
-            let declared = extension.declared();
-            let scope = Scope::Extension(extension.name.clone());
-            reviewer.look_at(&scope, &extension.path, &declared.hooks, review, &mut problems);
-            all.push(declared);
-        }
-        all.push(Declared::empty(Source::User, problems));
-        all.iter_mut().for_each(|declared| fill_hook_variables(declared, self.worlds, extensions));
-        (Registry::new(all), reviewer.finish())
-    }
-}
-
-/// The guards of an extension that the command line leaves out.
-fn guards_left_out(extension: &Extension) -> Vec<Unarmed> {
-    let registry = Registry::new(vec![extension.declared()]);
-    let why = || WhyUnarmed::LeftOut(extension.name.clone());
-    let unarmed = |file: PathBuf| {
-        let guards = registry.guards_of(&file).into_iter();
-        guards.map(move |(name, line)| Unarmed { name, file: Some(file.clone()), line: Some(line), why: why() })
-    };
-    extension.hooks_files().into_iter().flat_map(unarmed).collect()
-}
-
-/// The hooks files of active extensions.
-fn files_of_extensions(extensions: &[Extension]) -> Vec<SettingsFile> {
-    let active = extensions.iter().filter(|extension| extension.active);
-    let files = active.flat_map(|extension| extension.hooks_files().into_iter().map(|file| (extension.source(), file)));
-    files.map(|(source, file)| LayerFile::read(source, &file).tree().state()).collect()
-}
-
-/// `$NAME` in a hook's own variables. In its command the shell does that; the values of an extension's settings, and its path,
-/// are what they are.
-fn fill_hook_variables(declared: &mut Declared, worlds: &Worlds, extensions: &[Extension]) {
-    let world = worlds.of(&declared.source);
-    let extension = extensions.iter().find(|one| one.source() == declared.source);
-    let given = extension.map(Extension::hook_env).unwrap_or_default();
-    for hook in &mut declared.hooks {
-        if let Some(command) = hook.action.command_mut() {
-            for (_, value) in command.env.iter_mut().filter(|variable| !given.contains(variable)) {
-                *value = fill_variables(value, world).into_owned();
-            }
-        }
-    }
-}
-
-fn notices(
-    project: &Project,
-    paths: &Paths,
-    files: &[SettingsFile],
-    registry: &Registry,
-    reviews: &[Review],
-) -> Vec<Notice> {
-    let mut notices = Vec::new();
-    // The home directory's own files are the user's and count in any case.
-    if !project.trust.is_trusted() && project.root != paths.home {
-        let own = ["settings.json", "commands", "agents", "extensions", ".env"].map(|file| format!(".gemini/{file}"));
-        let own = own.into_iter().chain([".env".to_owned()]).map(|file| project.root.join(file));
-        let more = files.iter().filter(|file| file.state == FileState::Untrusted).map(|file| file.path.clone());
-        let more = more.filter(|path| FileKind::of(path) != FileKind::Settings);
-        let own = own.chain(paths.skills(&project.root)).chain(more);
-        let ignored: Vec<_> = own.filter(|path| path.exists()).collect();
-        if !ignored.is_empty() {
-            notices.push(Notice::ProjectNotTrusted { root: project.root.clone(), ignored });
-        }
-    }
-    notices.extend(reviews.iter().map(|review| Notice::Hook {
-        hook: review.hook.id().to_owned(),
-        command: review.hook.deed().unwrap_or_default().into_owned(),
-        source: review.hook.source.clone(),
-        finding: review.finding.clone(),
-        held: review.held,
-        certain: review.certain,
-    }));
-    for how in [SwitchedOff::ByName, SwitchedOff::All] {
-        let hooks = switched_off(registry, how);
-        if !hooks.is_empty() {
-            notices.push(Notice::ProjectSwitchesOff { hooks, how });
-        }
-    }
-    notices
-}
-
-/// Hooks of others that would run if it were not for the project.
-fn switched_off(registry: &Registry, how: SwitchedOff) -> Vec<(String, Source)> {
-    let by_project = |state: &HookState| match (state, how) {
-        (HookState::Disabled { by }, SwitchedOff::ByName) => by.as_slice() == [Source::Project],
-        (HookState::SwitchedOff { by }, SwitchedOff::All) => *by == Source::Project,
-        _ => false,
-    };
-    let mut seen = HashSet::new();
-    let others = registry.entries().filter(|(hook, state)| hook.source != Source::Project && by_project(state));
-    let named = others.filter(|(hook, _)| seen.insert((hook.id(), &hook.source)));
-    named.map(|(hook, _)| (hook.id().to_owned(), hook.source.clone())).collect()
 }

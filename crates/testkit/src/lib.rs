@@ -291,6 +291,17 @@ pub fn skipped(test: &str, why: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
+/// Whether hangups count here, as far as that can be told; under `nohup` they do not, and what is started has no say in it.
+pub fn hears_hangups(test: &str) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    if ignored & 1 == 1 {
+        skipped(test, "hangups are ignored here, as under nohup");
+    }
+    ignored & 1 == 0
+}
+
 /// Whether a program is on the search path. Whoever leaves something out for want of it says so with [`skipped`].
 pub fn has_program(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -6,6 +6,8 @@ use crate::context::ToolContext;
 use crate::failure::ToolFailure;
 use crate::mcp::ServerTool;
 use crate::result::{Display, ToolResult};
+/// What the model is told about a tool.
+pub use hookwright_model::ToolDeclaration as Declaration;
 use hookwright_process::Shares;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -55,17 +57,6 @@ impl ToolKind {
             Self::Other => "other",
         }
     }
-}
-
-/// What the model is told about a tool.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Declaration {
-    /// The name the model calls it by.
-    pub name: String,
-    /// What it does and when to use it.
-    pub description: String,
-    /// JSON Schema of the arguments.
-    pub parameters: Value,
 }
 
 /// Something the model can call.

@@ -104,10 +104,13 @@ class Hook:
             if field not in event_input:
                 event_input[field] = copy(value)
         answers: List[Mapping[str, Any]] = []
+        _process.watch_coroutines()
+        forgotten = _process.forgotten()
         for handler in self._handlers[event]:
             said = handler(event_input)
             if hasattr(said, "__await__"):
                 said = yield said
+            _process.expect_all_awaited(forgotten)
             answers.append(checked(said))
             if ends_the_round(answers[-1]):
                 break
@@ -133,6 +136,7 @@ def _awaited(waited: Awaitable[Any]) -> Any:
     import asyncio
 
     async def wait() -> Any:
+        asyncio.get_running_loop().set_exception_handler(_process.notice_failed_task)
         return await waited
 
     return asyncio.run(wait())

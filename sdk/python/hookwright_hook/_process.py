@@ -66,6 +66,10 @@ def parse(text: bytes) -> Dict[str, Any]:
 def worded(error: BaseException) -> str:
     """What went wrong, never empty."""
     try:
+        if isinstance(error, SystemExit):
+            # Its text is the bare code, which says nothing to whoever reads it.
+            code = error.code or 0
+            return "the handler left the program" + (f" (exit {code:d})" if isinstance(code, int) else f": {code}")
         return str(error) or type(error).__name__
     except Exception:
         return type(error).__name__
@@ -88,3 +92,47 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 if IS_WORKER:
     take_stdout()
+
+
+# How often something was called and never awaited, and what is said of the last time.
+_forgotten = 0
+_last = ""
+
+
+def _note(words: str) -> None:
+    global _forgotten, _last
+    _forgotten, _last = _forgotten + 1, words
+
+
+def watch_coroutines() -> None:
+    """From here on it is known if somebody calls a coroutine and does not await it. Python only warns of that."""
+    import warnings
+
+    warn = getattr(warnings, "_warn_unawaited_coroutine", None)
+    if warn is None or getattr(warn, "is_ours", False):
+        return
+
+    def tell(coroutine: Any) -> None:
+        _note(f"coroutine {getattr(coroutine, '__qualname__', coroutine)!r} was never awaited")
+        warn(coroutine)
+
+    # In the place that the interpreter itself calls: filters, which any handler may set, would hide it.
+    setattr(tell, "is_ours", True)
+    setattr(warnings, "_warn_unawaited_coroutine", tell)
+
+
+def notice_failed_task(loop: Any, context: Dict[str, Any]) -> None:
+    """A task that nobody awaits has failed."""
+    _note(str(context.get("message", "a task has failed")))
+    loop.default_exception_handler(context)
+
+
+def forgotten() -> int:
+    """How often that has happened by now."""
+    return _forgotten
+
+
+def expect_all_awaited(before: int) -> None:
+    """Whoever forgot an `await` has checked nothing, which is no yes. Of those who are asked side by side, each may have."""
+    if _forgotten > before:
+        raise RuntimeError(_last)

@@ -31,6 +31,10 @@ def serve(ask: Ask, is_async: bool) -> NoReturn:
     else:
         for line in lines:
             worker.take(line)
+    if worker.was_misled:
+        # A command that was told to be a worker was given an event; to leave without a word would be a yes.
+        _process.say(ValueError("nothing on stdin was a request: is HOOKWRIGHT_WORKER set for a hook that is no worker?"))
+        sys.exit(1)
     sys.exit(0)
 
 
@@ -38,6 +42,8 @@ class _Worker:
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._store = Store()
+        self._was_asked = False
+        self.was_misled = False
 
     def take(self, line: bytes) -> None:
         """One line, to its end."""
@@ -57,6 +63,7 @@ class _Worker:
         import threading
 
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_process.notice_failed_task)
         ended = asyncio.Event()
         under_way: Set[Any] = set()
 
@@ -90,7 +97,9 @@ class _Worker:
         except (ValueError, RecursionError) as error:
             # Without the line itself, which may be long.
             _process.say(ValueError(f"a line on stdin is no request: {_process.worded(error)[:200]}"))
+            self.was_misled = not self._was_asked
             return None
+        self._was_asked, self.was_misled = True, False
         if "hello" in heard:
             hello = heard["hello"]
             wanted = hello.get("features") if isinstance(hello, dict) else None
@@ -161,4 +170,8 @@ async def _outcome_of(waited: Awaitable[Any]) -> Callable[[], Any]:
 def _outcome(waited: Awaitable[Any]) -> Callable[[], Any]:
     import asyncio
 
-    return asyncio.run(_outcome_of(waited))
+    async def wait() -> Callable[[], Any]:
+        asyncio.get_running_loop().set_exception_handler(_process.notice_failed_task)
+        return await _outcome_of(waited)
+
+    return asyncio.run(wait())

@@ -25,6 +25,7 @@ from hookwright_hook import (
     tail_call,
     tools,
 )
+from hookwright_hook._process import worded
 from hookwright_hook._refs import Store
 
 
@@ -141,6 +142,11 @@ class Handlers(unittest.TestCase):
 
             with self.assertRaises(BaseException):
                 hook.fire({"hook_event_name": "BeforeTool"})
+
+    def test_a_handler_that_leaves_is_told_in_words(self):
+        left = "the handler left the program"
+        for code, more in [(0, " (exit 0)"), (None, " (exit 0)"), (3, " (exit 3)"), ("no key", ": no key")]:
+            self.assertEqual(worded(SystemExit(code)), left + more)
 
 
 class Kept(unittest.TestCase):

@@ -137,6 +137,7 @@ impl Checkpoints {
         let effects = Effects::of(touching.tool, touching.args, &place);
         let is_uncertain = effects.may_hold_more(Aspect::Writes) || effects.may_hold_more(Aspect::Deletes);
         let mut pending = Pending { paths: BTreeSet::new(), folders: Vec::new(), is_uncertain };
+        let said = turn.checkpoint.notes.len();
         for touched in effects.writes.iter().chain(&effects.deletes) {
             if !is_ours(&touched.path, touching, turn) {
                 continue;
@@ -154,7 +155,10 @@ impl Checkpoints {
             }
         }
         if pending.paths.is_empty() && pending.folders.is_empty() && !is_uncertain {
-            return (None, None);
+            // That something is not kept is to be known, even if nothing is.
+            let news = turn.checkpoint.notes.len() > said;
+            let kept = if news { store.write(&turn.checkpoint) } else { Ok(()) };
+            return (None, kept.err().and_then(|error| self.complaint(&error)));
         }
         let within = std::mem::take(&mut pending.paths);
         pending.paths = within.into_iter().filter(|path| is_ours(path, touching, turn)).collect();

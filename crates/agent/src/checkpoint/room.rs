@@ -1,5 +1,5 @@
-//! What makes way: the oldest checkpoints, and contents that no checkpoint names, until the bounds of the store are kept. What
-//! can't be removed stays.
+//! What makes way: the oldest checkpoints, those of turns that hold nothing first, and contents that no checkpoint names,
+//! until the bounds of the store are kept. What can't be removed stays.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -10,8 +10,10 @@ use super::store::{Checkpoint, Store};
 
 /// More checkpoints of a project are not kept.
 pub(super) const MOST: usize = 200;
-/// Once in so many turns everything that is kept is looked at.
-pub(super) const NOW_AND_THEN: u64 = 16;
+/// Of the newest so many, those that hold no files go as late as the others: somebody may want that conversation back.
+const RECENT: usize = 50;
+/// Once in so many turns everything that is kept is looked at; until then there may be so many more.
+pub(super) const NOW_AND_THEN: usize = 16;
 /// More bytes of contents are not kept for a project.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 /// What nobody names saves reading it again, for so long.
@@ -30,9 +32,17 @@ struct Kept {
 impl Store {
     /// Keeps the bounds; nobody is about to name these contents.
     pub(super) fn make_room(&self, done_with: &HashSet<String>) {
-        let mut all = self.list();
-        let surplus = (all.len() + 1).saturating_sub(MOST);
-        all.drain(..surplus).for_each(|old| self.drop_record(&old));
+        let numbers = self.numbers();
+        let mut all: Vec<Checkpoint> = numbers.iter().filter_map(|number| self.read(*number).ok()).collect();
+        // What can't be read can't be brought back; it is left as long as anything else would be.
+        for number in numbers.iter().rev().skip(MOST) {
+            if all.binary_search_by_key(number, |checkpoint| checkpoint.number).is_err() {
+                let _ = std::fs::remove_file(self.record(*number));
+            }
+        }
+        for _ in MOST..=all.len() {
+            self.drop_record(&all.remove(least(&all)));
+        }
         let mut uses = uses(&all);
         let mut bytes: u64 = uses.values().map(|(_, size)| size).sum();
         // The last one is what somebody would want back now.
@@ -48,14 +58,6 @@ impl Store {
             uses.retain(|_, (count, _)| *count > 0);
         }
         self.sweep_contents(|sha256| uses.contains_key(sha256), done_with);
-    }
-
-    /// Makes way for one more record, by the numbers alone: what the oldest ones held is nobody's when it is looked at next.
-    pub(super) fn drop_oldest(&self, numbers: &[u64]) {
-        let surplus = (numbers.len() + 1).saturating_sub(MOST);
-        for number in &numbers[..surplus] {
-            let _ = std::fs::remove_file(self.record(*number));
-        }
     }
 
     fn drop_record(&self, checkpoint: &Checkpoint) {
@@ -87,6 +89,14 @@ impl Store {
         let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).into_iter().flatten().flatten());
         files.filter_map(kept).collect()
     }
+}
+
+/// Which of them makes way first: a session that asks and asks must not cost anybody the files of another. One that says what
+/// could not be kept is a part of those before it, which would look whole without it.
+fn least(all: &[Checkpoint]) -> usize {
+    let older = &all[..all.len().saturating_sub(RECENT)];
+    let holds_nothing = |checkpoint: &Checkpoint| checkpoint.files.is_empty() && checkpoint.notes.is_empty();
+    older.iter().position(holds_nothing).unwrap_or(0)
 }
 
 /// The contents that a checkpoint names, each as often as it does, with their sizes.

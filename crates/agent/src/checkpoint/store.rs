@@ -157,7 +157,7 @@ impl Store {
     }
 
     /// The numbers that there are, in their order.
-    fn numbers(&self) -> Vec<u64> {
+    pub(super) fn numbers(&self) -> Vec<u64> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.strip_suffix(".json")?.parse().ok();
         let mut numbers: Vec<u64> = entries.filter_map(number).collect();
@@ -205,11 +205,8 @@ impl Store {
         let mut number = numbers.last().map_or(1, |last| last + 1);
         self.tighten(&numbers);
         // Turns that change nothing are kept too. Who has had so many pays for all of them now and then, not in every turn.
-        if numbers.len() >= room::MOST {
-            match number % room::NOW_AND_THEN {
-                0 => self.make_room(&HashSet::new()),
-                _ => self.drop_oldest(&numbers),
-            }
+        if numbers.len() >= room::MOST + room::NOW_AND_THEN {
+            self.make_room(&HashSet::new());
         }
         // Another session may take the same number at the same time.
         for _ in 0..100 {
@@ -262,7 +259,7 @@ impl Store {
                 (found.mode() & 0o077 != 0 && !found.is_symlink()).then_some(found.is_dir())
             };
             let newest = numbers.last().map(|last| self.record(*last));
-            let is_due = numbers.last().is_some_and(|last| last % room::NOW_AND_THEN == 0);
+            let is_due = numbers.last().is_some_and(|last| last % room::NOW_AND_THEN as u64 == 0);
             if !is_due && [Some(self.folder.clone()), newest].iter().flatten().all(|path| is_open(path).is_none()) {
                 return;
             }

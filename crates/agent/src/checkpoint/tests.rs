@@ -52,9 +52,13 @@ impl Place {
     }
 
     fn turn(&self, prompt: &str) -> u64 {
+        self.begin(prompt);
+        self.store.list().last().unwrap().number
+    }
+
+    fn begin(&self, prompt: &str) {
         let begun = self.checkpoints.begin(&Beginning { session: "s".to_owned(), prompt, conversation: None });
         assert_eq!(begun, None);
-        self.store.list().last().unwrap().number
     }
 
     /// All contents were kept two hours ago.
@@ -295,34 +299,68 @@ fn a_folder_in_a_files_place_stays() {
     assert_eq!(place.read("a/precious"), "p");
 }
 
-#[test]
-fn the_oldest_make_way() {
-    let place = place();
-    for number in 0..210 {
-        place.turn(&format!("turn {number}"));
-    }
+/// The first and the last prompt that are kept.
+fn ends(place: &Place) -> (String, String) {
     let all = place.store.list();
-    assert_eq!(all.len(), 200);
-    assert_eq!((all[0].prompt.as_str(), all.last().unwrap().prompt.as_str()), ("turn 10", "turn 209"));
+    (all[0].prompt.clone(), all[all.len() - 1].prompt.clone())
 }
 
-/// Most turns make way by the number alone; what is broken or left over is seen to now and then.
 #[test]
-fn a_long_past_is_not_read_in_every_turn() {
+fn the_oldest_make_way_now_and_then() {
     let place = place();
-    for number in 0..200 {
-        place.turn(&format!("turn {number}"));
+    let turns = |from: usize, to: usize| (from..to).for_each(|number| place.begin(&format!("turn {number}")));
+    turns(0, room::MOST + room::NOW_AND_THEN);
+    assert_eq!(ends(&place), ("turn 0".to_owned(), "turn 215".to_owned()));
+    turns(216, 217);
+    assert_eq!(ends(&place), ("turn 17".to_owned(), "turn 216".to_owned()));
+    assert_eq!(place.store.list().len(), room::MOST);
+}
+
+/// Somebody who only asks must not lose what was kept of files.
+#[test]
+fn turns_that_changed_nothing_make_way_before_those_that_did() {
+    let place = place();
+    let turn = place.turn("changes a file");
+    place.edit("a", "1");
+    place.checkpoints.end();
+    // What could not be kept is said of every turn before it.
+    place.begin("changes what is not kept");
+    place.call("write_file", &json!({"file_path": "guard.sh", "content": "x"}), || ());
+    let warned = place.plan(turn).notes;
+    assert!(!warned.is_empty());
+    (0..600).for_each(|number| place.begin(&format!("turn {number}")));
+    let all = place.store.list();
+    assert_eq!((all[0].number, all[1].number), (turn, turn + 1));
+    assert_eq!(place.plan(turn).notes, warned);
+    assert!(all.len() <= room::MOST + room::NOW_AND_THEN, "{}", all.len());
+    place.restore(turn, Since::Keep);
+    assert!(!place.at("a").exists());
+}
+
+/// Records that can't be read go with those of their age, and cost no turn a look at all of them for ever.
+#[test]
+fn broken_records_make_way_too() {
+    let place = place();
+    (0..40).for_each(|number| place.begin(&format!("turn {number}")));
+    for record in place.store.list() {
+        fs::write(place.store.record(record.number), "{").unwrap();
     }
-    let records = || place.store.list().iter().map(|kept| kept.number).collect::<Vec<_>>();
-    let oldest = records()[0];
-    // Nobody notices as long as nobody reads it.
-    fs::write(place.store.record(oldest + 20), "{").unwrap();
-    for number in 0..15 {
-        place.turn(&format!("more {number}"));
-        assert!(records().len() <= 200, "{number}");
+    (0..room::MOST + room::NOW_AND_THEN).for_each(|number| place.begin(&format!("turn {number}")));
+    assert!(place.store.numbers().len() < room::MOST + room::NOW_AND_THEN, "{}", place.store.numbers().len());
+}
+
+/// What was asked just now can be taken back however many files are kept.
+#[test]
+fn the_newest_turns_stay_though_they_changed_nothing() {
+    let place = place();
+    for number in 0..room::MOST + 60 {
+        place.begin(&format!("edit {number}"));
+        place.edit("a", &number.to_string());
+        place.checkpoints.end();
     }
-    assert_eq!(records().last(), Some(&(oldest + 214)));
-    assert!(!records().contains(&oldest));
+    (0..20).for_each(|number| place.begin(&format!("turn {number}")));
+    let kept = place.store.list();
+    assert_eq!(kept.iter().filter(|checkpoint| checkpoint.prompt.starts_with("turn")).count(), 20);
 }
 
 /// The sizes of all contents.

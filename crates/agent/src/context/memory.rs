@@ -145,6 +145,10 @@ impl<'a> ContextReader<'a> {
 
     fn context_file(&mut self, path: &Path, owner: &Owner) {
         // Under one name or another, a file speaks once; and a name that leads nowhere is no file.
+        // Mostly there is none, and one look tells that.
+        if path.symlink_metadata().is_err() {
+            return;
+        }
         let Ok(real) = path.canonicalize() else { return };
         if real.is_dir() || self.is_seen(&real) {
             return;

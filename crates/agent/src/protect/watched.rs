@@ -1,6 +1,7 @@
 //! One file that guards are made of: what it was when the user last had it, and what the agent has made of it since. A look
 //! costs a `stat`; only where that differs, the content is read.
 
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -50,10 +51,10 @@ struct Stat {
 
 impl Stat {
     #[cfg(unix)]
-    fn of(path: &Path) -> Option<Stat> {
+    fn of(path: &Path) -> io::Result<Stat> {
         use std::os::unix::fs::MetadataExt;
-        let found = std::fs::metadata(path).ok()?;
-        Some(Stat {
+        let found = std::fs::metadata(path)?;
+        Ok(Stat {
             place: (found.dev(), found.ino()),
             size: found.size(),
             mode: found.mode(),
@@ -62,14 +63,14 @@ impl Stat {
     }
 
     #[cfg(not(unix))]
-    fn of(path: &Path) -> Option<Stat> {
-        let found = std::fs::metadata(path).ok()?;
+    fn of(path: &Path) -> io::Result<Stat> {
+        let found = std::fs::metadata(path)?;
         let since = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let modified = since(found.modified().ok()?);
+        let modified = since(found.modified()?);
         let seconds = i64::try_from(modified.as_secs()).unwrap_or_default();
         let mode = u32::from(found.permissions().readonly());
         let times = (seconds, i64::from(modified.subsec_nanos()), 0, 0);
-        Some(Stat { place: (0, 0), size: found.len(), mode, times })
+        Ok(Stat { place: (0, 0), size: found.len(), mode, times })
     }
 
     /// Whether it was last changed so long ago that the next change gets another time. Clocks of files are coarse.
@@ -87,7 +88,11 @@ impl Watched {
     pub(super) fn new(file: GuardFile, project: &Path) -> Self {
         // In this order: a change in between is seen at the next look.
         let stat = Stat::of(&file.path);
-        let trusted = file.look(project);
+        let trusted = match &stat {
+            Err(error) if error.kind() == ErrorKind::NotFound && file.kind != GuardKind::Names => GuardLook::nothing(),
+            _ => file.look(project),
+        };
+        let stat = stat.ok();
         let settled = stat.is_none_or(|stat| stat.is_settled(SystemTime::now()));
         Watched { file, stat, settled, trusted, distrusted: None }
     }
@@ -106,7 +111,7 @@ impl Watched {
 
     /// Whether it may be another than at the last look.
     pub(super) fn has_moved(&mut self, now: SystemTime) -> bool {
-        let stat = Stat::of(&self.file.path);
+        let stat = Stat::of(&self.file.path).ok();
         if stat == self.stat && self.settled {
             return false;
         }

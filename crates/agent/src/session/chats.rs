@@ -7,7 +7,8 @@ use hookwright_hooks::did_you_mean;
 use hookwright_settings::Loaded;
 use tokio_util::sync::CancellationToken;
 
-use super::conduct::{Conductor, Job};
+use super::conduct::Conductor;
+use super::job::Job;
 use super::open;
 use super::options::{SessionError, SessionOptions};
 use super::order::ChatOrder;

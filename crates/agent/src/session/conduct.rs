@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use hookwright_model::AnyModel;
-use hookwright_settings::commands::Command;
 use hookwright_settings::{ApprovalMode, World};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::extensions::Updates;
+use super::job::Job;
 use super::open::{self, Made};
 use super::options::SessionOptions;
 use super::order::{Detail, Order};
@@ -19,10 +19,9 @@ use super::reply::Reply;
 use super::sign_in::SigningIn;
 use super::talk::Deed;
 use super::watch::Watch;
-use super::{Asked, Shared, When, chats, restore, shell};
+use super::{Asked, Shared, When};
 use crate::agent::{Agent, EndReason, StartSource};
-use crate::checkpoint::{Since, What};
-use crate::event::{Activity, AgentEvent, TurnEnd};
+use crate::event::{AgentEvent, TurnEnd};
 use crate::panics::panic_words;
 use crate::protect::settle_at_the_end;
 use crate::services::{Interaction, Services};
@@ -38,6 +37,8 @@ pub(super) struct Conductor {
     pub(super) world: World,
     pub(super) shared: std::sync::Arc<Shared>,
     pub(super) watch: Watch,
+    /// The guards whose worker was given up, when that was last looked at.
+    pub(super) given_up: Vec<String>,
     pub(super) updates: Updates,
     pub(super) signing_in: SigningIn,
     /// What is asked; nothing once nobody is left who could ask.
@@ -71,21 +72,6 @@ struct Waiting {
     job: Job,
 }
 
-/// What the agent can be busy with.
-pub(super) enum Job {
-    Start(StartSource),
-    Prompt(String),
-    Piped { piped: String, typed: String },
-    Shell(String),
-    Custom { command: Box<Command>, typed: String, args: String },
-    ServerPrompt { server: String, name: String, args: serde_json::Map<String, serde_json::Value> },
-    Late(String),
-    Clear,
-    Compress,
-    Resume(Box<Agent>),
-    Restore { number: u64, what: What, since: Since },
-}
-
 /// Changes that wait for a free agent.
 #[derive(Default)]
 struct Later {
@@ -109,6 +95,7 @@ impl Conductor {
     ) -> Self {
         Conductor {
             watch: Watch::new(&shared.view().loaded, &options.policies),
+            given_up: Vec::new(),
             updates: Updates::default(),
             signing_in: SigningIn::default(),
             options,
@@ -462,55 +449,4 @@ async fn hear(asked: &mut Option<UnboundedReceiver<Asked>>) -> Option<Asked> {
         *asked = None;
     }
     next
-}
-
-impl Job {
-    fn activity(&self) -> Activity {
-        match self {
-            Job::Start(_) => Activity::Starting,
-            Job::Prompt(_) | Job::Piped { .. } | Job::Custom { .. } | Job::ServerPrompt { .. } | Job::Late(_) => {
-                Activity::Working
-            }
-            Job::Shell(_) => Activity::RunningCommand,
-            Job::Clear => Activity::Clearing,
-            Job::Compress => Activity::Compressing,
-            Job::Resume(_) => Activity::Resuming,
-            Job::Restore { .. } => Activity::Restoring,
-        }
-    }
-
-    async fn run(
-        self,
-        mut agent: Box<Agent>,
-        loaded: &hookwright_settings::Loaded,
-        cancel: &CancellationToken,
-    ) -> Box<Agent> {
-        match self {
-            Job::Start(source) => agent.start(source, cancel).await,
-            Job::Prompt(prompt) => drop(agent.prompt(&prompt, cancel).await),
-            Job::Piped { piped, typed } => drop(agent.prompt_piped(&piped, &typed, cancel).await),
-            Job::Custom { command, typed, args } => drop(agent.run_command(&command, &typed, &args, cancel).await),
-            Job::ServerPrompt { server, name, args } => {
-                drop(agent.prompt_of_server(&server, &name, args, cancel).await);
-            }
-            Job::Late(typed) => drop(agent.prompt_late(&typed, cancel).await),
-            Job::Restore { number, what, since } => restore::run(&mut agent, number, what, since),
-            Job::Shell(command) => shell::run(&mut agent, command, cancel.clone()).await,
-            Job::Clear => chats::clear(&mut agent, loaded, cancel).await,
-            Job::Compress => {
-                if let Err(end) = agent.compress(cancel).await {
-                    agent.services().events.send(AgentEvent::TurnFinished(end));
-                }
-            }
-            Job::Resume(next) => {
-                agent.end(EndReason::Exit).await;
-                agent.shutdown().await;
-                agent = next;
-                let last = open::last_messages(agent.history());
-                agent.services().events.send(AgentEvent::History(last));
-                agent.start(StartSource::Resume, cancel).await;
-            }
-        }
-        agent
-    }
 }

@@ -173,6 +173,7 @@ impl Conductor {
 
     /// Looks whether configuration has changed on disk.
     pub(super) fn look(&mut self) {
+        self.look_at_workers();
         // What the agent changed waits for the user's trust; until then nothing is read again.
         let services = self.services();
         if !services.guards.look() {
@@ -191,6 +192,19 @@ impl Conductor {
             }
         } else if self.watch.commands_changed() {
             self.reload_commands();
+        }
+    }
+
+    /// A guard's worker is given up in the middle of a session, and no file tells of it.
+    fn look_at_workers(&mut self) {
+        let hooks = &self.services().hooks;
+        let is_given_up = |guard: &&Hook| hooks.worker_health(guard).is_some_and(|health| health.inert.is_some());
+        let given_up: Vec<String> =
+            hooks.registry().guards().filter(is_given_up).map(|guard| guard.id().to_owned()).collect();
+        if given_up != self.given_up {
+            self.given_up = given_up;
+            self.tell(AgentEvent::Configured);
+            self.tell_guards();
         }
     }
 

@@ -18,6 +18,7 @@ mod extensions;
 mod folder;
 mod git;
 mod guards;
+mod job;
 mod line;
 mod looks;
 mod memory;

@@ -147,7 +147,7 @@ pub(super) fn chats_dir(loaded: &Loaded) -> PathBuf {
 
 fn new_id(options: &SessionOptions, chats: &Path) -> Result<String, SessionError> {
     match &options.session_id {
-        Some(id) if transcript::list(chats)?.iter().any(|known| known.id == *id) => {
+        Some(id) if transcript::outlines(chats)?.iter().any(|known| known.id == *id) => {
             Err(SessionError::Exists(id.clone()))
         }
         Some(id) => Ok(id.clone()),
@@ -209,7 +209,7 @@ pub(super) fn engine_session(loaded: &Loaded, id: &str, transcript: &Path) -> ho
 }
 
 fn earlier(chats: &Path, which: &str) -> Result<(PathBuf, LoadedTranscript), SessionError> {
-    let sessions = transcript::list(chats)?;
+    let sessions = transcript::outlines(chats)?;
     let info = transcript::find(&sessions, which)?;
     Ok((info.path.clone(), transcript::load(&info.path)?))
 }

@@ -1,6 +1,7 @@
 //! `/restore`: lists checkpoints, shows what bringing one back would do, and does it.
 
-use super::conduct::{Conductor, Job};
+use super::conduct::Conductor;
+use super::job::Job;
 use super::open;
 use super::order::RestoreOrder;
 use super::reply::Reply;

@@ -1,12 +1,13 @@
 //! The honest state of every hook: whether it can really run, and if not, why not.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hookwright_hooks::{
     Action, Chunks, Hook, HookEngine, HookState, Layer, NotReady, RuleAction, Source, WorkerHealth, declare,
 };
 use hookwright_settings::{FileState, Loaded, read_settings_file};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A hook and whether it can run.
 #[derive(Clone, Debug)]
@@ -114,25 +115,57 @@ fn chunks_of(chunks: Chunks) -> Value {
     }
 }
 
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// An object of what there is, or nothing.
+fn object_of<'a>(fields: impl Iterator<Item = (&'a str, Value)>) -> Option<Value> {
+    let fields: Map<String, Value> = fields.map(|(key, value)| (key.to_owned(), value)).collect();
+    (!fields.is_empty()).then_some(Value::Object(fields))
+}
+
+/// What only some types of hooks have, under the keys of the settings.
+fn of_its_type(hook: &Hook) -> Value {
+    let worker = if let Action::Worker(worker) = &hook.action { Some(worker) } else { None };
+    let http = if let Action::Http(http) = &hook.action { Some(http) } else { None };
+    let upkeep = worker.map(|worker| &worker.upkeep);
+    let headers = http.and_then(|http| object_of(http.shown_headers().map(|(name, value)| (name, json!(value)))));
+    json!({
+        "url": http.map(|http| http.url.as_str()),
+        "headers": headers,
+        "package": worker.and_then(|worker| worker.package.as_deref()),
+        "start": upkeep.map(|upkeep| if upkeep.early { "session" } else { "use" }),
+        "concurrency": upkeep.map(|upkeep| upkeep.concurrency),
+        "idleTimeout": upkeep.and_then(|upkeep| upkeep.idle_timeout).map(milliseconds),
+        "maxMemoryMb": upkeep.and_then(|upkeep| upkeep.max_memory).map(|most| most >> 20),
+        "decision": rule_of(hook).map(RuleAction::decision_word),
+        "rule_reason": rule_of(hook).map(|rule| rule.reason.as_str()),
+    })
+}
+
 /// Everything about a hook, for machines.
 pub fn json(entry: &HookEntry) -> Value {
     let HookEntry { hook, state, .. } = entry;
-    json!({
+    let mut value = json!({
         "name": hook.id(),
         "event": hook.event,
         "type": hook.type_name(),
         "matcher": hook.matcher_text,
         "when": hook.when_text().map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text))),
         "command": hook.command(),
-        "url": if let Action::Http(http) = &hook.action { Some(http.url.as_str()) } else { None },
-        "decision": rule_of(hook).map(RuleAction::decision_word),
-        "rule_reason": rule_of(hook).map(|rule| rule.reason.as_str()),
         "dialect": hook.dialect().as_str(),
         "description": hook.description,
         "source": hook.source.to_string(),
         "state": state.word(),
         "reason": state.reason(),
-        "timeout_ms": u64::try_from(hook.timeout.as_millis()).unwrap_or(u64::MAX),
+        "timeout_ms": milliseconds(hook.timeout),
+        "onError": object_of(hook.on_error.set().map(|(cause, action)| (cause, json!(action)))),
+        // The names alone: values may be secrets, and variables in them are filled in by now.
+        "env": hook.env().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+        "if": hook.occasion.only_if.as_ref().map(|rule| rule.text()),
+        "once": hook.occasion.once,
+        "async": hook.runs_beside(),
         "sequential": hook.sequential,
         "chunks": hook.chunks.map(chunks_of),
         "locked": hook.locked,
@@ -142,5 +175,9 @@ pub fn json(entry: &HookEntry) -> Value {
         "file": hook.place.as_ref().map(|place| place.file.display().to_string()),
         "line": hook.place.as_ref().map(|place| place.line),
         "column": hook.place.as_ref().map(|place| place.column),
-    })
+    });
+    if let (Value::Object(all), Value::Object(own)) = (&mut value, of_its_type(hook)) {
+        all.extend(own);
+    }
+    value
 }

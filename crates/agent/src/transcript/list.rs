@@ -1,11 +1,12 @@
 //! The sessions of a project: listed, found by number or id, deleted. Reads as little of each file as will do.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+use super::load::LONGEST_LINE;
 use super::{TranscriptError, hold, wire};
 
 /// A header that is longer than this is none.
@@ -92,6 +93,18 @@ impl FindError {
 /// # Errors
 /// If the directory is there and cannot be read.
 pub fn list(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
+    let mut sessions = outlines(chats_dir)?;
+    for session in &mut sessions {
+        session.first_prompt = first_prompt(&session.path).ok().flatten();
+    }
+    Ok(sessions)
+}
+
+/// The same without their prompts, which nobody needs who knows what to look for.
+///
+/// # Errors
+/// If the directory is there and cannot be read.
+pub fn outlines(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
     let failed = |cause| TranscriptError::Open { path: chats_dir.to_owned(), cause };
     let entries = match fs::read_dir(chats_dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -102,7 +115,7 @@ pub fn list(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-        .filter_map(|path| scan(path).ok().flatten())
+        .filter_map(|path| outline(path).ok().flatten())
         .collect();
     sessions.sort_by(|a, b| (a.updated, a.started, &a.path).cmp(&(b.updated, b.started, &b.path)));
     for (at, session) in sessions.iter_mut().enumerate() {
@@ -111,7 +124,7 @@ pub fn list(chats_dir: &Path) -> Result<Vec<SessionInfo>, TranscriptError> {
     Ok(sessions)
 }
 
-fn scan(path: PathBuf) -> io::Result<Option<SessionInfo>> {
+fn outline(path: PathBuf) -> io::Result<Option<SessionInfo>> {
     let file = super::load::open(&path)?;
     let bytes = file.metadata()?.len();
     let mut reader = BufReader::with_capacity(64 * 1024, file);
@@ -123,25 +136,64 @@ fn scan(path: PathBuf) -> io::Result<Option<SessionInfo>> {
     let mut info = SessionInfo { index: 0, id, path, started, updated: started, first_prompt, messages, bytes, branch };
     let mut updated = None;
     loop {
-        line.clear();
-        if super::load::read_line(&mut reader, &mut line)? == 0 {
+        let from = reader.stream_position()?;
+        let length = read_beginning(&mut reader, &mut line)?;
+        if length == 0 {
             break;
         }
-        let Some((kind, time)) = wire::peek(&line) else { continue };
-        if !line.ends_with(b"\n") && !wire::is_whole(&line) {
+        let Some((kind, time)) = wire::peek(&line).filter(|_| length <= LONGEST_LINE) else { continue };
+        let (is_message, time) = (kind == wire::USER || kind == wire::MODEL, time.to_owned());
+        if !line.ends_with(b"\n") && !ends_whole(&mut reader, from)? {
             break;
         }
-        updated = Some(time.to_owned());
-        info.messages += usize::from(kind == wire::USER || kind == wire::MODEL);
-        if kind == wire::USER
-            && info.first_prompt.is_none()
-            && let Some(entry) = wire::read_entry(&line)
-        {
-            info.first_prompt = wire::prompt_of(entry.display_content, &entry.content.unwrap_or_default());
-        }
+        updated = Some(time);
+        info.messages += usize::from(is_message);
     }
     info.updated = updated.and_then(|time| time.parse().ok()).unwrap_or(started).max(started);
     Ok((info.messages > 0).then_some(info))
+}
+
+/// Reads a line and keeps as much of its beginning as tells what it is, and its end if that is one; how long it is.
+fn read_beginning(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
+    line.clear();
+    let mut length = 0;
+    loop {
+        let there = reader.fill_buf()?;
+        let end = memchr::memchr(b'\n', there);
+        let piece = &there[..end.unwrap_or(there.len())];
+        line.extend_from_slice(&piece[..piece.len().min(wire::LONGEST_PEEK.saturating_sub(line.len()))]);
+        let taken = piece.len() + usize::from(end.is_some());
+        let is_last = taken == 0 || end.is_some();
+        reader.consume(taken);
+        length += taken as u64;
+        if is_last {
+            line.extend(end.map(|_| b'\n'));
+            return Ok(length);
+        }
+    }
+}
+
+/// Whether a transcript's last line, which nothing follows, was written to its end.
+fn ends_whole(reader: &mut (impl BufRead + Seek), from: u64) -> io::Result<bool> {
+    reader.seek(SeekFrom::Start(from))?;
+    let mut line = Vec::new();
+    super::load::read_line(reader, &mut line)?;
+    Ok(wire::is_whole(&line))
+}
+
+fn first_prompt(path: &Path) -> io::Result<Option<String>> {
+    let mut reader = BufReader::with_capacity(64 * 1024, super::load::open(path)?);
+    let mut line = Vec::new();
+    while super::load::read_line(&mut reader, &mut line)? > 0 {
+        if wire::peek(&line).is_some_and(|(kind, _)| kind == wire::USER)
+            && let Some(entry) = wire::read_entry(&line)
+            && let Some(prompt) = wire::prompt_of(entry.display_content, &entry.content.unwrap_or_default())
+        {
+            return Ok(Some(prompt));
+        }
+        line.clear();
+    }
+    Ok(None)
 }
 
 /// The session that is meant: `latest`, a number from the list, an id or the beginning of one.

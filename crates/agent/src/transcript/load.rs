@@ -17,7 +17,7 @@ use super::{Header, TranscriptError, wire};
 /// No transcript is larger.
 const LARGEST: u64 = 1 << 30;
 /// No line of one is longer.
-const LONGEST_LINE: u64 = 128 << 20;
+pub(super) const LONGEST_LINE: u64 = 128 << 20;
 
 /// A transcript, read.
 #[derive(Clone, Debug, PartialEq)]

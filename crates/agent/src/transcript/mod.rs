@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 pub use error::TranscriptError;
 pub(crate) use list::of_agents;
-pub use list::{FindError, SessionInfo, delete, find, list};
+pub use list::{FindError, SessionInfo, delete, find, list, outlines};
 pub use load::{LoadedTranscript, load, load_until};
 
 /// How many sessions of one minute may share the first eight characters of their ids.

@@ -352,6 +352,30 @@ mod listing {
     }
 
     #[test]
+    fn lines_of_any_length_are_counted_and_a_last_one_only_if_it_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = "x\n".repeat(100_000);
+        let mut transcript = Transcript::create_in(dir.path(), &header("long", "2020-01-01T00:00:00Z")).unwrap();
+        for text in ["first", &long, "last"] {
+            transcript.append(&Entry::message(Content::user_text(text))).unwrap();
+        }
+        let (path, whole) = (transcript.path().to_owned(), fs::read(transcript.path()).unwrap());
+        drop(transcript);
+        let listed = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            let found = list(dir.path()).unwrap().remove(0);
+            assert_eq!((found.first_prompt.as_deref(), found.bytes), (Some("first"), bytes.len() as u64));
+            (found.messages, found.updated == load(&path).unwrap().updated)
+        };
+        assert_eq!(listed(&whole), (3, true));
+        assert_eq!(listed(whole.trim_ascii_end()), (3, true), "only its newline is missing");
+        assert_eq!(listed(&whole[..whole.len() - 5]), (2, true));
+        let in_the_long_one = whole.len() - 50_000;
+        assert_eq!(listed(&whole[..in_the_long_one]), (1, true));
+        assert_eq!(outlines(dir.path()).unwrap()[0].first_prompt, None);
+    }
+
+    #[test]
     fn found_by_number_id_or_its_beginning() {
         let dir = tempfile::tempdir().unwrap();
         let found = sessions(dir.path(), &["abc-1", "abd-2", "99"]);

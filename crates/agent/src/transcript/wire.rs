@@ -171,6 +171,9 @@ pub(super) fn read_entry(line: &[u8]) -> Option<ReadLine<'_>> {
     read_own_json(line).ok()
 }
 
+/// So much of a line is enough to tell its type and time.
+pub(super) const LONGEST_PEEK: usize = 256;
+
 /// Type and time of a line without reading the rest of it, which may be a picture.
 pub(super) fn peek(line: &[u8]) -> Option<(&str, &str)> {
     let rest = line.strip_prefix(br#"{"type":""#)?;

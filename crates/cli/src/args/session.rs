@@ -48,7 +48,7 @@ pub(crate) struct AgentArgs {
     /// Treat this folder as trusted, this once.
     #[arg(long)]
     pub(crate) skip_trust: bool,
-    /// Run no hooks but those that are locked.
+    /// Run no hooks but guards and those that the system settings lock.
     #[arg(long)]
     pub(crate) no_hooks: bool,
     /// Start without settings files that can't be read, and without the guards that they may hold.

@@ -6,7 +6,7 @@ mod stream_json;
 mod text;
 
 use std::io::{self, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use hookwright_agent::session::{
@@ -14,6 +14,7 @@ use hookwright_agent::session::{
 };
 use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, ToolEnd, TurnEnd};
 use hookwright_settings::World;
+use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::args::{AgentArgs, OutputFormat};
 use crate::farewell::Farewell;
@@ -82,11 +83,11 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
             return Ok(exit::BAD_INPUT);
         }
     };
-    // One thread does it all: handing work from one to another takes longer than most of the work does.
-    let runtime = crate::runtime::start(1)?;
+    let runtime = crate::runtime::start_here()?;
     let code = runtime.block_on(converse(args, opened, order));
-    // A hook or a tool that blocks a thread must not hold up the exit.
-    runtime.shutdown_background();
+    // The session is over and the program ends. A hook or a tool that blocks a thread must not hold that up, nor need the
+    // others be woken only to be told.
+    std::mem::forget(runtime);
     code
 }
 
@@ -157,7 +158,7 @@ async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Res
     drop(view);
     let records = telemetry.is_on();
     let mut signals = Signals::listen()?;
-    let (give, screen) = start_screen(Listener { printer, telemetry, stats, farewell })?;
+    let (give, mut screen) = start_screen(Listener { printer, telemetry, stats, farewell })?;
     let (session, mut events, ended) = opened.start();
     if args.output_format == OutputFormat::Text && !args.debug && !records {
         events.let_wait(says_nothing);
@@ -171,9 +172,11 @@ async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Res
     session.order(order);
     session.end(When::Done, EndReason::Exit);
     let signalled = see_out(&session, ended, &mut signals).await?;
-    let mut screen = std::pin::pin!(screen);
     let code = match signalled {
         Some(code) => code,
+        None if let Some(end) = printed_soon(&mut screen) => {
+            return Ok(exit_code(end.context("nobody prints any more")??.as_ref()));
+        }
         None => tokio::select! {
             end = &mut screen => return Ok(exit_code(end.context("nobody prints any more")??.as_ref())),
             code = signals.next() => code,
@@ -186,15 +189,28 @@ async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Res
 
 type Printed = tokio::sync::oneshot::Receiver<io::Result<Option<TurnEnd>>>;
 
+/// What came of the printing, if it is done in a moment, as it nearly always is: to fall asleep until then, and to be woken,
+/// would take longer.
+fn printed_soon(screen: &mut Printed) -> Option<Result<io::Result<Option<TurnEnd>>, TryRecvError>> {
+    const SOON: Duration = Duration::from_micros(200);
+    let since = Instant::now();
+    loop {
+        match screen.try_recv() {
+            Err(TryRecvError::Empty) if since.elapsed() < SOON => std::hint::spin_loop(),
+            Err(TryRecvError::Empty) => return None,
+            end => return Some(end),
+        }
+    }
+}
+
 /// Prints on a thread of its own: a reader that does not read must not hold up anything else. It is there before the
 /// session is, which could not be ended properly without one.
 fn start_screen(listener: Listener) -> io::Result<(std::sync::mpsc::Sender<EventStream>, Printed)> {
-    let runtime = tokio::runtime::Handle::current();
     let (give, events) = std::sync::mpsc::channel();
     let (done, printed) = tokio::sync::oneshot::channel();
     std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
         if let Ok(events) = events.recv() {
-            let _ = done.send(runtime.block_on(listener.listen(events)));
+            let _ = done.send(listener.listen(events));
         }
     })?;
     Ok((give, printed))
@@ -227,11 +243,11 @@ struct Listener {
 
 impl Listener {
     /// Until there are no more events; how the turn ended.
-    async fn listen(mut self, mut events: EventStream) -> io::Result<Option<TurnEnd>> {
-        let begun = std::time::Instant::now();
+    fn listen(mut self, mut events: EventStream) -> io::Result<Option<TurnEnd>> {
+        let begun = Instant::now();
         let mut end = None;
         let mut unread = None;
-        while let Some(event) = events.recv().await {
+        while let Some(event) = events.wait() {
             self.stats.count(&event);
             self.telemetry.record(&event);
             // What can't be printed stops nothing else: what happens is still recorded.

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use hookwright_agent::session::{Armed, HookEntry, hook_json, unarmed_json};
-use hookwright_hooks::{EventKind, Severity, Subject, did_you_mean, tool_help};
+use hookwright_hooks::{Action, EventKind, Severity, Subject, did_you_mean, tool_help};
 use hookwright_settings::World;
 use hookwright_settings::trust::all_pending;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Toolbox;
 use super::canary::{self, Canary};
@@ -15,60 +15,33 @@ use crate::out::{self, BAD, BOLD, GOOD, NOTE, WARN, paint};
 
 pub(crate) fn run(toolbox: &Toolbox, world: &World, as_json: bool) -> anyhow::Result<u8> {
     let entries = toolbox.entries();
+    let canaries = canary::ask_all(toolbox, &entries)?;
+    let patients: Vec<Patient> =
+        entries.into_iter().zip(canaries).map(|(entry, canary)| Patient { entry, canary }).collect();
     let diagnostics = toolbox.loaded.registry.diagnostics();
-    let inert = entries.iter().filter(|entry| matches!(entry.state, Armed::Inert(_) | Armed::Idle(_))).count();
-    let dropped = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
+    let broken = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
+    let counts = Counts::of(&patients, broken);
     let unarmed = toolbox.unarmed();
     let loaded = &toolbox.loaded;
     let changed = all_pending(&loaded.paths, &loaded.project.root, loaded.guard_files(&[]));
     let starved = starved_servers(toolbox);
     let agents = crate::agents::wired_in_words(world, &loaded.project.root);
-    let canaries = canary::ask_all(toolbox, &entries)?;
-    let asleep = canaries.iter().flatten().filter(|canary| canary.failure().is_some()).count();
-    let code = if inert + dropped + unarmed.len() + changed.len() + asleep == 0 { exit::OK } else { exit::ERROR };
+    let wrong = counts.inert + counts.failing + counts.broken + unarmed.len() + changed.len();
+    let code = if wrong == 0 { exit::OK } else { exit::ERROR };
     if as_json {
-        let hooks: Vec<_> =
-            entries.iter().zip(&canaries).map(|(entry, asked)| with_advice(toolbox, entry, asked.as_ref())).collect();
+        let hooks: Vec<_> = patients.iter().map(|patient| patient.json(toolbox)).collect();
+        let failing = patients.iter().filter(|patient| patient.is_failing_guard());
+        let unarmed: Vec<_> = unarmed.iter().map(unarmed_json).chain(failing.map(Patient::unarmed_json)).collect();
         let changed: Vec<_> = changed.iter().map(|change| change.file.path.display().to_string()).collect();
         out::json(
-            &json!({"ok": code == exit::OK, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed.iter().map(unarmed_json).collect::<Vec<_>>(), "changed_by_agent": changed, "agents": agents, "servers_without_variables": starved.iter().map(|(name, unset)| json!({"name": name, "unset_variables": unset})).collect::<Vec<_>>()}),
+            &json!({"ok": code == exit::OK, "counts": counts, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed, "changed_by_agent": changed, "agents": agents, "servers_without_variables": starved.iter().map(|(name, unset)| json!({"name": name, "unset_variables": unset})).collect::<Vec<_>>()}),
         )?;
         return Ok(code);
     }
     toolbox.say_what_is_wrong()?;
     let mut stdout = out::stdout();
-    for (entry, canary) in entries.iter().zip(&canaries) {
-        let (style, word) = match entry.state {
-            Armed::Yes if canary.as_ref().is_some_and(|canary| canary.failure().is_some()) => (BAD, "FAIL"),
-            Armed::Yes => (GOOD, "ok"),
-            Armed::Disabled(_) => (out::DIM, "off"),
-            Armed::Untrusted(_) => (WARN, "held"),
-            Armed::Inert(_) | Armed::Idle(_) => (BAD, "FAIL"),
-        };
-        let hook = &entry.hook;
-        writeln!(
-            stdout,
-            "{} {} {} ({}{})",
-            paint(style, format!("{word:>4}")),
-            hook.event,
-            paint(BOLD, out::shorten(hook.id(), 60)),
-            hook.source,
-            if hook.is_guard() { ", guard" } else { "" }
-        )?;
-        if let Some(reason) = entry.state.reason().or(canary.as_ref().map(Canary::words)) {
-            writeln!(stdout, "       {reason}")?;
-        }
-        if let Some(advice) = advice(entry) {
-            writeln!(stdout, "       {} {advice}", paint(NOTE, "to do:"))?;
-        }
-        for name in unset(toolbox, entry) {
-            writeln!(stdout, "       {} {}", paint(WARN, "never set:"), never_set(&name))?;
-        }
-    }
-    let armed = entries.iter().filter(|entry| matches!(entry.state, Armed::Yes)).count();
-    let others = entries.len() - armed - inert;
-    let plural = if dropped == 1 { "" } else { "s" };
-    writeln!(stdout, "{armed} armed, {inert} inert, {others} off or held, {dropped} broken declaration{plural}")?;
+    patients.iter().try_for_each(|patient| patient.print(&mut stdout, toolbox))?;
+    writeln!(stdout, "{counts}")?;
     for guard in &unarmed {
         writeln!(stdout, "{} {guard}", paint(BAD, "FAIL"))?;
         writeln!(stdout, "       {} {}", paint(NOTE, "to do:"), guard.advice())?;
@@ -88,9 +61,8 @@ pub(crate) fn run(toolbox: &Toolbox, world: &World, as_json: bool) -> anyhow::Re
         writeln!(stdout, "{} {path} was changed by an agent, and nobody has trusted that", paint(BAD, "FAIL"))?;
         writeln!(stdout, "       {} look at it with `hookwright hooks trust`", paint(NOTE, "to do:"))?;
     }
-    let guards = entries.iter().filter(|entry| entry.hook.is_guard() && matches!(entry.state, Armed::Yes)).count();
-    if guards + unarmed.len() > 0 {
-        writeln!(stdout, "guards: {guards} armed, {} not armed", unarmed.len())?;
+    if let Some(words) = guards_in_words(&patients, unarmed.len()) {
+        writeln!(stdout, "{words}")?;
     }
     if !agents.is_empty() {
         writeln!(
@@ -102,15 +74,138 @@ pub(crate) fn run(toolbox: &Toolbox, world: &World, as_json: bool) -> anyhow::Re
     Ok(code)
 }
 
-fn advice(entry: &HookEntry) -> Option<String> {
-    let event = entry.hook.event;
-    match &entry.state {
-        Armed::Inert(problem) => Some(problem.advice()),
-        Armed::Idle(matcher) => Some(format!("correct its matcher: {}", matcher_help(event, matcher))),
-        Armed::Untrusted(_) => {
-            Some("look at it, then `hookwright hooks trust NAME`, or `--folder` for the whole folder".to_owned())
+/// How many guards are armed, if there is any. One that fails its sample blocks what it should judge.
+fn guards_in_words(patients: &[Patient], unarmed: usize) -> Option<String> {
+    let armed = patients.iter().filter(|patient| patient.entry.hook.is_guard() && patient.is_armed()).count();
+    let failing = patients.iter().filter(|patient| patient.is_failing_guard()).count();
+    let why = match failing {
+        0 => String::new(),
+        1 => " (1 failed its sample and does not do its work)".to_owned(),
+        many => format!(" ({many} failed their samples and do not do their work)"),
+    };
+    let unarmed = unarmed + failing;
+    (armed + unarmed > 0).then(|| format!("guards: {armed} armed, {unarmed} not armed{why}"))
+}
+
+/// How many hooks there are of each kind.
+#[derive(serde::Serialize)]
+struct Counts {
+    armed: usize,
+    inert: usize,
+    /// Those that could start, and failed their sample.
+    failing: usize,
+    off_or_held: usize,
+    broken: usize,
+}
+
+impl Counts {
+    fn of(patients: &[Patient], broken: usize) -> Counts {
+        let count = |is_meant: fn(&Patient) -> bool| patients.iter().filter(|patient| is_meant(patient)).count();
+        let armed = count(Patient::is_armed);
+        let inert = count(|patient| matches!(patient.entry.state, Armed::Inert(_) | Armed::Idle(_)));
+        let failing = count(|patient| patient.failure().is_some());
+        Counts { armed, inert, failing, off_or_held: patients.len() - armed - inert - failing, broken }
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Counts { armed, inert, failing, off_or_held, broken } = self;
+        write!(f, "{armed} armed, {inert} inert, ")?;
+        match failing {
+            0 => {}
+            1 => write!(f, "1 failed its sample, ")?,
+            many => write!(f, "{many} failed their samples, ")?,
         }
-        Armed::Yes | Armed::Disabled(_) => None,
+        write!(f, "{off_or_held} off or held, {broken} broken declaration{}", if *broken == 1 { "" } else { "s" })
+    }
+}
+
+/// A hook, and what came of a sample where only that can tell whether it is awake.
+struct Patient {
+    entry: HookEntry,
+    canary: Option<Canary>,
+}
+
+impl Patient {
+    fn failure(&self) -> Option<&str> {
+        self.canary.as_ref().and_then(Canary::failure)
+    }
+
+    /// Whether it could start, and nothing shows that this would not help.
+    fn is_armed(&self) -> bool {
+        matches!(self.entry.state, Armed::Yes) && self.failure().is_none()
+    }
+
+    fn is_failing_guard(&self) -> bool {
+        self.entry.hook.is_guard() && self.failure().is_some()
+    }
+
+    /// Why it is not armed, or how its sample went.
+    fn reason(&self) -> Option<String> {
+        self.entry.state.reason().or(self.canary.as_ref().map(Canary::words))
+    }
+
+    fn advice(&self) -> Option<String> {
+        let HookEntry { hook, state, .. } = &self.entry;
+        match state {
+            Armed::Inert(problem) => Some(problem.advice()),
+            Armed::Idle(matcher) => Some(format!("correct its matcher: {}", matcher_help(hook.event, matcher))),
+            Armed::Untrusted(_) => {
+                Some("look at it, then `hookwright hooks trust NAME`, or `--folder` for the whole folder".to_owned())
+            }
+            Armed::Yes if self.failure().is_some() => {
+                let whose = match hook.action {
+                    Action::Http(_) => "see that its service is up and lets it in",
+                    _ => "correct its program",
+                };
+                Some(format!("{whose}; `hookwright hooks fire {}` asks it again", hook.event))
+            }
+            Armed::Yes | Armed::Disabled(_) => None,
+        }
+    }
+
+    fn print(&self, stdout: &mut impl Write, toolbox: &Toolbox) -> std::io::Result<()> {
+        let (style, word) = match self.entry.state {
+            Armed::Yes if self.failure().is_some() => (BAD, "FAIL"),
+            Armed::Yes => (GOOD, "ok"),
+            Armed::Disabled(_) => (out::DIM, "off"),
+            Armed::Untrusted(_) => (WARN, "held"),
+            Armed::Inert(_) | Armed::Idle(_) => (BAD, "FAIL"),
+        };
+        let hook = &self.entry.hook;
+        let (name, guard) = (out::shorten(hook.id(), 60), if hook.is_guard() { ", guard" } else { "" });
+        let word = paint(style, format!("{word:>4}"));
+        writeln!(stdout, "{word} {} {} ({}{guard})", hook.event, paint(BOLD, name), hook.source)?;
+        if let Some(reason) = self.reason() {
+            writeln!(stdout, "       {reason}")?;
+        }
+        if let Some(advice) = self.advice() {
+            writeln!(stdout, "       {} {advice}", paint(NOTE, "to do:"))?;
+        }
+        for name in unset(toolbox, &self.entry) {
+            writeln!(stdout, "       {} {}", paint(WARN, "never set:"), never_set(&name))?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, toolbox: &Toolbox) -> Value {
+        let mut value = hook_json(&self.entry);
+        if self.failure().is_some() {
+            value["armed"] = json!(false);
+            value["state"] = json!("failing");
+            value["reason"] = json!(self.reason());
+        }
+        value["canary"] = json!(self.canary.as_ref().map(Canary::json));
+        value["advice"] = json!(self.advice());
+        value["unset_variables"] = json!(unset(toolbox, &self.entry));
+        value
+    }
+
+    /// As a guard that is not armed, with the same keys as the others.
+    fn unarmed_json(&self) -> Value {
+        let hook = hook_json(&self.entry);
+        json!({"name": hook["name"], "file": hook["file"], "line": hook["line"], "why": "failed_sample", "reason": self.reason(), "advice": self.advice()})
     }
 }
 
@@ -144,12 +239,4 @@ fn never_set(name: &str) -> String {
         "CLAUDE_PLUGIN_ROOT" => "$CLAUDE_PLUGIN_ROOT, which only the hooks of an extension have".to_owned(),
         name => format!("${}", out::one_line(name)),
     }
-}
-
-fn with_advice(toolbox: &Toolbox, entry: &HookEntry, canary: Option<&Canary>) -> serde_json::Value {
-    let mut value = hook_json(entry);
-    value["canary"] = json!(canary.map(Canary::json));
-    value["advice"] = json!(advice(entry));
-    value["unset_variables"] = json!(unset(toolbox, entry));
-    value
 }

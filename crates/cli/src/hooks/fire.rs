@@ -1,5 +1,6 @@
 //! `hooks fire EVENT`: runs the matching hooks exactly as a session would, and shows what came of it.
 
+mod beside;
 mod doubts;
 mod fire_as;
 mod input;
@@ -8,6 +9,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Context;
+use beside::Beside;
 use doubts::doubts;
 use hookwright_hooks::{AnyEvent, Decision, EventKind, Outcome, Plan, RunReport};
 use serde_json::{Map, Value, json};
@@ -33,7 +35,8 @@ pub(crate) fn run(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<u8> {
     let event = AnyEvent::from_fields(fire.event, fields).with_context(|| input::needs(fire.event))?;
     toolbox.say_what_is_wrong()?;
     let Fired { outcome, plan, ended } = fire_once(toolbox, &event, subject.as_deref(), &id)?;
-    let doubts = doubts(toolbox, fire.event, subject.as_deref(), !outcome.runs.is_empty());
+    let asked = outcome.runs.iter().any(|run| !run.beside);
+    let doubts = doubts(toolbox, fire.event, subject.as_deref(), asked);
     let code = match exit_code(&outcome) {
         exit::OK if !doubts.is_empty() => exit::ERROR,
         code => code,
@@ -65,7 +68,9 @@ pub(crate) struct Fired {
 pub(crate) fn fire_once(toolbox: &Toolbox, event: &AnyEvent, subject: Option<&str>, id: &str) -> anyhow::Result<Fired> {
     session::announce(&toolbox.loaded)?;
     let transcript = tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile()?;
-    let engine = toolbox.engine(toolbox.session(id, transcript.path().to_owned()));
+    let beside = Beside::listen();
+    let session = toolbox.session(id, transcript.path().to_owned());
+    let engine = toolbox.builder(session).observer(beside.clone()).build();
     let plan = engine.plan(event.kind(), subject);
     let runtime = crate::runtime::start(2)?;
     let mut signals = Signals::listen()?;
@@ -81,7 +86,12 @@ pub(crate) fn fire_once(toolbox: &Toolbox, event: &AnyEvent, subject: Option<&st
             stop.cancel();
             code
         });
-        let outcome = engine.fire_any(event, &cancel).await;
+        let mut outcome = engine.fire_any(event, &cancel).await;
+        tokio::select! {
+            () = engine.settled() => {}
+            () = cancel.cancelled() => {}
+        }
+        beside.join(&mut outcome);
         let ended = if cancel.is_cancelled() { watcher.await.ok() } else { None };
         engine.shutdown().await;
         (outcome, ended)
@@ -107,8 +117,16 @@ fn as_json(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Value 
     object.insert("doubts".to_owned(), json!(doubts));
     let words = |said: &hookwright_hooks::Said| json!({"hook": said.hook, "source": said.source.to_string(), "text": said.text});
     object.insert("warnings".to_owned(), outcome.warnings.iter().map(words).collect());
+    let later = later(outcome)
+        .map(|run| json!({"hook": run.hook, "source": run.source.to_string(), "text": run.answer.system_message}));
+    object.insert("later".to_owned(), later.collect());
     object.insert("runs".to_owned(), outcome.runs.iter().map(run_json).collect());
     Value::Object(object)
+}
+
+/// The runs beside the event that had a message: a session shows it when it comes.
+fn later(outcome: &Outcome<()>) -> impl Iterator<Item = &RunReport> {
+    outcome.runs.iter().filter(|run| run.beside && run.answer.system_message.is_some())
 }
 
 fn run_json(run: &RunReport) -> Value {
@@ -116,6 +134,7 @@ fn run_json(run: &RunReport) -> Value {
         "name": run.hook,
         "run_id": run.id.to_string(),
         "source": run.source.to_string(),
+        "async": run.beside,
         "status": run.status,
         "exit_code": run.exit_code,
         "signal": run.signal,
@@ -151,11 +170,17 @@ fn timeline(
     let subject = subject.map(|subject| format!(" {}", out::one_line(subject))).unwrap_or_default();
     writeln!(stdout, "{}{subject}: {how}", paint(BOLD, event))?;
     for run in &outcome.runs {
-        let word = decision_word(run).unwrap_or(if run.succeeded() { "no objection" } else { run.status.as_str() });
+        let word = match decision_word(run) {
+            Some(word) => word,
+            None if !run.succeeded() => run.status.as_str(),
+            None if run.beside => "decides nothing",
+            None => "no objection",
+        };
         let style = match word {
             "deny" | "stop" => BAD,
             "ask" => WARN,
             "allow" | "no objection" => GOOD,
+            "decides nothing" => DIM,
             _ => WARN,
         };
         let end = match (run.exit_code, run.signal) {
@@ -163,7 +188,9 @@ fn timeline(
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => run.status.as_str().to_owned(),
         };
-        let facts = paint(DIM, format!("({}, {:.1} ms, {end})", run.source, run.duration.as_secs_f64() * 1e3));
+        let beside = if run.beside { ", async" } else { "" };
+        let time = run.duration.as_secs_f64() * 1e3;
+        let facts = paint(DIM, format!("({}{beside}, {time:.1} ms, {end})", run.source));
         writeln!(stdout, "  {} {} {facts}", out::shorten(&run.hook, 60), paint(style, word))?;
         if let Some(error) = &run.error {
             writeln!(stdout, "    {} {}", paint(WARN, "warning:"), error.trim_end().replace('\n', "\n    "))?;
@@ -193,6 +220,8 @@ fn summary(event: EventKind, outcome: &Outcome<()>, doubts: &[String]) -> Vec<(&
         lines.push(("reason", merged.reason_text()));
     }
     lines.extend(merged.answer.system_message.clone().map(|text| ("message", text)));
+    let later = later(outcome).filter_map(|run| run.answer.system_message.clone());
+    lines.extend(later.map(|text| ("message, later", text)));
     lines.extend(merged.answer.additional_context.clone().map(|text| ("context", text)));
     if let Some(Value::Object(specific)) = merged.to_json(event).remove("hookSpecificOutput") {
         let shown = ["hookEventName", "additionalContext"];

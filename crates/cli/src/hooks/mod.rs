@@ -113,11 +113,15 @@ impl Toolbox {
 
     /// An engine for this project, as a session would have it.
     pub(crate) fn engine(&self, session: Session) -> HookEngine {
+        self.builder(session).build()
+    }
+
+    fn builder(&self, session: Session) -> hookwright_hooks::Builder {
         let places = self.loaded.hook_places();
         let engine = HookEngine::builder(self.loaded.registry.clone()).session(session).places(places);
         match LeftChanges::of(&self.loaded) {
-            Some(sentry) => engine.sentry(sentry).build(),
-            None => engine.build(),
+            Some(sentry) => engine.sentry(sentry),
+            None => engine,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use hookwright_agent::session::{Armed, HookEntry, hook_json};
-use hookwright_hooks::{Action, Dialect};
+use hookwright_hooks::{Action, Dialect, OnError};
 use serde_json::Value;
 
 use super::{Covered, Toolbox};
@@ -74,6 +74,10 @@ fn lines(entry: &HookEntry) -> Vec<(&'static str, String)> {
     add("source", Some(hook.source.to_string()));
     add("declared at", hook.place.as_ref().map(ToString::to_string));
     add("timeout", Some(format!("{} ms", hook.timeout.as_millis())));
+    add("onError", on_error(&hook.on_error));
+    // The names alone: values may be secrets, and variables in them are filled in by now.
+    let env: Vec<&str> = hook.env().iter().map(|(name, _)| name.as_str()).collect();
+    add("env", (!env.is_empty()).then(|| env.join(", ")));
     add("chunks", hook.chunks.map(|chunks| chunks.to_string()));
     add("sequential", hook.sequential.then(|| "yes".to_owned()));
     add("locked", hook.locked.then(|| "yes".to_owned()));
@@ -84,4 +88,14 @@ fn lines(entry: &HookEntry) -> Vec<(&'static str, String)> {
         add("to do", Some(problem.advice()));
     }
     lines
+}
+
+/// What counts when it fails: one word where every cause has the same.
+fn on_error(on_error: &OnError) -> Option<String> {
+    let mut set = on_error.set().peekable();
+    let (_, first) = *set.peek()?;
+    if *on_error == OnError::all(first) {
+        return Some(first.as_str().to_owned());
+    }
+    Some(set.map(|(cause, action)| format!("{cause}: {}", action.as_str())).collect::<Vec<_>>().join(", "))
 }

@@ -110,7 +110,7 @@ async fn run_all(files: &[PathBuf], project: &Path, world: &World, filter: Optio
 
 fn print(results: &Results) -> anyhow::Result<()> {
     let mut stdout = out::stdout();
-    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    let (mut passed, mut failed, mut skipped, mut doubtful) = (0, 0, 0, 0);
     for result in results {
         match result {
             Ok(FileResult { path, skipped: Some(program), .. }) => {
@@ -119,9 +119,13 @@ fn print(results: &Results) -> anyhow::Result<()> {
             }
             Ok(file) => {
                 writeln!(stdout, "{}", paint(BOLD, file.path.display()))?;
+                for left_out in &file.left_out {
+                    writeln!(stdout, "  {} not in the test's project: {left_out}", paint(WARN, "note:"))?;
+                }
                 for case in &file.cases {
                     print_case(&mut stdout, case)?;
                     *(if case.failures.is_empty() { &mut passed } else { &mut failed }) += 1;
+                    doubtful += usize::from(case.failures.is_empty() && case.hook_failed);
                 }
             }
             Err(error) => {
@@ -130,20 +134,27 @@ fn print(results: &Results) -> anyhow::Result<()> {
             }
         }
     }
-    writeln!(stdout, "\n{passed} passed, {failed} failed, {skipped} skipped")?;
+    // What came of a hook's failure says little about the hook.
+    let doubtful = if doubtful > 0 { format!(" ({doubtful} with a hook that failed)") } else { String::new() };
+    writeln!(stdout, "\n{passed} passed{doubtful}, {failed} failed, {skipped} skipped")?;
     Ok(())
 }
 
 fn print_case(out: &mut impl Write, case: &CaseResult) -> std::io::Result<()> {
     let time = paint(DIM, format!("({} ms)", case.duration.as_millis()));
+    let warn = |out: &mut dyn Write, warnings: &[String]| {
+        warnings.iter().try_for_each(|warning| writeln!(out, "       {} {warning}", paint(WARN, "warning:")))
+    };
     if case.failures.is_empty() {
-        return writeln!(out, "  {}   {} {time}", paint(GOOD, "ok"), case.name);
+        writeln!(out, "  {}   {} {time}", paint(GOOD, "ok"), case.name)?;
+        return if case.hook_failed { warn(out, &case.warnings) } else { Ok(()) };
     }
     writeln!(out, "  {} {} {time}", paint(BAD, "FAIL"), case.name)?;
     for failure in &case.failures {
         print_failure(out, failure)?;
     }
-    case.warnings.iter().try_for_each(|warning| writeln!(out, "       {} {warning}", paint(WARN, "warning:")))
+    warn(out, &case.warnings)?;
+    warn(out, &case.lost)
 }
 
 /// A diff, line by line: what was expected, what came.
@@ -169,13 +180,15 @@ fn results_json(results: &Results, ok: bool) -> Value {
             "ok": case.failures.is_empty(),
             "duration_ms": u64::try_from(case.duration.as_millis()).unwrap_or(u64::MAX),
             "failures": case.failures,
-            "warnings": case.warnings,
+            "hook_failed": case.hook_failed,
+            "warnings": case.warnings.iter().chain(&case.lost).collect::<Vec<_>>(),
         })
     };
     let file = |result: &anyhow::Result<FileResult>| match result {
         Ok(file) => json!({
             "file": file.path,
             "skipped": file.skipped.as_ref().map(|program| format!("{program} is not installed")),
+            "left_out": file.left_out,
             "cases": file.cases.iter().map(case).collect::<Vec<_>>(),
         }),
         Err(error) => json!({"error": format!("{error:#}")}),

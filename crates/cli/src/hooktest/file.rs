@@ -29,7 +29,7 @@ pub(crate) struct TestFile {
 pub(crate) struct Setup {
     /// Whether the project is a git repository with one commit.
     pub(crate) git: bool,
-    /// Project path → file to copy, relative to this file.
+    /// Project path → file or folder to copy, relative to this file.
     pub(crate) copy: BTreeMap<String, PathBuf>,
     /// Project path → content.
     pub(crate) files: BTreeMap<String, String>,

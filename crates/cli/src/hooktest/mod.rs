@@ -2,6 +2,7 @@
 
 mod check;
 mod file;
+mod lay_out;
 mod run;
 
 pub(crate) use check::Failure;

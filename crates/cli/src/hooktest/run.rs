@@ -1,8 +1,8 @@
 //! Runs the cases of a hook-test file, each in a fresh project of its own, on the engine that sessions use.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
@@ -16,7 +16,8 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::check::{Failure, check, json_of, substituted};
-use super::file::{Case, Setup, TestFile};
+use super::file::{Case, TestFile};
+use super::lay_out::lay_out;
 use crate::programs;
 
 /// What came of one file.
@@ -25,6 +26,8 @@ pub(crate) struct FileResult {
     /// A program that is missing, so that nothing was run.
     pub(crate) skipped: Option<String>,
     pub(crate) cases: Vec<CaseResult>,
+    /// What of the project the cases do not have, and why.
+    pub(crate) left_out: BTreeSet<String>,
 }
 
 /// What came of one case.
@@ -32,8 +35,12 @@ pub(crate) struct CaseResult {
     pub(crate) name: String,
     pub(crate) duration: Duration,
     pub(crate) failures: Vec<Failure>,
-    /// What the hooks complained of; shown with failures.
+    /// What is said about its hooks.
     pub(crate) warnings: Vec<String>,
+    /// What another agent's dialect loses of the answer.
+    pub(crate) lost: Vec<String>,
+    /// Whether a hook failed and the case does not say that it should: then what it expects may have come of that alone.
+    pub(crate) hook_failed: bool,
 }
 
 /// Runs a file's cases; `project` is whose settings count where the file names none.
@@ -44,19 +51,18 @@ pub(crate) async fn run_file(
     filter: Option<&str>,
 ) -> anyhow::Result<FileResult> {
     let file = TestFile::read(path)?;
-    let mut result = FileResult { path: path.to_owned(), skipped: None, cases: Vec::new() };
+    let mut result = FileResult { path: path.to_owned(), skipped: None, cases: Vec::new(), left_out: BTreeSet::new() };
     if let Some(missing) = file.requires.iter().find(|program| !programs::is_there(program, project, env)) {
         result.skipped = Some(missing.clone());
         return Ok(result);
     }
     for case in file.cases.iter().filter(|case| filter.is_none_or(|text| case.name.contains(text))) {
         for host in std::iter::once(None).chain(hosts(case)?.into_iter().map(Some)) {
-            let started = Instant::now();
-            let (failures, warnings) = run_case(&file, case, host, path, project, env)
+            let (case, left_out) = run_case(&file, case, host, path, project, env)
                 .await
                 .with_context(|| format!("{}: case `{}` could not be run", path.display(), case.name))?;
-            let name = host.map_or_else(|| case.name.clone(), |host| format!("{} (as {host})", case.name));
-            result.cases.push(CaseResult { name, duration: started.elapsed(), failures, warnings });
+            result.cases.push(case);
+            result.left_out.extend(left_out);
         }
     }
     Ok(result)
@@ -75,7 +81,8 @@ async fn run_case(
     path: &Path,
     project: &Path,
     env: &[(OsString, OsString)],
-) -> anyhow::Result<(Vec<Failure>, Vec<String>)> {
+) -> anyhow::Result<(CaseResult, Vec<String>)> {
+    let started = Instant::now();
     let beside = path.parent().unwrap_or(Path::new("."));
     let sandbox = tempfile::Builder::new().prefix("hooktest-").tempdir().context("can't make a temporary project")?;
     // Hooks may compare paths; the real one is what they will see.
@@ -83,7 +90,7 @@ async fn run_case(
     let (home, sandbox_project) = (root.join("home"), root.join("project"));
     std::fs::create_dir_all(&home)?;
     std::fs::create_dir_all(&sandbox_project)?;
-    lay_out(file, case, beside, project, &sandbox_project)?;
+    let left_out = lay_out(file, case, beside, project, &sandbox_project)?;
     let engine = engine(file, case, beside, &sandbox_project, &home, env)?;
     let fields = fields(case, &sandbox_project)?;
     let (outcome, lost) = match host {
@@ -96,8 +103,10 @@ async fn run_case(
     };
     engine.shutdown().await;
     let failures = check(&case.expect, case.event, &outcome, &sandbox_project);
-    let warnings = outcome.warnings.iter().map(|said| format!("{} {}", said.hook, said.text));
-    Ok((failures, warnings.chain(lost).collect()))
+    let name = host.map_or_else(|| case.name.clone(), |host| format!("{} (as {host})", case.name));
+    let warnings = outcome.warnings.iter().map(|said| format!("{} {}", said.hook, said.text)).collect();
+    let hook_failed = case.expect.exit_code.is_none() && outcome.runs.iter().any(|run| run.error.is_some());
+    Ok((CaseResult { name, duration: started.elapsed(), failures, warnings, lost, hook_failed }, left_out))
 }
 
 /// The case as it would happen in another agent: its words in, all views as one outcome, and what its answer would lose.
@@ -127,77 +136,6 @@ async fn fire_as(
     }
     whole.merged = merge(whole.runs.iter().map(|run| (run.hook.as_str(), &run.answer))).0;
     Ok((whole, lost))
-}
-
-/// Puts the files in place: the project's own `.gemini` where the test names no settings, then what the test asks for.
-fn lay_out(file: &TestFile, case: &Case, beside: &Path, project: &Path, sandbox: &Path) -> anyhow::Result<()> {
-    let Setup { git, copy, files, .. } = &file.setup;
-    match &file.settings {
-        Some(settings) => copy_file(&beside.join(settings), &inside(sandbox, ".gemini/settings.json")?)?,
-        None => copy_tree(&project.join(".gemini"), &sandbox.join(".gemini"))?,
-    }
-    for (target, source) in copy {
-        copy_file(&beside.join(source), &inside(sandbox, target)?)?;
-    }
-    for (target, content) in files.iter().chain(&case.files) {
-        let target = inside(sandbox, target)?;
-        std::fs::create_dir_all(target.parent().unwrap_or(sandbox))?;
-        std::fs::write(&target, content).with_context(|| format!("can't write {}", target.display()))?;
-    }
-    if *git { make_repository(sandbox) } else { Ok(()) }
-}
-
-/// A path of the sandbox; a test must not write anywhere else.
-fn inside(sandbox: &Path, path: &str) -> anyhow::Result<PathBuf> {
-    use std::path::Component;
-    let relative = Path::new(path);
-    if !relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
-        bail!("`{path}` leaves the test's project");
-    }
-    Ok(sandbox.join(relative))
-}
-
-fn copy_file(source: &Path, target: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(target.parent().unwrap_or(target))?;
-    std::fs::copy(source, target).with_context(|| format!("can't copy {}", source.display()))?;
-    Ok(())
-}
-
-fn copy_tree(source: &Path, target: &Path) -> anyhow::Result<()> {
-    let Ok(entries) = source.read_dir() else { return Ok(()) };
-    std::fs::create_dir_all(target)?;
-    for entry in entries {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        let target = target.join(entry.file_name());
-        if kind.is_dir() {
-            copy_tree(&entry.path(), &target)?;
-        } else if kind.is_file() || (kind.is_symlink() && entry.path().is_file()) {
-            copy_file(&entry.path(), &target)?;
-        }
-    }
-    Ok(())
-}
-
-fn make_repository(project: &Path) -> anyhow::Result<()> {
-    let git = |args: &[&str]| -> anyhow::Result<()> {
-        let identity =
-            ["-c", "user.name=hooktest", "-c", "user.email=hooktest@localhost", "-c", "init.defaultBranch=main"];
-        let mut git = std::process::Command::new("git");
-        git.args(identity).args(args).current_dir(project);
-        git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Nobody else's mark: hooks of other cases may be starting.
-        let output = hookwright_process::start_to_stay(|| git.spawn())
-            .and_then(std::process::Child::wait_with_output)
-            .context("can't run git, which `setup.git` needs")?;
-        if !output.status.success() {
-            bail!("git {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
-        }
-        Ok(())
-    };
-    git(&["init", "--quiet"])?;
-    git(&["add", "--all", "--force"])?;
-    git(&["commit", "--quiet", "--allow-empty", "--no-verify", "--message", "first"])
 }
 
 /// The most that is read of settings.

@@ -47,22 +47,34 @@ pub(crate) enum Kind {
     Words,
 }
 
-/// A stream on its way out.
-pub(crate) struct Door<W: Write> {
-    stream: W,
-    kind: Kind,
+/// Where a stream leads, which stays so for as long as the program runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outside {
     reader: Reader,
     colour: Colour,
 }
 
-impl<W: Write + anstream::stream::RawStream> Door<W> {
-    pub(crate) fn new(stream: W, kind: Kind) -> Self {
+impl Outside {
+    pub(crate) fn of(stream: &impl anstream::stream::RawStream) -> Self {
         let reader = if stream.is_terminal() { Reader::Terminal } else { Reader::Program };
-        let colour = match anstream::AutoStream::choice(&stream) {
+        let colour = match anstream::AutoStream::choice(stream) {
             anstream::ColorChoice::Never => Colour::Off,
             _ => Colour::On,
         };
-        Door { stream, kind, reader, colour }
+        Outside { reader, colour }
+    }
+}
+
+/// A stream on its way out.
+pub(crate) struct Door<W: Write> {
+    stream: W,
+    kind: Kind,
+    outside: Outside,
+}
+
+impl<W: Write> Door<W> {
+    pub(crate) fn new(stream: W, kind: Kind, outside: Outside) -> Self {
+        Door { stream, kind, outside }
     }
 }
 
@@ -84,12 +96,13 @@ impl<W: Write> Door<W> {
 
 impl<W: Write> Write for Door<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = match (self.reader, std::str::from_utf8(bytes)) {
+        let Outside { reader, colour } = self.outside;
+        let written = match (reader, std::str::from_utf8(bytes)) {
             (Reader::Program, Err(_)) => self.stream.write_all(bytes),
-            (Reader::Program, Ok(text)) => self.stream.write_all(styled(text, self.colour).as_bytes()),
+            (Reader::Program, Ok(text)) => self.stream.write_all(styled(text, colour).as_bytes()),
             (Reader::Terminal, text) => {
                 let text = safe(&text.map_or_else(|_| String::from_utf8_lossy(bytes), Into::into));
-                self.stream.write_all(styled(&text, self.colour).as_bytes())
+                self.stream.write_all(styled(&text, colour).as_bytes())
             }
         };
         self.heard_or_not(written).map(|()| bytes.len())
@@ -130,8 +143,10 @@ mod tests {
     use super::*;
     use anstyle::AnsiColor;
 
+    const PIPE: Outside = Outside { reader: Reader::Program, colour: Colour::Off };
+
     fn through(reader: Reader, colour: Colour, text: &str) -> String {
-        let mut door = Door { stream: Vec::new(), kind: Kind::Data, reader, colour };
+        let mut door = Door::new(Vec::new(), Kind::Data, Outside { reader, colour });
         write!(door, "{text}").unwrap();
         String::from_utf8(door.stream).unwrap()
     }
@@ -163,7 +178,7 @@ mod tests {
     fn whoever_stops_listening_stops_nothing_else_but_lost_data_is_an_error() {
         let (closed, full) = (io::ErrorKind::BrokenPipe, io::ErrorKind::StorageFull);
         let told = |why, kind| {
-            let mut door = Door { stream: Shut(why), kind, reader: Reader::Program, colour: Colour::Off };
+            let mut door = Door::new(Shut(why), kind, PIPE);
             door.write_all(b"x").and_then(|()| door.flush()).is_ok()
         };
         assert!(told(closed, Kind::Words) && told(full, Kind::Words));
@@ -175,7 +190,7 @@ mod tests {
         let text = "a\x1b[31mb\x1b]52;c;x\x07\r\u{9b}";
         assert_eq!(through(Reader::Program, Colour::Off, text), text);
         assert_eq!(through(Reader::Program, Colour::Off, &paint(AnsiColor::Green.on_default(), text)), text);
-        let mut door = Door { stream: Vec::new(), kind: Kind::Data, reader: Reader::Program, colour: Colour::Off };
+        let mut door = Door::new(Vec::new(), Kind::Data, PIPE);
         door.write_all(b"\xff\x1b[").unwrap();
         assert_eq!(door.stream, b"\xff\x1b[");
     }

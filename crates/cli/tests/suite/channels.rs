@@ -105,7 +105,7 @@ fn nothing_that_anybody_says_steers_the_terminal() {
     for args in runs {
         let mut terminal = Terminal::start(&sandbox, args);
         terminal.ends();
-        let raw = terminal.raw_to_the_end();
+        let raw = terminal.raw();
         assert!(!raw.is_empty(), "{args:?} says nothing");
         assert_eq!(foreign(&raw), None, "{args:?}:\n{raw:?}");
     }

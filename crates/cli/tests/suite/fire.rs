@@ -321,3 +321,52 @@ fn a_tool_that_there_is_not_is_said_with_the_one_that_is_near() {
         fire(tool).exits(0);
     }
 }
+
+/// In a session it is heard of later; whoever tries it out waits for it, and is told the same.
+#[test]
+fn a_hook_beside_its_event_is_waited_for_and_told_as_in_a_session() {
+    let sandbox = sandbox();
+    let no = r#"sleep 0.3; echo '{"decision": "deny", "reason": "late", "systemMessage": "looked at it"}'"#;
+    let beside = json!({"type": "command", "name": "beside", "command": sandbox.script("no.sh", no), "async": true});
+    let other = json!({"type": "command", "name": "other", "command": "true"});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [beside, other]}]}}));
+    let text = fire_tool(&sandbox, &[]).exits(0).stdout;
+    let without_times = text.lines().map(|line| match (line.find(" ms, exit"), line.rfind(", ")) {
+        (Some(end), Some(exit)) => format!("{}TIME{}", line[..end].trim_end_matches(|c: char| c != ' '), &line[exit..]),
+        _ => line.to_owned(),
+    });
+    insta::assert_snapshot!(without_times.collect::<Vec<_>>().join("\n"), @r"
+    BeforeTool write_file: 2 hooks, all at once
+      beside decides nothing (project, async, TIME, exit 0)
+        warning: runs beside its event (`async`), so what it decided does not count: late
+      other no objection (project, TIME, exit 0)
+    outcome
+      decision: allowed
+      message, later: looked at it
+    ");
+    let told = fire_tool(&sandbox, &["--json"]).exits(0).json();
+    let run = &told["runs"][0];
+    assert_eq!(
+        (&run["name"], &run["async"], &run["exit_code"]),
+        (&json!("beside"), &json!(true), &json!(0)),
+        "{told:#}"
+    );
+    assert_eq!(told["runs"][1]["async"], false);
+    let warning = told["warnings"][0]["text"].as_str().unwrap();
+    assert!(warning.contains("so what it decided does not count: late"), "{told:#}");
+    assert_eq!(told["later"][0]["text"], "looked at it", "{told:#}");
+}
+
+#[test]
+fn a_hook_beside_its_event_has_its_time_and_no_more() {
+    let sandbox = sandbox();
+    let hook = json!({"type": "command", "name": "slow", "command": "sleep 600", "async": true, "timeout": 300});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
+    let told = fire_tool(&sandbox, &["--json"]).exits(0).json();
+    assert_eq!(
+        (&told["runs"][0]["name"], &told["runs"][0]["status"]),
+        (&json!("slow"), &json!("timed_out")),
+        "{told:#}"
+    );
+    assert_eq!(told["warnings"].as_array().unwrap().len(), 1, "{told:#}");
+}

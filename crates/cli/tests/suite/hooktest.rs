@@ -1,7 +1,7 @@
 //! `hooks test`: passing, failing with a diff, skipping aloud, broken files.
 
 use crate::sandbox;
-use hookwright_testkit::Sandbox;
+use hookwright_testkit::{Sandbox, has_program, skipped};
 use serde_json::json;
 
 fn project() -> Sandbox {
@@ -179,4 +179,112 @@ fn no_case_is_no_success() {
     assert!(run.stderr.contains("no case ran") && run.stderr.contains("`zzz`"), "{run:#?}");
     assert_eq!(sandbox.run(&["hooks", "test", "--filter", "zzz", "--json"]).exits(4).json()["ok"], false);
     sandbox.run(&["hooks", "test", "--filter", "refuses"]).exits(0);
+}
+
+/// A case of BeforeTool that expects what is written there.
+fn case(expect: &str) -> String {
+    format!("[[case]]\nname = \"it\"\nevent = \"BeforeTool\"\ntool = \"write_file\"\n[case.expect]\n{expect}\n")
+}
+
+fn link(sandbox: &Sandbox, target: &str, at: &str) {
+    std::os::unix::fs::symlink(target, sandbox.project().join(at)).unwrap();
+}
+
+/// Packages are installed in the project, or beside the hooks; by path they are links to folders anywhere.
+#[test]
+fn a_case_has_the_packages_of_its_project() {
+    let sandbox = sandbox();
+    sandbox.write("node_modules/pk/name", "at the root");
+    sandbox.write("lib/part", "of the project");
+    let library = sandbox.beside("library");
+    std::fs::create_dir_all(&library).unwrap();
+    std::fs::write(library.join("name"), "installed by path").unwrap();
+    let hook =
+        "cat node_modules/pk/name .gemini/hooks/node_modules/lib/name .gemini/hooks/linked/part; git status --short";
+    let command = sandbox.script("hook.sh", hook);
+    std::fs::create_dir_all(sandbox.project().join(".gemini/hooks/node_modules")).unwrap();
+    link(&sandbox, library.to_str().unwrap(), ".gemini/hooks/node_modules/lib");
+    link(&sandbox, "../../lib", ".gemini/hooks/linked");
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}}));
+    let seen = case("exit_code = 0\nmessage = \"at the rootinstalled by pathof the project\"");
+    sandbox.write(".gemini/t.hooktest.toml", format!("[setup]\ngit = true\n{seen}"));
+    let run = sandbox.run(&["hooks", "test"]);
+    assert_eq!(run.code, Some(0), "{}", run.stdout);
+    // A test does not write into what is the user's.
+    let into = "files = { \".gemini/hooks/node_modules/lib/name\" = \"changed\" }";
+    sandbox.write(".gemini/t.hooktest.toml", format!("[setup]\n{into}\n{seen}"));
+    let run = sandbox.run(&["hooks", "test"]).exits(1);
+    assert!(run.stdout.contains("would change your own .gemini/hooks/node_modules"), "{}", run.stdout);
+    assert_eq!(std::fs::read_to_string(library.join("name")).unwrap(), "installed by path");
+}
+
+#[test]
+fn plugins_and_imports_find_packages_in_a_case() {
+    if !has_program("node") {
+        return skipped("plugins_and_imports_find_packages_in_a_case", "there is no node");
+    }
+    let sandbox = sandbox();
+    let deny = "{ decision: 'deny', reason: 'from the package' }";
+    sandbox.write("node_modules/pk/package.json", r#"{"name": "pk", "type": "module", "exports": "./index.js"}"#);
+    sandbox.write("node_modules/pk/index.js", format!("export const no = {deny}; export const BeforeTool = () => no;"));
+    let import = "import { no } from 'pk'; console.log(JSON.stringify(no));";
+    sandbox.write(".gemini/hooks/hook.mjs", import);
+    let command = "node $GEMINI_PROJECT_DIR/.gemini/hooks/hook.mjs";
+    let hooks = json!([{"type": "command", "name": "imports", "command": command}, {"type": "plugin", "name": "plugs", "package": "pk"}]);
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}}));
+    let expect = "decision = \"deny\"\nreason = \"from the package\"";
+    let cases = ["imports", "plugs"].map(|hook| case(expect).replace("tool =", &format!("hook = \"{hook}\"\ntool =")));
+    sandbox.write(".gemini/t.hooktest.toml", cases.concat());
+    let run = sandbox.run(&["hooks", "test"]);
+    assert_eq!(run.code, Some(0), "{}", run.stdout);
+}
+
+#[test]
+fn folders_are_copied_and_what_is_left_out_is_said() {
+    let sandbox = sandbox();
+    sandbox.write("shared/deep/given.txt", "given");
+    sandbox.write(".gemini/tests/node_modules/pk/name", "a package");
+    let outside = sandbox.beside("outside");
+    std::fs::create_dir_all(&outside).unwrap();
+    link(&sandbox, outside.to_str().unwrap(), ".gemini/tests/away");
+    link(&sandbox, "..", ".gemini/tests/round");
+    link(&sandbox, "nowhere", ".gemini/tests/broken");
+    let command = sandbox.script("hook.sh", "cat here/deep/given.txt node_modules/pk/name");
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}}));
+    let setup = "[setup]\ncopy = { here = \"../../shared\", node_modules = \"node_modules\" }\n";
+    sandbox.write(".gemini/tests/t.hooktest.toml", format!("{setup}{}", case("message = \"givena package\"")));
+    let run = sandbox.run(&["hooks", "test"]).exits(0);
+    let notes: Vec<&str> = run.stdout.lines().filter(|line| line.contains("note:")).collect();
+    insta::assert_snapshot!(notes.join("\n"), @r"
+    note: not in the test's project: .gemini/tests/away (it leads to a folder outside of the project)
+    note: not in the test's project: .gemini/tests/broken (it leads nowhere)
+    note: not in the test's project: .gemini/tests/round (it leads back to where it stands)
+    ");
+    let told = sandbox.run(&["hooks", "test", "--json"]).exits(0).json();
+    assert_eq!(told["files"][0]["left_out"].as_array().unwrap().len(), 3, "{told:#}");
+    sandbox.write(".gemini/tests/t.hooktest.toml", format!("[setup]\ncopy = {{ a = \"gone\" }}\n{}", case("")));
+    let run = sandbox.run(&["hooks", "test"]).exits(1);
+    assert!(run.stdout.contains("can't copy") && run.stdout.contains("gone"), "{}", run.stdout);
+}
+
+/// Nobody objects where nobody could be asked: that such a case passes proves nothing.
+#[test]
+fn a_case_that_passes_with_a_hook_that_failed_says_so() {
+    let sandbox = sandbox();
+    let worker = json!({"type": "worker", "name": "gone", "command": "exit 4"});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [worker]}]}}));
+    sandbox.write(".gemini/t.hooktest.toml", case("decision = \"allow\""));
+    let run = sandbox.run(&["hooks", "test"]).exits(0);
+    let shown = run.stdout.lines().skip(1).map(|line| line.split(" (").next().unwrap_or(line)).take(2);
+    insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"), @r"
+    ok   it
+         warning: gone lost its worker: it ended with code 4
+    ");
+    assert!(run.stdout.ends_with("1 passed (1 with a hook that failed), 0 failed, 0 skipped\n"), "{}", run.stdout);
+    let told = sandbox.run(&["hooks", "test", "--json"]).exits(0).json();
+    assert_eq!(told["files"][0]["cases"][0]["hook_failed"], true, "{told:#}");
+    // One that expects the failure proves that.
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 7"}]}]}}));
+    sandbox.write(".gemini/t.hooktest.toml", case("exit_code = 7"));
+    assert!(sandbox.run(&["hooks", "test"]).exits(0).stdout.ends_with("\n1 passed, 0 failed, 0 skipped\n"));
 }

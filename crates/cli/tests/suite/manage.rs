@@ -42,6 +42,64 @@ fn show_tells_everything_about_one_hook() {
     sandbox.run(&["hooks", "show", "nobody"]).exits(1);
 }
 
+/// Variables are told by their names: what they hold may be a secret.
+#[test]
+fn show_tells_what_counts_on_a_failure_and_names_the_variables() {
+    let sandbox = sandbox().env("THEIRS", "s3cret-of-the-shell");
+    let env = json!({"KEY": "s3cret-in-the-file", "THEIRS": "${THEIRS}"});
+    let worker = json!({"type": "worker", "name": "w", "command": "cat", "env": env, "onError": {"timeout": "block", "exit": "ask"},
+        "start": "session", "concurrency": 4, "idleTimeout": 60_000, "maxMemoryMb": 200});
+    let plain =
+        json!({"type": "command", "name": "c", "command": "true", "onError": "block", "async": true, "timeout": 5000});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [worker, plain]}]}}));
+    let shown = |name: &str| {
+        let run = sandbox.run(&["hooks", "show", name]).exits(0);
+        assert!(!run.stdout.contains("s3cret"), "{}", run.stdout);
+        run.stdout.lines().filter(|line| !line.starts_with("declared at")).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(shown("w"), @r"
+    name         w
+    event        BeforeTool
+    type         worker
+    command      cat
+    start        session
+    concurrency  4
+    idleTimeout  60000 ms
+    maxMemoryMb  200
+    source       project
+    timeout      60000 ms
+    onError      timeout: block, exit: ask
+    env          KEY, THEIRS
+    state        armed
+    ");
+    insta::assert_snapshot!(shown("c"), @r"
+    name         c
+    event        BeforeTool
+    command      true
+    source       project
+    timeout      5000 ms
+    onError      block
+    async        yes
+    state        armed
+    ");
+    let told = sandbox.run(&["hooks", "show", "w", "--json"]).exits(0).json();
+    let worker = &told[0];
+    assert_eq!(worker["onError"], json!({"timeout": "block", "exit": "ask"}), "{told:#}");
+    assert_eq!(worker["env"], json!(["KEY", "THEIRS"]));
+    for (key, value) in [
+        ("start", json!("session")),
+        ("concurrency", json!(4)),
+        ("idleTimeout", json!(60_000)),
+        ("maxMemoryMb", json!(200)),
+    ] {
+        assert_eq!(worker[key], value, "{key}: {told:#}");
+    }
+    assert!(worker["package"].is_null() && worker["headers"].is_null(), "{told:#}");
+    let plain = sandbox.run(&["hooks", "show", "c", "--json"]).exits(0).json();
+    assert_eq!((&plain[0]["async"], &plain[0]["once"]), (&json!(true), &json!(false)));
+    assert_eq!(plain[0]["onError"]["spawn"], "block");
+}
+
 #[test]
 fn disabling_keeps_comments_and_acts_at_once() {
     let sandbox = sandbox();

@@ -76,6 +76,7 @@ pub(super) fn read(
             Action::Command(command_action(read, layer, object, dialect)?)
         }
         KindOfHook::Worker => {
+            unused(read, object, &["package"], "only a plugin has it");
             unused(read, object, &http::KEYS, "only a hook of type \"http\" has it");
             let command = command_action(read, layer, object, dialect)?;
             Action::Worker(WorkerAction { command, package: None, upkeep: worker::upkeep(read, object) })
@@ -190,7 +191,8 @@ fn kind_of_hook(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_
             let wrong = read.error(&property.value, format!("unknown hook type `{other}`; this hook never runs"));
             let help = "the types are \"command\", which runs a program, \"worker\", which asks one that stays, \"plugin\", which asks a package for node, \"http\", which asks \
                         a service, and \"rule\", which needs none";
-            read.report(wrong.expected("expected \"command\"").help(help));
+            let near = nearest(other, ["command", "worker", "plugin", "http", "rule"].into_iter()).unwrap_or("command");
+            read.report(wrong.expected(format!("expected \"{near}\"")).help(help));
             None
         }
         None => {

@@ -53,6 +53,14 @@ fn url(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {
         return None;
     };
     let url = url.value.trim().to_owned();
+    if let Some(variable) = pieces(&url).iter().find_map(HeaderPiece::variable) {
+        let wrong = read.warning(&property.value, format!("`${variable}` is a part of the address as it stands"));
+        read.report(
+            wrong.help(
+                "variables are filled in in `headers` alone: one address is trusted, and is the one that is asked",
+            ),
+        );
+    }
     match trouble_with(&url) {
         Some(Trouble::None(text)) => {
             let wrong = read.error(&property.value, format!("`url` {text}; this hook never runs"));
@@ -141,9 +149,10 @@ fn headers(
         return None;
     };
     read.duplicate_keys(given, "headers");
+    // All of them, so that whatever is wrong is said at once.
+    let each: Vec<_> = given.properties.iter().map(|property| header(read, property, allowed)).collect();
     let mut headers: Vec<(String, Vec<HeaderPiece>)> = Vec::new();
-    for property in &given.properties {
-        let (name, pieces) = header(read, property, allowed)?;
+    for (name, pieces) in each.into_iter().collect::<Option<Vec<_>>>()? {
         // The last one counts, as with any key.
         headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
         headers.push((name, pieces));
@@ -172,12 +181,14 @@ fn header(
         return None;
     }
     let pieces = pieces(&value.value);
-    let variables =
-        || pieces.iter().filter_map(|piece| if let HeaderPiece::Variable(name) = piece { Some(name) } else { None });
-    if let Some(variable) = variables().find(|name| !allowed.contains(name)) {
+    let variables = || pieces.iter().filter_map(HeaderPiece::variable);
+    if let Some(variable) = variables().find(|name| !allowed.iter().any(|known| known == name)) {
         let text = format!("`${variable}` is not among `allowedEnvVars`, so that it is not sent; this hook never runs");
         let wrong = read.error(&header.value, text);
-        read.report(wrong.help(format!("add \"allowedEnvVars\": [\"{variable}\"]")));
+        read.report(wrong.help(match allowed {
+            [] => format!("add \"allowedEnvVars\": [\"{variable}\"]"),
+            _ => format!("add \"{variable}\" to `allowedEnvVars`"),
+        }));
         return None;
     }
     if variables().next().is_none() && SECRET.iter().any(|word| lower.contains(word)) {

@@ -55,13 +55,40 @@ fn package(read: &mut NodeReader<'_>, layer: &Layer<'_>, object: &Object<'_>) ->
         read.report(wrong.expected("expected a name, or a path such as \"./hooks/plugin.mjs\""));
         return None;
     }
+    if let Some(path) = as_path(&package) {
+        let wrong =
+            read.error(&property.value, "`package` is a path that begins in no way of its own; this hook never runs");
+        read.report(wrong.help(format!("write {path}")));
+        return None;
+    }
     let parts = package.split('/').count();
     if !package.starts_with(['.', '/']) && parts > if package.starts_with('@') { 2 } else { 1 } {
         let wrong = read.error(&property.value, "`package` names a part of a package; this hook never runs");
-        read.report(wrong.help(format!("name its file, as in \"./node_modules/{package}.js\"")));
+        let is_file = [".js", ".mjs", ".cjs", ".ts", ".mts"].iter().any(|ending| package.ends_with(ending));
+        read.report(wrong.help(match is_file {
+            true => format!("a file's path begins with a dot: \"./{package}\", or \"./node_modules/{package}\""),
+            false => format!("name its file, as in \"./node_modules/{package}.js\""),
+        }));
         return None;
     }
     Some(package)
+}
+
+/// How a path is written here that was written as for a shell or for an import.
+fn as_path(package: &str) -> Option<String> {
+    if let Some(rest) = package.strip_prefix("file://") {
+        return Some(format!("\"{rest}\""));
+    }
+    if package.starts_with('~') {
+        return Some("the whole path, \"/…\"".to_owned());
+    }
+    let (variable, rest) = package.strip_prefix('$')?.split_once('/')?;
+    Some(match variable.trim_matches(['{', '}']) {
+        "GEMINI_PROJECT_DIR" | "CLAUDE_PROJECT_DIR" | "GEMINI_CWD" => {
+            format!("\"./{rest}\", which is found from the project's folder on")
+        }
+        _ => "the path itself, \"./…\" or \"/…\": variables are not filled in here".to_owned(),
+    })
 }
 
 /// Where a layer's packages are: a project's in the project, an extension's in the extension, others beside their settings.

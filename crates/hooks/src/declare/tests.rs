@@ -3,12 +3,14 @@
 mod chunks;
 mod claude;
 mod guards;
+mod kinds;
 mod when;
 mod whole_file;
 
 use super::*;
-use crate::on_error::FailureAction;
+use crate::on_error::{FailureAction, OnError};
 use insta::assert_snapshot;
+use std::path::Path;
 use std::time::Duration;
 
 fn declare_as(source: Source, text: &str) -> Declared {

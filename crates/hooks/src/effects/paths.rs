@@ -48,7 +48,11 @@ impl<'p> Paths<'p> {
             (Aspect::Deletes, Some(parent), Some(name)) => self.real(parent).join(name),
             _ => self.real(path),
         };
-        let written = self.told(&normalized(path), depth);
+        let normal = normalized(path);
+        let written = self.told(&normal, depth);
+        if leads_to.as_os_str() == normal.as_os_str() {
+            return vec![written];
+        }
         let real = self.told(&leads_to, depth);
         if written.shown == real.shown { vec![written] } else { vec![written, real] }
     }

@@ -1,14 +1,15 @@
 //! The walk through a command line as a shell would run it: which programs with which words, in which directory, and what
 //! its redirections touch. What each program does with its words is `programs.rs`. It runs nothing.
 
+mod signs;
+
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::{Aspect, Command, Depth, Finder, programs};
-use crate::shell::{
-    self, Field, Inside, Language, Node, Piece, RedirectionKind, SimpleCommand, State, Word, Wrapped, commands_in,
-};
+use crate::shell::{self, Field, Inside, Language, Node, Piece, RedirectionKind, SimpleCommand, State, Word, Wrapped};
+use signs::{exports_oddly, input, is_harmless, known_name, leaves, moves, sets_by_default, sets_in_other_ways};
 
 /// How many commands are looked at, and how deep they may run each other.
 const MOST_COMMANDS: usize = 2048;
@@ -37,24 +38,6 @@ const WRAPPERS: [&str; 21] = [
     "linux32",
     "linux64",
     "caffeinate",
-];
-
-/// Variables that decide nothing about what programs touch.
-const HARMLESS: [&str; 14] = [
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TERM",
-    "COLUMNS",
-    "LINES",
-    "CI",
-    "DEBUG",
-    "NO_COLOR",
-    "FORCE_COLOR",
-    "CLICOLOR",
-    "COLORTERM",
-    "RUST_LOG",
-    "RUST_BACKTRACE",
 ];
 
 /// Finds what a command line does when it is run in a directory.
@@ -452,93 +435,4 @@ impl<'f, 'p> Walk<'f, 'p> {
             Wrapped::Script { .. } | Wrapped::Module(_) | Wrapped::Code(_) | Wrapped::Unsure => self.doubt_all(),
         }
     }
-}
-
-/// The text that a command reads, if it is told exactly one.
-fn input(command: &SimpleCommand, state: &State<'_>) -> Input {
-    let reads = |kind: RedirectionKind| matches!(kind, RedirectionKind::Read | RedirectionKind::Text);
-    let mut inputs = command.redirections.iter().filter(|one| reads(one.kind));
-    match (inputs.next(), inputs.next()) {
-        (Some(only), None) if only.kind == RedirectionKind::Text => {
-            let document = command.document.as_ref().map(|document| document.get());
-            Input::Text(document.unwrap_or(Some(&only.target)).and_then(|word| shell::join(word, state)))
-        }
-        _ => Input::Any,
-    }
-}
-
-/// The name of a program, unless it lies where anybody may have put it.
-fn known_name(program: &str) -> Option<&str> {
-    const PLACES: [&str; 8] = [
-        "/bin",
-        "/usr/bin",
-        "/usr/local/bin",
-        "/sbin",
-        "/usr/sbin",
-        "/usr/local/sbin",
-        "/opt/homebrew/bin",
-        "/opt/local/bin",
-    ];
-    match program.rsplit_once('/') {
-        None => Some(program),
-        Some((place, name)) => PLACES.contains(&place).then_some(name),
-    }
-}
-
-fn is_harmless(name: &str) -> bool {
-    HARMLESS.contains(&name) || name.starts_with("LC_")
-}
-
-/// `export NAME=…` of a variable that may say what programs do.
-fn exports_oddly(words: &[Field]) -> bool {
-    let declares = matches!(words.first().and_then(Option::as_deref), Some("export" | "declare" | "typeset"));
-    let name = |word: &Field| {
-        word.as_deref()
-            .and_then(|word| word.split('=').next())
-            .is_some_and(|name| !is_harmless(name) && !name.starts_with('-'))
-    };
-    declares && words[1..].iter().any(name)
-}
-
-/// Whether commands go to other directories, or may.
-fn moves(nodes: &[Node]) -> bool {
-    commands_in(nodes).iter().any(|command| {
-        let name = command.words.first().map(Word::literal);
-        name.is_some_and(|name| {
-            name.is_none_or(|name| {
-                matches!(name.as_str(), "cd" | "pushd" | "popd" | "eval" | "." | "source" | "command" | "builtin")
-            })
-        })
-    })
-}
-
-/// Whether variables are set otherwise than by assignments and what declares them.
-fn sets_in_other_ways(nodes: &[Node]) -> bool {
-    let loops = |node: &Node| match node {
-        Node::Loop { .. } | Node::Function { .. } => true,
-        Node::Group(body) | Node::Maybe(body) | Node::And(body) | Node::Or(body) => sets_in_other_ways(body),
-        Node::Simple(_) | Node::Apart(_) | Node::Pipeline(_) => false,
-    };
-    let sets = |name: String| {
-        matches!(name.as_str(), "eval" | "." | "source" | "getopts" | "unset" | "let" | "command" | "builtin")
-    };
-    let acts = |command: &&SimpleCommand| command.words.first().is_some_and(|word| word.literal().is_none_or(sets));
-    nodes.iter().any(loops) || commands_in(nodes).iter().any(acts)
-}
-
-/// Whether a part of a chain ends the shell, so that what follows runs only without it.
-fn leaves(node: &Node) -> bool {
-    let Node::Simple(command) = node else {
-        return matches!(node, Node::Group(body) if body.last().is_some_and(leaves));
-    };
-    let name = command.words.first().and_then(Word::literal);
-    name.is_some_and(|name| matches!(name.as_str(), "exit" | "return"))
-}
-
-/// `${NAME:=value}` and `${NAME=value}` set a variable while a word is read.
-fn sets_by_default(text: &str) -> bool {
-    text.match_indices("${").any(|(at, _)| {
-        let rest = text[at + 2..].trim_start_matches(|char: char| char.is_ascii_alphanumeric() || char == '_');
-        rest.starts_with(":=") || rest.starts_with('=')
-    })
 }

@@ -10,6 +10,9 @@ use crate::effects::Effects;
 use crate::event::EventKind;
 use crate::observe::{AgentHost, Belongs};
 
+/// Enough for most of what is written at a time: what is small is not moved as it grows.
+const USUAL: usize = 1 << 10;
+
 /// The fields every hook receives ahead of its event's own.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -96,12 +99,13 @@ impl HookInput {
             approval_mode: belongs.approval_mode.as_deref(),
             host: belongs.host.as_deref(),
         };
-        let mut head = serde_json::to_vec(&base)?;
+        let mut head = Vec::with_capacity(USUAL);
+        serde_json::to_writer(&mut head, &base)?;
         head.pop();
         let mut pieces = Vec::with_capacity(3);
         if let Some((name, value)) = event.shared_field() {
             head.extend_from_slice(format!(",\"{name}\":").as_bytes());
-            pieces.push(Bytes::from(std::mem::take(&mut head)));
+            pieces.push(Bytes::from(std::mem::replace(&mut head, Vec::with_capacity(USUAL))));
             pieces.push(value.bytes().clone());
         }
         // The event's own object is written behind the base's; its opening brace becomes the comma between them.

@@ -25,7 +25,7 @@ use crate::ready::{self, NotReady};
 use crate::spot::Spot;
 use crate::when::Because;
 use queue::Queue;
-use worker::Workers;
+use worker::{Patience, Workers};
 
 /// Bounds on every run.
 #[derive(Clone, Copy, Debug)]
@@ -158,6 +158,15 @@ pub(crate) struct Runner {
     shared: Shared,
 }
 
+/// With how many others a hook runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Company {
+    /// Whether it is the only one that is asked about its event now.
+    pub(crate) alone: bool,
+    /// How many commands may run at once.
+    pub(crate) max_parallel: Option<NonZeroU32>,
+}
+
 /// How a hook ended.
 pub(crate) struct RunEnd {
     pub(crate) end: End,
@@ -228,11 +237,11 @@ impl Runner {
         (hook, because): (&Hook, &Because),
         input: &HookInput,
         session: &Spot,
-        max_parallel: Option<NonZeroU32>,
+        company: Company,
         cancel: &CancellationToken,
     ) -> RunEnd {
         let _turn = match &hook.action {
-            Action::Command(_) | Action::Http(_) => match self.shared.queue.turn(max_parallel, cancel).await {
+            Action::Command(_) | Action::Http(_) => match self.shared.queue.turn(company.max_parallel, cancel).await {
                 Ok(turn) => Some(turn),
                 Err(end) => return RunEnd::not_run(end),
             },
@@ -243,7 +252,8 @@ impl Runner {
         let mut finished = match &hook.action {
             Action::Command(action) => self.run_command(action, hook.timeout, input, session, cancel).await,
             Action::Worker(action) => {
-                self.ask_worker((&hook.source, action), hook.timeout, input, session, cancel).await
+                let patience = if company.alone { Patience::Awake } else { Patience::Asleep };
+                self.ask_worker((&hook.source, action), hook.timeout, (input, patience), session, cancel).await
             }
             Action::Http(action) => self.post(action, hook.timeout, input, cancel).await,
             Action::Rule(action) => rule::run(action, hook.event, because),
@@ -258,10 +268,15 @@ impl Runner {
         match &hook.action {
             Action::Command(action) => self.check_command(action, session),
             Action::Worker(action) => {
-                let health = self.shared.workers.health(&hook.source, action);
+                let health = self.worker_health(&hook.source, action, session);
                 match health.and_then(|health| health.inert) {
                     Some(why) => Err(NotReady::GivenUp(why)),
-                    None => self.check_command(&action.command, session),
+                    None => self.check_command(&action.command, session).map_err(|why| match (why, &action.package) {
+                        (NotReady::Missing(path), Some(package)) => {
+                            NotReady::NoPackage { path, package: package.clone() }
+                        }
+                        (why, _) => why,
+                    }),
                 }
             }
             Action::Http(action) => self.check_http(action),

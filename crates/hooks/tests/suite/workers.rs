@@ -1,5 +1,7 @@
 //! Worker hooks: asked line by line, held to their bounds, started again, given up, and never left behind.
 
+mod refusals;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -181,7 +183,7 @@ async fn one_that_keeps_crashing_is_given_up_and_that_is_said_until_it_is_mended
     for _ in 0..3 {
         let outcome = fire(&engine).await;
         let said = denied(&outcome);
-        assert!(said.contains("failed 5 times in a row (the last time: its worker ended with code 7)"), "{said}");
+        assert!(said.contains("failed 5 times in a row (the last time: it ended with code 7)"), "{said}");
     }
     assert_eq!(pids(&world).len(), 5);
     assert!(health(&engine).inert.is_some());
@@ -227,7 +229,8 @@ async fn what_nobody_asked_for_is_dropped_and_counted() {
 
 #[tokio::test]
 async fn a_flood_of_answers_to_nobody_is_no_way_to_live() {
-    for flood in ["while :; do answer 999 '{}'; done", "while :; do echo; done"] {
+    let floods = ["while :; do answer 999 '{}'; done", "while :; do echo; done", "while :; do echo '{\"id\":0}'; done"];
+    for flood in floods {
         let world = World::new();
         let engine = engine_of(&world, flood, json!({}));
         let outcome = fire(&engine).await;
@@ -522,11 +525,16 @@ fn chunk<'a>(request: &SharedJson, text: &'a str, so_far: &GrowingText) -> After
 
 /// Streams so many pieces of an answer past a worker's hook; how many bytes each line had.
 async fn stream(world: &World, body: &str, count: usize) -> Vec<usize> {
+    stream_of(20_000, world, body, count).await
+}
+
+/// The same over a request of such a size.
+async fn stream_of(size: usize, world: &World, body: &str, count: usize) -> Vec<usize> {
     let notes = "printf '%s\\n' \"${#line}\" >> sizes; ";
     world.write("w.sh", &worker(&format!("{notes}{body}")));
     let limits = Limits { grace: Duration::from_millis(200), ..Limits::default() };
     let engine = world.hooks(EventKind::AfterModel, json!([hook(json!({}))])).limits(limits).build();
-    let request = SharedJson::of(&LlmRequest { model: "m".repeat(20_000), ..LlmRequest::default() });
+    let request = SharedJson::of(&LlmRequest { model: "m".repeat(size), ..LlmRequest::default() });
     let mut so_far = GrowingText::default();
     for at in 0..count {
         let text = format!("word {at} ");
@@ -546,6 +554,30 @@ async fn a_large_request_is_sent_once_to_a_worker_that_keeps_it() {
     assert_eq!(sizes.len(), 11);
     assert!(sizes[1] > 20_000 && sizes[2..].iter().filter(|size| **size > 2000).count() <= 1, "{sizes:?}");
     assert_eq!(pids(&world).len(), 1);
+}
+
+/// It would be read twice otherwise, and ten megabytes take their time.
+#[tokio::test]
+async fn before_a_very_large_request_the_greeting_is_waited_for() {
+    const SIZE: usize = 300_000;
+    let body =
+        "case $line in *hello*) sleep 0.1; echo '{\"id\":0,\"features\":[\"refs\"]}';; *) answer $id '{}';; esac";
+    let once = |sizes: &Vec<usize>| sizes.len() == 4 && sizes[1] > SIZE && sizes[2..].iter().all(|size| *size < 2000);
+    let mut tries = Vec::new();
+    // A machine with much else to do may not start it in time.
+    while tries.len() < 5 && !tries.iter().any(once) {
+        tries.push(stream_of(SIZE, &World::new(), body, 3).await);
+    }
+    assert!(tries.iter().any(once), "{tries:?}");
+    // Who does not know greetings gets it nevertheless, and who dies of them is started again without.
+    let silent = World::new();
+    let sizes = stream_of(SIZE, &silent, "case $line in *hello*) ;; *) answer $id '{}';; esac", 2).await;
+    assert!(sizes.len() == 3 && sizes[1..].iter().all(|size| *size > SIZE), "{sizes:?}");
+    assert_eq!(pids(&silent).len(), 1);
+    let shy = World::new();
+    let sizes = stream_of(SIZE, &shy, "case $line in *hello*) exit 1;; *) answer $id '{}';; esac", 2).await;
+    assert!(sizes.len() == 3 && sizes[1..].iter().all(|size| *size > SIZE), "{sizes:?}");
+    assert_eq!(pids(&shy).len(), 2);
 }
 
 #[tokio::test]

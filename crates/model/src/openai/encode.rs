@@ -1,6 +1,8 @@
 //! Writes a request as the body of a chat completion: tools, the choice among them, settings.
 //! The history is written by `messages`.
 
+use std::sync::Arc;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -71,13 +73,13 @@ impl Serialize for Tool<'_> {
 
 /// The tools to declare and the choice among them. A choice of several is made by declaring only those.
 fn tools(request: &Request) -> (Vec<Tool<'_>>, Option<Value>) {
-    let all = || request.tools.iter().map(Tool).collect();
+    let all = || request.tools.iter().map(|tool| Tool(tool)).collect();
     let Some(ToolChoice { mode, allowed }) = &request.tool_choice else {
         return (all(), None);
     };
     let some = || {
-        let named = |tool: &&ToolDeclaration| allowed.is_empty() || allowed.contains(&tool.name);
-        request.tools.iter().filter(named).map(Tool).collect()
+        let named = |tool: &&Arc<ToolDeclaration>| allowed.is_empty() || allowed.contains(&tool.name);
+        request.tools.iter().filter(named).map(|tool| Tool(tool)).collect()
     };
     match (mode, allowed.as_slice()) {
         (ToolMode::None, _) => (all(), Some(json!("none"))),
@@ -145,7 +147,7 @@ mod tests {
             parameters: json!({"type": "object"}),
         };
         let mut request = request(vec![Content::user_text("x")]);
-        request.tools = Arc::from([tool("a"), tool("b"), tool("c")]);
+        request.tools = Arc::from(["a", "b", "c"].map(|name| Arc::new(tool(name))));
         let mut check = |mode, allowed: &[&str], count: usize, choice: Value| {
             let allowed = allowed.iter().map(|&name| name.to_owned()).collect();
             request.tool_choice = Some(ToolChoice { mode, allowed });

@@ -46,11 +46,11 @@ async fn the_request_is_the_apis() {
     request.system = Some("be brief".into());
     request.generation.temperature = Some(0.5);
     request.generation.extra.insert("responseMimeType".into(), json!("text/plain"));
-    request.tools = Arc::from([ToolDeclaration {
+    request.tools = Arc::from([Arc::new(ToolDeclaration {
         name: "glob".into(),
         description: "finds".into(),
         parameters: json!({"type": "object"}),
-    }]);
+    })]);
     request.tool_choice = Some(ToolChoice { mode: ToolMode::Any, allowed: vec!["glob".into()] });
     model.stream(&request, &Cancel::new()).await.unwrap().collect().await.unwrap();
 

@@ -17,11 +17,11 @@ async fn the_request_is_a_chat_completion() {
     let model = openai(&server);
     let mut request = ask(&model, "hi");
     request.system = Some("be brief".into());
-    request.tools = Arc::from([ToolDeclaration {
+    request.tools = Arc::from([Arc::new(ToolDeclaration {
         name: "glob".into(),
         description: "finds".into(),
         parameters: json!({"type": "object"}),
-    }]);
+    })]);
     model.stream(&request, &Cancel::new()).await.unwrap().collect().await.unwrap();
     let seen = &server.seen()[0];
     assert_eq!(seen.target, "/v1/chat/completions");

@@ -106,7 +106,9 @@ pub(super) fn read_on(_: std::os::fd::OwnedFd) -> io::Result<()> {
 }
 
 /// There is no watchdog that could go.
-pub(super) fn rest() {}
+pub(super) fn rest() -> bool {
+    false
+}
 
 /// Starts a process of this run.
 pub(super) fn start(_: Family, start: impl FnOnce() -> io::Result<Pid>) -> io::Result<Pid> {

@@ -65,8 +65,8 @@ impl Groups {
         let search = self.search();
         let groups = std::mem::take(&mut self.known().groups);
         let is_over = || search.glance().is_ok_and(|found| found.is_empty());
-        if groups.is_empty() && is_over() {
-            return rest();
+        if groups.is_empty() && (rest() || is_over()) {
+            return;
         }
         groups.iter().for_each(|group| group.ask_members());
         ask_strays(&search);

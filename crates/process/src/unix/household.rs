@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -70,8 +71,10 @@ pub fn end_descendants() {
     if !household.founded || household.kennel.is_none() {
         return;
     }
-    let everybody = Search { children: Children::All, ..Search::of(Family::of_program(), Vec::new()) };
-    match (everybody.kill(Sure::AfterASecondLook), household.dog.take()) {
+    // One that was told to go was not needed any more, and nobody has been started since.
+    let is_second = household.dog.as_ref().is_some_and(Dog::goes);
+    let sure = if is_second { Sure::AtOnce } else { Sure::AfterASecondLook };
+    match (everybody().kill(sure), household.dog.take()) {
         (Ok(()), Some(dog)) => dog.dismiss(),
         // Whoever could not be found, as where there are no descriptors left, is the watchdog's as soon as we are gone.
         (Err(_), Some(dog)) => household.dog = Some(dog),
@@ -79,13 +82,20 @@ pub fn end_descendants() {
     }
 }
 
-/// Tells the watchdog to go if there is nobody whom it could end, so that its end is not waited for at the program's own.
-/// Whoever starts something after that has another one.
-pub(super) fn rest() {
+/// Tells the watchdog to go if there is nobody whom it could end, so that its end is not waited for at the program's own;
+/// whether that is so. Whoever starts something after that has another one.
+pub(super) fn rest() -> bool {
     let mut household = lock();
-    if is_alone() {
+    let is_nobody = everybody().is_nobody().unwrap_or(false);
+    if is_nobody {
         household.dog.iter_mut().for_each(Dog::let_go);
     }
+    is_nobody
+}
+
+/// All that descends from this process or carries one of its marks.
+fn everybody() -> Search {
+    Search { children: Children::All, ..Search::of(Family::of_program(), Vec::new()) }
 }
 
 /// Starts a process with the mark of its run.
@@ -114,32 +124,60 @@ pub(super) fn read_on(pipe: OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Whether nobody descends from this process but its watchdog, for certain and at little cost.
+/// Whether nobody descends from this process but its watchdog, at little cost.
 ///
-/// Whoever loses a parent among them becomes a child of this process, so that while anybody is there, one of them is in the
-/// system's list of its children. Dead ones stay in it until this process collects them, and new ones are put behind the
-/// others; so a list that is read with the watchdog at its beginning and nothing behind it was that short at its end. The
-/// list is a thread's own: with a second thread, nothing is certain.
+/// While anybody is there, one of them is in the system's lists of its children, one list for each thread. Whoever loses a
+/// parent, be that another process or a thread of this one, is put at the end of the first thread's list; so that is read
+/// after the others, where nobody can have moved on to meanwhile. Dead ones stay in a list until this process collects them,
+/// and new ones are put behind the others; so a list that is read with the watchdog at its beginning and nothing behind it
+/// was that short at its end.
+///
+/// Whoever went into another program's namespace is a child of that one's first process once it has lost its parent here. It
+/// is known by its mark alone: [`Search`] looks for both.
 pub(super) fn is_alone() -> bool {
-    ADOPTS.load(Ordering::Relaxed) && children_of_only_thread().is_some_and(|children| children == watchdog())
+    // In this order: a dead watchdog is collected once there is another one.
+    ADOPTS.load(Ordering::Relaxed) && only_child().is_some_and(|child| child == watchdog())
 }
 
-/// The one child of the one thread, or that there is none. None where there are more, or nobody can tell.
-fn children_of_only_thread() -> Option<Option<u32>> {
-    let mut threads = std::fs::read_dir("/proc/self/task").ok()?;
-    let only = threads.next()?.ok()?;
-    if threads.next().is_some() {
+/// The one child of this process, or that there is none. None where there are more, or nobody can tell.
+fn only_child() -> Option<Option<u32>> {
+    const THREADS: &str = "/proc/self/task";
+    // By the numbers that are used there, which need not be our own.
+    let first = std::fs::read_link("/proc/self").ok()?.into_os_string().into_string().ok()?;
+    let count = std::fs::metadata(THREADS).ok()?.nlink().checked_sub(2)?;
+    let threads = std::fs::read_dir(THREADS).ok()?;
+    let mut threads: Vec<String> =
+        threads.map(|thread| thread.ok()?.file_name().into_string().ok()).collect::<Option<_>>()?;
+    // Where one ends just then, those behind it are left out.
+    if (threads.len() as u64) < count {
         return None;
     }
-    let children = std::fs::read_to_string(only.path().join("children")).ok()?;
-    let mut children = children.split_ascii_whitespace();
-    let first = children.next().map(str::parse).transpose().ok()?;
-    children.next().is_none().then_some(first)
+    threads.sort_by_key(|thread| *thread == first);
+    threads.last().filter(|last| **last == first)?;
+    let mut only = None;
+    for thread in threads {
+        let children = match std::fs::read_to_string(format!("{THREADS}/{thread}/children")) {
+            Ok(children) => children,
+            // The thread is gone; its children are the first one's.
+            Err(error) if thread != first && is_gone(&error) => continue,
+            Err(_) => return None,
+        };
+        for child in children.split_ascii_whitespace() {
+            if only.replace(child.parse().ok()?).is_some() {
+                return None;
+            }
+        }
+    }
+    Some(only)
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
 /// The number of the watchdog, if there is one.
 pub(super) fn watchdog() -> Option<u32> {
-    Some(WATCHDOG.load(Ordering::Relaxed)).filter(|pid| *pid != 0)
+    Some(WATCHDOG.load(Ordering::SeqCst)).filter(|pid| *pid != 0)
 }
 
 fn lock() -> MutexGuard<'static, Household> {
@@ -154,8 +192,12 @@ impl Household {
         if first {
             adopt_orphans();
         }
-        match &self.dog {
-            Some(dog) if dog.lives() => return,
+        let before = self.dog.take();
+        match &before {
+            Some(dog) if dog.lives() => {
+                self.dog = before;
+                return;
+            }
             Some(dog) if dog.goes() => {}
             Some(_) => tracing::warn!("somebody has ended the watchdog; another one is started"),
             None => {}
@@ -163,7 +205,9 @@ impl Household {
         let began = Instant::now();
         self.dog = kennel.start().inspect_err(|error| tracing::warn!(%error, "there is no watchdog")).ok();
         let pid = self.dog.as_ref().map_or(0, Dog::pid);
-        WATCHDOG.store(pid, Ordering::Relaxed);
+        WATCHDOG.store(pid, Ordering::SeqCst);
+        // Not before: while a list is read, nobody may go from it whom its reader takes for the watchdog.
+        before.into_iter().for_each(Dog::collect);
         self.dog.iter().for_each(|dog| self.news.iter().for_each(|news| dog.tell(*news)));
         tracing::debug!(pid, us = began.elapsed().as_micros(), "a watchdog was started");
     }
@@ -187,5 +231,66 @@ fn adopt_orphans() {
         // Where the end of children is ignored, dead ones leave the list by themselves, and others while it is read.
         Ok(()) => ADOPTS.store(!sys::ignores(libc::SIGCHLD), Ordering::Relaxed),
         Err(error) => tracing::warn!(%error, "processes that lose their parent are known by their marks only"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("60").spawn().unwrap()
+    }
+
+    fn end(mut child: Child) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Other tests have children too, so it runs itself again, alone.
+    #[test]
+    fn children_of_all_threads_are_told_and_those_that_lost_their_parent() {
+        const ALONE: &str = "HOOKWRIGHT_TEST_ALONE";
+        if std::env::var_os(ALONE).is_none() {
+            let test = std::thread::current().name().unwrap().to_owned();
+            let mut alone = Command::new(std::env::current_exe().unwrap());
+            let output = alone.args(["--exact", &test]).env(ALONE, "1").output().unwrap();
+            let told = String::from_utf8_lossy(&output.stdout);
+            return assert!(output.status.success() && told.contains("1 passed"), "{told}");
+        }
+        adopt_orphans();
+        assert_eq!(only_child(), Some(None));
+        // A thread that lives on, and one that does not.
+        let (give, given) = std::sync::mpsc::channel::<()>();
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            tell.send(sleeper()).unwrap();
+            given.recv().unwrap();
+        });
+        let child = told.recv().unwrap();
+        assert_eq!(only_child(), Some(Some(child.id())));
+        let second = sleeper();
+        assert_eq!(only_child(), None);
+        end(second);
+        give.send(()).unwrap();
+        thread.join().unwrap();
+        assert_eq!(only_child(), Some(Some(child.id())), "its thread is gone");
+        end(child);
+        assert_eq!(only_child(), Some(None));
+        // A daemon of a thread's child.
+        let daemon = std::thread::spawn(|| {
+            let mut shell = Command::new("sh");
+            let script = "sleep 60 >/dev/null 2>&1 & echo $!";
+            let output = shell.args(["-c", script]).stderr(Stdio::null()).output().unwrap();
+            String::from_utf8(output.stdout).unwrap().trim().parse::<u32>().unwrap()
+        });
+        let daemon = daemon.join().unwrap();
+        assert_eq!(only_child(), Some(Some(daemon)));
+        let pid = Pid::from_raw(daemon.cast_signed()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty()).unwrap();
+        assert_eq!(only_child(), Some(None));
     }
 }

@@ -2,7 +2,7 @@
 //! one by one, each told from a later bearer of its number by when it started. Linux only.
 
 use std::collections::{HashMap, HashSet};
-use std::io;
+use std::io::{self, Read};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -51,7 +51,7 @@ impl Search {
     /// Everybody, with all that they have started: those who are dead and only not yet collected are nobody. An error is
     /// that nobody could be looked at, as where there are no descriptors.
     pub(super) fn find(&self) -> io::Result<Vec<Kin>> {
-        if household::is_alone() {
+        if self.is_nobody()? {
             return Ok(Vec::new());
         }
         let mut all = HashMap::new();
@@ -66,6 +66,12 @@ impl Search {
             .collect();
         found.sort_unstable_by_key(|kin| (kin.started, kin.pid));
         Ok(found)
+    }
+
+    /// Whether there is nobody for certain: no child, and no bearer of a mark, wherever it went. That they are many, or who
+    /// they are, takes a look at everybody.
+    pub(super) fn is_nobody(&self) -> io::Result<bool> {
+        Ok(household::is_alone() && mark::are_carried() && carriers(self.family)?.next().is_none())
     }
 
     fn spares(&self, kin: &Kin) -> bool {
@@ -169,8 +175,7 @@ impl Search {
 
 /// The numbers of all with these marks, be they dead and only not yet collected.
 pub(super) fn carriers(family: Family) -> io::Result<impl Iterator<Item = u32>> {
-    let all = if household::is_alone() { None } else { Some(pids()?) };
-    Ok(all.into_iter().flatten().filter(move |pid| mark::of(*pid).is_some_and(|mark| family.contains(mark))))
+    Ok(pids()?.filter(move |pid| mark::of(*pid).is_some_and(|mark| family.contains(mark))))
 }
 
 fn pids() -> io::Result<impl Iterator<Item = u32>> {
@@ -194,8 +199,13 @@ pub(super) struct Kin {
 impl Kin {
     /// None if it is gone.
     fn read(pid: u32) -> io::Result<Option<Kin>> {
-        match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-            Ok(stat) => Ok(Kin::parse(pid, &stat, mark::of(pid))),
+        /// Half a hundred numbers and a name of sixteen letters.
+        const LONGEST: usize = 2048;
+        let mut stat = [0; LONGEST];
+        // At once: everybody on the machine is read so, and a reader who does not know how much comes asks six times.
+        let read = std::fs::File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut stat));
+        match read {
+            Ok(count) => Ok(Kin::parse(pid, &String::from_utf8_lossy(&stat[..count]), mark::of(pid))),
             Err(error) if is_no_room(&error) => Err(error),
             Err(_) => Ok(None),
         }
@@ -260,6 +270,21 @@ mod tests {
         assert_eq!(read(&format!("7 (x) Z 1 42 42 {rest}")), Some((1, 42, 42, 7312, true)));
         assert_eq!(read("7 (x) S 1 42 42 0"), None);
         assert_eq!(read(""), None);
+    }
+
+    /// A name is sixteen bytes that a process chooses itself.
+    #[test]
+    fn a_name_that_is_no_text_hides_nobody_and_no_memory() {
+        let script = r"printf '\377)\n(' >/proc/$$/comm; echo; read -r line";
+        let mut shell = std::process::Command::new("sh");
+        let piped = shell.args(["-c", script]).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        let kin = Kin::read(child.id()).unwrap().expect("it is there");
+        assert_eq!((kin.pid, kin.parent, kin.dead), (child.id(), std::process::id(), false));
+        assert!(crate::system::limits::memory_of(child.id()).is_some_and(|bytes| bytes > 0));
+        drop(child.stdin.take());
+        child.wait().unwrap();
     }
 
     /// Whatever mark it carries: an editor may hold a terminal in which another session runs.

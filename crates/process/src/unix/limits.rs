@@ -30,9 +30,22 @@ pub fn raise_descriptor_limit() {
     }
 }
 
-/// How large this program's first stack may grow.
-pub fn stack_limit() -> usize {
-    as_count(getrlimit(Resource::Stack).current)
+/// Takes so much stack for the thread that the program began with, which has to be the one that calls: whether it has it now.
+/// Otherwise that stack grows as it is used, and where a limit on memory comes in between, the system ends the program for it
+/// without a word.
+pub fn take_stack(bytes: usize) -> bool {
+    as_count(getrlimit(Resource::Stack).current) >= bytes && reach_down(bytes)
+}
+
+#[cfg(target_os = "linux")]
+fn reach_down(bytes: usize) -> bool {
+    super::sys::reach_down(bytes).is_ok()
+}
+
+/// All of it is there from the start.
+#[cfg(not(target_os = "linux"))]
+fn reach_down(_: usize) -> bool {
+    true
 }
 
 /// Has all threads take their memory from one place: the C library would have each of them reserve 64 MB of addresses, which
@@ -111,10 +124,15 @@ fn process_limit() -> Option<usize> {
 
 /// The memory that a process takes by itself, in bytes; nothing where the system does not tell.
 pub(crate) fn memory_of(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = as_text(&std::fs::read(format!("/proc/{pid}/status")).ok()?);
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = resident.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes << 10)
+}
+
+/// What the system tells of a process. Its name is one that it has chosen itself, and hides nothing where it is no text.
+fn as_text(status: &[u8]) -> String {
+    String::from_utf8_lossy(status).into_owned()
 }
 
 fn as_count(limit: Option<u64>) -> usize {
@@ -129,8 +147,8 @@ fn count_processes() -> usize {
     let is_number =
         |entry: &std::fs::DirEntry| entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit);
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten().filter(is_number);
-    let statuses = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok());
-    statuses.map(|status| threads_of(&status, user)).sum()
+    let statuses = all.filter_map(|entry| std::fs::read(entry.path().join("status")).ok());
+    statuses.map(|status| threads_of(&as_text(&status), user)).sum()
 }
 
 /// How many threads a process has, if it is this user's.

@@ -1,6 +1,7 @@
 //! Processes on Unix: real pipes, a session and a group of their own, signals to the whole group and, on Linux, to
 //! whoever left it.
 
+mod converse;
 mod directory;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
@@ -26,12 +27,13 @@ mod sys;
 #[cfg(target_os = "linux")]
 mod watchdog;
 
+pub(crate) use converse::converse;
+pub use converse::{Hearing, Speaking, hear_now, left_unread};
 pub use directory::Directory;
 pub use groups::Groups;
 #[cfg(target_os = "linux")]
 pub use household::{end_descendants, let_none_outlive, start_to_stay};
-pub(crate) use process::converse;
-pub use process::{Hearing, Process, Speaking, Stayer, left_unread};
+pub use process::{Process, Stayer};
 #[cfg(target_os = "linux")]
 pub use watchdog::stand_watch;
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
@@ -74,7 +73,7 @@ impl Process {
         Ok(process)
     }
 
-    fn around(leader: Leader, stdout: Stream, stderr: Stream, groups: &Arc<Groups>) -> Self {
+    pub(super) fn around(leader: Leader, stdout: Stream, stderr: Stream, groups: &Arc<Groups>) -> Self {
         Process { leader, stdin: Feed::default(), stdout, stderr, groups: groups.clone(), exit: None, on: None }
     }
 
@@ -372,41 +371,8 @@ impl Stayer {
     }
 }
 
-/// Where lines are said.
-pub type Speaking = UnixStream;
-/// Where lines are heard.
-pub type Hearing = UnixStream;
-
-/// Whether a process that is gone had not read all that was said to it.
-pub fn left_unread(said: &Speaking) -> bool {
-    let error = said.take_error().ok().flatten();
-    error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
-}
-
-/// Starts a program whose stdin and stdout are somebody else's to handle. They are sockets: a pipe of somebody who runs for
-/// long could be opened by any other program of this user, by its name under `/proc`, to read what is asked and to answer in
-/// its place.
-pub(crate) fn converse(
-    program: &mut Program<'_>,
-    complaints: Keep,
-    live: Option<Live>,
-    groups: &Arc<Groups>,
-) -> io::Result<(Process, Speaking, Hearing)> {
-    let ((stdin, to), (stdout, from), (stderr, complaining)) = (socket()?, socket()?, pipe()?);
-    let leader = launch(program, [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()], groups)?;
-    let stderr = Stream::new(complaining, Capture::new(complaints), live);
-    Ok((Process::around(leader, Stream::closed(), stderr, groups), to, from))
-}
-
-/// A pair of sockets: the process's end, and ours.
-fn socket() -> io::Result<(OwnedFd, UnixStream)> {
-    let (theirs, ours) = std::os::unix::net::UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    Ok((theirs.into(), UnixStream::from_std(ours)?))
-}
-
 /// A pipe for output: the process's end, and ours.
-fn pipe() -> io::Result<(OwnedFd, Receiver)> {
+pub(super) fn pipe() -> io::Result<(OwnedFd, Receiver)> {
     let (read, write) = io::pipe()?;
     let read = OwnedFd::from(read);
     rustix::io::ioctl_fionbio(&read, true)?;

@@ -1,7 +1,7 @@
 //! The one place with `unsafe`: what nobody offers in a safe way. `posix_spawn` into a new session; another process's
 //! limits and session; for handles on processes, which Linux has, a signal to the group behind one and the wait for its
-//! process's end; and about this process itself what is done when it aborts, which signals it ignores, and where its
-//! memory comes from.
+//! process's end; and about this process itself what is done when it aborts, which signals it ignores, where its memory
+//! comes from, and how far its first stack reaches.
 #![expect(unsafe_code, reason = "calls of the C library; each block says why it is sound")]
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_short};
@@ -174,17 +174,15 @@ impl Attributes {
         // SAFETY: it has been initialised.
         let mut attributes = Attributes(unsafe { raw.assume_init() });
         let mut signals = MaybeUninit::uninit();
-        // SAFETY: `sigfillset` and `sigemptyset` initialise the set and never fail; the others read it, and change
-        // initialised objects.
+        // SAFETY: `sigfillset` and `sigemptyset` initialise the set and never fail; the others read it and another one, and
+        // change initialised objects.
         unsafe {
             match hears {
                 Hears::All => libc::sigemptyset(signals.as_mut_ptr()),
                 Hears::Nothing => libc::sigfillset(signals.as_mut_ptr()),
             };
             check(libc::posix_spawnattr_setsigmask(&mut attributes.0, signals.as_ptr()))?;
-            libc::sigemptyset(signals.as_mut_ptr());
-            libc::sigaddset(signals.as_mut_ptr(), libc::SIGPIPE);
-            check(libc::posix_spawnattr_setsigdefault(&mut attributes.0, signals.as_ptr()))?;
+            check(libc::posix_spawnattr_setsigdefault(&mut attributes.0, reset()))?;
         }
         let flags = libc::POSIX_SPAWN_SETSIGMASK as c_short | libc::POSIX_SPAWN_SETSIGDEF as c_short | SETSID;
         // SAFETY: the object is initialised.
@@ -284,6 +282,20 @@ pub(super) fn share_memory() {
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
+/// Has the first stack reach down so far below here, where the system lets it. Only for the thread that has it.
+#[cfg(target_os = "linux")]
+pub(super) fn reach_down(bytes: usize) -> io::Result<()> {
+    let here = 0_u8;
+    // The system lets the stack grow for what it writes itself as for what we write, but where it can't, it says so instead
+    // of ending the program.
+    // SAFETY: the call writes a time so far below all that is on the stack, where nothing is yet, or nothing at all.
+    let code = unsafe {
+        let below = ptr::from_ref(&here).addr().saturating_sub(bytes) & !(align_of::<libc::timespec>() - 1);
+        libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, below)
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Calls this when the program aborts, or is told to, and ends it. It must not allocate nor wait.
 pub(super) fn at_abort(act: fn()) -> io::Result<()> {
     static ACT: OnceLock<fn()> = OnceLock::new();
@@ -305,6 +317,27 @@ pub(super) fn at_abort(act: fn()) -> io::Result<()> {
         libc::sigaction(libc::SIGABRT, &action, ptr::null_mut())
     };
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The signals that mean to a new process what they mean by themselves: all but those that this one was told to ignore, as
+/// by `nohup`. Those of a keyboard count whatever this one was told, since a shell's `&` says that too, and a program on a
+/// terminal of its own could not be ended from there. The system would see to most of them unasked, but it would first ask
+/// about each, in every new process.
+fn reset() -> &'static libc::sigset_t {
+    static RESET: OnceLock<libc::sigset_t> = OnceLock::new();
+    RESET.get_or_init(|| {
+        const ALWAYS: [c_int; 3] = [libc::SIGPIPE, libc::SIGINT, libc::SIGQUIT];
+        let last = if cfg!(target_os = "linux") { 64 } else { 31 };
+        let mut signals = MaybeUninit::uninit();
+        // SAFETY: `sigemptyset` initialises the set and never fails; what `sigaddset` does not take, it leaves out.
+        unsafe {
+            libc::sigemptyset(signals.as_mut_ptr());
+            for signal in (1..=last).filter(|signal| ALWAYS.contains(signal) || !ignores(*signal)) {
+                libc::sigaddset(signals.as_mut_ptr(), signal);
+            }
+            signals.assume_init()
+        }
+    })
 }
 
 /// Whether this process ignores a signal.

@@ -128,15 +128,14 @@ impl Dog {
         }
     }
 
-    /// Whether it is there, to stay; one that was stopped goes on.
+    /// Whether it is there, to stay; one that was stopped goes on. One that has ended is not collected.
     pub(super) fn lives(&self) -> bool {
         if self.goes {
-            self.collect();
             return false;
         }
         let _ = kill_process(self.pid, Signal::CONT);
-        let ended = waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
-        matches!(ended, Ok(None))
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        matches!(waitid(WaitId::Pid(self.pid), look), Ok(None))
     }
 
     /// Whether it was told to go.
@@ -152,12 +151,13 @@ impl Dog {
     /// The same, and it is gone after this.
     pub(super) fn dismiss(mut self) {
         self.let_go();
-        self.collect();
+        if self.goes {
+            self.collect();
+        }
     }
 
-    fn collect(&self) {
-        if self.goes {
-            let _ = waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED);
-        }
+    /// Waits for the end of one that was told to go, or that somebody has ended.
+    pub(super) fn collect(self) {
+        let _ = waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED);
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hookwright_hooks::jsonc::last;
 use hookwright_hooks::{Declared, Source};
 
-use super::{LayerFile, Tree};
+use super::layer::{LayerFile, Tree};
 use crate::paths::Paths;
 use crate::trust::FolderTrust;
 

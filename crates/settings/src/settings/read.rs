@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use hookwright_hooks::{Diagnostic, Severity, Source, SourceText};
+use hookwright_hooks::{Diagnostic, Severity, Source, SourceText, is_near};
 use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
 use jsonc_parser::common::{Range, Ranged};
 use serde_json::{Map, Value};
@@ -242,11 +242,9 @@ impl LayerReader<'_> {
         let siblings = KNOWN.iter().map(|known| known.key.rsplit_once('.').unwrap_or(("", known.key)));
         let names = siblings.filter(|(parent, _)| *parent == prefix).map(|(_, name)| name);
         let top = if prefix.is_empty() { &ENGINE_SECTIONS[..] } else { &[] };
-        let near = names.chain(top.iter().copied()).find(|known| {
-            // Names that differ more in length are not compared: there may be thousands.
-            let near = known.len() >= 5 && known.len().abs_diff(name.len()) <= 4;
-            name.eq_ignore_ascii_case(known) || (near && strsim::damerau_levenshtein(name, known) == 1)
-        });
+        let near = names
+            .chain(top.iter().copied())
+            .find(|known| name.eq_ignore_ascii_case(known) || (known.len() >= 5 && is_near(name, known, 1)));
         if let Some(near) = near {
             let text = format!("`{name}` is no setting that is known here; it is ignored");
             self.report(Severity::Warning, property.name.range(), text, None);

@@ -172,6 +172,13 @@ fn all_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+impl GuardLook {
+    /// Of a file that is not there.
+    pub fn nothing() -> Self {
+        GuardLook { digest: "nothing".to_owned(), text: None }
+    }
+}
+
 impl GuardFile {
     /// What it comes to now, in a project.
     pub fn look(&self, project: &Path) -> GuardLook {
@@ -179,7 +186,7 @@ impl GuardFile {
             return names::look(&self.path);
         }
         let bytes = match read_bytes(&self.path, LARGEST) {
-            Ok(None) => return GuardLook { digest: "nothing".to_owned(), text: None },
+            Ok(None) => return GuardLook::nothing(),
             Ok(Some(bytes)) => bytes,
             Err(crate::FileError::Directory(_)) => return GuardLook { digest: folder(&self.path), text: None },
             Err(error) => return GuardLook { digest: unreadable(&self.path, &error), text: None },
@@ -188,7 +195,7 @@ impl GuardFile {
         let digest = match self.kind {
             GuardKind::Trust => match of_project(&bytes, project) {
                 // As if it were not there: somebody else's trust may be the first that is recorded.
-                none if none.is_empty() => return GuardLook { digest: "nothing".to_owned(), text: None },
+                none if none.is_empty() => return GuardLook::nothing(),
                 own => hex(&Sha256::digest(own)),
             },
             GuardKind::Manifest => manifest(&self.path).map_or_else(String::new, |manifest| manifest.sha256),

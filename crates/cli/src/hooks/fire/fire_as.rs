@@ -56,7 +56,7 @@ pub(super) fn run(toolbox: &Toolbox, fire: &Fire, host: Host, fields: Map<String
     let merged: Vec<Merged> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
     let verdict = Verdict::of(&heard, &merged);
     let written = host.dialect().write(&heard, &verdict);
-    let asked = outcomes.iter().any(|outcome| !outcome.runs.is_empty());
+    let asked = outcomes.iter().flat_map(|outcome| &outcome.runs).any(|run| !run.beside);
     let doubts = doubts(toolbox, fire.event, None, asked);
     if fire.json {
         out::json(&as_json(&heard, &payload, &outcomes, &verdict, &written, &doubts))?;

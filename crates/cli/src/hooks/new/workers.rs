@@ -38,11 +38,12 @@ if [ -z "$HOOKWRIGHT_WORKER" ]; then
     exit
 fi
 
-# A worker gets one request a line, {{"id":N,"input":{{…}}}}, and answers each with a line of its own.
+# A worker gets one request a line, {{"id":N,"input":{{…}}}}, and answers each with a line of its own. Where judge fails or
+# leaves, so does the worker: 2 is a no, anything else a failure.
 while IFS= read -r line; do
     id=${{line#'{{"id":'}}
     id=${{id%%,*}}
-    output=$(judge "$line")
+    output=$(judge "$line") || exit
     printf '{{"id":%s,"output":%s}}\n' "$id" "${{output:-null}}"
 done
 "#

@@ -77,3 +77,17 @@ fn memory_that_runs_out_later_is_told_of() {
     has(&run.stderr, "memory");
     has(&run.stderr, "hint: ");
 }
+
+/// Where memory becomes scarce in the middle, a stack that was to grow would end the program without a word.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_stack_is_taken_at_the_start() {
+    let sandbox = project(&[("BeforeTool", "*", "grep VmStk: /proc/$PPID/status > stack; cat > /dev/null")]);
+    let file = sandbox.replay(&Replay::new().calls("glob", json!({"pattern": "*"})).says("done"));
+    let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"].map(str::to_owned);
+    let run = limited(&sandbox, "ulimit -s 8192", &args);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    let line = sandbox.read("stack");
+    let kilobytes: u32 = line.split_whitespace().nth(1).and_then(|size| size.parse().ok()).unwrap();
+    assert!(kilobytes >= 6 << 10, "{line}");
+}

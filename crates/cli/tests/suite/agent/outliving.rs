@@ -102,6 +102,55 @@ fn a_daemon_that_takes_everything_off_does_not_outlive_the_agent() {
     }
 }
 
+/// In another's namespace, whoever loses a parent is a child of that one's first process, and not of ours.
+#[test]
+fn a_daemon_in_anothers_namespace_does_not_outlive_the_agent() {
+    let test = "a_daemon_in_anothers_namespace_does_not_outlive_the_agent";
+    if lacks_any(test, &["setsid", "unshare", "nsenter", "pgrep"]) {
+        return;
+    }
+    let mut unshare = std::process::Command::new("unshare");
+    if !unshare.args(["--pid", "--fork", "true"]).output().unwrap().status.success() {
+        return skipped(test, "this user may make no namespace");
+    }
+    for way in [Way::Exit, Way::By("-KILL")] {
+        let other = Other::start();
+        let children = format!("/proc/{0}/task/{0}/children", other.0.id());
+        let first = || std::fs::read_to_string(&children).unwrap().trim().to_owned();
+        wait_until("the other program runs", || !first().is_empty());
+        // A number that tells it from everybody's.
+        let length = format!("6{}.5", other.0.id());
+        let daemon = format!("nsenter -t {} -p sh -c 'setsid sleep {length} >/dev/null 2>&1 &'", first());
+        let is_running = || {
+            let all = std::fs::read_dir("/proc").unwrap().flatten();
+            all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+                .any(|line| line == format!("sleep\0{length}\0").as_bytes())
+        };
+        let (sandbox, _) = ended(From::Hook, &format!("{daemon}\npgrep -f '[s]leep {length}' > seen"), "", way);
+        assert!(!sandbox.read("seen").is_empty());
+        wait_until("it is gone", || !is_running());
+    }
+}
+
+/// Somebody else's program in a namespace of its own, which ends with all that is in it.
+struct Other(std::process::Child);
+
+impl Other {
+    fn start() -> Self {
+        let mut unshare = std::process::Command::new("unshare");
+        let quiet =
+            unshare.args(["--pid", "--fork", "--kill-child", "sleep", "600"]).stdout(std::process::Stdio::null());
+        Other(quiet.stderr(std::process::Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Whoever ends the watchdog wakes another.
 #[test]
 fn a_watchdog_that_was_killed_is_replaced() {

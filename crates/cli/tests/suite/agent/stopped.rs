@@ -125,3 +125,26 @@ fn a_hangup_that_was_ignored_stays_so() {
         assert_eq!(sandbox.has("a.txt"), code == 0);
     }
 }
+
+/// A hook ignores what the program was told to ignore, and nothing that the program ignores for itself. What a shell's `&`
+/// says of the keyboard's signals is not handed on. (The shell tells of itself: who starts another blocks signals meanwhile.)
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hook_ignores_what_the_program_was_told_to() {
+    let script = "while read -r line; do case $line in SigBlk*|SigIgn*) echo \"$line\";; esac; done";
+    let sandbox = guarded(&format!("{script} < /proc/self/status > signals"), 60_000);
+    let file = sandbox.replay(&write());
+    let args = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];
+    finish(sandbox.limited("trap '' HUP USR1 INT QUIT", &args).spawn().unwrap()).exits(0);
+    let told: Vec<(String, u64)> = sandbox
+        .read("signals")
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, bits)| (name.to_owned(), u64::from_str_radix(bits.trim(), 16).unwrap() & NAMED))
+        .collect();
+    const HANGUP_AND_USER_1: u64 = 1 | 1 << 9;
+    /// Of the others, the C library has two for itself.
+    const NAMED: u64 = (1 << 31) - 1;
+    let expected = [("SigBlk", 0), ("SigIgn", HANGUP_AND_USER_1)];
+    assert_eq!(told, expected.map(|(name, bits)| (name.to_owned(), bits)));
+}

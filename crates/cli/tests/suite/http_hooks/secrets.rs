@@ -85,6 +85,14 @@ fn they_are_in_no_list_log_trace_record_or_message() {
 }
 
 #[test]
+fn show_names_headers_and_their_variables() {
+    let service = saying(json!({}));
+    let sandbox = with_secrets(&service);
+    let headers = &sandbox.run(&["hooks", "show", "policy", "--json"]).exits(0).json()[0]["headers"];
+    assert_eq!(*headers, json!({"Authorization": "Bearer ${POLICY_TOKEN}", "X-Api-Key": "…"}));
+}
+
+#[test]
 fn a_value_that_would_be_more_than_one_header_is_not_sent() {
     let service = saying(json!({}));
     for value in ["a\r\nX-Evil: 1", "a\nb", "a\rb", "a\u{7f}b", "caf\u{e9}", "   ", ""] {

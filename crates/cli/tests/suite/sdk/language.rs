@@ -250,6 +250,12 @@ impl Talk {
     #[track_caller]
     pub(super) fn end(mut self) -> Ended {
         drop(self.stdin.take());
+        self.ends_by_itself()
+    }
+
+    /// Waits for the end, whoever brings it about.
+    #[track_caller]
+    pub(super) fn ends_by_itself(mut self) -> Ended {
         let stderr = self.stderr.recv_timeout(PATIENCE);
         if stderr.is_err() {
             let _ = self.child.kill();

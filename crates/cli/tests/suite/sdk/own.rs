@@ -97,6 +97,171 @@ fn a_program_with_a_timer_answers_and_ends() {
     assert_eq!(worker.end().code, Some(0));
 }
 
+/// Who forgets an `await` has checked nothing: what goes wrong there at once is no yes.
+#[test]
+fn a_rejection_that_nobody_awaits_is_no_yes() {
+    for handler in ["(input) => { check(input); }", "async (input) => { check(input); }"] {
+        let text = format!(
+            "import {{ hook }} from 'hookwright-hook';
+            async function check() {{ throw new Error('no list'); }}
+            hook.on('BeforeTool', {handler});"
+        );
+        let Some(program) = node("a_rejection_that_nobody_awaits_is_no_yes", &text) else { return };
+        let ended = program.run(before_tool("x", json!({})).to_string());
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:#?}");
+        assert!(ended.stderr.contains("no list"), "{ended:#?}");
+        let mut worker = program.worker();
+        worker.ask(1, "x", json!({}));
+        let ended = worker.ends_by_itself();
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:#?}");
+    }
+}
+
+/// The same in python, which says so every time and not only once.
+#[test]
+fn a_coroutine_that_nobody_awaits_is_no_yes() {
+    for handler in ["def handler(event):", "async def handler(event):"] {
+        let text = format!(
+            "from hookwright_hook import hook\nasync def check(event):\n    raise ValueError('no list')\n\
+             @hook.on('BeforeTool')\n{handler}\n    if event['tool_name'] == 'x':\n        check(event)\nhook.run()\n"
+        );
+        let Some(program) = python("a_coroutine_that_nobody_awaits_is_no_yes", &text) else { return };
+        program.run(before_tool("x", json!({})).to_string()).fails("'check' was never awaited");
+        let mut worker = program.worker();
+        for id in 1..=3 {
+            worker.ask(id, "x", json!({}));
+            assert!(worker.hear()["error"].as_str().unwrap().contains("never awaited"), "{handler} {id}");
+        }
+        worker.ask(4, "y", json!({}));
+        assert_eq!(worker.hear(), json!({"id": 4, "output": {}}));
+    }
+}
+
+/// Of those who are asked side by side it is the guilty one that fails, and filters for warnings hide nothing.
+#[test]
+fn a_forgotten_coroutine_is_found_beside_others() {
+    let text = "import asyncio, warnings\nfrom hookwright_hook import hook\nasync def check(event):\n    pass\n\
+        @hook.on('BeforeTool')\nasync def handler(event):\n    warnings.simplefilter('ignore')\n    if event['tool_name'] == 'task':\n\
+        \x20       asyncio.ensure_future(asyncio.sleep('no number'))\n        await asyncio.sleep(0.1)\n\
+        \x20   if event['tool_name'] == 'guilty':\n        check(event)\n        await asyncio.sleep(0.3)\nhook.run()\n";
+    let Some(program) = python("a_forgotten_coroutine_is_found_beside_others", text) else { return };
+    let mut worker = program.worker();
+    worker.ask(1, "guilty", json!({}));
+    worker.ask(2, "other", json!({}));
+    let mut answers = [worker.hear(), worker.hear()];
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    assert!(answers[0]["error"].as_str().is_some_and(|error| error.contains("never awaited")), "{answers:?}");
+    worker.ask(3, "other", json!({}));
+    assert_eq!(worker.hear(), json!({"id": 3, "output": {}}));
+    worker.ask(4, "task", json!({}));
+    assert!(worker.hear()["error"].as_str().unwrap().contains("never retrieved"));
+    program.run(before_tool("guilty", json!({})).to_string()).fails("never awaited");
+}
+
+/// A handler that leaves the process has not answered, be it in the middle of a line.
+#[test]
+fn a_worker_that_is_left_by_its_handler_has_failed() {
+    let text = "import { hook } from 'hookwright-hook'; hook.on('BeforeTool', () => process.exit(0));";
+    let Some(program) = node("a_worker_that_is_left_by_its_handler_has_failed", text) else { return };
+    let mut worker = program.worker();
+    worker.ask(1, "x", json!({}));
+    worker.ends_by_itself().fails("before its handler had answered");
+}
+
+/// A no goes out before a neighbour can end the process, and is no longer held up by it.
+#[test]
+fn a_no_does_not_wait_for_others() {
+    let text = "import { hook, deny } from 'hookwright-hook';
+        hook.on('BeforeTool', ({ tool_name }) => { if (tool_name === 'x') return deny('no'); process.exit(1); });";
+    let Some(program) = node("a_no_does_not_wait_for_others", text) else { return };
+    let mut worker = program.worker();
+    let line = |id: u64, tool: &str| format!("{}\n", json!({"id": id, "input": before_tool(tool, json!({}))}));
+    worker.send_bytes((line(1, "x") + &line(2, "y")).as_bytes());
+    assert_eq!(worker.hear(), json!({"id": 1, "output": {"decision": "deny", "reason": "no"}}));
+    assert_eq!(worker.ends_by_itself().code, Some(1));
+}
+
+/// Exports are a plugin's handlers; where an agent runs such a file by itself, they are nobody's.
+#[test]
+fn a_plugin_that_is_run_by_itself_is_no_yes() {
+    const TEST: &str = "a_plugin_that_is_run_by_itself_is_no_yes";
+    let of = |exports: &str| {
+        let program = node(TEST, &format!("import {{ deny, hook }} from 'hookwright-hook';\n{exports}"))?;
+        let file = program.folder().join("hook.mjs");
+        Some(program.started_by(&["env", "GEMINI_SESSION_ID=s", "node", file.to_str().unwrap()]))
+    };
+    for exports in [
+        "export function BeforeTool() { return deny('no'); }",
+        "export default { BeforeTool: () => deny('no') };",
+        "export default new (class { BeforeTool() { return deny('no'); } })();",
+    ] {
+        let Some(program) = of(exports) else { return };
+        program.run(before_tool("x", json!({})).to_string()).fails("exports BeforeTool, as a plugin does");
+    }
+    // Who registers later is no plugin, and who uses no more than the words of the library speaks for itself.
+    for exports in [
+        "export function BeforeTool() { return deny('no'); }\nsetTimeout(() => hook.on('BeforeTool', BeforeTool), 50);",
+        "console.log(JSON.stringify(deny('no')));",
+    ] {
+        let Some(program) = of(exports) else { return };
+        assert_eq!(program.run(before_tool("x", json!({})).to_string()).json()["reason"], "no", "{exports}");
+    }
+}
+
+/// A guard that was handed over without its object fails, which is a no; it does not look at somebody else's.
+#[test]
+fn a_handler_that_lost_its_object_does_not_find_another() {
+    let text = "import { hook, deny } from 'hookwright-hook';
+        class Guard { rules = ['x']; check(input) { return this.rules?.includes(input.tool_name) ? deny('no') : undefined; } }
+        hook.on('BeforeTool', new Guard().check);";
+    let Some(program) = node("a_handler_that_lost_its_object_does_not_find_another", text) else { return };
+    program.run(before_tool("x", json!({})).to_string()).fails("rules");
+    let mut worker = program.worker();
+    worker.ask(1, "x", json!({}));
+    assert!(worker.hear()["error"].as_str().unwrap().contains("rules"));
+    assert_eq!(worker.end().code, Some(0));
+}
+
+/// The library reads stdin itself; whoever looks at it nevertheless finds it, and the first import of `node:process` looks.
+#[test]
+fn a_handler_may_look_at_stdin() {
+    let text = "import { hook, message } from 'hookwright-hook';
+        hook.on('BeforeTool', async () => {
+            const { stdin } = await import('node:process');
+            return message(`${process.stdin.isTTY ?? false} ${stdin === process.stdin}`);
+        });";
+    let Some(program) = node("a_handler_may_look_at_stdin", text) else { return };
+    assert_eq!(program.run(before_tool("x", json!({})).to_string()).json()["systemMessage"], "false true");
+    let mut worker = program.worker();
+    for id in 1..=2 {
+        worker.ask(id, "x", json!({}));
+        assert_eq!(worker.hear(), json!({"id": id, "output": {"systemMessage": "false true"}}));
+    }
+    assert_eq!(worker.end().code, Some(0));
+}
+
+/// Names that some library gives to all objects are no fields of a request.
+#[test]
+fn what_all_objects_inherit_is_in_no_request() {
+    let text = "import { hook, message } from 'hookwright-hook';
+        Object.prototype.each = () => {};
+        hook.on('AfterModel', ({ full_content, llm_request }) => message(`${llm_request.model} ${full_content}`));";
+    let Some(program) = node("what_all_objects_inherit_is_in_no_request", text) else { return };
+    let mut worker = program.worker();
+    let base = json!({"hook_event_name": "AfterModel", "content": "a"});
+    let with = |more: serde_json::Value| {
+        let mut input = base.clone();
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        input
+    };
+    let first = with(json!({"llm_request": {"model": "m"}, "full_content": "a"}));
+    worker.send(&json!({"id": 1, "keep": {"llm_request": 1, "full_content": 2}, "input": first}));
+    assert_eq!(worker.hear()["output"]["systemMessage"], "m a");
+    worker.send(&json!({"id": 2, "kept": {"llm_request": 1}, "grow": {"full_content": [2, "é"]}, "input": base}));
+    assert_eq!(worker.hear()["output"]["systemMessage"], "m aé");
+    assert_eq!(worker.end().code, Some(0));
+}
+
 #[test]
 fn what_fails_outside_of_handlers_ends_the_program() {
     let test = "what_fails_outside_of_handlers_ends_the_program";

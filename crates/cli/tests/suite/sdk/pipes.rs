@@ -153,6 +153,17 @@ fn a_workers_failures_are_told_with_their_ids() {
     });
 }
 
+/// A command that was told to be a worker is given an event and no request: to leave without a word would be a yes.
+#[test]
+fn a_worker_that_was_never_asked_but_spoken_to_has_failed() {
+    each("a_worker_that_was_never_asked_but_spoken_to_has_failed", |_, program| {
+        let mut worker = program.worker();
+        worker.send(&before_tool("x", json!({})));
+        worker.end().fails("HOOKWRIGHT_WORKER");
+        assert_eq!(program.worker().end().code, Some(0), "nobody said anything");
+    });
+}
+
 #[test]
 fn a_worker_lives_through_garbage() {
     each("a_worker_lives_through_garbage", |_, program| {

@@ -214,7 +214,6 @@ fn the_cost_is_shown_where_prices_are_known() {
     terminal.ready().keys("/stats\r").sees("0.0060, at the prices of your settings");
     terminal.keys("/quit\r");
     assert_eq!(terminal.ends(), 0);
-    terminal.raw_to_the_end();
     let said = terminal.everything();
     assert!(said.contains("1 request · 1.5k tokens · cost 0.0060 · 0 tool calls"), "{said}");
     for format in ["json", "stream-json"] {

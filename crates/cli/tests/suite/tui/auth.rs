@@ -147,7 +147,7 @@ fn logout_forgets_fires_and_leaves() {
     let mut terminal = Terminal::start(&sandbox, &[]);
     terminal.ready().keys("/auth\r").sees("1. Ollama");
     terminal.keys("1").sees("Which model of");
-    terminal.keys("1").sees("the model is tiny");
+    terminal.keys("1").sees("kept in ");
     assert!(kept(&sandbox.home()).exists());
     assert_eq!(terminal.ready().keys("/logout\r").ends(), 0);
     assert!(terminal.everything().contains("forgot what was connected"), "{}", terminal.everything());

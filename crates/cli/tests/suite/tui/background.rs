@@ -33,7 +33,7 @@ fn what_the_user_keeps_runs_on_and_is_named_on_leaving() {
     terminal.keys(&format!("/background keep {pid}\r")).sees(&format!("{pid} stays when you leave"));
     terminal.ready().keys("\x04");
     assert_eq!(terminal.ends(), 0);
-    let told = anstream::adapter::strip_str(&terminal.raw_to_the_end()).to_string();
+    let told = anstream::adapter::strip_str(&terminal.raw()).to_string();
     assert!(told.contains(&format!("still running, as you asked: {pid} sh .gemini/hooks/talk.sh")), "{told}");
     talks_on(&sandbox);
     sandbox.write("stop", "");

@@ -127,6 +127,25 @@ fn a_worker_stays_for_the_session_and_is_replaced_when_its_script_changes() {
     hookwright_testkit::wait_until("the second is gone", || !hookwright_testkit::is_running(&pids()[1]));
 }
 
+/// A guard whose worker is given up watches over nothing from then on: that is seen at a glance, and nothing runs unasked.
+#[test]
+#[cfg(unix)]
+fn a_guard_whose_worker_is_given_up_is_not_armed() {
+    let sandbox = sandbox();
+    let command = sandbox.script("crash.sh", "read -r line; echo x >> count; exit $((20 + $(wc -l < count)))");
+    let hook = json!({"type": "worker", "name": "crasher", "guard": true, "command": command});
+    sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [hook]}]}}));
+    let mut terminal = Terminal::sized(&sandbox, &["--yolo"], 110, 30);
+    terminal.ready();
+    for at in 1..=5 {
+        terminal.ready().keys(&format!("say {at}\r")).sees(&format!("ended with code {}", 20 + at));
+    }
+    terminal.sees("1 guard not armed");
+    terminal.sees("the approval mode is default from now on, not yolo");
+    sandbox.script("crash.sh", "cat > /dev/null; sleep 60");
+    terminal.loses("1 guard not armed");
+}
+
 #[test]
 fn switching_acts_at_once() {
     let sandbox = sandbox();

@@ -237,7 +237,7 @@ fn nothing_that_a_command_draws_steers_the_terminal() {
     terminal.keys("\r").loses(MINE);
     terminal.ready().keys("/quit\r");
     terminal.ends();
-    let raw = terminal.raw_to_the_end();
+    let raw = terminal.raw();
     // A title of our own is ours.
     for bad in [
         "\x1b]52",

@@ -116,7 +116,7 @@ fn a_hook_that_still_notifies_holds_up_nothing_and_control_d_cancels_nothing() {
     assert!(sandbox.has("made"), "the call did not wait");
     terminal.keys("\x04");
     assert_eq!(terminal.ends(), 0);
-    let told = terminal.raw_to_the_end();
+    let told = terminal.raw();
     let told = anstream::adapter::strip_str(&told).to_string();
     assert!(!told.contains("ancelled"), "{told}");
     assert!(told.contains("was still running at the end of the"), "{told}");
@@ -154,7 +154,7 @@ fn in_lines_control_c_gives_up_a_question_then_warns_and_then_leaves() {
     assert!(!sandbox.has("ended"));
     terminal.keys("\x03");
     assert_eq!(terminal.ends(), 0);
-    assert!(terminal.raw_to_the_end().contains("Agent powering down. Goodbye!"));
+    assert!(terminal.raw().contains("Agent powering down. Goodbye!"));
     let told: serde_json::Value = serde_json::from_str(&sandbox.read("ended")).unwrap();
     assert_eq!(told["reason"], "exit");
 }

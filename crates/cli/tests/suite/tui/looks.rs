@@ -84,7 +84,7 @@ fn the_title_names_the_folder_says_what_happens_and_is_given_back() {
     terminal.ready();
     gets(&terminal, "\x1b]2;ready - ab - Hookwright\x1b\\");
     assert_eq!(terminal.keys("\x04").ends(), 0);
-    let raw = terminal.raw_to_the_end();
+    let raw = terminal.raw();
     assert!(raw.contains("\x1b[22;2t") && raw.contains("\x1b[23;2t"), "put aside and given back");
     assert!(raw.contains("\x1b]2;starting - "));
 }

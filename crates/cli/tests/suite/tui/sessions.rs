@@ -88,7 +88,6 @@ fn leaving_says_what_was_done_and_how_to_come_back() {
         terminal.keys("say done with it\r").sees("\ndone with it");
         terminal.keys("/quit\r");
         assert_eq!(terminal.ends(), 0);
-        terminal.raw_to_the_end();
         let said = terminal.everything();
         assert!(said.contains("requests · ") && said.contains("1 tool call · 0 hook runs · "), "{said}");
         let id = said.split("come back: hookwright --resume ").nth(1).unwrap();
@@ -104,14 +103,12 @@ fn who_said_nothing_leaves_without_a_word_and_headless_nothing_is_on_stdout() {
     let mut terminal = Terminal::start(&sandbox, &[]);
     terminal.ready().keys("/quit\r");
     assert_eq!(terminal.ends(), 0);
-    terminal.raw_to_the_end();
     assert!(!terminal.everything().contains("come back"));
     let run = sandbox.run(&["-p", "say hi"]).exits(0);
     assert_eq!(run.stdout, "hi\n");
     assert!(!run.stderr.contains("come back"), "nobody reads a pipe: {}", run.stderr);
     let mut terminal = Terminal::sized(&sandbox, &["-p", "say hi"], 100, 20);
     assert_eq!(terminal.ends(), 0);
-    terminal.raw_to_the_end();
     assert!(terminal.everything().contains("come back: hookwright --resume "));
 }
 

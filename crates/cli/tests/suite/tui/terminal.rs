@@ -175,16 +175,6 @@ impl Terminal {
         String::from_utf8_lossy(&self.seen.lock().expect("nobody panicked").raw).into_owned()
     }
 
-    /// Everything that was written by a program that has ended.
-    pub(crate) fn raw_to_the_end(&mut self) -> String {
-        // The reader sees the end when nobody has the terminal open any more.
-        let deadline = Instant::now() + PATIENCE;
-        while !self.reader.is_finished() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        self.raw()
-    }
-
     #[track_caller]
     fn until(&mut self, what: &str, reached: impl Fn(&str) -> bool) -> String {
         self.asked.awaited = true;
@@ -273,13 +263,18 @@ impl Terminal {
     #[track_caller]
     pub(crate) fn ends(&mut self) -> u32 {
         let deadline = Instant::now() + PATIENCE;
-        loop {
+        let code = loop {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
-                return status.exit_code();
+                break status.exit_code();
             }
             assert!(Instant::now() < deadline, "it does not end; the screen:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(10));
+        };
+        // The reader is done when nobody has the terminal open any more, and then everything has been read.
+        while !self.reader.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
         }
+        code
     }
 
     /// Whether the terminal echoes what is typed.

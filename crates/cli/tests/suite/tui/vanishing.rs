@@ -43,7 +43,7 @@ fn an_abort_gives_the_terminal_back() {
         terminal.signal("-ABRT");
         assert_ne!(terminal.ends(), 0);
         terminal.is_restored();
-        assert!(terminal.raw_to_the_end().contains("hint: allow more memory (`ulimit -v`)"));
+        assert!(terminal.raw().contains("hint: allow more memory (`ulimit -v`)"));
     }
 }
 
@@ -252,7 +252,11 @@ fn nobody_stops_without_a_shell_that_lets_it_go_on() {
     let sandbox = sandbox();
     let mut terminal = Terminal::start(&sandbox, &[]);
     terminal.ready();
+    terminal.blank();
     terminal.signal("-TSTP");
+    // It gives the terminal back, stops nobody, and takes it again: keys between would be a line for whoever reads next.
+    terminal.sees(COMPOSER);
+    wait_until("the terminal is taken again", || !terminal.echoes());
     terminal.keys("say still here\r").sees("\nstill here");
     terminal.ready().keys("\x04");
     assert_eq!(terminal.ends(), 0);

@@ -63,7 +63,7 @@ fn leaving_says_goodbye_and_hooks_are_told_how_it_was_left() {
             terminal.sees(COMPOSER);
             terminal.keys(keys);
             assert_eq!(terminal.ends(), 0, "{keys:?} {mode:?}");
-            let raw = terminal.raw_to_the_end();
+            let raw = terminal.raw();
             assert!(raw.contains("Agent powering down. Goodbye!"), "{keys:?} {mode:?}: {raw}");
             let told: Value = serde_json::from_str(&sandbox.read("ended")).unwrap();
             assert_eq!(told["reason"], reason, "{keys:?} {mode:?}");
@@ -82,7 +82,7 @@ fn what_the_end_waits_for_is_said_and_so_is_who_outlives_it() {
         terminal.keys("/quit\r");
         terminal.sees("waiting for SessionEnd hooks (slow), 1.2 s at most");
         assert_eq!(terminal.ends(), 0);
-        let raw = terminal.raw_to_the_end().replace("\r\n", " ");
+        let raw = terminal.raw().replace("\r\n", " ");
         assert!(raw.contains("was still running at the end of the"), "{mode:?}: {raw}");
     }
 }

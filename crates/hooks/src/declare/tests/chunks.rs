@@ -1,5 +1,7 @@
 //! `chunks`: what it may be, and that what makes no sense holds text back nevertheless.
 
+use std::num::NonZeroU32;
+
 use super::*;
 use crate::chunks::Chunks;
 

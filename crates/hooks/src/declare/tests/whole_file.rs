@@ -99,6 +99,22 @@ fn columns_count_characters_and_not_bytes() {
 }
 
 #[test]
+fn a_file_of_a_package_is_proposed_as_a_path_with_one_ending() {
+    let help = |package: &str| {
+        let text =
+            format!(r#"{{"hooks": {{"BeforeTool": [{{"hooks": [{{"type": "plugin", "package": "{package}"}}]}}]}}}}"#);
+        lines(&declare_text(&text))
+    };
+    for (package, path) in
+        [("guards/no-rm", r#""./node_modules/guards/no-rm.js""#), ("hooks/guard.mjs", r#""./hooks/guard.mjs""#)]
+    {
+        let said = help(package);
+        assert!(said.contains("names a part of a package") && said.contains(path), "{said}");
+        assert!(!said.contains(".mjs.js"), "{said}");
+    }
+}
+
+#[test]
 fn diagnostics_come_in_the_order_of_the_file() {
     let text = "{\n\"hooksConfig\": { \"enabled\": 1 },\n\"hooks\": {\n\"X\": [],\n\"BeforeTool\": 1\n},\n\"tools\": { \"enableHooks\": 2 } }";
     let at: Vec<_> = declare_text(text).diagnostics.iter().filter_map(|one| Some(one.span.as_ref()?.line)).collect();

@@ -6,18 +6,21 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::refs::{Fields, Refs};
+use crate::answer::begins_with_no;
 use crate::input::HookInput;
 
 /// The greeting: what this program can do for a worker that asks for it.
 pub(super) const HELLO: &[u8] = b"{\"id\":0,\"hello\":{\"version\":1,\"features\":[\"refs\"]}}\n";
 /// The number that the greeting is answered under; those of requests are higher.
 const HELLO_ID: u64 = 0;
+/// What stands around an input in its line, at most.
+const FRAME: usize = 128;
 /// Pieces up to this length are copied together, which is quicker than writing each.
 const SMALL: usize = 16 << 10;
 
 /// A request as one line. Whatever the worker has already is left out if `refs` says so.
 pub(super) fn request(id: u64, input: &HookInput, refs: Option<&mut Refs>) -> Vec<Bytes> {
-    let mut line = Line::default();
+    let mut line = Line { small: Vec::with_capacity(SMALL.min(input.len() + FRAME)), ..Line::default() };
     line.text(format!("{{\"id\":{id},").as_bytes());
     match refs.and_then(|refs| Some((refs, Fields::of(input)?))) {
         Some((refs, fields)) => refs.write(&fields, &mut line),
@@ -93,6 +96,31 @@ struct Said<'a> {
     error: Option<&'a RawValue>,
     #[serde(borrow)]
     features: Option<&'a RawValue>,
+}
+
+/// The no that a line begins with which was too long for more of it: its request, and the beginning of the answer. Nothing
+/// else that it might say can be believed without its end.
+pub(super) fn no_in(line: &str) -> Option<(u64, &str)> {
+    let mut rest = line.trim_start().strip_prefix('{')?;
+    let mut id = None;
+    loop {
+        let (key, after) = first::<String>(rest)?;
+        rest = after.trim_start().strip_prefix(':')?.trim_start();
+        match key.as_str() {
+            "output" => return Some((id?, rest)).filter(|(_, answer)| begins_with_no(answer)),
+            "id" => id = Some(first::<u64>(rest)?.0),
+            _ => {}
+        }
+        let (_, after) = first::<serde::de::IgnoredAny>(rest)?;
+        rest = after.trim_start().strip_prefix(',')?;
+    }
+}
+
+/// The value at the beginning of a text, and what is behind it.
+fn first<'t, T: Deserialize<'t>>(text: &'t str) -> Option<(T, &'t str)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
+    let value = values.next()?.ok()?;
+    Some((value, text.get(values.byte_offset()..)?))
 }
 
 /// Reads a line; nothing for a blank one.

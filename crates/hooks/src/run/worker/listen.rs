@@ -2,25 +2,24 @@
 //! `talk.rs`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use hookwright_process::{Exit, Hearing, Process, Until};
-use tokio::io::AsyncReadExt;
+use hookwright_process::{Exit, Process, Until, hear_now};
 use tokio::time::{Instant, sleep_until};
 
-use super::talk::{Bounds, GLANCE, Loss, Talk};
+use super::ear::Heard;
+use super::loss::Loss;
+use super::talk::{Bounds, GLANCE, Talk};
 use crate::answer::named;
 
-/// What stands around an answer in its line.
-const FRAME: usize = 4 << 10;
+/// Who is about to end has ended by then.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// The side that hears what the process says, and sees to its end.
 pub(super) struct Listening {
     pub(super) talk: Arc<Talk>,
     pub(super) process: Process,
-    pub(super) from: Hearing,
     pub(super) bounds: Bounds,
-    /// The beginning of a line.
-    pub(super) heard: Vec<u8>,
 }
 
 /// Why the listening ends.
@@ -36,17 +35,27 @@ impl Listening {
         match over {
             Over::Exited(exit) => {
                 // What it said last may be an answer.
-                let mut buffer = [0; 8 << 10];
-                while let Ok(count @ 1..) = self.from.try_read(&mut buffer) {
-                    if let Err(loss) = self.take(&buffer[..count]) {
-                        self.talk.lose(loss);
+                let wrong = loop {
+                    match self.talk.listen(hear_now) {
+                        Ok(Heard::Something) => {}
+                        Ok(Heard::Nothing | Heard::End) => break None,
+                        Err(loss) => break Some(loss),
                     }
-                }
-                let half = if self.heard.is_empty() { "" } else { ", in the middle of a line" };
-                let loss = Loss::new(format!("its worker {}{half}", ended(exit)));
-                self.talk.lose_from(loss, self.talk.read());
+                };
+                let half = if self.talk.ear().is_halfway() { ", in the middle of a line" } else { "" };
+                let code = code_of(&exit);
+                let loss = wrong.unwrap_or_else(|| Loss::new(format!("it {}{half}", ended(exit))));
+                self.talk.lose_from(Loss { code, ..loss }, self.talk.read());
             }
-            Over::Stopped => self.process.end(self.bounds.grace, Until::GroupGone).await,
+            Over::Stopped => {
+                if let Some(loss) = self.talk.spoilt() {
+                    // Who says something and then ends with a no has said no.
+                    let exit = tokio::time::timeout(MOMENT, self.process.wait()).await;
+                    let code = exit.ok().as_ref().and_then(code_of);
+                    self.talk.lose(Loss { code, ..loss });
+                }
+                self.process.end(self.bounds.grace, Until::GroupGone).await;
+            }
             Over::Finished => {
                 self.talk.close().await;
                 let _ = tokio::time::timeout(self.bounds.grace, self.process.wait()).await;
@@ -59,31 +68,28 @@ impl Listening {
     }
 
     async fn listen(&mut self) -> Over {
-        let mut buffer = vec![0; 64 << 10];
-        let mut quiet_since = Instant::now();
+        let from = self.talk.ear().from.clone();
         let (stop, finish) = (self.talk.stop.clone(), self.talk.finish.clone());
         let mut glance = Instant::now() + GLANCE;
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return Over::Stopped,
-                count = self.from.read(&mut buffer) => {
-                    quiet_since = Instant::now();
-                    let heard = match count {
-                        // It may be about to end, which says more.
-                        Ok(0) | Err(_) => return self.silent().await,
-                        Ok(count) => self.take(&buffer[..count]),
-                    };
-                    if let Err(loss) = heard {
-                        self.talk.lose(loss);
+                _ = from.readable() => match self.talk.listen(|from, buffer| from.try_read(buffer)) {
+                    // One that never stops talking is not all that there is to do.
+                    Ok(Heard::Something | Heard::Nothing) => tokio::task::coop::consume_budget().await,
+                    // It may be about to end, which says more.
+                    Ok(Heard::End) => return self.silent().await,
+                    Err(loss) => {
+                        self.talk.spoil(loss);
                         return Over::Stopped;
                     }
-                }
+                },
                 exit = self.process.wait() => return Over::Exited(exit),
                 () = finish.cancelled() => return Over::Finished,
                 () = sleep_until(glance), if self.bounds.memory.is_some() || self.bounds.idle.is_some() => {
                     glance = Instant::now() + GLANCE;
-                    self.look(quiet_since);
+                    self.look();
                 }
             }
         }
@@ -94,54 +100,33 @@ impl Listening {
         match tokio::time::timeout(GLANCE, self.process.wait()).await {
             Ok(exit) => Over::Exited(exit),
             Err(_) => {
-                self.talk.lose(Loss::new("its worker closed its output"));
+                self.talk.lose(Loss::new("it closed its output"));
                 Over::Stopped
             }
         }
     }
 
-    /// Takes what it said apart into lines.
-    fn take(&mut self, mut said: &[u8]) -> Result<(), Loss> {
-        while let Some(end) = said.iter().position(|byte| *byte == b'\n') {
-            self.heard.extend_from_slice(&said[..end]);
-            said = &said[end + 1..];
-            let line = std::mem::take(&mut self.heard);
-            if line.len() > self.bounds.answer + FRAME {
-                return Err(self.too_long(&line));
-            }
-            self.talk.hear(&line)?;
-            // Nothing is allocated for the next one.
-            self.heard = line;
-            self.heard.clear();
-        }
-        self.heard.extend_from_slice(said);
-        if self.heard.len() > self.bounds.answer + FRAME {
-            return Err(self.too_long(&self.heard));
-        }
-        Ok(())
-    }
-
-    fn too_long(&self, line: &[u8]) -> Loss {
-        let text = format!("its worker said a line of more than {} bytes", self.bounds.answer);
-        let start = line.trim_ascii_start();
-        let kept = &start[..start.len().min(self.bounds.answer)];
-        let cut_off = kept.starts_with(b"{").then(|| (String::from_utf8_lossy(kept).into_owned(), line.len() as u64));
-        Loss { text, cut_off }
-    }
-
     /// Whether it is grown too large, or has nothing to do.
-    fn look(&self, quiet_since: Instant) {
+    fn look(&self) {
         let is_idle = self.talk.is_idle();
         let most = self.bounds.memory.filter(|most| self.process.memory().is_some_and(|taken| taken > *most));
         match most {
             Some(_) if is_idle => self.talk.retire(),
-            Some(most) => self.talk.break_off(format!("its worker took more than {} MB of memory", most >> 20)),
+            Some(most) => self.talk.break_off(format!("it took more than {} MB of memory", most >> 20)),
             None => {}
         }
-        if is_idle && self.bounds.idle.is_some_and(|longest| quiet_since.elapsed() >= longest) {
+        let quiet = self.talk.ear().quiet_since.elapsed();
+        if is_idle && self.bounds.idle.is_some_and(|longest| quiet >= longest) {
             tracing::debug!(pid = self.talk.pid(), "a worker has nothing to do");
             self.talk.retire();
         }
+    }
+}
+
+fn code_of(exit: &std::io::Result<Exit>) -> Option<i32> {
+    match exit {
+        Ok(Exit::Code(code)) => Some(*code),
+        Ok(Exit::Signal(_)) | Err(_) => None,
     }
 }
 

@@ -2,8 +2,11 @@
 //! and its bounds, started again when it fails, given up when that does not help.
 
 mod birth;
+mod ear;
 mod line;
 mod listen;
+mod log;
+mod loss;
 mod refs;
 mod talk;
 
@@ -22,7 +25,8 @@ use crate::hook::{Source, WorkerAction};
 use crate::input::HookInput;
 use crate::spot::Spot;
 use birth::Birth;
-use talk::{Bounds, Closed, Loss, Reply, Talk};
+use loss::{CutOff, Loss};
+use talk::{Bounds, Closed, Reply, Talk};
 
 /// Set to the version of the protocol, so that one script can be a command and a worker.
 pub(super) const VARIABLE: (&str, &str) = ("HOOKWRIGHT_WORKER", "1");
@@ -32,6 +36,14 @@ const MOST_FAILURES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 /// An answer that lies in the pipe when its time is over was given in time.
 const LAST_LOOK: Duration = Duration::from_millis(10);
+
+/// How an answer is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// For a moment without falling asleep, if the worker is quick: nobody else wants the thread.
+    Awake,
+    Asleep,
+}
 
 /// The workers of one engine: hooks of one layer that say the same share a process.
 #[derive(Default)]
@@ -78,8 +90,8 @@ impl Workers {
     }
 
     /// How one of them does, if it has ever been asked anything.
-    pub(crate) fn health(&self, source: &Source, action: &WorkerAction) -> Option<WorkerHealth> {
-        self.all().iter().find(|worker| worker.is_of(source, action)).map(|worker| worker.health())
+    fn health(&self, source: &Source, action: &WorkerAction, place: (&Runner, &Spot)) -> Option<WorkerHealth> {
+        self.all().iter().find(|worker| worker.is_of(source, action)).map(|worker| worker.health(place))
     }
 
     /// Lets all of them finish, and waits for that, but not for long.
@@ -124,10 +136,12 @@ struct Live {
     last_failure: Option<(Instant, String)>,
 }
 
-/// Which process was asked, and how much it had said by then.
+/// Which process was asked, and how much it had said and logged by then.
+#[derive(Clone)]
 struct Asked {
     talk: Arc<Talk>,
     heard: u64,
+    logged: u64,
 }
 
 impl Runner {
@@ -136,7 +150,7 @@ impl Runner {
         &self,
         (source, action): (&Source, &WorkerAction),
         timeout: Duration,
-        input: &HookInput,
+        (input, patience): (&HookInput, Patience),
         session: &Spot,
         cancel: &CancellationToken,
     ) -> RunEnd {
@@ -148,7 +162,7 @@ impl Runner {
         };
         let deadline = Instant::now() + timeout;
         let asked = Mutex::default();
-        let mut answer = std::pin::pin!(worker.answer(self, input, session, deadline, cancel, &asked));
+        let mut answer = std::pin::pin!(worker.answer(self, (input, patience), session, deadline, cancel, &asked));
         let end = tokio::select! {
             biased;
             end = &mut answer => return end,
@@ -160,11 +174,16 @@ impl Runner {
         };
         let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut run = RunEnd::not_run(end);
-        if let (Some(Asked { talk, heard }), End::TimedOut(_)) = (asked, &run.end) {
-            run.stderr = logged(&talk);
+        if let (Some(Asked { talk, heard, .. }), End::TimedOut(_)) = (asked, &run.end) {
+            run.stderr = logged(&talk, 0);
             worker.did_not_answer(&talk, heard);
         }
         run
+    }
+
+    /// How a worker does, if it has ever been asked anything.
+    pub(crate) fn worker_health(&self, source: &Source, action: &WorkerAction, session: &Spot) -> Option<WorkerHealth> {
+        self.shared.workers.health(source, action, (self, session))
     }
 
     /// Starts a worker's process ahead of time.
@@ -200,7 +219,7 @@ impl Worker {
     async fn answer(
         &self,
         runner: &Runner,
-        input: &HookInput,
+        (input, patience): (&HookInput, Patience),
         session: &Spot,
         deadline: Instant,
         cancel: &CancellationToken,
@@ -211,25 +230,23 @@ impl Worker {
                 Ok(talk) => talk,
                 Err(end) => return RunEnd::not_run(end),
             };
-            let now = Asked { heard: talk.heard(), talk: talk.clone() };
-            *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
-            match talk.ask(input).await {
+            let now = Asked { heard: talk.heard(), logged: talk.logged(), talk: talk.clone() };
+            *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.clone());
+            match talk.ask(input, patience).await {
                 // It went while it was being looked for.
                 Err(Closed::Retired) => {}
                 Err(Closed::Lost(loss)) | Ok(Reply::Unread(loss)) => {
                     // It was gone before it knew of the request. One that has never answered would only go again.
                     let again = talk.counts().0 > 0 || talk.ended_at_greeting();
-                    self.note_loss(&talk, &loss);
-                    if !again {
-                        return lost(&talk, loss);
+                    if let Some(end) = self.after_loss(&Asked { logged: 0, ..now }, loss, again) {
+                        return end;
                     }
                 }
                 Ok(Reply::Lost(loss)) => {
                     // If our greeting was too much for it, it is asked once more, without.
                     let again = talk.ended_at_greeting();
-                    self.note_loss(&talk, &loss);
-                    if !again {
-                        return lost(&talk, loss);
+                    if let Some(end) = self.after_loss(&now, loss, again) {
+                        return end;
                     }
                 }
                 Ok(Reply::Answer(text)) => {
@@ -245,6 +262,17 @@ impl Worker {
         }
     }
 
+    /// What a process's end means for who asked it, unless another is to be asked.
+    fn after_loss(&self, asked: &Asked, loss: Loss, again: bool) -> Option<RunEnd> {
+        if loss.is_no() && !again {
+            self.failures.store(0, Ordering::Relaxed);
+            self.forget(&asked.talk);
+            return Some(RunEnd { stderr: logged(&asked.talk, asked.logged), ..RunEnd::not_run(End::Exited(2)) });
+        }
+        self.note_loss(&asked.talk, &loss);
+        (!again).then(|| lost(&asked.talk, loss))
+    }
+
     /// The process that is there, or a new one.
     async fn talk(
         &self,
@@ -257,10 +285,10 @@ impl Worker {
         if let Some(talk) = self.present(runner, session) {
             return Ok(talk);
         }
-        self.pause().await?;
+        self.pause(deadline).await?;
         let action = &self.action.command;
         runner.has_its_place(action, session)?;
-        let (log, live) = talk::logging();
+        let (log, live) = log::logging();
         let live = Mutex::new(Some(live));
         let open = |program: &mut Program<'_>| {
             let own = live.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -306,8 +334,8 @@ impl Worker {
         None
     }
 
-    /// Waits longer after every failure; after too many for ever.
-    async fn pause(&self) -> Result<(), End> {
+    /// Waits longer after every failure; after too many for ever. For what has no time to wait, the failure before counts.
+    async fn pause(&self, deadline: Instant) -> Result<(), End> {
         let failures = self.failures.load(Ordering::Relaxed);
         let last = self.live().last_failure.clone();
         let Some((when, why)) = last.filter(|_| failures > 0) else { return Ok(()) };
@@ -315,7 +343,11 @@ impl Worker {
             return Err(End::NotStarted { code: 126, message: given_up(&why) });
         }
         if failures > 1 {
-            tokio::time::sleep_until(when + PAUSE * 4_u32.pow(failures - 2)).await;
+            let until = when + PAUSE * 4_u32.pow(failures - 2);
+            if until >= deadline {
+                return Err(End::Failed(format!("lost its worker, which is not started again so soon: {why}")));
+            }
+            tokio::time::sleep_until(until).await;
         }
         Ok(())
     }
@@ -327,6 +359,16 @@ impl Worker {
             memory: upkeep.max_memory,
             idle: upkeep.idle_timeout,
             grace: runner.limits.grace,
+        }
+    }
+
+    /// It has ended, and is not missed.
+    fn forget(&self, talk: &Arc<Talk>) {
+        let mut live = self.live();
+        if live.talk.as_ref().is_some_and(|current| Arc::ptr_eq(current, talk)) {
+            live.talk = None;
+            drop(live);
+            self.let_go(talk);
         }
     }
 
@@ -354,7 +396,7 @@ impl Worker {
     /// answering others is not, and its late answer is dropped.
     fn did_not_answer(&self, talk: &Arc<Talk>, heard: u64) {
         if talk.heard() == heard {
-            talk.break_off("its worker did not answer in time");
+            talk.break_off("it did not answer in time");
             if let Some(loss) = talk.loss() {
                 self.note_loss(talk, &loss);
             }
@@ -374,12 +416,14 @@ impl Worker {
         Some(talk)
     }
 
-    fn health(&self) -> WorkerHealth {
+    fn health(&self, (runner, session): (&Runner, &Spot)) -> WorkerHealth {
         let live = self.live();
         let talk = live.talk.as_ref();
         let (answered, late) = talk.map_or((0, 0), |talk| talk.counts());
         let past = *self.past.lock().unwrap_or_else(PoisonError::into_inner);
-        let gave_up = self.failures.load(Ordering::Relaxed) >= MOST_FAILURES;
+        // What has changed since then is tried again.
+        let is_same = live.birth.as_ref().is_none_or(|birth| birth.still_is(runner, session));
+        let gave_up = is_same && self.failures.load(Ordering::Relaxed) >= MOST_FAILURES;
         WorkerHealth {
             pid: talk.filter(|talk| talk.is_open()).map(|talk| talk.pid()),
             starts: self.starts.load(Ordering::Relaxed),
@@ -408,19 +452,21 @@ fn answered(text: String) -> RunEnd {
 }
 
 fn lost(talk: &Talk, loss: Loss) -> RunEnd {
-    let stderr = logged(talk);
+    let stderr = logged(talk, 0);
     match loss.cut_off {
-        // As far as it was heard, it may say something.
-        Some((text, bytes)) => {
+        // A no to this request is heard; of anything else it is only known that it was cut off.
+        Some(CutOff { bytes, no }) => {
+            let text = no.map_or_else(|| "{".to_owned(), |(_, no)| no);
             let stdout = Captured { text, bytes, truncated: true };
             RunEnd { stdout, stderr, ..RunEnd::not_run(End::Exited(0)) }
         }
-        None => RunEnd { stderr, ..RunEnd::not_run(End::Failed(loss.text)) },
+        None => RunEnd { stderr, ..RunEnd::not_run(End::Failed(format!("lost its worker: {}", loss.text))) },
     }
 }
 
-fn logged(talk: &Talk) -> Captured {
-    let text = talk.log();
+/// What it has logged since then, as a command's stderr.
+fn logged(talk: &Talk, then: u64) -> Captured {
+    let text = talk.log_since(then);
     let bytes = text.len() as u64;
     Captured { text, bytes, truncated: false }
 }

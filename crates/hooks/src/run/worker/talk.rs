@@ -1,27 +1,31 @@
 //! One worker process from its start to its end: what was asked of it and is not answered yet. When one is started, and
 //! what its end means for the next, is `mod.rs`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hookwright_process::{Pipes, Speaking};
+use hookwright_process::{Hearing, Pipes, Speaking};
 use tokio::io::AsyncWriteExt;
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::Patience;
+use super::ear::{Ear, Heard, QUICK, Waited, Wakefulness};
 use super::line::{self, Word};
 use super::listen::Listening;
+use super::log::{self, SharedLog};
+use super::loss::Loss;
 use super::refs::Refs;
 use crate::input::HookInput;
 
-/// How much of its log is kept for those who ask why it failed.
-const LOG: usize = 8 << 10;
 /// How often its memory is looked at, and whether it is idle.
 pub(super) const GLANCE: Duration = Duration::from_millis(250);
-/// Of a worker that answers within this, the next answer is waited for awake, for as long at most: to fall asleep and to be
-/// woken takes a thread longer than such a worker takes for its answer.
-const QUICK: Duration = Duration::from_micros(150);
+/// Before so much is sent, it is waited whether the greeting is answered: it would be sent twice otherwise.
+const LARGE: usize = 256 << 10;
+/// For so long: who knows greetings has started by then and answers at once, who does not will never answer.
+const GREETED: Duration = Duration::from_millis(300);
 /// So many lines in a row that nobody waits for are a flood.
 const MOST_STRAYS: u32 = 1000;
 
@@ -51,27 +55,15 @@ pub(super) enum Reply {
     Unread(Loss),
 }
 
-/// Why a process is not there any more.
-#[derive(Clone, Debug)]
-pub(super) struct Loss {
-    /// In words.
-    pub(super) text: String,
-    /// The beginning of an answer that was too long, and how much had come of it by then.
-    pub(super) cut_off: Option<(String, u64)>,
-}
-
-impl Loss {
-    pub(super) fn new(text: impl Into<String>) -> Self {
-        Loss { text: text.into(), cut_off: None }
-    }
-}
-
 /// A process that is spoken to.
 pub(super) struct Talk {
     pid: u32,
     speech: tokio::sync::Mutex<Speech>,
     book: Mutex<Book>,
-    log: Arc<Mutex<VecDeque<u8>>>,
+    ear: Mutex<Ear>,
+    /// The greeting is answered.
+    greeted: Notify,
+    log: SharedLog,
     /// It is to go at once; why is in the book.
     pub(super) stop: CancellationToken,
     /// It is to finish what it does, and go.
@@ -98,6 +90,8 @@ struct Book {
     waiting: HashMap<u64, Waiting>,
     /// Why nothing more can be asked.
     closed: Option<Closed>,
+    /// What was wrong with what it said.
+    spoilt: Option<Loss>,
     /// Lines of any kind.
     heard: u64,
     answered: u64,
@@ -105,8 +99,7 @@ struct Book {
     strays: u32,
     dropped: u64,
     greeting: Greeting,
-    /// How long the last answer took.
-    pace: Duration,
+    wakefulness: Wakefulness,
 }
 
 /// Somebody who waits for an answer.
@@ -137,54 +130,75 @@ pub(super) enum Closed {
 
 impl Talk {
     /// Goes on with a process that has just been started.
-    pub(super) fn with(pipes: Pipes, log: Arc<Mutex<VecDeque<u8>>>, bounds: Bounds, greets: bool) -> Arc<Self> {
+    pub(super) fn with(pipes: Pipes, log: SharedLog, bounds: Bounds, greets: bool) -> Arc<Self> {
         let Pipes { process, to, from } = pipes;
         let speech = Speech { pipe: Some(to), next_id: 1, said: 0, last: u64::MAX, greets, refs: Refs::default() };
         let talk = Arc::new(Talk {
             pid: process.pid(),
             speech: tokio::sync::Mutex::new(speech),
-            book: Mutex::new(Book { pace: Duration::MAX, ..Book::default() }),
+            book: Mutex::default(),
+            ear: Mutex::new(Ear::new(from, bounds.answer)),
+            greeted: Notify::new(),
             log,
             stop: CancellationToken::new(),
             finish: CancellationToken::new(),
             over: CancellationToken::new(),
         });
-        let listening = Listening { talk: talk.clone(), process, from, heard: Vec::new(), bounds };
+        let listening = Listening { talk: talk.clone(), process, bounds };
         tokio::spawn(listening.until_it_is_gone());
         talk
     }
 
     /// Asks it something and waits for the answer, however long that takes. Safe to drop: the answer is then dropped too.
-    pub(super) async fn ask(&self, input: &HookInput) -> Result<Reply, Closed> {
+    pub(super) async fn ask(&self, input: &HookInput, patience: Patience) -> Result<Reply, Closed> {
         let mut speech = self.speech.lock().await;
         let id = speech.next_id;
-        let (sender, answer) = oneshot::channel();
+        let (sender, mut answer) = oneshot::channel();
         let _asked = self.enter(id, sender)?;
         speech.next_id += 1;
         self.say(&mut speech, id, input).await;
         drop(speech);
         let said = Instant::now();
-        let answer = self.awaited(answer, said).await;
-        self.book().pace = said.elapsed();
-        // Whoever ends it tells everybody who waits.
-        Ok(answer.unwrap_or_else(|_| Reply::Lost(Loss::new("its worker went away"))))
+        let awake = patience == Patience::Awake && self.book().wakefulness.is_awake();
+        let at_once = if awake { self.await_awake(&mut answer, said) } else { None };
+        let waited = match (awake, &at_once) {
+            (true, Some(_)) => Waited::Awake,
+            (true, None) => Waited::InVain,
+            (false, _) => Waited::Asleep,
+        };
+        let answer = match at_once {
+            Some(reply) => reply,
+            // Whoever ends it tells everybody who waits.
+            None => answer.await.unwrap_or_else(|_| Reply::Lost(Loss::unknown())),
+        };
+        self.book().wakefulness.learn(said.elapsed(), waited);
+        Ok(answer)
     }
 
-    /// Waits for an answer; awake for a moment, if the one before came at once.
-    async fn awaited(
-        &self,
-        mut answer: oneshot::Receiver<Reply>,
-        said: Instant,
-    ) -> Result<Reply, oneshot::error::RecvError> {
-        let was_quick = self.book().pace < QUICK;
-        while was_quick && said.elapsed() < QUICK {
-            tokio::select! {
-                biased;
-                reply = &mut answer => return reply,
-                () = tokio::task::yield_now() => {}
+    /// Waits for an answer for a moment, without falling asleep.
+    fn await_awake(&self, answer: &mut oneshot::Receiver<Reply>, said: Instant) -> Option<Reply> {
+        while said.elapsed() < QUICK && self.is_open() {
+            // Its end is seen elsewhere, too.
+            if let Err(loss) = self.listen(hookwright_process::hear_now) {
+                self.spoil(loss);
+                return None;
+            }
+            match answer.try_recv() {
+                Ok(reply) => return Some(reply),
+                Err(TryRecvError::Closed) => return Some(Reply::Lost(Loss::unknown())),
+                Err(TryRecvError::Empty) => std::hint::spin_loop(),
             }
         }
-        answer.await
+        None
+    }
+
+    /// Hears what is there, and tells those who wait for it; why that can't go on, if it can't.
+    pub(super) fn listen(&self, read: impl Fn(&Hearing, &mut [u8]) -> std::io::Result<usize>) -> Result<Heard, Loss> {
+        self.ear().hear(read, |line| self.hear(line))
+    }
+
+    pub(super) fn ear(&self) -> MutexGuard<'_, Ear> {
+        self.ear.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn enter(&self, id: u64, sender: oneshot::Sender<Reply>) -> Result<Asked<'_>, Closed> {
@@ -197,6 +211,9 @@ impl Talk {
     }
 
     async fn say(&self, speech: &mut Speech, id: u64, input: &HookInput) {
+        if speech.greets && input.layout().is_some() && input.len() > LARGE {
+            self.greet_first(speech).await;
+        }
         let Speech { pipe, said, last, greets, refs, .. } = speech;
         let Some(pipe) = pipe else { return };
         // A line that is given up halfway leaves a process that nobody can speak to.
@@ -224,11 +241,33 @@ impl Talk {
                 }
                 halfway.done = true;
                 tokio::time::sleep(GLANCE).await;
-                self.break_off("its worker does not listen any more");
+                self.break_off("it does not listen any more");
                 return;
             }
         }
         halfway.done = true;
+    }
+
+    /// Says the greeting ahead of what is large, and waits for the answer for a moment.
+    async fn greet_first(&self, speech: &mut Speech) {
+        let Speech { pipe: Some(pipe), said, greets, .. } = speech else { return };
+        let answered = self.greeted.notified();
+        let mut halfway = Halfway { talk: self, done: false };
+        let written = pipe.write_all(line::HELLO).await;
+        halfway.done = true;
+        if written.is_err() {
+            // What follows will fail as well, and says so.
+            return;
+        }
+        *greets = false;
+        *said += line::HELLO.len() as u64;
+        self.book().greeting = Greeting::Said;
+        tokio::select! {
+            () = answered => {}
+            // Whoever waits for it has been told.
+            () = self.over.cancelled() => speech.pipe = None,
+            () = tokio::time::sleep(GREETED) => {}
+        }
     }
 
     /// Whether it can be asked something.
@@ -265,10 +304,14 @@ impl Talk {
         self.pid
     }
 
-    /// The end of its log.
-    pub(super) fn log(&self) -> String {
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(log.make_contiguous()).into_owned()
+    /// How much it has logged so far, in bytes.
+    pub(super) fn logged(&self) -> u64 {
+        log::length(&self.log)
+    }
+
+    /// What it has logged since then, as far as that is kept.
+    pub(super) fn log_since(&self, then: u64) -> String {
+        log::since(&self.log, then)
     }
 
     /// Whether nobody waits for anything.
@@ -296,6 +339,24 @@ impl Talk {
         self.stop.cancel();
     }
 
+    /// It said what is no answer: nothing more is asked of it, and it is ended. Whoever waits is told when it is known whether
+    /// it was about to end by itself, which says more.
+    pub(super) fn spoil(&self, loss: Loss) {
+        if loss.cut_off.is_some() {
+            self.lose(loss);
+        } else {
+            let mut book = self.book();
+            book.closed.get_or_insert_with(|| Closed::Lost(loss.clone()));
+            book.spoilt.get_or_insert(loss);
+        }
+        self.stop.cancel();
+    }
+
+    /// What was wrong with what it said, if that was why it was ended.
+    pub(super) fn spoilt(&self) -> Option<Loss> {
+        self.book().spoilt.clone()
+    }
+
     /// Waits until it is gone.
     pub(super) async fn gone(&self) {
         self.over.cancelled().await;
@@ -309,11 +370,12 @@ impl Talk {
     pub(super) fn lose_from(&self, loss: Loss, read: u64) {
         let mut book = self.book();
         if !matches!(book.closed, Some(Closed::Lost(_))) {
-            book.closed = Some(Closed::Lost(loss.clone()));
+            // Whoever comes later was answered nothing.
+            book.closed = Some(Closed::Lost(loss.of_nobody()));
         }
-        for (_, Waiting { sender, from }) in book.waiting.drain() {
+        for (id, Waiting { sender, from }) in book.waiting.drain() {
             let reply = if from >= read { Reply::Unread } else { Reply::Lost };
-            let _ = sender.send(reply(loss.clone()));
+            let _ = sender.send(reply(loss.of(id)));
         }
     }
 
@@ -338,14 +400,18 @@ impl Talk {
     }
 
     /// What it said, for whoever waits for it; why that can't go on, if it can't.
-    pub(super) fn hear(&self, line: &[u8]) -> Result<(), Loss> {
+    fn hear(&self, line: &[u8]) -> Result<(), Loss> {
         let Some(word) = line::read(line) else { return self.stray() };
         self.book().heard += 1;
         let (id, reply) = match word {
             Word::Answer(id, text) => (id, Reply::Answer(text)),
             Word::Failure(id, text) => (id, Reply::Failure(text)),
             Word::Features { refs } => {
-                self.book().greeting = Greeting::Answered { refs };
+                // Once; whoever goes on about it floods like anybody else.
+                if std::mem::replace(&mut self.book().greeting, Greeting::Answered { refs }) != Greeting::Said {
+                    return self.stray();
+                }
+                self.greeted.notify_waiters();
                 return Ok(());
             }
             Word::Garbage(text) => return Err(Loss::new(text)),
@@ -395,18 +461,4 @@ impl Drop for Halfway<'_> {
             self.talk.break_off("it did not read what it was sent");
         }
     }
-}
-
-/// Where a process's log goes: to ours, and of its end some is kept.
-pub(super) fn logging() -> (Arc<Mutex<VecDeque<u8>>>, hookwright_process::Live) {
-    let log: Arc<Mutex<VecDeque<u8>>> = Arc::default();
-    let kept = log.clone();
-    let live = move |piece: &[u8]| {
-        tracing::debug!(text = %String::from_utf8_lossy(piece).trim_end(), "a worker's log");
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend(&piece[piece.len().saturating_sub(LOG)..]);
-        let over = kept.len().saturating_sub(LOG);
-        kept.drain(..over);
-    };
-    (log, Box::new(live))
 }

@@ -204,8 +204,7 @@ fn check_all(
 fn misspelt(name: &str, at: &[&str], fields: &[Field]) -> Option<Problem> {
     let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == name).map(|(_, known)| *known);
     let near = fields.iter().map(|field| field.name).find(|known| {
-        let close = known.len() >= 4 && known.len().abs_diff(name.len()) <= 2;
-        name.eq_ignore_ascii_case(known) || (close && strsim::damerau_levenshtein(name, known) == 1)
+        name.eq_ignore_ascii_case(known) || (known.len() >= 4 && hookwright_hooks::is_near(name, known, 1))
     });
     let meant = near.or(elsewhere.filter(|known| fields.iter().any(|field| field.name == *known)))?;
     let problem = Problem::warning(at, format!("`{}` is not known here; it is ignored", name.escape_debug()));
