@@ -4,7 +4,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use bytes::Bytes;
+use tokio::io::Interest;
 use tokio::net::unix::pipe::Sender;
+use tokio::task::coop::consume_budget;
 
 /// What a pipe holds by default.
 #[cfg(target_os = "linux")]
@@ -42,12 +44,14 @@ impl Feed {
         self.pipe.is_some()
     }
 
-    /// Writes until the pipe is full; closes it at the end, or when nobody reads any more. Safe to drop.
+    /// Writes until the pipe is full; closes it at the end of the input, or when it has no reader left. Safe to drop.
     pub(super) async fn push(&mut self) {
+        consume_budget().await;
         let Some(pipe) = &self.pipe else { return };
-        let writable = pipe.writable().await.is_ok();
+        // The reactor never takes a hang-up back, so a pipe that has hung up must not be waited for again.
+        let is_open = pipe.ready(Interest::WRITABLE).await.is_ok_and(|ready| !ready.is_write_closed());
         if let Some(pipe) = self.pipe.take()
-            && writable
+            && is_open
             && self.write_with(|bytes| pipe.try_write(bytes))
         {
             self.pipe = Some(pipe);

@@ -3,7 +3,9 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use tokio::io::Interest;
 use tokio::net::unix::pipe::Receiver;
+use tokio::task::coop::consume_budget;
 
 use crate::{Capture, Live};
 
@@ -31,14 +33,20 @@ impl Stream {
         self.pipe.is_some()
     }
 
-    /// Reads some once there is some; whether there was, or it is the end.
+    /// Waits for output and reads some of it. Returns whether there was any; at the end of the stream it closes. Safe to drop.
+    ///
+    /// Yields to the runtime now and then, so that a process that floods its output cannot keep timers from firing.
     pub(super) async fn fill(&mut self) -> bool {
+        consume_budget().await;
         let Some(pipe) = &self.pipe else { return false };
-        if pipe.readable().await.is_err() {
+        let ready = pipe.ready(Interest::READABLE).await;
+        let count = self.read(|pipe, buffer| pipe.try_read(buffer));
+        // The reactor never takes a hang-up back: where another writer opened the pipe after it (through /proc), waiting
+        // for the pipe to become readable would return at once for ever.
+        if count == 0 && ready.map_or(true, |ready| ready.is_read_closed()) {
             self.pipe = None;
-            return false;
         }
-        self.read(|pipe, buffer| pipe.try_read(buffer)) > 0
+        count > 0
     }
 
     /// Reads what is there, without waiting for anybody who still holds the pipe; how much it was.
@@ -95,5 +103,66 @@ impl Stream {
 
     pub(super) fn into_capture(self) -> Capture {
         self.capture
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::super::process::pipe;
+    use super::*;
+    use crate::Keep;
+
+    /// Runs a test on a thread of its own: a loop that never yields cannot be ended by a timer of its own runtime.
+    fn ends<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send + 'static) {
+        let (sender, ended) = mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(test());
+            let _ = sender.send(());
+        });
+        ended.recv_timeout(Duration::from_secs(10)).expect("it ends");
+    }
+
+    #[test]
+    fn a_pipe_that_hung_up_closes_even_if_another_writer_opens_it() {
+        ends(|| async {
+            let (write, pipe) = pipe().unwrap();
+            let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+            let mut stream = Stream::new(pipe, Capture::new(Keep::Head(10)), None);
+            assert!(timeout(Duration::from_millis(20), stream.fill()).await.is_err());
+            drop(write);
+            // The reactor hears of the hang-up before the next writer comes.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let Ok(_late) = std::fs::OpenOptions::new().write(true).open(path) else { return };
+            while stream.is_open() {
+                stream.fill().await;
+            }
+        });
+    }
+
+    #[test]
+    fn a_flood_does_not_keep_timers_from_firing() {
+        ends(|| async {
+            let (write, pipe) = pipe().unwrap();
+            std::thread::spawn(move || {
+                let mut write = std::fs::File::from(write);
+                while write.write_all(&[b'x'; 64 << 10]).is_ok() {}
+            });
+            let mut stream = Stream::new(pipe, Capture::new(Keep::Head(10)), None);
+            let flood = async {
+                loop {
+                    stream.fill().await;
+                }
+            };
+            assert!(timeout(Duration::from_millis(50), flood).await.is_err());
+        });
     }
 }

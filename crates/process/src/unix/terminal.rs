@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use tokio::io::Interest;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::Notify;
+use tokio::task::coop::consume_budget;
 
 use crate::{Manner, Size};
 
@@ -123,13 +125,16 @@ impl Keys {
         self.to.is_some()
     }
 
-    /// Waits for something to be typed, and carries over what fits. Safe to drop.
+    /// Waits for something to be typed, and writes what fits into the terminal. Closes when the terminal has hung up. Safe
+    /// to drop.
     pub(crate) async fn carry(&mut self) {
+        consume_budget().await;
         let Some(to) = &self.to else { return };
         while self.terminal.typed().is_empty() {
             self.terminal.0.arrived.notified().await;
         }
-        if to.writable().await.is_err() {
+        // The reactor never takes a hang-up back: a full terminal would be "writable" for ever and refuse every write.
+        if !to.ready(Interest::WRITABLE).await.is_ok_and(|ready| !ready.is_write_closed()) {
             self.to = None;
             return;
         }
@@ -144,7 +149,6 @@ impl Keys {
             Ok(0) => tokio::time::sleep(FULL).await,
             Ok(_) => {}
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            // Nobody is there any more.
             Err(_) => self.to = None,
         }
     }
@@ -162,4 +166,44 @@ fn close_on_exec() -> OpenptFlags {
 #[cfg(not(target_os = "linux"))]
 fn close_on_exec() -> OpenptFlags {
     OpenptFlags::empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// A loop that never yields cannot be ended by a timer of its own runtime, so this one runs on another thread.
+    #[test]
+    fn a_full_terminal_that_hangs_up_closes() {
+        let (sender, closed) = mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let terminal = Terminal::open(Size { columns: 80, rows: 24 }).unwrap();
+                let path = std::path::Path::new(std::ffi::OsStr::from_bytes(terminal.path().as_bytes()));
+                let program = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+                let mut modes = tcgetattr(&program).unwrap();
+                modes.make_raw();
+                rustix::termios::tcsetattr(&program, rustix::termios::OptionalActions::Now, &modes).unwrap();
+                let mut keys = terminal.keys().unwrap();
+                assert!(terminal.type_in(&[b'x'; 512 << 10]));
+                let fill = async {
+                    loop {
+                        keys.carry().await;
+                    }
+                };
+                assert!(tokio::time::timeout(Duration::from_millis(200), fill).await.is_err());
+                assert!(!terminal.typed().is_empty(), "the terminal is full");
+                drop(program);
+                while keys.is_open() {
+                    keys.carry().await;
+                }
+            });
+            let _ = sender.send(());
+        });
+        closed.recv_timeout(Duration::from_secs(10)).expect("the terminal closes");
+    }
 }
