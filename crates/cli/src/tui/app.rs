@@ -15,6 +15,7 @@ use super::complete::{Completion, Names};
 use super::composer::Composer;
 use super::console::Consoles;
 use super::dialog::{Asking, Dialog};
+use super::dialog_input::DialogInput;
 use super::focus::Focus;
 use super::guards::GuardDialog;
 use super::history::History;
@@ -133,6 +134,8 @@ pub(crate) struct App {
     pub(crate) vim: Option<Vim>,
     /// When the user last wrote something and did not send it.
     pub(crate) writing: Option<Instant>,
+    /// Which keys may answer a dialog.
+    pub(crate) dialog_input: DialogInput,
     /// The last answer, for `/copy`.
     pub(crate) answer: String,
     /// What can be opened whole.
@@ -170,6 +173,7 @@ impl App {
             going_back: None,
             vim: None,
             writing: None,
+            dialog_input: DialogInput::default(),
             answer: String::new(),
             cards: Cards::default(),
             sent: Sent::default(),
@@ -195,7 +199,11 @@ impl App {
 
     /// Whether something on the screen moves by itself.
     pub(crate) fn is_moving(&self) -> bool {
-        self.busy.is_some() || self.leaving.is_some() || self.going_back.is_some() || self.log.any_running()
+        self.busy.is_some()
+            || self.leaving.is_some()
+            || self.going_back.is_some()
+            || self.dialog_input.is_holding()
+            || self.log.any_running()
     }
 
     /// Time passes.
@@ -207,6 +215,7 @@ impl App {
             self.going_back = None;
         }
         self.dialogs.retain(|dialog| !dialog.is_stale());
+        self.release_held_key(now);
     }
 
     /// Something is under way from now on.

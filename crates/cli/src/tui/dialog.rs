@@ -46,6 +46,15 @@ impl Asking {
         }
     }
 
+    /// Whether a key would answer or move in the dialog, and not edit a text in it.
+    pub(crate) fn is_hotkey(&self, key: KeyEvent) -> bool {
+        match self {
+            Asking::Call(dialog) => !dialog.is_writing(),
+            Asking::Guards(_) => true,
+            Asking::Inquiry(dialog) => dialog.is_number(key),
+        }
+    }
+
     /// Whether it is about what the turn does, and over with it.
     pub(crate) fn is_of_turn(&self) -> bool {
         !matches!(self, Asking::Inquiry(_))
@@ -333,9 +342,7 @@ impl Dialog {
             (_, Some(command)) => {
                 let directory =
                     self.request.args.get("directory").or(self.request.args.get("dir_path")).and_then(Value::as_str);
-                let command = spelled(command);
-                let mut lines: Vec<Line> =
-                    command.split('\n').map(|line| Line::of(PLAIN, "  ").with(BOLD, line).hanging(4)).collect();
+                let mut lines = command_lines(&spelled(command));
                 lines.extend(directory.map(|directory| Line::of(DIM, format!("  in {}", spelled(directory)))));
                 lines
             }
@@ -414,6 +421,17 @@ impl Dialog {
     }
 }
 
+/// A command's lines. Blank lines in a row are counted instead of shown, so that they push nothing out of sight.
+fn command_lines(command: &str) -> Vec<Line> {
+    let lines: Vec<&str> = command.split('\n').collect();
+    let runs = lines.chunk_by(|one, other| one.trim().is_empty() && other.trim().is_empty());
+    runs.map(|run| match run {
+        [line] => Line::of(PLAIN, "  ").with(BOLD, *line).hanging(4),
+        blank => Line::of(DIM, format!("  ({} blank lines)", blank.len())),
+    })
+    .collect()
+}
+
 /// What hooks changed, as it was and as it is.
 fn changes(request: &ApprovalRequest) -> Vec<Line> {
     let draw = |change: asked::Change| {
@@ -436,4 +454,15 @@ fn changes(request: &ApprovalRequest) -> Vec<Line> {
         lines.push(Line::of(WARN, "  this is what will run:"));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_of_a_command_are_folded() {
+        let shown: Vec<String> = command_lines("ls\n\n\n \t\n\nrm x\n\ntrue").iter().map(Line::plain).collect();
+        assert_eq!(shown, ["  ls", "  (4 blank lines)", "  rm x", "  ", "  true"]);
+    }
 }

@@ -35,7 +35,7 @@ use super::screen::Screen;
 use super::stops::{Stop, Stops};
 use super::terminal::{self, Guard};
 use super::text::WARN;
-use super::theme::Background;
+use super::theme::ReplyFilter;
 use super::{Hands, view};
 use crate::args::AgentArgs;
 use crate::exit;
@@ -72,7 +72,7 @@ pub(crate) struct Driver<'a> {
     /// When it went on after having been stopped.
     went_on: Option<Instant>,
     pub(crate) attention: Attention,
-    pub(crate) background: Background,
+    pub(crate) replies: ReplyFilter,
     /// Whether the screen is to be emptied with the next frame.
     wiped: bool,
     /// What the settings last said of colours and keys.
@@ -140,7 +140,7 @@ impl<'a> Driver<'a> {
             telemetry,
             went_on: None,
             attention: Attention::default(),
-            background: Background::default(),
+            replies: ReplyFilter::default(),
             wiped: false,
             looks: Looks::of(&view),
             leave: None,
@@ -162,6 +162,7 @@ impl<'a> Driver<'a> {
                 drawn = Instant::now();
                 dirty = false;
             }
+            self.app.release_held_key(Instant::now());
             let wait = if dirty { FRAME.saturating_sub(drawn.elapsed()) } else { TICK };
             tokio::select! {
                 event = self.input.next() => match event {
@@ -210,7 +211,7 @@ impl<'a> Driver<'a> {
                 hookwright_process::stop_job();
                 Vec::new()
             }
-            Event::Key(key) if self.is_background(key, now) => Vec::new(),
+            Event::Key(key) if self.is_reply(key, now) => Vec::new(),
             Event::Key(key) if self.pager.is_some() => {
                 self.pager_key(key)?;
                 Vec::new()

@@ -34,9 +34,23 @@ impl Question {
             lines.extend(subject);
         } else if let Some(room) = room.checked_sub(1) {
             let from = scroll.min(subject.len().saturating_sub(room));
+            // The end is seen beside the beginning: what matters in a long command may be its last line.
+            let tail = if from == 0 { room / 2 } else { 0 };
             let left = subject.len().saturating_sub(from + room);
-            lines.extend(subject.into_iter().skip(from).take(room));
-            lines.push(Line::of(DIM, format!("  … {} (page down; ctrl+o shows all)", more(left))).clip(columns));
+            let note = format!("  … {} (page down; ctrl+o shows all)", more(left));
+            let last = subject.len() - tail;
+            let shown = from..from + room - tail;
+            let (mut beginning, mut end) = (Vec::new(), Vec::new());
+            for (at, line) in subject.into_iter().enumerate() {
+                if shown.contains(&at) {
+                    beginning.push(line);
+                } else if at >= last {
+                    end.push(line);
+                }
+            }
+            lines.extend(beginning);
+            lines.push(Line::of(DIM, note).clip(columns));
+            lines.extend(end);
         }
         let from = (focus + 1).saturating_sub(foot_room);
         let first = lines.len().cast_signed() - from.cast_signed();
@@ -59,6 +73,23 @@ mod tests {
             foot: lines("foot", 6),
             focus,
         }
+    }
+
+    #[test]
+    fn the_beginning_and_the_end_of_a_long_subject_are_seen() {
+        let shown = |scroll| {
+            let (lines, _) = Question { scroll, ..question(100, 0) }.fit(80, 20);
+            let lines: Vec<String> = lines.iter().map(Line::plain).collect();
+            lines.into_iter().filter(|line| line.starts_with("subject") || line.contains('…')).collect::<Vec<_>>()
+        };
+        let lines = shown(0);
+        assert_eq!(lines.first().map(String::as_str), Some("subject 0"));
+        assert_eq!(lines.last().map(String::as_str), Some("subject 99"));
+        assert!(lines.iter().any(|line| line.contains("89 more lines")), "{lines:?}");
+        assert_eq!(lines.len(), 12);
+        let scrolled = shown(10);
+        assert_eq!(scrolled.first().map(String::as_str), Some("subject 10"));
+        assert!(scrolled.last().is_some_and(|line| line.contains("79 more lines")), "{scrolled:?}");
     }
 
     #[test]

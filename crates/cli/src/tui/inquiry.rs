@@ -49,6 +49,12 @@ impl InquiryDialog {
         self.selected = 0;
     }
 
+    /// Whether a key chooses by its number.
+    pub(crate) fn is_number(&self, key: KeyEvent) -> bool {
+        let is_numbered = matches!(&self.inquiry.wanted, Wanted::OneOf { choices, .. } if choices.len() <= NUMBERED);
+        is_numbered && self.text.is_empty() && matches!(key.code, KeyCode::Char('1'..='9'))
+    }
+
     pub(crate) fn key(&mut self, key: KeyEvent) -> Reaction {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match (key.code, &self.inquiry.wanted) {
@@ -63,11 +69,7 @@ impl InquiryDialog {
             (KeyCode::Down | KeyCode::Tab, Wanted::OneOf { .. }) => self.step(1),
             (KeyCode::PageUp, Wanted::OneOf { .. }) => self.step(-10),
             (KeyCode::PageDown, Wanted::OneOf { .. }) => self.step(10),
-            (KeyCode::Char(digit @ '1'..='9'), Wanted::OneOf { choices, .. })
-                if choices.len() <= NUMBERED && self.text.is_empty() =>
-            {
-                self.choose(digit as usize - '1' as usize)
-            }
+            (KeyCode::Char(digit @ '1'..='9'), _) if self.is_number(key) => self.choose(digit as usize - '1' as usize),
             (KeyCode::Up | KeyCode::Down | KeyCode::Tab, _) => Reaction::Open,
             _ => {
                 let before = self.text.text().len();

@@ -10,6 +10,7 @@ use super::app::{App, Effect, Search};
 use super::complete::Completion;
 use super::composer::{Composer, Motion};
 use super::dialog::{Asking, Reaction};
+use super::dialog_input::DialogInput;
 use super::text::WARN;
 use super::vim::{Became, Vim};
 
@@ -26,8 +27,12 @@ impl App {
             if control('x') && dialog.written().is_some() {
                 return vec![Effect::Editor];
             }
-            if dialog.key(key) == Reaction::Given {
-                self.dialogs.pop_front();
+            let passes = match dialog.is_hotkey(key) {
+                true => self.dialog_input.passes(key, now),
+                false => self.dialog_input.passes_as_text(key, now),
+            };
+            if passes {
+                self.dialog_key(key);
             }
             return Vec::new();
         }
@@ -88,6 +93,27 @@ impl App {
         };
         self.suggest(key);
         effects
+    }
+
+    /// Hands a key to the open dialog; whether the dialog is still open.
+    fn dialog_key(&mut self, key: KeyEvent) -> bool {
+        let Some(dialog) = self.dialogs.front_mut() else { return false };
+        let is_open = dialog.key(key) == Reaction::Open;
+        if !is_open {
+            self.dialogs.pop_front();
+            self.dialog_input = DialogInput::default();
+        }
+        is_open
+    }
+
+    /// Hands over a key that was held back until it was clear that no other one follows it.
+    pub(crate) fn release_held_key(&mut self, now: Instant) {
+        if let Some(held) = self.dialog_input.release(now)
+            && self.dialog_key(held.key)
+            && held.then_enter
+        {
+            self.dialog_key(KeyCode::Enter.into());
+        }
     }
 
     /// What vi's keys make of a key; nothing if it means what it always does.

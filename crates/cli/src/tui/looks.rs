@@ -6,7 +6,7 @@ use crossterm::event::KeyEvent;
 use hookwright_agent::session::SessionView;
 
 use super::driver::Driver;
-use super::theme::{self, Heard, Wanted};
+use super::theme::{self, FilteredKey, Wanted};
 use super::vim::Vim;
 
 /// What the settings say of colours and keys.
@@ -37,19 +37,19 @@ impl Driver<'_> {
             Wanted::This(theme) => self.screen.set_theme(theme),
             Wanted::Auto => {
                 self.screen.set_theme(theme::by_environment(self.world));
-                self.background.asked(Instant::now());
+                self.replies.asked(Instant::now());
                 // A terminal that is gone is noticed by whoever reads its keys.
                 let _ = self.screen.write(theme::QUESTION);
             }
         }
     }
 
-    /// Whether a key is the terminal's word on its background, and nobody's.
-    pub(crate) fn is_background(&mut self, key: KeyEvent, now: Instant) -> bool {
-        match self.background.hear(key, now) {
-            Heard::Key => false,
-            Heard::Part | Heard::All(None) => true,
-            Heard::All(Some(theme)) => {
+    /// Whether a key is part of a terminal's reply to a query, which is not typing.
+    pub(crate) fn is_reply(&mut self, key: KeyEvent, now: Instant) -> bool {
+        match self.replies.filter(key, now) {
+            FilteredKey::Typed => false,
+            FilteredKey::Reply | FilteredKey::Background(None) => true,
+            FilteredKey::Background(Some(theme)) => {
                 self.screen.set_theme(theme);
                 true
             }

@@ -13,6 +13,7 @@ mod complete;
 mod composer;
 mod console;
 mod dialog;
+mod dialog_input;
 pub(crate) mod diff;
 mod driver;
 mod files;

@@ -1,12 +1,13 @@
 //! A question before the session begins: some lines, a few answers, and keys or lines to choose with.
 
 use std::io::{self, Write};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 use hookwright_settings::World;
 
 use super::Hands;
+use super::dialog_input::QUIET_AFTER_KEY;
 use super::input::Input;
 use super::rewrap::Rewrap;
 use super::screen::{Frame, Screen};
@@ -34,7 +35,8 @@ impl Question {
         let mut screen =
             Screen::new(terminal::raw(), world.var("NO_COLOR").is_none_or(str::is_empty), Rewrap::of(world));
         let count = self.answers.len();
-        let mut selected = 0;
+        // A user who only presses Enter gets the answer that changes nothing.
+        let mut selected = self.no;
         let mut typed_at = None;
         let chosen = loop {
             screen
@@ -45,8 +47,9 @@ impl Question {
                 KeyCode::Esc => break Some(self.no),
                 KeyCode::Up => selected = (selected + count - 1) % count,
                 KeyCode::Down | KeyCode::Tab => selected = (selected + 1) % count,
+                KeyCode::Char(_) if key.modifiers.contains(KeyModifiers::ALT) => typed_at = Some(Instant::now()),
                 code => {
-                    let amid_words = typed_at.is_some_and(|at: Instant| at.elapsed() < QUIET);
+                    let amid_words = typed_at.is_some_and(|at: Instant| at.elapsed() < QUIET_AFTER_KEY);
                     if let Some(answer) = self.answer(code, selected)
                         && !amid_words
                         && is_alone(&mut hands.input).await
@@ -108,11 +111,8 @@ impl Question {
     }
 }
 
-/// How long nobody may type before a key counts as an answer. Whoever writes a prompt ahead has not read the question, and
-/// a digit in it must not trust a folder.
-const QUIET: Duration = Duration::from_millis(200);
-
-/// Whether no other key follows at once.
+/// Whether no other key follows at once: a prompt that is typed ahead was written before the question could be read, and a
+/// digit in it must not trust a folder.
 async fn is_alone(input: &mut Input) -> bool {
     let follows = async {
         loop {
@@ -124,5 +124,5 @@ async fn is_alone(input: &mut Input) -> bool {
             }
         }
     };
-    tokio::time::timeout(QUIET, follows).await.is_err()
+    tokio::time::timeout(QUIET_AFTER_KEY, follows).await.is_err()
 }

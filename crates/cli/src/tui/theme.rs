@@ -93,64 +93,77 @@ impl Theme {
 /// Asks the terminal for its background.
 pub(crate) const QUESTION: &str = "\x1b]11;?\x1b\\";
 
-/// How long an answer is taken for one; later, the same keys are somebody's.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// No answer is longer.
-const LONGEST: usize = 40;
+/// How long a reply with a colour is taken for the answer to [`QUESTION`].
+const ANSWER_TIME: Duration = Duration::from_secs(3);
+/// The characters of a reply come at once, a person's do not.
+const REPLY_GAP: Duration = Duration::from_millis(100);
+const MAX_REPLY_CHARS: usize = 4096;
 
-/// The terminal's answer, which comes as if somebody typed it.
+/// Recognises a terminal's replies to queries, which arrive as if they were typed: control strings such as `OSC 11`, the
+/// terminal's version, or a reported setting. Any program that writes to the terminal can ask for one.
 #[derive(Debug, Default)]
-pub(crate) struct Background {
+pub(crate) struct ReplyFilter {
     asked: Option<Instant>,
-    heard: Option<String>,
+    reply: Option<PartialReply>,
+}
+
+#[derive(Debug)]
+struct PartialReply {
+    text: String,
+    last: Instant,
 }
 
 /// What a key was.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// Somebody's.
-    Key,
-    /// A part of the answer.
-    Part,
-    /// The last of it: the theme for this background, if it made sense.
-    All(Option<Theme>),
+pub(crate) enum FilteredKey {
+    /// Typed by the user.
+    Typed,
+    /// A part of a reply.
+    Reply,
+    /// The last part of the reply with the background colour: the theme for it, if it made sense.
+    Background(Option<Theme>),
 }
 
-impl Background {
-    /// The terminal has been asked.
+impl ReplyFilter {
+    /// The terminal has been asked for its background.
     pub(crate) fn asked(&mut self, now: Instant) {
-        *self = Background { asked: Some(now), heard: None };
+        self.asked = Some(now);
     }
 
-    /// Hears a key.
-    pub(crate) fn hear(&mut self, key: KeyEvent, now: Instant) -> Heard {
-        let in_time = self.asked.is_some_and(|asked| now.saturating_duration_since(asked) < PATIENCE);
+    pub(crate) fn filter(&mut self, key: KeyEvent, now: Instant) -> FilteredKey {
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let Some(heard) = self.heard.as_mut().filter(|_| in_time) else {
-            if in_time && alt && key.code == KeyCode::Char(']') {
-                self.heard = Some(String::new());
-                return Heard::Part;
+        let goes_on = |reply: &PartialReply| {
+            now.saturating_duration_since(reply.last) < REPLY_GAP && reply.text.len() < MAX_REPLY_CHARS
+        };
+        let Some(mut reply) = self.reply.take().filter(goes_on) else {
+            // OSC, DCS, APC, PM and SOS: an escape and this character.
+            if alt && !control && matches!(key.code, KeyCode::Char(']' | 'P' | '_' | '^' | 'X')) {
+                self.reply = Some(PartialReply { text: String::new(), last: now });
+                return FilteredKey::Reply;
             }
-            return Heard::Key;
+            return FilteredKey::Typed;
         };
         match key.code {
-            KeyCode::Char('g') if control => self.end(),
-            KeyCode::Char('\\') if alt => self.end(),
-            KeyCode::Char(letter) if !control && !alt && heard.len() < LONGEST => {
-                heard.push(letter);
-                Heard::Part
+            KeyCode::Char('g') if control => self.end(&reply.text, now),
+            KeyCode::Char('\\') if alt => self.end(&reply.text, now),
+            KeyCode::Char(letter) if !control && !alt => {
+                reply.text.push(letter);
+                reply.last = now;
+                self.reply = Some(reply);
+                FilteredKey::Reply
             }
-            _ => {
-                *self = Background::default();
-                Heard::Key
-            }
+            _ => FilteredKey::Typed,
         }
     }
 
-    fn end(&mut self) -> Heard {
-        let heard = std::mem::take(self).heard.unwrap_or_default();
-        Heard::All(theme_for(&heard))
+    fn end(&mut self, reply: &str, now: Instant) -> FilteredKey {
+        let in_time = self.asked.is_some_and(|asked| now.saturating_duration_since(asked) < ANSWER_TIME);
+        if in_time && reply.starts_with("11;") {
+            self.asked = None;
+            return FilteredKey::Background(theme_for(reply));
+        }
+        FilteredKey::Reply
     }
 }
 
@@ -184,7 +197,7 @@ mod tests {
     use super::super::text::{BAD, DIM, NOTE, PLAIN, WARN};
     use super::*;
 
-    fn answered(background: &mut Background, text: &str, now: Instant) -> Vec<Heard> {
+    fn filtered(filter: &mut ReplyFilter, text: &str, now: Instant) -> Vec<FilteredKey> {
         let mut keys = Vec::new();
         let mut letters = text.chars();
         while let Some(letter) = letters.next() {
@@ -193,7 +206,7 @@ mod tests {
                 '\u{7}' => KeyEvent::new(KeyCode::Char('g'), KeyModifiers::CONTROL),
                 letter => KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE),
             };
-            keys.push(background.hear(key, now));
+            keys.push(filter.filter(key, now));
         }
         keys
     }
@@ -209,25 +222,35 @@ mod tests {
             ("\x1b]11;rgb:zz/1\x07", None),
             ("\x1b]11;rgb:\x07", None),
         ] {
-            let mut background = Background::default();
-            background.asked(now);
-            let heard = answered(&mut background, text, now);
-            assert!(heard[..heard.len() - 1].iter().all(|one| *one == Heard::Part), "{text:?}");
-            assert_eq!(heard.last(), Some(&Heard::All(theme)), "{text:?}");
-            assert_eq!(answered(&mut background, "x", now), [Heard::Key]);
+            let mut filter = ReplyFilter::default();
+            filter.asked(now);
+            let keys = filtered(&mut filter, text, now);
+            assert!(keys[..keys.len() - 1].iter().all(|one| *one == FilteredKey::Reply), "{text:?}");
+            assert_eq!(keys.last(), Some(&FilteredKey::Background(theme)), "{text:?}");
+            assert_eq!(filtered(&mut filter, "x", now), [FilteredKey::Typed]);
         }
     }
 
     #[test]
-    fn keys_that_look_like_an_answer_are_somebodys_where_nothing_was_asked_or_too_long_ago() {
+    fn replies_that_were_not_asked_for_are_dropped() {
         let now = Instant::now();
-        let mut background = Background::default();
-        assert_eq!(answered(&mut background, "\x1b]1", now), [Heard::Key, Heard::Key]);
-        background.asked(now);
-        assert_eq!(answered(&mut background, "\x1b]", now + PATIENCE), [Heard::Key]);
-        background.asked(now);
-        let endless = format!("\x1b]{}", "1".repeat(100));
-        assert!(answered(&mut background, &endless, now).contains(&Heard::Key), "it ends some time");
+        for text in
+            ["\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\", "\x1bP>|xterm(390)\x1b\\", "\x1bP1$r0m\x1b\\", "\x1b_Gi=1;OK\x1b\\"]
+        {
+            let mut filter = ReplyFilter::default();
+            assert!(filtered(&mut filter, text, now).iter().all(|one| *one == FilteredKey::Reply), "{text:?}");
+            assert_eq!(filtered(&mut filter, "y", now), [FilteredKey::Typed]);
+        }
+    }
+
+    #[test]
+    fn a_person_who_types_on_is_not_taken_for_a_reply() {
+        let now = Instant::now();
+        let mut filter = ReplyFilter::default();
+        assert_eq!(filtered(&mut filter, "\x1b]", now), [FilteredKey::Reply]);
+        assert_eq!(filtered(&mut filter, "1", now + REPLY_GAP), [FilteredKey::Typed]);
+        let endless = format!("\x1b]{}", "1".repeat(MAX_REPLY_CHARS + 100));
+        assert!(filtered(&mut filter, &endless, now).contains(&FilteredKey::Typed), "a reply has an end");
     }
 
     #[test]

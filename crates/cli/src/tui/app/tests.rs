@@ -147,7 +147,30 @@ fn a_word_begun_before_the_question_does_not_answer_it() {
     let sent = app.key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now + Duration::from_millis(200));
     assert!(reply.try_recv().is_err() && sent == [Effect::Submit("my".to_owned())]);
     key(&mut app, 'y', now + Duration::from_secs(2));
+    assert!(reply.try_recv().is_err(), "another key may follow");
+    app.tick(now + Duration::from_secs(3));
     assert_eq!(reply.try_recv(), Ok(hookwright_agent::ApprovalReply::Once));
+}
+
+#[test]
+fn a_reply_of_the_terminal_or_a_sentence_does_not_answer_a_question() {
+    for text in ["41;354;0c", "1;2c", "maybe you should\r", "yes\r"] {
+        let mut app = app();
+        let (event, mut reply) = question();
+        let mut now = Instant::now();
+        app.agent(event, now);
+        for character in text.chars() {
+            let code = if character == '\r' { KeyCode::Enter } else { KeyCode::Char(character) };
+            app.key(KeyEvent::new(code, KeyModifiers::NONE), now);
+            now += Duration::from_millis(30);
+            app.tick(now);
+        }
+        app.tick(now + Duration::from_secs(5));
+        assert!(reply.try_recv().is_err(), "{text:?}");
+        app.key(KeyEvent::new(KeyCode::Char('1'), KeyModifiers::NONE), now + Duration::from_secs(6));
+        app.tick(now + Duration::from_secs(7));
+        assert_eq!(reply.try_recv(), Ok(hookwright_agent::ApprovalReply::Once), "{text:?}");
+    }
 }
 
 #[test]
@@ -158,5 +181,6 @@ fn a_question_right_after_a_prompt_is_answered_at_once() {
     app.agent(event, Instant::now());
     assert!(shown(&mut app, 80).contains("Allow exactly this for this session"));
     press(&mut app, KeyCode::Char('n'));
+    app.tick(Instant::now() + Duration::from_secs(1));
     assert_eq!(reply.try_recv(), Ok(hookwright_agent::ApprovalReply::Deny(None)));
 }

@@ -309,3 +309,20 @@ fn what_is_selected_is_seen_in_the_smallest_window() {
     terminal.keys("\x1b").sees("› 3. Edit before it runs");
     terminal.keys("\x1b").sees("Cancelled");
 }
+
+#[test]
+fn a_reply_of_the_terminal_answers_no_question() {
+    let sandbox = sandbox();
+    let call = format!("call write_file {}\r", serde_json::json!({"file_path": "z.txt", "content": "z"}));
+    let replies =
+        ["\x1b]11;rgb:1111/1111/1111\x1b\\", "\x1b[>1;10;0c", "\x1bP>|xterm(1)\x1b\\", "\x1bP1$r1m\x1b\\", "\x1by"];
+    let mut terminal = Terminal::start(&sandbox, &[]);
+    terminal.ready().keys(&call).sees("› 1. Allow once");
+    for reply in replies {
+        terminal.keys(reply);
+    }
+    terminal.keys("\x1b[B").sees("› 2. Allow WriteFile");
+    assert!(!sandbox.has("z.txt"));
+    terminal.keys("\x1b").sees("Cancelled");
+    assert!(!sandbox.has("z.txt"));
+}

@@ -202,9 +202,10 @@ fn dialog(columns: u16, steps: &[(&str, &str)]) -> String {
         terminal.keys(keys).sees(until);
     }
     let port = server.address.split(':').nth(1).unwrap().to_owned();
-    let screen = terminal.screen();
+    // The status line below the dialog is drawn last.
+    let screen = terminal.shows("\noffline · ");
     let from = screen.find("? ").unwrap();
-    let end = screen.rfind("offline").unwrap();
+    let end = screen.rfind("offline · ").unwrap();
     screen[from..end].replace(&port, &"9".repeat(port.len()))
 }
 

@@ -255,7 +255,7 @@ fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
     terminal.sees(".gemini/hooks/guard.sh was changed while the agent worked");
     terminal.sees("echo 'second words'");
     // What allows a call does not trust a change.
-    terminal.keys("y").keys("1");
+    terminal.keys("y").keys("\x1b");
     terminal.ready().keys(forbidden).sees("hook guard did not run");
     terminal.ready();
     terminal.blank();

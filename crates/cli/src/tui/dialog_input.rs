@@ -1,0 +1,136 @@
+//! Decides which keys may answer a dialog. A terminal's reply to a query arrives as if it were typed, and so does the rest of
+//! a sentence that was begun before the dialog opened: neither may approve a call.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// A character answers a dialog only if no other key follows it within this time.
+pub(crate) const QUIET_AFTER_KEY: Duration = Duration::from_millis(200);
+/// Two characters that are closer than this belong to one text.
+const TYPING_GAP: Duration = Duration::from_millis(600);
+
+/// The characters that were typed while a dialog was open.
+#[derive(Debug, Default)]
+pub(crate) struct DialogInput {
+    held: Option<HeldKey>,
+    last_character: Option<Instant>,
+}
+
+/// A character that may answer the dialog.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeldKey {
+    pub(crate) key: KeyEvent,
+    /// Whether Enter was typed right behind it, as scripts do.
+    pub(crate) then_enter: bool,
+    until: Instant,
+}
+
+impl DialogInput {
+    /// Returns whether the dialog gets this key now. A character is held back instead, and dropped if it turns out to be part
+    /// of a text; keys that cancel, move or scroll pass.
+    pub(crate) fn passes(&mut self, key: KeyEvent, now: Instant) -> bool {
+        let in_text = self.last_character.is_some_and(|last| now.saturating_duration_since(last) < TYPING_GAP);
+        match key.code {
+            KeyCode::Char(_) if key.modifiers.contains(KeyModifiers::CONTROL) => true,
+            // They only move the selection, and repeat while they are held down.
+            KeyCode::Char('j' | 'k') if key.modifiers.is_empty() && !in_text => true,
+            KeyCode::Char(_) => {
+                self.last_character = Some(now);
+                // Replies begin with an escape sequence, which reads as Alt and a character.
+                let is_plain = !key.modifiers.contains(KeyModifiers::ALT);
+                let until = now + QUIET_AFTER_KEY;
+                self.held = (is_plain && !in_text).then_some(HeldKey { key, then_enter: false, until });
+                false
+            }
+            KeyCode::Enter => {
+                self.held.iter_mut().for_each(|held| held.then_enter = true);
+                self.held.is_none() && !in_text
+            }
+            _ => true,
+        }
+    }
+
+    /// Takes note of a key that edits a text field of the dialog: what was held back before it was part of that text.
+    pub(crate) fn passes_as_text(&mut self, key: KeyEvent, now: Instant) -> bool {
+        *self = DialogInput { held: None, last_character: (key.code != KeyCode::Esc).then_some(now) };
+        true
+    }
+
+    pub(crate) fn is_holding(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// The held key, once no other one has followed it for long enough.
+    pub(crate) fn release(&mut self, now: Instant) -> Option<HeldKey> {
+        let held = self.held.take_if(|held| held.until <= now)?;
+        self.last_character = None;
+        Some(held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn type_text(input: &mut DialogInput, text: &str, gap: Duration, start: Instant) -> (Vec<KeyEvent>, Instant) {
+        let mut now = start;
+        let mut passed = Vec::new();
+        let mut characters = text.chars();
+        while let Some(character) = characters.next() {
+            let key = match character {
+                '\x1b' => KeyEvent::new(KeyCode::Char(characters.next().unwrap_or('[')), KeyModifiers::ALT),
+                '\r' => KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE),
+                other => KeyEvent::new(KeyCode::Char(other), KeyModifiers::NONE),
+            };
+            passed.extend(input.release(now).map(|held| held.key));
+            if input.passes(key, now) {
+                passed.push(key);
+            }
+            now += gap;
+        }
+        (passed, now)
+    }
+
+    fn answers(text: &str, gap_ms: u64) -> Vec<KeyCode> {
+        let (mut input, start) = (DialogInput::default(), Instant::now());
+        let (mut passed, end) = type_text(&mut input, text, Duration::from_millis(gap_ms), start);
+        passed.extend(input.release(end + QUIET_AFTER_KEY).map(|held| held.key));
+        passed.iter().map(|key| key.code).collect()
+    }
+
+    #[test]
+    fn one_key_answers_after_a_quiet_moment() {
+        assert_eq!(answers("1", 0), [KeyCode::Char('1')]);
+        assert_eq!(answers("y", 0), [KeyCode::Char('y')]);
+        assert_eq!(answers("\r", 0), [KeyCode::Enter]);
+        assert_eq!(answers("4\r", 0), [KeyCode::Char('4')]);
+        assert_eq!(answers("a1", 250)[..1], [KeyCode::Char('a')]);
+    }
+
+    #[test]
+    fn replies_of_a_terminal_answer_nothing() {
+        for reply in [
+            "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\",
+            "\x1bP>|xterm(390)\x1b\\",
+            "\x1bP1$r0m\x1b\\",
+            "\x1b]l1\x1b\\",
+            // What is left of a reply whose beginning was taken for a broken escape sequence.
+            "41;354;0c",
+            "1;10;0c",
+            "1y",
+        ] {
+            assert_eq!(answers(reply, 0), [], "{reply:?}");
+            assert_eq!(answers(reply, 5), [], "{reply:?}");
+        }
+        assert_eq!(answers("\x1by", 0), [], "Alt and a letter");
+    }
+
+    #[test]
+    fn a_sentence_approves_nothing() {
+        for gap in [20, 80, 150, 190] {
+            assert_eq!(answers("maybe you should\r", gap), [], "{gap}");
+            assert_eq!(answers("yes, always\r", gap), [], "{gap}");
+        }
+    }
+}
