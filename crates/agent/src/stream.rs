@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use hookwright_hooks::{AfterModel, AfterModelVerdict, EventKind, GrowingText, Purpose, SharedJson};
-use hookwright_model::{Chunk, ChunkStream, ModelError, Part, Request};
+use hookwright_model::{Chunk, ChunkStream, FinishReason, ModelError, Part, Request};
 
 use crate::door::ModelAnswer;
 use crate::event::AgentEvent;
@@ -30,7 +30,7 @@ pub(crate) async fn receive(
 ) -> ModelAnswer {
     let watcher = view.map(|llm_request| Watcher::new(services, llm_request, Purpose::Answer));
     let (holder, gathered) = (Holder::default(), Gathered::default());
-    let mut intake = Intake { services, scope, guard, watcher, holder, gathered };
+    let mut intake = Intake { services, scope, guard, watcher, holder, gathered, content: ReceivedContent::default() };
     let mut failure = None;
     while let Some(piece) = stream.next().await {
         // A front end that does not read holds up the model, not our memory.
@@ -55,9 +55,38 @@ pub(crate) async fn receive(
         return answer;
     }
     let whole = intake.gathered.whole;
+    let failure = failure.or_else(|| intake.content.missing_answer(request));
     match failure {
         Some(error) => ModelAnswer::Failed(error, whole),
         None => ModelAnswer::Complete(whole, request.tool_choice.clone()),
+    }
+}
+
+/// What the model sent, before hooks changed any of it: an answer that a hook emptied was an answer.
+#[derive(Default)]
+struct ReceivedContent {
+    has_calls: bool,
+    has_output: bool,
+    finish_reason: Option<FinishReason>,
+}
+
+impl ReceivedContent {
+    fn add(&mut self, chunk: &Chunk) {
+        self.has_calls |= chunk.function_calls().next().is_some();
+        let is_output = |part: &Part| part.as_thought().is_none() && part.as_text().is_none_or(|text| !text.is_empty());
+        self.has_output |= chunk.parts.iter().any(is_output);
+        self.finish_reason = chunk.finish_reason.clone().or(self.finish_reason.take());
+    }
+
+    /// The error of an answer that is none. Nothing needs to be said after the result of a tool.
+    fn missing_answer(self, request: &Request) -> Option<ModelError> {
+        use FinishReason::{MalformedFunctionCall, UnexpectedToolCall};
+        let is_broken = matches!(self.finish_reason, Some(MalformedFunctionCall | UnexpectedToolCall));
+        let last = request.contents.last();
+        let follows_tool =
+            last.is_some_and(|content| content.parts.iter().any(|part| part.as_function_response().is_some()));
+        let is_missing = !self.has_calls && (is_broken || !self.has_output && !follows_tool);
+        is_missing.then_some(ModelError::NoAnswer { reason: self.finish_reason })
     }
 }
 
@@ -69,6 +98,7 @@ struct Intake<'a> {
     watcher: Option<Watcher<'a>>,
     holder: Holder,
     gathered: Gathered,
+    content: ReceivedContent,
 }
 
 impl Intake<'_> {
@@ -77,6 +107,7 @@ impl Intake<'_> {
         if !self.gathered.has_room_for(chunk.weight().saturating_add(self.holder.weight())) {
             return ControlFlow::Break(too_large());
         }
+        self.content.add(&chunk);
         let grain = self.watcher.as_ref().and_then(|_| self.services.hooks.grain());
         match self.holder.take_in(chunk, grain) {
             Some(unit) => self.pass(unit).await,

@@ -3,6 +3,7 @@
 //! BeforeAgent and AfterAgent stand around this in `agent.rs`; one request is `stream.rs`, one call is `call.rs`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hookwright_model::{Chunk, Content, FunctionCall, Part, PartKind, Request, ToolChoice};
 use hookwright_process::Shares;
@@ -17,6 +18,10 @@ use crate::door::{self, Asking, ModelAnswer};
 use crate::event::{AgentEvent, CallNumber, TurnEnd};
 use crate::loop_guard::LoopGuard;
 use crate::scope::Scope;
+
+/// How long is waited before each further try to get an answer.
+const NO_ANSWER_RETRY_DELAYS: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(500), Duration::from_millis(1000)];
 
 impl Agent {
     /// Runs a turn whose prompt is in the history already; the answer's text and how it ended.
@@ -33,9 +38,8 @@ impl Agent {
                 return (text, end);
             }
             self.wait_for_servers(scope).await;
-            let request = self.request();
             let mut held = None;
-            let answer = door::ask(&self.services, request, Asking::Answer(&mut guard), &mut held, scope).await;
+            let answer = self.ask(&mut guard, &mut held, scope).await;
             let (chunk, choice) = match self.take(answer) {
                 Ok(complete) => complete,
                 Err((partial, end)) => return (text + &partial, end),
@@ -43,14 +47,44 @@ impl Agent {
             text.push_str(if text.is_empty() { "" } else { "\n" });
             text.push_str(&chunk.text());
             let calls: Vec<FunctionCall> = chunk.function_calls().cloned().collect();
-            self.complain(&chunk, calls.is_empty());
+            self.warn_of_early_end(&chunk);
             self.remember(chunk.into_content());
             if calls.is_empty() {
+                self.keep_to_token_target(scope).await;
                 return (text, TurnEnd::Answered);
             }
             if let Some(end) = self.answer_calls(&calls, choice.as_ref(), held, &mut guard, scope).await {
                 return (text, end);
             }
+        }
+    }
+
+    /// Asks the model, and again where it gave no answer at all.
+    async fn ask(&mut self, guard: &mut LoopGuard, held: &mut Option<AgentEvent>, scope: &Scope) -> ModelAnswer {
+        for delay in NO_ANSWER_RETRY_DELAYS {
+            let request = self.request();
+            let answer = door::ask(&self.services, request, Asking::Answer(guard), held, scope).await;
+            match &answer {
+                ModelAnswer::Failed(error, _) if error.is_accidental() && !scope.is_cancelled() => {
+                    self.services.events.send(AgentEvent::ModelRetry(format!("{error}: asking again")));
+                }
+                _ => return answer,
+            }
+            tokio::select! {
+                () = tokio::time::sleep(delay) => {}
+                () = scope.cancel.cancelled() => return ModelAnswer::Cancelled(Chunk::default()),
+            }
+        }
+        let request = self.request();
+        door::ask(&self.services, request, Asking::Answer(guard), held, scope).await
+    }
+
+    /// Compresses a history that is over the user's own bound (`contextCompression.targetTokenCount`) at the end of a turn.
+    /// The bound that follows from the model's context window can wait for the next request.
+    async fn keep_to_token_target(&mut self, scope: &Scope) {
+        if self.services.compression_target.is_some() && compress::is_due(self) {
+            // The turn has its answer, whatever becomes of this.
+            let _ = compress::compress(self, Trigger::Auto, scope).await;
         }
     }
 
@@ -93,18 +127,11 @@ impl Agent {
         Err((text, end))
     }
 
-    /// Says why an answer is short or missing, where the provider tells.
-    fn complain(&self, chunk: &Chunk, last: bool) {
+    /// Says why an answer is short, where the provider tells.
+    fn warn_of_early_end(&self, chunk: &Chunk) {
         if let Some(complaint) = chunk.finish_reason.as_ref().and_then(|reason| reason.complaint()) {
             self.services.events.send(AgentEvent::Warning(complaint.to_owned()));
-        } else if last && chunk.parts.is_empty() && !self.just_ran_tools() {
-            self.services.events.send(AgentEvent::Warning("the model gave an empty answer".to_owned()));
         }
-    }
-
-    fn just_ran_tools(&self) -> bool {
-        let last = self.history.last();
-        last.is_some_and(|content| content.parts.iter().any(|part| part.as_function_response().is_some()))
     }
 
     /// Runs an answer's calls and remembers their results; how the turn ends, if it does.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::api_error::ApiError;
+use crate::finish::FinishReason;
 use crate::replay::ReplayError;
 
 /// Why a model did not answer.
@@ -53,6 +54,12 @@ pub enum ModelError {
     TooLarge {
         /// The bound in bytes, as they are in memory.
         largest: usize,
+    },
+    /// The answer ended with neither text nor a tool call that can be read.
+    #[error("{}", .reason.as_ref().and_then(FinishReason::complaint).unwrap_or("the model gave an empty answer"))]
+    NoAnswer {
+        /// Why it ended, if the provider said so.
+        reason: Option<FinishReason>,
     },
     /// The provider refused the prompt.
     #[error("the prompt was refused: {reason}{}", .message.as_deref().map(|m| format!(": {m}")).unwrap_or_default())]
@@ -115,6 +122,10 @@ impl ModelError {
                 Some("ask for less at once, or try again: no model says this much on purpose".to_owned())
             }
             Self::Blocked { .. } => Some("rephrase the prompt".to_owned()),
+            Self::NoAnswer { reason } => match reason {
+                Some(reason) if reason.is_blocked() => Some("rephrase the prompt".to_owned()),
+                _ => Some("try again, or use another model".to_owned()),
+            },
             Self::Unsupported { .. } => Some("use a Gemini model for this".to_owned()),
             Self::Cancelled | Self::Record { .. } | Self::Config(_) => None,
         }
@@ -137,6 +148,7 @@ impl ModelError {
             Self::Cancelled
             | Self::Timeout { .. }
             | Self::TooLarge { .. }
+            | Self::NoAnswer { .. }
             | Self::Replay(_)
             | Self::Record { .. }
             | Self::Unsupported { .. } => self,
@@ -147,6 +159,13 @@ impl ModelError {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled)
+    }
+
+    /// Whether the model gave no answer for no reason that would hold for the next one too.
+    #[must_use]
+    pub fn is_accidental(&self) -> bool {
+        let Self::NoAnswer { reason } = self else { return false };
+        !reason.as_ref().is_some_and(|reason| reason.is_blocked() || *reason == FinishReason::MaxTokens)
     }
 
     /// Whether trying the same request again may help.

@@ -34,6 +34,9 @@ impl Trigger {
 /// The share of the history that is kept word for word.
 const KEPT_SHARE: f64 = 0.3;
 
+/// With fewer tokens in the model's context, a single turn stays as it is.
+const MIN_SINGLE_TURN_TOKENS: u64 = 1000;
+
 const INSTRUCTION: &str = "<compress_history>\nSum up the conversation so far for yourself: it is about to be replaced \
 by your summary. Keep the user's goals and wishes, decisions and their reasons, facts learned about the project, files \
 read or changed and how, what is done, what is open, and the exact next step. Leave out pleasantries. Answer with the \
@@ -42,7 +45,18 @@ summary only.\n</compress_history>";
 /// Whether the history has outgrown its share of the model's context window.
 pub(crate) fn is_due(agent: &Agent) -> bool {
     let most = limit(agent).max(agent.patience);
-    agent.services.compression_threshold > 0.0 && tokens(agent) > most && cut(&agent.history).is_some()
+    agent.services.compression_threshold > 0.0 && tokens(agent) > most && cut_of(agent).is_some()
+}
+
+/// Where the kept part of the agent's history begins. A single turn that is over is compressed whole, if the model counted
+/// enough tokens for that to be worth a request.
+fn cut_of(agent: &Agent) -> Option<Cut> {
+    let is_over = |content: &Arc<Content>| {
+        content.role == Role::Model && content.parts.iter().all(|part| part.as_function_call().is_none())
+    };
+    let is_single_turn = agent.history.len() > 1 && agent.history.last().is_some_and(is_over);
+    let whole = Cut { at: agent.history.len(), prompt: None };
+    cut(&agent.history).or_else(|| (is_single_turn && tokens(agent) >= MIN_SINGLE_TURN_TOKENS).then_some(whole))
 }
 
 /// Tokens that the history may have.
@@ -64,7 +78,7 @@ fn estimate(history: &[Arc<Content>]) -> u64 {
 /// Compresses; PreCompress hooks run beside it. Old results of tools go first, which costs no request; only if that is not
 /// enough, or the user wants it, the model sums up.
 pub(crate) async fn compress(agent: &mut Agent, trigger: Trigger, scope: &Scope) -> Result<(), TurnEnd> {
-    let Some(cut) = cut(&agent.history) else {
+    let Some(cut) = cut_of(agent) else {
         agent.services.events.send(AgentEvent::Note("Nothing to compress.".to_owned()));
         return Ok(());
     };

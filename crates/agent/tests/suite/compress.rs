@@ -85,6 +85,30 @@ async fn where_there_is_nothing_to_compress_nobody_is_troubled() {
 }
 
 #[tokio::test]
+async fn a_single_turn_is_compressed_when_the_user_asks() {
+    let project = Project::new().hook("PreCompress", "pre", "");
+    let script = Script::new().says_at("a long story", 12_600).says("a summary").says("ok");
+    let mut stage = project.stage(script);
+    assert_eq!(stage.prompt("tell a story").await, TurnEnd::Answered);
+    assert_eq!(compress(&mut stage).await, Ok(()));
+    assert_eq!(stage.pick(compressed), ["manual"]);
+    assert_eq!(project.heard("pre", 1).await[0]["trigger"], "manual");
+    assert_eq!(stage.prompt("and?").await, TurnEnd::Answered);
+    assert!(stage.script.told(2).contains("a summary") && !stage.script.told(2).contains("a long story"));
+}
+
+#[tokio::test]
+async fn a_turn_over_the_users_bound_is_compressed_at_its_end() {
+    let project = Project::new().hook("PreCompress", "pre", "");
+    let script = Script::new().says_at("hello", 12_600).says("a summary");
+    let mut stage = Setup { compression_target: Some(10), ..project.setup(script) }.open();
+    assert_eq!(stage.prompt("say hello").await, TurnEnd::Answered);
+    assert_eq!(stage.pick(compressed), ["auto"]);
+    assert_eq!(project.heard("pre", 1).await[0]["trigger"], "auto");
+    assert!(stage.history().contains("a summary"));
+}
+
+#[tokio::test]
 async fn a_history_over_its_share_is_compressed_before_the_next_request() {
     let project = Project::new().hook("PreCompress", "pre", "");
     let script = Script::new().says_at("first", 5_000).says("the summary").says_at("second", 50).says("third");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hookwright_agent::{AgentEvent, TurnEnd};
-use hookwright_model::{Part, PartKind, Request, Role};
+use hookwright_model::{FinishReason, Part, PartKind, Request, Role};
 use hookwright_tools::{Origin, ToolKind};
 use serde_json::json;
 use tokio::sync::{Barrier, Notify};
@@ -196,14 +196,52 @@ async fn a_model_that_repeats_itself_is_stopped_and_what_it_said_is_kept() {
 }
 
 #[tokio::test]
-async fn an_empty_answer_is_said_unless_it_follows_a_call() {
+async fn an_empty_answer_is_asked_for_again_unless_it_follows_a_call() {
     let project = Project::new();
-    let script = Script::new().parts(vec![call("look", json!({}))]).parts(vec![]).parts(vec![]);
+    let script = Script::new().parts(vec![call("look", json!({}))]).parts(vec![]);
+    let script = script.parts(vec![]).parts(vec![]).says("there");
     let mut stage = project.setup(script).tool(TestTool::echo("look", ToolKind::Read)).open();
     assert_eq!(stage.prompt("look").await, TurnEnd::Answered);
-    assert!(stage.warnings().is_empty(), "{:?}", stage.warnings());
+    assert_eq!(stage.script.requests().len(), 2);
     assert_eq!(stage.prompt("and?").await, TurnEnd::Answered);
-    assert_eq!(stage.warnings(), ["the model gave an empty answer"]);
+    assert_eq!(stage.script.requests().len(), 5);
+    assert_eq!(stage.texts().last().map(String::as_str), Some("there"));
+    assert!(stage.warnings().is_empty(), "{:?}", stage.warnings());
+}
+
+#[tokio::test]
+async fn a_turn_without_any_answer_has_failed() {
+    let project = Project::new();
+    let script = (0..4).fold(Script::new(), |script, _| script.parts(vec![Part::text("")]));
+    let mut stage = project.stage(script);
+    let end = stage.prompt("and?").await;
+    let TurnEnd::Failed { message, hint } = end else { panic!("{end:?}") };
+    assert_eq!(message, "the model gave an empty answer");
+    assert!(hint.is_some());
+    assert_eq!(stage.script.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn a_tool_call_that_cannot_be_read_is_asked_for_again() {
+    let project = Project::new();
+    let script = Script::new().finishes(FinishReason::MalformedFunctionCall).says("now");
+    let mut stage = project.stage(script);
+    assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
+    assert_eq!(stage.texts(), ["go", "now"]);
+    let script = Script::new().finishes(FinishReason::Safety);
+    let mut stage = project.stage(script);
+    assert!(matches!(stage.prompt("go").await, TurnEnd::Failed { message, .. } if message.contains("safety filter")));
+    assert_eq!(stage.script.requests().len(), 1, "the provider would hold back the next answer too");
+}
+
+#[tokio::test]
+async fn an_answer_that_a_hook_emptied_was_an_answer() {
+    let nothing = r#"printf '{"hookSpecificOutput": {"llm_response": {"candidates": [{"content": {"role": "model", "parts": [""]}}]}}}'"#;
+    let project = Project::new().hook("AfterModel", "redact", nothing);
+    let mut stage = project.stage(Script::new().says("a secret"));
+    assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
+    assert_eq!(stage.script.requests().len(), 1);
+    assert!(!stage.history().contains("a secret"));
 }
 
 #[tokio::test]

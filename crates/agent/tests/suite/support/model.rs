@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use hookwright_model::{Cancel, Chunk, ChunkStream, Content, Model, ModelError, Part, Provider, Request, Usage};
+use hookwright_model::{
+    Cancel, Chunk, ChunkStream, Content, FinishReason, Model, ModelError, Part, Provider, Request, Usage,
+};
 use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -48,6 +50,11 @@ impl Script {
     }
 
     /// An answer that costs so many tokens.
+    /// An answer without content that ended for this reason.
+    pub(crate) fn finishes(self, reason: FinishReason) -> Self {
+        self.stream(vec![Ok(Chunk { finish_reason: Some(reason), ..Chunk::default() })])
+    }
+
     pub(crate) fn says_at(self, text: &str, total: u64) -> Self {
         let usage = Some(Usage { total, ..Usage::default() });
         self.stream(vec![Ok(Chunk { usage, ..Chunk::text_piece(text) })])

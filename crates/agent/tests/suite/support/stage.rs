@@ -31,6 +31,7 @@ pub(crate) struct Setup<'p> {
     pub(crate) max_turns: Option<u32>,
     pub(crate) max_prompt_turns: Option<u32>,
     pub(crate) compression_threshold: f64,
+    pub(crate) compression_target: Option<u32>,
 }
 
 /// An agent at work.
@@ -61,6 +62,7 @@ impl Project {
             max_turns: None,
             max_prompt_turns: None,
             compression_threshold: 0.5,
+            compression_target: None,
         }
     }
 
@@ -117,7 +119,7 @@ impl Setup<'_> {
             loop_detection: true,
             budget: Budget::new(self.max_turns, self.max_prompt_turns),
             compression_threshold: self.compression_threshold,
-            compression_target: None,
+            compression_target: self.compression_target,
         };
         services.agents.set(self.agents, &services.tools);
         let history = self.history.into_iter().map(Arc::new).collect();
