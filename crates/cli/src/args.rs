@@ -58,7 +58,14 @@ impl Cli {
     /// Reads a command line. Where no word of it can be a command, the options of all commands are not made ready, which
     /// would be a good part of a short session; whatever is wrong with it is said by those who know them all.
     pub(crate) fn read(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let words: Vec<OsString> = words.collect();
+        let mut words: Vec<OsString> = words.collect();
+        // Scripts for Gemini CLI put it before a command.
+        let is_debug = |word: &OsString| word == "--debug" || word == "-d";
+        let debug_command = words.get(1).is_some_and(is_debug)
+            && words.get(2).is_some_and(|word| Command::has_subcommand(&word.to_string_lossy()));
+        if debug_command {
+            words.remove(1);
+        }
         let may_be_command = |word: &OsString| word == "help" || Command::has_subcommand(&word.to_string_lossy());
         if !words.iter().skip(1).any(may_be_command)
             && let Ok(Session { agent }) = Session::try_parse_from(&words)
@@ -67,7 +74,9 @@ impl Cli {
         {
             return Ok(Cli { command: None, agent });
         }
-        Cli::try_parse_from(options_first(words.into_iter()))
+        let mut cli = Cli::try_parse_from(options_first(words.into_iter()))?;
+        cli.agent.debug |= debug_command;
+        Ok(cli)
     }
 }
 

@@ -89,6 +89,9 @@ fn run() -> u8 {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    if cli.agent.prompt_interactive.is_some() && !tui::wanted(&cli.agent) {
+        return headless::refuse_interactive_prompt();
+    }
     if let Some(no_prompt) = first_word::check(&cli.agent) {
         let _ = out::error(no_prompt.what).and_then(|()| out::hint(no_prompt.hint));
         return exit::BAD_INPUT;

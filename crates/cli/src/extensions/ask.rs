@@ -1,6 +1,8 @@
 //! Questions on a terminal: yes or no, a value, a value that nobody should see. With nobody there, nobody is asked.
 
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, read};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
@@ -12,9 +14,13 @@ pub(super) fn is_anybody_there() -> bool {
     io::stdin().is_terminal()
 }
 
+/// How long a piped answer is waited for.
+const PIPED_ANSWER_TIME: Duration = Duration::from_secs(5);
+
 /// Whether the user says yes; anything else is a no.
 pub(super) fn agrees(question: &str) -> io::Result<bool> {
-    let answer = line(&format!("{question} [y/N] "))?;
+    let question = format!("{question} [y/N] ");
+    let answer = if is_anybody_there() { line(&question)? } else { piped_answer(&question)? };
     Ok(answer.is_some_and(|answer| matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")))
 }
 
@@ -24,6 +30,16 @@ pub(super) fn line(question: &str) -> io::Result<Option<String>> {
     let mut text = String::new();
     let count = io::stdin().lock().read_line(&mut text)?;
     Ok((count > 0).then(|| text.trim_end_matches(['\n', '\r']).to_owned()))
+}
+
+/// The line that a script pipes in; nothing if it pipes none, or keeps the pipe open without a word.
+fn piped_answer(question: &str) -> io::Result<Option<String>> {
+    say(question)?;
+    let (sender, answer) = mpsc::channel();
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(move || sender.send(piped()))?;
+    let answer = answer.recv_timeout(PIPED_ANSWER_TIME).unwrap_or(Ok(None));
+    writeln!(out::stderr())?;
+    answer
 }
 
 /// What the user types unseen; nothing if it is given up with Ctrl+C, Ctrl+D or Esc.

@@ -89,12 +89,11 @@ fn put_in_place(
     Ok(exit::OK)
 }
 
-/// Whether the user agrees. With nobody to ask, only a flag does.
+/// Whether the user agrees: by a flag, on the terminal, or by `y` on a piped stdin, as scripts for Gemini CLI do.
 pub(crate) fn is_agreed(consent: Consent, question: &str) -> anyhow::Result<bool> {
     match consent {
         Consent::Given => Ok(true),
-        Consent::Asked if ask::is_anybody_there() => Ok(ask::agrees(question)?),
-        Consent::Asked => Ok(false),
+        Consent::Asked => Ok(ask::agrees(question)?),
     }
 }
 

@@ -41,14 +41,16 @@ trait Printer {
     fn finish(&mut self, end: Option<&TurnEnd>, stats: &Stats) -> io::Result<()>;
 }
 
+/// Says that `-i` needs a terminal, whatever else is on the command line.
+pub(crate) fn refuse_interactive_prompt() -> u8 {
+    // Gemini CLI's words, which scripts look for.
+    let _ = out::error("--prompt-interactive flag cannot be used when input is piped")
+        .and_then(|()| out::hint("an interactive session needs a terminal for input and output; `-p TEXT` needs none"));
+    exit::BAD_INPUT
+}
+
 /// Runs one prompt and prints the answer.
 pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
-    if args.prompt_interactive.is_some() {
-        // Gemini CLI's words, which scripts look for.
-        out::error("--prompt-interactive flag cannot be used when input is piped")?;
-        out::hint("an interactive session needs a terminal for input and output; `-p TEXT` needs none")?;
-        return Ok(exit::BAD_INPUT);
-    }
     let Some(prompt) = input::prompt(args)? else {
         out::error("there is no prompt")?;
         out::hint("give one with `hookwright -p TEXT`, or pipe it in")?;

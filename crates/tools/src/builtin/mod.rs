@@ -43,7 +43,7 @@ pub(crate) fn all(searching: WebSearching) -> Vec<Arc<dyn Tool>> {
         tool(glob::Glob),
         tool(replace::Replace),
         tool(write_file::WriteFile),
-        tool(web_fetch::WebFetch),
+        tool(web_fetch::WebFetch::default()),
         tool(read_many_files::ReadManyFiles),
         tool(run_shell_command::RunShellCommand),
         tool(save_memory::SaveMemory),

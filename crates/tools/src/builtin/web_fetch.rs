@@ -11,6 +11,9 @@ use crate::tool::{Builtin, blocking};
 use base64::Engine as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 const MAX_URLS: usize = 20;
 /// Characters of all pages together.
@@ -18,7 +21,46 @@ const MAX_CHARS: usize = 250_000;
 /// HTML is broken into lines of this length.
 const WIDTH: usize = 120;
 
-pub(crate) struct WebFetch;
+/// As many requests go to one host within [`RATE_WINDOW`].
+const MAX_REQUESTS_PER_HOST: usize = 10;
+const RATE_WINDOW: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+pub(crate) struct WebFetch {
+    /// When each host was asked within the last window.
+    requests: Mutex<HashMap<String, VecDeque<Instant>>>,
+}
+
+impl WebFetch {
+    /// Counts a request to the host of this URL; an error if it has had its share.
+    fn count_request(&self, url: &str, now: Instant) -> Result<(), String> {
+        let host = host_of(url);
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = |at: &Instant| now.saturating_duration_since(*at) < RATE_WINDOW;
+        requests.retain(|_, times| {
+            times.retain(is_recent);
+            !times.is_empty()
+        });
+        let times = requests.entry(host.clone()).or_default();
+        if times.len() >= MAX_REQUESTS_PER_HOST {
+            return Err(format!(
+                "Rate limit exceeded for host: {host} had {MAX_REQUESTS_PER_HOST} requests within a minute; wait before the next"
+            ));
+        }
+        times.push_back(now);
+        Ok(())
+    }
+}
+
+/// The host of a URL, as far as telling hosts apart needs it.
+fn host_of(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let is_port = |(_, port): &(&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
+    let host = host.rsplit_once(':').filter(is_port).map_or(host, |(host, _)| host);
+    host.trim_end_matches('.').to_ascii_lowercase()
+}
 
 #[derive(Deserialize)]
 pub(crate) struct Args {
@@ -63,6 +105,10 @@ impl Builtin for WebFetch {
         let urls = args.urls()?;
         let mut pages = Vec::new();
         for url in &urls {
+            if let Err(error) = self.count_request(url, Instant::now()) {
+                pages.push(Err(error));
+                continue;
+            }
             let fetched = tokio::select! {
                 fetched = ctx.http.get(url) => fetched,
                 () = ctx.cancel.cancelled() => return Err(ToolFailure::cancelled()),
@@ -237,6 +283,23 @@ mod tests {
         assert!(Args { prompt: None, url: None }.urls().is_err());
         let one = Args { prompt: None, url: Some("https://a.com".into()) };
         assert_eq!(one.urls().unwrap(), ["https://a.com"]);
+    }
+
+    #[test]
+    fn a_host_is_asked_so_often_and_no_more() {
+        let (fetch, now) = (WebFetch::default(), Instant::now());
+        let spellings = ["https://a.com/1", "http://A.com:8080/2", "https://user@a.com./3?x", "https://a.com#4"];
+        for url in spellings.iter().cycle().take(MAX_REQUESTS_PER_HOST) {
+            assert_eq!(fetch.count_request(url, now), Ok(()), "{url}");
+        }
+        for url in spellings {
+            assert!(
+                fetch.count_request(url, now).unwrap_err().contains("Rate limit exceeded for host: a.com"),
+                "{url}"
+            );
+        }
+        assert_eq!(fetch.count_request("https://b.com/", now), Ok(()));
+        assert_eq!(fetch.count_request("https://a.com/", now + RATE_WINDOW), Ok(()));
     }
 
     #[test]

@@ -25,6 +25,20 @@ fn an_update_that_changes_no_code_needs_no_consent() {
     assert!(run.stderr.contains("is the newest"), "{}", run.stderr);
 }
 
+/// As scripts for Gemini CLI do it, `--debug` ahead of the command included.
+#[test]
+fn a_piped_yes_is_consent_and_anything_else_is_none() {
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "g", "1.0.0").to_string_lossy().into_owned();
+    let install = ["--debug", "extensions", "install", folder.as_str()];
+    for answer in ["", "n\n", "maybe\n", "\ny\n"] {
+        let run = sandbox.run_with_input(&install, answer).exits(1);
+        assert!(run.stderr.contains("nobody has agreed to install"), "{answer:?}: {}", run.stderr);
+    }
+    sandbox.run_with_input(&install, "y\n").exits(0);
+    assert_eq!(version(&sandbox), "1.0.0");
+}
+
 #[test]
 fn a_changed_script_is_shown_and_asked_about_again() {
     let (sandbox, folder) = installed_guard();
