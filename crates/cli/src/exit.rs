@@ -22,3 +22,5 @@ pub(crate) const NO_ROOM: u8 = 71;
 pub(crate) const HUNG_UP: u8 = 129;
 /// Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
+/// A command that prints until it is stopped has lost its reader: what a shell reports for SIGPIPE.
+pub(crate) const BROKEN_PIPE: u8 = 141;

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use anstyle::{AnsiColor, Style};
 pub(crate) use attention::{notice, title};
 use door::{Door, Kind, Outside};
-pub(crate) use door::{is_unread, paint, unpainted};
+pub(crate) use door::{is_stdout_closed, is_unread, paint, unpainted};
 use hookwright_agent::session::Armed;
 use hookwright_settings::{Notifications, World};
 pub(crate) use safe::{safe, spelled, steers};

@@ -32,7 +32,7 @@ pub use room::{Place, Room, Shares, expect_threads, start_threads, take_memory};
 pub use signal::signal_name;
 #[cfg(unix)]
 pub use system::ending::{GO_ON, STOP};
-pub use system::ending::{at_abort, is_hangup_ignored, is_hung_up, last_words, stop_here, stop_job};
+pub use system::ending::{at_abort, is_hangup_ignored, is_hung_up, is_stdout_unread, last_words, stop_here, stop_job};
 pub use system::limits::{raise_descriptor_limit, share_memory, take_stack};
 pub use system::oneself::{hear_of_full_files, keep_to_oneself};
 pub use system::{Directory, Groups, Hearing, Process, Speaking, Stayer, hear_now, left_unread};

@@ -428,6 +428,11 @@ pub(crate) mod ending {
         false
     }
 
+    /// A write tells; nothing else does here.
+    pub fn is_stdout_unread() -> bool {
+        false
+    }
+
     /// Nobody stops a process here.
     pub fn stop_here() {}
 

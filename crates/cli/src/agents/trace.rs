@@ -36,6 +36,9 @@ pub(super) fn run(wanted: &TraceAgents, world: &World) -> anyhow::Result<u8> {
         for line in follower.lines()?.iter().filter_map(|line| wanted_line(line, wanted)) {
             show(&line, wanted.json)?;
         }
+        if out::is_stdout_closed() {
+            return Ok(exit::BROKEN_PIPE);
+        }
         std::thread::sleep(OFTEN);
     }
     Ok(exit::OK)

@@ -25,6 +25,9 @@ pub(crate) fn run() -> anyhow::Result<u8> {
             writeln!(out, "{answer}")?;
             out.flush()?;
         }
+        if out::is_stdout_closed() {
+            return Ok(crate::exit::BROKEN_PIPE);
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! The one way to stdout and stderr. What goes to a terminal is made safe here, whoever wrote it; what goes into a pipe or a
 //! file is left alone. Only this program's own styles reach a terminal, and only where colour is wanted. Whoever has stopped
-//! listening stops nothing else: what is done, and the exit code that tells of it, are the same.
+//! listening stops nothing else: what is done, and the exit code that tells of it, are the same. A loop that only prints, and
+//! would print for ever, asks [`is_stdout_closed`] and ends.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::Style;
 
@@ -83,11 +85,23 @@ pub(crate) fn is_unread(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe || hookwright_process::is_hung_up(error)
 }
 
+/// Whether a write to stdout has found its reader gone.
+static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether stdout has no reader any more. A loop that waits between two lines must ask: it may have nothing to write, and
+/// would not find out.
+pub(crate) fn is_stdout_closed() -> bool {
+    STDOUT_CLOSED.load(Ordering::Relaxed) || hookwright_process::is_stdout_unread()
+}
+
 impl<W: Write> Door<W> {
     fn heard_or_not(&self, written: io::Result<()>) -> io::Result<()> {
         match written {
             Err(_) if self.kind == Kind::Words => Ok(()),
-            Err(error) if is_unread(&error) => Ok(()),
+            Err(error) if is_unread(&error) => {
+                STDOUT_CLOSED.store(true, Ordering::Relaxed);
+                Ok(())
+            }
             Err(error) => Err(io::Error::new(error.kind(), format!("cannot write to stdout: {error}"))),
             Ok(()) => Ok(()),
         }

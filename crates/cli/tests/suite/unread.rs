@@ -66,6 +66,20 @@ fn whoever_closed_the_pipe_changes_no_exit_code() {
     });
 }
 
+/// A session whose reader has gone does its work and ends with its hooks.
+#[test]
+fn a_session_without_a_reader_runs_its_last_hooks() {
+    for format in ["text", "json", "stream-json"] {
+        let sandbox = sandbox();
+        let hook = json!({"type": "command", "name": "last", "command": "touch ENDED"});
+        sandbox.settings(&json!({"hooks": {"SessionEnd": [{"hooks": [hook]}]}}));
+        let file = sandbox.replay(&Replay::new().calls("glob", json!({"pattern": "*"})).says("done"));
+        let args = ["-p", "go", "--yolo", "-o", format, "--fake-responses", &file];
+        let run = finish(sandbox.command(&args).stdout(unread()).spawn().unwrap()).exits(0);
+        assert!(sandbox.has("ENDED"), "{format} {run:#?}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn whoever_starts_it_with_nothing_open_changes_no_exit_code() {

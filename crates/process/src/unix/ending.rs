@@ -33,6 +33,13 @@ pub fn is_hung_up(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device() == Ok(true)
 }
 
+/// Whether the reader of stdout is gone: the other end of a pipe is closed, or a terminal was hung up. Asks without writing.
+pub fn is_stdout_unread() -> bool {
+    let mut stdout = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut stdout, Some(&at_once)) == Ok(1) && stdout[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+}
+
 /// Whoever stops a job from the terminal sends this; it can be heard before it counts.
 pub const STOP: i32 = libc::SIGTSTP;
 /// A process that was stopped goes on.

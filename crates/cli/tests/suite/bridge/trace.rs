@@ -114,3 +114,25 @@ fn who_follows_the_trace_sees_what_comes() {
     follower.kill().unwrap();
     follower.wait().unwrap();
 }
+
+/// `agents trace --follow | head -1`, also where no further event would be written to the closed pipe.
+#[test]
+fn a_follower_without_a_reader_ends() {
+    use std::io::{BufRead, BufReader};
+    let sandbox = guarded("exit 0");
+    bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
+    for news in [false, true] {
+        let mut follower = sandbox.command(&["agents", "trace", "--follow"]);
+        let mut follower =
+            follower.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(follower.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        assert!(first.contains("codex"), "{first}");
+        if news {
+            bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
+        }
+        hookwright_testkit::wait_until("the follower's end", || follower.try_wait().unwrap().is_some());
+        let run = hookwright_testkit::finish(follower);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(141), ""));
+    }
+}
