@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_process::{Exit, Groups, Input, Keep, Output, Process, Program, Step, Until};
+use hookwright_process::{Capture, Exit, Groups, Input, Keep, Output, Process, Program, Step, Until};
 
 use super::Fetcher;
 use tokio::sync::mpsc;
@@ -63,8 +63,11 @@ impl Fetcher<'_> {
         let fetch = ["fetch", "--depth=1", "--no-tags", "--no-recurse-submodules", "--progress", "--", "origin", what];
         self.git(url, into, &fetch).await?;
         self.git(url, into, &["checkout", "--quiet", "--detach", "--no-recurse-submodules", "FETCH_HEAD"]).await?;
-        let commit = self.git(url, into, &["rev-parse", "HEAD"]).await?;
-        Ok(commit.trim().to_owned())
+        let printed = self.git(url, into, &["rev-parse", "HEAD"]).await?;
+        object_id(&printed).ok_or_else(|| ExtensionError::Git {
+            url: url.to_owned(),
+            why: format!("`git rev-parse` printed no commit: {}", printed.trim()),
+        })
     }
 
     /// The commit that a repository's branch or tag is at, without fetching it; nothing if it does not say.
@@ -75,9 +78,10 @@ impl Fetcher<'_> {
         cwd: &Path,
     ) -> Result<Option<String>, ExtensionError> {
         let said = self.git(url, cwd, &["ls-remote", "--", url, reference.unwrap_or("HEAD")]).await?;
-        Ok(said.split_whitespace().next().filter(|word| word.len() >= 40).map(str::to_owned))
+        Ok(said.split_whitespace().next().and_then(object_id))
     }
 
+    /// Runs git; its stdout. Progress is told where `--progress` asks for it: both streams come as one then.
     async fn git(&self, url: &str, cwd: &Path, words: &[&str]) -> Result<String, ExtensionError> {
         let failed = |why: String| ExtensionError::Git { url: url.to_owned(), why };
         let git = self.find_git().ok_or(ExtensionError::NoGit)?;
@@ -86,7 +90,11 @@ impl Fetcher<'_> {
         let env = self.environment(cwd);
         let (heard, mut pieces) = mpsc::unbounded_channel();
         let live = Box::new(move |piece: &[u8]| drop(heard.send(piece.to_vec())));
-        let process = start(&git, &args, cwd, &env, Output::Together(Keep::Ends(WORDS), live));
+        let output = match words.contains(&"--progress") {
+            true => Output::Together(Keep::Ends(WORDS), live),
+            false => Output::Apart(Keep::Ends(WORDS)),
+        };
+        let process = start(&git, &args, cwd, &env, output);
         let mut process = process.map_err(|error| failed(error.to_string()))?;
         let run = async {
             loop {
@@ -107,11 +115,14 @@ impl Fetcher<'_> {
         };
         let ended = ended.map_err(|error| failed(error.to_string()))?;
         let finished = process.finish();
-        let said = [finished.stdout.head(), &finished.stdout.tail()].concat();
-        let said = String::from_utf8_lossy(&said).into_owned();
+        let text = |stream: &Capture| String::from_utf8_lossy(&[stream.head(), &stream.tail()].concat()).into_owned();
+        let (stdout, stderr) = (text(&finished.stdout), text(&finished.stderr));
         match ended {
-            Exit::Code(0) => Ok(said),
-            Exit::Code(code) => Err(failed(last_words(&said).unwrap_or_else(|| format!("exit code {code}")))),
+            Exit::Code(0) => Ok(stdout),
+            Exit::Code(code) => {
+                let said = last_words(&stderr).or_else(|| last_words(&stdout));
+                Err(failed(said.unwrap_or_else(|| format!("exit code {code}"))))
+            }
             Exit::Signal(signal) => Err(failed(format!("signal {signal} ended it"))),
         }
     }
@@ -164,10 +175,63 @@ fn start(
     Process::spawn(&mut program, Input::Empty, output, &Arc::new(Groups::default()))
 }
 
+/// A commit's name as git prints it: 40 hexadecimal digits (SHA-1) or 64 (SHA-256).
+fn object_id(printed: &str) -> Option<String> {
+    let id = printed.trim();
+    let is_id = matches!(id.len(), 40 | 64) && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_id.then(|| id.to_owned())
+}
+
 /// What git says went wrong, in a line.
 fn last_words(said: &str) -> Option<String> {
     let lines = || said.split(['\r', '\n']).map(str::trim).filter(|line| !line.is_empty());
     let wrong = lines().find(|line| line.starts_with("fatal:") || line.starts_with("error:"));
     let line = wrong.or_else(|| lines().next_back())?;
     Some(line.trim_start_matches("fatal:").trim_start_matches("error:").trim().to_owned())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use hookwright_settings::World;
+    use std::os::unix::fs::PermissionsExt;
+
+    const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+    /// What a program in git's place, with this script, makes of a clone and of a look at the newest commit.
+    async fn with_git(script: &str) -> (Result<String, ExtensionError>, Result<Option<String>, ExtensionError>) {
+        let dir = tempfile::tempdir().unwrap();
+        let git = dir.path().join("git");
+        std::fs::write(&git, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = std::env::join_paths([dir.path(), Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
+        let world = World::new(vec![("PATH".into(), path)], dir.path().to_owned());
+        let fetcher = Fetcher { world: &world, proxy: None, progress: &|_| {} };
+        let cloned = fetcher.clone("file:///x", None, dir.path()).await;
+        (cloned, fetcher.newest("file:///x", None, dir.path()).await)
+    }
+
+    #[tokio::test]
+    async fn a_warning_of_git_is_no_part_of_the_commit() {
+        let script = format!("echo 'warning: something is odd' >&2\nprintf '%s\\tHEAD\\n' {COMMIT} | cut -c1-40");
+        let (cloned, newest) = with_git(&script).await;
+        assert_eq!(cloned.unwrap(), COMMIT);
+        assert_eq!(newest.unwrap().as_deref(), Some(COMMIT));
+    }
+
+    #[tokio::test]
+    async fn only_a_hexadecimal_object_id_is_a_commit() {
+        for printed in [
+            "",
+            "HEAD",
+            "refs/heads/0123456789abcdef0123456789abcdef0123456789",
+            "z123456789abcdef0123456789abcdef01234567",
+        ] {
+            let (cloned, newest) = with_git(&format!("echo '{printed}'")).await;
+            assert!(cloned.is_err(), "{printed}");
+            assert_eq!(newest.unwrap(), None, "{printed}");
+        }
+        let sha256 = "ab".repeat(32);
+        assert_eq!(object_id(&format!("{sha256}\n")), Some(sha256));
+    }
 }
