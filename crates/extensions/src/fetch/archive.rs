@@ -53,6 +53,10 @@ fn kind(kind: tar::EntryType) -> &'static str {
 
 fn unzip(bytes: &[u8], room: &mut Room<'_>) -> Result<(), ExtensionError> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(broken)?;
+    // Of two entries with one name the reader shows the last one only.
+    if archive.has_duplicate_names() {
+        return Err(broken("a name is in the archive twice"));
+    }
     for at in 0..archive.len() {
         let mut entry = archive.by_index(at).map_err(broken)?;
         let path = PathBuf::from(entry.name().map_err(broken)?.replace('\\', "/"));
@@ -274,6 +278,14 @@ mod tests {
         assert!(said.contains("symbolic link"), "{said}");
         let zeros = vec![0_u8; 3 << 20];
         assert!(try_zip(&[("bomb", 0o644, &zeros)]).unwrap_err().to_string().contains("more than 1 MiB"));
+        // The writer refuses a name that comes twice, so that the second one is given its name afterwards.
+        let mut twice = zipped(&[("same-name", 0o644, b"one"), ("some-name", 0o644, b"two")]);
+        for at in 0..twice.len() - 9 {
+            if twice[at..].starts_with(b"some-name") {
+                twice[at..at + 9].copy_from_slice(b"same-name");
+            }
+        }
+        assert!(unpack("x.zip", &twice, &into, SMALL).unwrap_err().to_string().contains("twice"));
         assert!(unpack("x.zip", b"PK nonsense", &into, SMALL).is_err());
         assert!(unpack("x.tar.gz", b"nonsense", &into, SMALL).is_err());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "something got out");
