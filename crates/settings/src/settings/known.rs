@@ -40,8 +40,8 @@ pub(super) enum Combine {
     AnyTrue,
     /// One `false` is enough: nobody switches on what another has switched off.
     AllTrue,
-    /// The later word of the list of choices wins: nobody takes back another's guard.
-    Strictest,
+    /// The word that stands later in this ranking counts: no layer loosens another one's.
+    Strictest(&'static [&'static str]),
 }
 
 /// Whether a setting does anything here.
@@ -77,6 +77,12 @@ const fn combined(key: &'static str, kind: Kind, combine: Combine, by_project: B
 }
 
 /// A group of settings; what a project may do with those in it that this table does not know.
+/// A choice between words, laxest first, that no layer and no project loosens.
+const fn strictest(key: &'static str, ranking: &'static [&'static str], default: &'static str) -> Known {
+    let by_project = ByProject::Stricter(Than::Words { words: ranking, default });
+    combined(key, Kind::OneOf(ranking), Combine::Strictest(ranking), by_project)
+}
+
 const fn section(key: &'static str, others: ByProject) -> Known {
     setting(key, Kind::Section, others)
 }
@@ -86,7 +92,7 @@ const fn without_effect(key: &'static str, kind: Kind, by_project: ByProject, be
     Known { key, kind, combine: Combine::Highest, by_project, effect: Effect::None(because), about: "" }
 }
 
-pub(super) const REVIEW_WORDS: &[&str] = &["announce", "ask", "block"];
+const REVIEW_WORDS: &[&str] = &["announce", "ask", "block"];
 const NOTIFICATION_WORDS: &[&str] = &["off", "bell", "desktop"];
 const APPROVAL_WORDS: &[&str] = &["default", "auto_edit", "plan"];
 
@@ -94,7 +100,6 @@ const ONLY_TRUE: ByProject = ByProject::Stricter(Than::True);
 const ONLY_FALSE: ByProject = ByProject::Stricter(Than::False);
 const STRICTER_MODE: ByProject =
     ByProject::Stricter(Than::Words { words: &["auto_edit", "default", "plan"], default: "default" });
-const STRICTER_REVIEW: ByProject = ByProject::Stricter(Than::Words { words: REVIEW_WORDS, default: "announce" });
 
 /// The last column but one is the project's: a setting that opens, hides, sends or runs something is not its own to say.
 pub(super) const KNOWN: &[Known] = {
@@ -195,7 +200,7 @@ pub(super) const KNOWN: &[Known] = {
         combined("security.folderTrust.enabled", Flag, Combine::AnyTrue, ONLY_TRUE)
             .about("ask whether a folder is trusted before its own files count"),
         section("security.hooks", Nothing),
-        combined("security.hooks.review", OneOf(REVIEW_WORDS), Combine::Strictest, STRICTER_REVIEW)
+        strictest("security.hooks.review", REVIEW_WORDS, "announce")
             .about("what happens to a project's hook that is new or has changed"),
         combined("security.disableYoloMode", Flag, Combine::AnyTrue, ONLY_TRUE).about("nobody runs everything unasked"),
         combined("security.protectedPaths", Kind::Globs, Combine::Union, Nothing)

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::known::{Combine, REVIEW_WORDS, combine_of};
+use super::known::{Combine, combine_of};
 
 /// Lays a higher layer over a lower one.
 pub fn lay_over(lower: &mut Map<String, Value>, higher: Map<String, Value>) {
@@ -15,7 +15,7 @@ fn merge(lower: &mut Map<String, Value>, higher: Map<String, Value>, prefix: &st
     for (name, value) in higher {
         let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
         match lower.get_mut(&name) {
-            Some(old) => combine(old, value, &key),
+            Some(old) => combine(combine_of(&key), old, value, &key),
             None => {
                 lower.insert(name, value);
             }
@@ -23,8 +23,8 @@ fn merge(lower: &mut Map<String, Value>, higher: Map<String, Value>, prefix: &st
     }
 }
 
-fn combine(old: &mut Value, new: Value, key: &str) {
-    match (combine_of(key), old, new) {
+fn combine(how: Combine, old: &mut Value, new: Value, key: &str) {
+    match (how, old, new) {
         (Combine::Highest, Value::Object(old), Value::Object(new)) => merge(old, new, key),
         (Combine::Entries, Value::Object(old), Value::Object(new)) => old.extend(new),
         (Combine::Union, Value::Array(old), Value::Array(new)) => {
@@ -41,12 +41,34 @@ fn combine(old: &mut Value, new: Value, key: &str) {
         }
         (Combine::AnyTrue, Value::Bool(old), Value::Bool(new)) => *old |= new,
         (Combine::AllTrue, Value::Bool(old), Value::Bool(new)) => *old &= new,
-        (Combine::Strictest, Value::String(old), Value::String(new)) => {
-            let rank = |word: &str| REVIEW_WORDS.iter().position(|known| *known == word);
+        (Combine::Strictest(ranking), Value::String(old), Value::String(new)) => {
+            let rank = |word: &str| ranking.iter().position(|known| *known == word);
             if rank(&new) > rank(old) {
                 *old = new;
             }
         }
         (_, old, new) => *old = new,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What two layers' words for a key come to.
+    fn combined(how: Combine, lower: &str, higher: &str) -> Value {
+        let mut value = Value::from(lower);
+        combine(how, &mut value, Value::from(higher), "any.key");
+        value
+    }
+
+    #[test]
+    fn the_strictest_word_counts_by_each_keys_own_ranking() {
+        let review = combine_of("security.hooks.review");
+        let network = Combine::Strictest(&["open", "local", "none"]);
+        assert_eq!(combined(review, "announce", "block"), "block");
+        assert_eq!(combined(review, "block", "announce"), "block");
+        assert_eq!(combined(network, "open", "none"), "none");
+        assert_eq!(combined(network, "none", "local"), "none");
     }
 }
