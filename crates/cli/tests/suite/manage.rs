@@ -485,3 +485,11 @@ fn other_names_that_there_are_not_are_said_with_the_one_that_is_near() {
         assert!(run.stderr.contains(&format!("did you mean `{near}`?")), "{args:?}: {}", run.stderr);
     }
 }
+
+#[test]
+fn the_older_switch_of_all_hooks_is_a_known_setting() {
+    let sandbox = sandbox();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}, "tools": {"enableHooks": true}}));
+    let run = sandbox.run(&["hooks", "validate"]).exits(0);
+    assert!(!format!("{}{}", run.stdout, run.stderr).contains("enableHooks"), "{run:#?}");
+}

@@ -171,6 +171,8 @@ pub(super) const KNOWN: &[Known] = {
             .about("the only built-in tools there are, if some are named"),
         setting("tools.allowed", Texts, Listed).about("tools that run unasked"),
         combined("tools.exclude", Texts, Combine::Union, Listed).about("tools there are not"),
+        // The engine reads it with `hooksConfig`, layer by layer.
+        setting("tools.enableHooks", Flag, Anything).about("an older name of hooksConfig.enabled"),
         // An older name of `general.defaultApprovalMode`.
         setting("tools.approvalMode", OneOf(APPROVAL_WORDS), STRICTER_MODE)
             .about("an older name of general.defaultApprovalMode"),
