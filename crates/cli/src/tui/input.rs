@@ -1,37 +1,47 @@
-//! Reads keys on a thread of its own, and can be told to leave them to somebody else for a while.
+//! Reads keys on a thread of its own, which can be told to leave them to another program for a while.
 
-use std::io::IsTerminal;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{self, IsTerminal};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossterm::event::{self, Event};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Interval, MissedTickBehavior};
 
-/// How long it takes at most until the thread notices that it should pause.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How long the thread waits for a key before it looks whether it should pause.
+const KEY_POLL: Duration = Duration::from_millis(50);
 
-/// How long it takes at most until somebody notices that the terminal is gone.
-const LOOKS: Duration = Duration::from_millis(250);
+/// How long the thread may take to leave the keys to another program.
+const PAUSE_DEADLINE: Duration = Duration::from_secs(2);
+
+/// How long it takes at most until it is noticed that the terminal is gone.
+const TERMINAL_CHECK: Duration = Duration::from_millis(250);
 
 /// The keys, as they come.
 pub(crate) struct Input {
     events: UnboundedReceiver<Event>,
-    paused: Arc<AtomicBool>,
+    pause: Arc<Pause>,
     looks: Interval,
 }
 
 impl Input {
     /// Starts to read.
-    pub(crate) fn start() -> std::io::Result<Input> {
+    pub(crate) fn start() -> io::Result<Input> {
+        Input::start_with(|| Ok(if event::poll(KEY_POLL)? { Some(event::read()?) } else { None }))
+    }
+
+    /// Starts to read from `poll`, which waits for a while at most.
+    fn start_with(poll: impl FnMut() -> io::Result<Option<Event>> + Send + 'static) -> io::Result<Input> {
         let (sender, events) = unbounded_channel();
-        let paused = Arc::new(AtomicBool::new(false));
-        let flag = paused.clone();
-        std::thread::Builder::new().name("keys".to_owned()).spawn(move || read(&sender, &flag))?;
-        let mut looks = tokio::time::interval(LOOKS);
+        let pause = Arc::new(Pause::default());
+        let shared = pause.clone();
+        std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
+            read(&sender, &shared, poll);
+            shared.set(KeyReader::Ended);
+        })?;
+        let mut looks = tokio::time::interval(TERMINAL_CHECK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        Ok(Input { events, paused, looks })
+        Ok(Input { events, pause, looks })
     }
 
     /// The next one; none if the terminal is gone. Whoever reads from such a terminal waits for ever, so it is looked at.
@@ -48,32 +58,151 @@ impl Input {
         }
     }
 
-    /// Leaves the keys to somebody else while `user` runs.
-    pub(crate) fn lend<T>(&mut self, user: impl FnOnce() -> T) -> T {
-        self.paused.store(true, Ordering::SeqCst);
-        std::thread::sleep(PATIENCE * 2);
+    /// Leaves the keys to another program while `user` runs, which begins only after the thread has stopped reading.
+    ///
+    /// # Errors
+    /// If the thread does not stop within [`PAUSE_DEADLINE`]: `user` has not run then, since both would read the same keys.
+    pub(crate) fn lend<T>(&mut self, user: impl FnOnce() -> T) -> io::Result<T> {
+        let paused = self.pause.begin()?;
         let result = user();
-        self.paused.store(false, Ordering::SeqCst);
-        result
+        drop(paused);
+        Ok(result)
+    }
+}
+
+/// What the thread that reads keys does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum KeyReader {
+    #[default]
+    Reading,
+    PauseRequested,
+    Paused,
+    Ended,
+}
+
+/// The handshake between the thread that reads keys and the one that lends them.
+#[derive(Default)]
+struct Pause {
+    reader: Mutex<KeyReader>,
+    changed: Condvar,
+}
+
+/// The thread does not read for as long as this lives.
+struct Paused<'a>(&'a Pause);
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        self.0.set(KeyReader::Reading);
+    }
+}
+
+impl Pause {
+    fn lock(&self) -> MutexGuard<'_, KeyReader> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A thread that has ended stays so.
+    fn set(&self, state: KeyReader) {
+        let mut reader = self.lock();
+        if *reader != KeyReader::Ended {
+            *reader = state;
+        }
+        self.changed.notify_all();
+    }
+
+    /// Asks the thread to stop reading, and waits until it says that it has.
+    fn begin(&self) -> io::Result<Paused<'_>> {
+        self.set(KeyReader::PauseRequested);
+        let paused = Paused(self);
+        let waiting =
+            self.changed.wait_timeout_while(self.lock(), PAUSE_DEADLINE, |reader| *reader == KeyReader::PauseRequested);
+        let (reader, waited) = waiting.unwrap_or_else(PoisonError::into_inner);
+        drop(reader);
+        if waited.timed_out() {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the keyboard is still being read"));
+        }
+        Ok(paused)
+    }
+
+    /// Says that nothing is read, and waits for as long as that is wanted.
+    fn wait_if_requested(&self) {
+        let mut reader = self.lock();
+        if *reader == KeyReader::PauseRequested {
+            *reader = KeyReader::Paused;
+            self.changed.notify_all();
+        }
+        let resumed = self.changed.wait_while(reader, |reader| *reader == KeyReader::Paused);
+        drop(resumed.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
 /// Ends when nobody listens any more, or the terminal is gone.
-fn read(sender: &UnboundedSender<Event>, paused: &AtomicBool) {
+fn read(sender: &UnboundedSender<Event>, pause: &Pause, mut poll: impl FnMut() -> io::Result<Option<Event>>) {
     while !sender.is_closed() {
-        if paused.load(Ordering::SeqCst) {
-            std::thread::sleep(PATIENCE);
-            continue;
-        }
-        match event::poll(PATIENCE) {
-            Ok(false) => {}
-            Ok(true) => {
-                let Ok(event) = event::read() else { return };
+        pause.wait_if_requested();
+        match poll() {
+            Ok(None) => {}
+            Ok(Some(event)) => {
                 if sender.send(event).is_err() {
                     return;
                 }
             }
             Err(_) => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+    use std::time::Instant;
+
+    #[tokio::test]
+    async fn the_keys_are_lent_only_after_the_thread_has_stopped_reading() {
+        let polls = Arc::new(AtomicUsize::new(0));
+        let (reading, is_reading) = mpsc::channel();
+        let within = polls.clone();
+        let mut input = Input::start_with(move || {
+            within.fetch_add(1, Ordering::SeqCst);
+            let _ = reading.send(());
+            // Longer than a fixed pause would wait.
+            std::thread::sleep(Duration::from_millis(300));
+            within.fetch_sub(1, Ordering::SeqCst);
+            Ok(None)
+        })
+        .unwrap();
+        is_reading.recv_timeout(Duration::from_secs(10)).unwrap();
+        for _ in 0..2 {
+            let polling = input.lend(|| polls.load(Ordering::SeqCst)).unwrap();
+            assert_eq!(polling, 0);
+            while is_reading.try_recv().is_ok() {}
+            // It reads again.
+            is_reading.recv_timeout(Duration::from_secs(10)).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn keys_that_are_still_read_are_not_lent() {
+        let (hold, held) = mpsc::channel::<()>();
+        let mut input = Input::start_with(move || {
+            let _ = held.recv_timeout(Duration::from_secs(20));
+            Ok(None)
+        })
+        .unwrap();
+        let since = Instant::now();
+        let lent = input.lend(|| panic!("both would read"));
+        assert_eq!(lent.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!(since.elapsed() < PAUSE_DEADLINE * 3);
+        drop(hold);
+        assert!(input.lend(|| ()).is_ok());
+    }
+
+    #[tokio::test]
+    async fn keys_that_nothing_reads_are_lent_at_once() {
+        let mut input = Input::start_with(|| Err(io::ErrorKind::UnexpectedEof.into())).unwrap();
+        assert!(input.lend(|| ()).is_ok());
+        assert!(input.lend(|| ()).is_ok());
     }
 }

@@ -28,7 +28,10 @@ impl Driver<'_> {
             // It is the user's: a window that it opened may stay.
             hookwright_process::start_to_stay(|| command.spawn())?.wait()
         };
-        let status = self.input.lend(|| guard.lend(run))?;
+        let status = match self.input.lend(|| guard.lend(run)) {
+            Ok(status) => status?,
+            Err(error) => Err(error),
+        };
         match status {
             Ok(status) if status.success() => match hookwright_disk::read_text(file.path(), LARGEST_PROMPT) {
                 Ok(text) => self.app.edited(&text),
