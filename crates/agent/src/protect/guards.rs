@@ -13,7 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use hookwright_hooks::{Hook, HookState, Registry, Sentry};
-use hookwright_settings::trust::{GuardFile, GuardKind, Ledger, PendingChange, hooks_before, pending, trust_changes};
+use hookwright_settings::trust::{
+    GuardFile, GuardKind, Ledger, PendingChange, exact_name, hooks_before, pending, trust_changes,
+};
 use hookwright_settings::{GuardMemory, Loaded, Paths};
 use hookwright_tools::Groups;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hookwright_hooks::{Hook, HookState, Layer, Registry, Source, declare};
 use hookwright_settings::Loaded;
-use hookwright_settings::trust::LedgerHook;
+use hookwright_settings::trust::{LedgerHook, exact_name};
 use serde_json::json;
 
 /// What makes a hook the same one, whatever it does.
@@ -31,7 +31,7 @@ fn entry(hook: &Hook) -> LedgerHook {
     let mut hasher = DefaultHasher::new();
     (identity(hook), declaration(hook)).hash(&mut hasher);
     LedgerHook {
-        file: hook.place.as_ref().map(|place| place.file.to_string_lossy().into_owned()).unwrap_or_default(),
+        file: hook.place.as_ref().map(|place| exact_name(place.file.as_os_str()).into_owned()).unwrap_or_default(),
         event: hook.event.name().to_owned(),
         name: hook.id().to_owned(),
         matcher: hook.matcher_text.clone(),

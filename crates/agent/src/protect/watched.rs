@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use hookwright_settings::trust::{GuardFile, GuardKind, GuardLook, LedgerEntry, text_changes};
+use hookwright_settings::trust::{GuardFile, GuardKind, GuardLook, LedgerEntry, exact_name, text_changes};
 
 /// Whose changes are those since the last look?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +190,7 @@ impl Watched {
     /// What the ledger says of it.
     pub(super) fn entry(&self) -> LedgerEntry {
         LedgerEntry {
-            path: self.file.path.to_string_lossy().into_owned(),
+            path: exact_name(self.file.path.as_os_str()).into_owned(),
             before: self.trusted.digest.clone(),
             changed: self.is_distrusted(),
             diff: self.diff(),

@@ -277,9 +277,28 @@ fn likely(root: &Path, project: &Path) -> Around {
 }
 
 /// A name of which no two files share one: what is not UTF-8 is spelt out.
-pub(crate) fn exact_name(name: &OsStr) -> Cow<'_, str> {
+pub fn exact_name(name: &OsStr) -> Cow<'_, str> {
     let bytes = || Cow::Owned(format!("{BYTES}{}", hex(name.as_encoded_bytes())));
     name.to_str().filter(|name| !name.starts_with(BYTES)).map_or_else(bytes, Cow::Borrowed)
+}
+
+/// The path that has this exact name; none where the text is no name, or this system has no such paths.
+pub(super) fn exact_path(name: &str) -> Option<PathBuf> {
+    let Some(digits) = name.strip_prefix(BYTES) else { return Some(PathBuf::from(name)) };
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Vec<u8> = digits.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?;
+    from_bytes(bytes)
+}
+
+#[cfg(unix)]
+fn from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    Some(OsString::from_vec(bytes).into())
+}
+
+#[cfg(not(unix))]
+fn from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
+    String::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
 const BYTES: &str = "bytes:";

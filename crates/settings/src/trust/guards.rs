@@ -7,7 +7,7 @@ use hookwright_hooks::{Hook, NamedFile, Naming};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::fingerprint::manifest;
+use super::fingerprint::{exact_name, manifest};
 use super::names;
 use crate::extensions;
 use crate::file::read_bytes;
@@ -213,8 +213,9 @@ impl GuardFile {
 fn of_project(bytes: &[u8], project: &Path) -> Vec<u8> {
     let Ok(Value::Object(record)) = serde_json::from_slice::<Value>(bytes) else { return bytes.to_vec() };
     let Some(own) = record.get("hookwright") else { return rules_about(&record, project).into_bytes() };
-    let name = project.canonicalize().unwrap_or_else(|_| project.to_owned()).to_string_lossy().into_owned();
-    let parts = [own.get("projects").and_then(|all| all.get(&name)), own.get("extensions"), record.get(&name)];
+    let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
+    let name = exact_name(real.as_os_str());
+    let parts = [own.get("projects").and_then(|all| all.get(&*name)), own.get("extensions"), record.get(&*name)];
     if parts.iter().all(Option::is_none) {
         return Vec::new();
     }

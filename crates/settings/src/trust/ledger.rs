@@ -13,6 +13,7 @@ use std::time::Duration;
 use hookwright_disk::{Found, Lasting, open_own, own_directory};
 use serde::{Deserialize, Serialize};
 
+use super::fingerprint::{exact_name, exact_path};
 use super::guards::{GuardFile, GuardKind};
 use crate::edit::{self, EditError};
 use crate::paths::Paths;
@@ -87,7 +88,7 @@ impl Ledger {
     /// A part for a session, of which nothing is on disk yet.
     pub fn new(paths: &Paths, project: &Path, session: &str) -> Ledger {
         let folder = folder(paths);
-        let project = project.to_string_lossy().into_owned();
+        let project = exact_name(project.as_os_str()).into_owned();
         let (sheet, lock) = (folder.join(format!("{session}.json")), folder.join(format!("{session}.lock")));
         Ledger {
             project,
@@ -238,7 +239,7 @@ impl Ledger {
 
     /// Whether another session's agent has changed this file, or may have, being at work in the same project.
     pub fn blames_others(&self, path: &Path) -> bool {
-        let path = path.to_string_lossy();
+        let path = exact_name(path.as_os_str());
         let Ok(entries) = fs::read_dir(self.sheet.parent().unwrap_or(Path::new("/"))) else { return false };
         let sheets =
             entries.flatten().map(|entry| entry.path()).filter(|other| is_sheet(other) && *other != self.sheet);
@@ -290,15 +291,15 @@ pub fn pending(paths: &Paths, project: &Path, files: &[GuardFile]) -> Vec<Pendin
         let lives = state(&path) != State::Dead;
         let is_doubtful = !lives && !sheet.fresh;
         // Only a session in the same project knows all of its files.
-        let mut waiting = usize::from(sheet.project != project.to_string_lossy());
+        let mut waiting = usize::from(sheet.project != exact_name(project.as_os_str()));
         for entry in sheet.files.into_iter().filter(|entry| entry.changed || is_doubtful) {
-            let Some(file) = files.iter().find(|file| file.path.to_string_lossy() == entry.path) else {
+            let Some(file) = files.iter().find(|file| exact_name(file.path.as_os_str()) == entry.path) else {
                 // About a hook that is no more, or about rules that are not named now.
                 waiting += usize::from(entry.changed);
                 continue;
             };
             // What a record of trust says of another project is that one's business.
-            let elsewhere = file.kind == GuardKind::Trust && sheet.project != project.to_string_lossy();
+            let elsewhere = file.kind == GuardKind::Trust && sheet.project != exact_name(project.as_os_str());
             if elsewhere || file.look(project).digest == entry.before {
                 continue;
             }
@@ -328,8 +329,9 @@ pub fn hooks_before(project: &Path, changes: &[PendingChange]) -> Vec<LedgerHook
     sheets.dedup();
     let mut found = Vec::new();
     for sheet in sheets.into_iter().filter_map(|path| read(path)) {
-        let own = sheet.project == project.to_string_lossy();
-        let changed = |hook: &LedgerHook| changes.iter().any(|change| change.file.path.to_string_lossy() == hook.file);
+        let own = sheet.project == exact_name(project.as_os_str());
+        let changed =
+            |hook: &LedgerHook| changes.iter().any(|change| exact_name(change.file.path.as_os_str()) == hook.file);
         found.extend(sheet.hooks.into_iter().filter(|hook| own || changed(hook)));
     }
     found
@@ -343,12 +345,12 @@ pub fn any_ledger(paths: &Paths) -> bool {
 /// The same for whoever does not know with which rules sessions were started: of all files that agents changed in this
 /// project, and of these.
 pub fn all_pending(paths: &Paths, project: &Path, mut files: Vec<GuardFile>) -> Vec<PendingChange> {
-    let name = project.to_string_lossy();
+    let name = exact_name(project.as_os_str());
     let entries = fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
     for sheet in entries.filter(|path| is_sheet(path)).filter_map(|path| read(&path)).filter(|one| one.project == name)
     {
         for entry in sheet.files.into_iter().filter(|entry| entry.changed) {
-            let path = PathBuf::from(entry.path);
+            let Some(path) = exact_path(&entry.path) else { continue };
             if !files.iter().any(|file| file.path == path) {
                 files.push(GuardFile { path, kind: GuardKind::Policy });
             }
@@ -369,10 +371,12 @@ pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), E
         let Some(mut sheet) = read(path) else { continue };
         if state(path) == State::Dead {
             // Whatever comes after the user's word is not that session's.
-            sheet.files.retain(|entry| !changes.iter().any(|change| change.file.path.to_string_lossy() == entry.path));
+            sheet
+                .files
+                .retain(|entry| !changes.iter().any(|change| exact_name(change.file.path.as_os_str()) == entry.path));
         }
         for change in changes {
-            let name = change.file.path.to_string_lossy();
+            let name = exact_name(change.file.path.as_os_str());
             for entry in sheet.files.iter_mut().filter(|entry| entry.path == name) {
                 let before = change.file.look(project).digest;
                 *entry = LedgerEntry { path: entry.path.clone(), before, changed: false, diff: None };
@@ -387,9 +391,9 @@ pub fn trust_changes(project: &Path, changes: &[&PendingChange]) -> Result<(), E
 /// that live are not told: it may be one of their agents that does it.
 pub(crate) fn own_change<T>(paths: &Paths, record: &Path, change: impl FnOnce() -> T) -> T {
     let file = GuardFile { path: record.to_owned(), kind: GuardKind::Trust };
-    let now = |sheet: &Sheet| file.look(Path::new(&sheet.project)).digest;
+    let now = |sheet: &Sheet| file.look(&exact_path(&sheet.project).unwrap_or_default()).digest;
     let unchanged = |sheet: &Sheet| {
-        let name = record.to_string_lossy();
+        let name = exact_name(record.as_os_str());
         sheet.files.iter().position(|entry| entry.path == name && !entry.changed && entry.before == now(sheet))
     };
     let entries = fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());

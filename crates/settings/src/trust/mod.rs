@@ -10,7 +10,8 @@ mod ledger;
 mod names;
 mod record;
 
-pub(crate) use fingerprint::{Taker, exact_name, variable};
+pub use fingerprint::exact_name;
+pub(crate) use fingerprint::{Taker, variable};
 pub(crate) use folders::folder_trust;
 pub use folders::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
 pub use guards::{GuardFile, GuardKind, GuardLook, text_changes};

@@ -88,7 +88,7 @@ impl State {
         let Some(ledger) = &self.ledger else { return };
         let on_disk = ledger.changed_on_disk();
         let trusted = |watched: &Watched| {
-            let path = watched.file.path.to_string_lossy();
+            let path = exact_name(watched.file.path.as_os_str());
             watched.is_distrusted() && !on_disk.as_ref().is_some_and(|paths| paths.iter().any(|known| *known == path))
         };
         if !self.files.iter().any(trusted) {

@@ -47,3 +47,35 @@ fn a_session_in_which_nothing_ran_has_changed_nothing() {
         assert_eq!(pending(&paths, project, std::slice::from_ref(&file)).len(), waiting);
     }
 }
+
+/// Folders whose names differ only in bytes that are not UTF-8 are two, in the ledger and in the record of trust.
+#[cfg(unix)]
+#[test]
+fn names_that_are_not_utf8_are_told_apart() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let home = tempfile::tempdir().unwrap();
+    let paths = Paths::new(&World { home: Some(home.path().to_owned()), cwd: "/".into(), ..World::default() });
+    let [one, other] = [b"p\xfe", b"p\xff"].map(|name| home.path().join(OsStr::from_bytes(name)));
+    let settings = |project: &Path| GuardFile { path: project.join("settings.json"), kind: GuardKind::Settings };
+    let mut ledger = Ledger::new(&paths, &one, "s");
+    ledger.open().unwrap();
+    ledger.rouse();
+    let path = exact_name(settings(&one).path.as_os_str()).into_owned();
+    ledger.write(vec![LedgerEntry { path, before: "other".to_owned(), changed: true, diff: None }]).unwrap();
+    assert_eq!(pending(&paths, &one, &[settings(&one)]).len(), 1);
+    assert_eq!(all_pending(&paths, &one, Vec::new()).len(), 1);
+    assert_eq!(pending(&paths, &other, &[settings(&other)]).len(), 0);
+    assert_eq!(all_pending(&paths, &other, Vec::new()).len(), 0);
+    assert_eq!(exact_path(&exact_name(one.as_os_str())), Some(one.clone()));
+
+    let trust = GuardFile { path: home.path().join("trusted_hooks.json"), kind: GuardKind::Trust };
+    let look = |known: &Path, project: &Path| {
+        let projects = serde_json::json!({ &*exact_name(known.as_os_str()): [] });
+        let record = serde_json::json!({"hookwright": {"projects": projects}});
+        std::fs::write(&trust.path, record.to_string()).unwrap();
+        trust.look(project).digest
+    };
+    assert_ne!(look(&one, &one), look(&other, &one), "what is trusted in one is part of its record");
+    assert_eq!(look(&one, &other), look(&home.path().join("unrelated"), &other));
+}
