@@ -152,7 +152,9 @@ impl Guards {
         let (project, paths) = (loaded.project.root.clone(), Some(loaded.paths.clone()));
         let mut state = State { place: project.clone(), project, paths, ..State::default() };
         state.watch(loaded, made_of, pending);
-        let gone = missing::among(hooks_before(&loaded.project.root, pending), &loaded.registry);
+        let before = hooks_before(&loaded.project.root, pending);
+        state.troubles.extend(missing::old_form_note(&before));
+        let gone = missing::among(before, &loaded.registry);
         state.stand_ins = gone.iter().filter_map(missing::stand_in).collect();
         let mut own = Ledger::new(&loaded.paths, &loaded.project.root, &uuid::Uuid::new_v4().to_string());
         own.set_hooks(missing::known(loaded).into_iter().chain(gone).collect());

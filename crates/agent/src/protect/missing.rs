@@ -1,12 +1,11 @@
 //! Hooks that an agent took away in an earlier session, while nobody has trusted that: in their places stand others that
 //! never run, so that what they would have judged is denied. That they are not trusted, `guards.rs` knows.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use hookwright_hooks::{Hook, HookState, Layer, Registry, Source, declare};
 use hookwright_settings::Loaded;
-use hookwright_settings::trust::{LedgerHook, exact_name};
+use hookwright_settings::trust::{DECLARATION_FORM, LedgerHook, declaration_digest, exact_name};
 use serde_json::json;
 
 /// What makes a hook the same one, whatever it does.
@@ -14,7 +13,7 @@ pub(super) fn identity(hook: &Hook) -> String {
     format!("{}/{}/{}", hook.source, hook.event, hook.id())
 }
 
-/// All that is declared of a hook, but not where.
+/// All that is declared of a hook, but not where: to compare hooks of one process, since no other one may print it so.
 pub(super) fn declaration(hook: &Hook) -> String {
     format!("{:?}", Hook { place: None, ..hook.clone() })
 }
@@ -27,25 +26,47 @@ pub(super) fn known(loaded: &Loaded) -> Vec<LedgerHook> {
     enabled.map(|(hook, _)| entry(hook)).collect()
 }
 
+/// A hook as it is recorded.
 fn entry(hook: &Hook) -> LedgerHook {
-    let mut hasher = DefaultHasher::new();
-    (identity(hook), declaration(hook)).hash(&mut hasher);
     LedgerHook {
         file: hook.place.as_ref().map(|place| exact_name(place.file.as_os_str()).into_owned()).unwrap_or_default(),
         event: hook.event.name().to_owned(),
         name: hook.id().to_owned(),
         matcher: hook.matcher_text.clone(),
-        digest: format!("{:016x}", hasher.finish()),
+        form: DECLARATION_FORM,
+        digest: format!("{}/{}", hook.source, declaration_digest(hook)),
     }
+}
+
+/// Whether a hook that was recorded is this one, unchanged.
+///
+/// Digests of another form cannot be compared. Then place, event, name and matcher decide: a hook that is gone is still
+/// missed, and one that was changed in its file is not trusted until that file is.
+fn is_recorded(recorded: &LedgerHook, now: &LedgerHook) -> bool {
+    let place = |hook: &LedgerHook| (hook.file.clone(), hook.event.clone(), hook.name.clone(), hook.matcher.clone());
+    match recorded.form == now.form {
+        true => recorded.event == now.event && recorded.digest == now.digest,
+        false => place(recorded) == place(now),
+    }
+}
+
+/// What to say where another version has recorded hooks; they are recorded anew with this session.
+pub(super) fn old_form_note(hooks: &[LedgerHook]) -> Option<String> {
+    let old = hooks.iter().filter(|hook| hook.form != DECLARATION_FORM).count();
+    (old > 0).then(|| {
+        format!("{old} hooks were recorded by another version: they are compared by file, event, name and matcher")
+    })
 }
 
 /// Those of the hooks that are not there any more as they were.
 pub(super) fn among(hooks: Vec<LedgerHook>, registry: &Registry) -> Vec<LedgerHook> {
     let enabled = registry.entries().filter(|(_, state)| **state == HookState::Enabled);
-    let now: Vec<String> = enabled.map(|(hook, _)| entry(hook).digest).collect();
-    let mut missing: Vec<LedgerHook> = hooks.into_iter().filter(|hook| !now.contains(&hook.digest)).collect();
-    missing.sort_by(|one, other| one.digest.cmp(&other.digest));
-    missing.dedup_by(|one, other| one.digest == other.digest);
+    let now: Vec<LedgerHook> = enabled.map(|(hook, _)| entry(hook)).collect();
+    let is_there = |hook: &LedgerHook| now.iter().any(|now| is_recorded(hook, now));
+    let mut missing: Vec<LedgerHook> = hooks.into_iter().filter(|hook| !is_there(hook)).collect();
+    let key = |hook: &LedgerHook| (hook.event.clone(), hook.digest.clone());
+    missing.sort_by_key(key);
+    missing.dedup_by_key(|hook| key(hook));
     missing
 }
 
@@ -59,4 +80,48 @@ pub(super) fn stand_in(missing: &LedgerHook) -> Option<Hook> {
     let text = json!({"hooks": {missing.event.as_str(): [definition]}}).to_string();
     // Of no layer, so that none switches it off.
     declare(&Layer::new(Source::Runtime, Path::new(&missing.file), &text)).hooks.into_iter().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry(command: &str) -> Registry {
+        let hook = json!({"type": "command", "name": "guard", "command": command, "timeout": 5000, "guard": true});
+        let text = json!({"hooks": {"BeforeTool": [{"matcher": "write_file", "hooks": [hook]}]}}).to_string();
+        Registry::new(vec![declare(&Layer::new(Source::Project, Path::new("/p/.gemini/settings.json"), &text))])
+    }
+
+    fn recorded(registry: &Registry) -> Vec<LedgerHook> {
+        registry.hooks().iter().map(|hook| entry(hook)).collect()
+    }
+
+    /// What is on disk must mean the same to the next version: a new digest needs a new form.
+    #[test]
+    fn a_recorded_digest_does_not_depend_on_the_compiler() {
+        let hooks = recorded(&registry("./guard.sh"));
+        assert_eq!(hooks[0].form, 2, "a new form has a new digest below");
+        assert_eq!(hooks[0].digest, "project/668d7b325fe96632e65385a0eb18e7aee61298454d8ab2ab2f4484aa4ac9c4c5");
+    }
+
+    #[test]
+    fn a_hook_that_was_changed_or_removed_is_missing() {
+        let hooks = recorded(&registry("./guard.sh"));
+        assert!(among(hooks.clone(), &registry("./guard.sh")).is_empty());
+        assert_eq!(among(hooks.clone(), &registry("true")).len(), 1);
+        assert_eq!(among(hooks.clone(), &Registry::default()).len(), 1);
+        assert_eq!(old_form_note(&hooks), None);
+    }
+
+    /// A record of the time before digests were stable: it has no form.
+    #[test]
+    fn a_record_of_another_version_misses_what_is_gone_and_nothing_else() {
+        let mut record = serde_json::to_value(recorded(&registry("./guard.sh"))).unwrap();
+        record[0].as_object_mut().unwrap().remove("form");
+        record[0]["digest"] = json!("00112233aabbccdd");
+        let hooks: Vec<LedgerHook> = serde_json::from_value(record).unwrap();
+        assert!(among(hooks.clone(), &registry("./guard.sh")).is_empty());
+        assert_eq!(among(hooks.clone(), &Registry::default()).len(), 1);
+        assert!(old_form_note(&hooks).unwrap().contains("another version"));
+    }
 }

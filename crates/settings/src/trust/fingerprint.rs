@@ -301,6 +301,15 @@ fn from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
     String::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
+/// The form of [`declaration_digest`]; digests of different forms cannot be compared.
+pub const DECLARATION_FORM: u32 = FORM;
+
+/// A digest of a hook's declaration and variables, without the files that it runs.
+pub fn declaration_digest(hook: &Hook) -> String {
+    let scripts = BTreeMap::new();
+    Fingerprint { declared: declared(hook), variables: variables(hook), scripts, certain: true }.digest()
+}
+
 const BYTES: &str = "bytes:";
 
 /// How a file begins, for whoever follows it.

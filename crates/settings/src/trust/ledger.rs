@@ -48,7 +48,10 @@ pub struct LedgerHook {
     /// Its matcher, as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matcher: Option<String>,
-    /// One word for all of its declaration.
+    /// Which form of digest this is; 0 for one that no other version can make again.
+    #[serde(default)]
+    pub form: u32,
+    /// A digest of all of its declaration.
     pub digest: String,
 }
 

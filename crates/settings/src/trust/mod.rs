@@ -10,7 +10,7 @@ mod ledger;
 mod names;
 mod record;
 
-pub use fingerprint::exact_name;
+pub use fingerprint::{DECLARATION_FORM, declaration_digest, exact_name};
 pub(crate) use fingerprint::{Taker, variable};
 pub(crate) use folders::folder_trust;
 pub use folders::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
