@@ -16,4 +16,4 @@ pub(crate) use guards::{LedgerStart, WAY_ON};
 pub use left::LeftChanges;
 pub(crate) use made_of::MadeOf;
 pub use paths::Protected;
-pub(crate) use settle::{settle, settle_at_the_end};
+pub(crate) use settle::{CHANGES_WAIT, leave_mode, settle, settle_at_the_end};

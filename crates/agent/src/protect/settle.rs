@@ -1,11 +1,16 @@
 //! What the agent changed of the guards is told, and where somebody is there, asked about at once.
 
+use hookwright_settings::ApprovalMode;
 use tokio::sync::oneshot;
 
 use super::guards::{GuardChange, WAY_ON};
 use crate::event::{AgentEvent, GuardReply};
 use crate::scope::Scope;
 use crate::services::{Interaction, Services};
+use crate::session::{Reply, is_lax};
+
+/// What stands in the way of trust in the guards.
+pub(crate) const CHANGES_WAIT: &str = "what an agent changed of the guards waits for your trust";
 
 /// Tells of what the agent has changed since the last time.
 pub(crate) async fn settle(services: &Services, scope: &Scope) {
@@ -20,8 +25,23 @@ pub(crate) async fn settle(services: &Services, scope: &Scope) {
     };
     match reply {
         GuardReply::Trust => services.guards.trust(&changes),
-        GuardReply::Leave => tell(services, &changes),
+        GuardReply::Leave => {
+            tell(services, &changes);
+            // Without a user to ask, every other call would be refused from here on; what the hooks judge is denied.
+            if services.interaction == Interaction::Interactive && is_lax(services.approvals.mode()) {
+                leave_mode(services, CHANGES_WAIT);
+            }
+        }
     }
+}
+
+/// Goes back to the default approval mode, and says why.
+pub(crate) fn leave_mode(services: &Services, why: &str) {
+    let mode = services.approvals.mode();
+    services.approvals.set_mode(ApprovalMode::Default);
+    let text = format!("{why}, so the approval mode is default from now on, not {}", mode.as_str());
+    services.events.send(AgentEvent::Reply(Reply::warning(text)));
+    services.events.send(AgentEvent::ModeChanged(ApprovalMode::Default));
 }
 
 /// The same where nobody can be asked any more, and nothing runs that the agent left. Ends the watch.

@@ -23,7 +23,7 @@ use super::{Asked, Shared, When};
 use crate::agent::{Agent, EndReason, StartSource};
 use crate::event::{AgentEvent, TurnEnd};
 use crate::panics::panic_words;
-use crate::protect::settle_at_the_end;
+use crate::protect::{leave_mode, settle_at_the_end};
 use crate::services::{Interaction, Services};
 
 /// How often the configuration is looked at.
@@ -376,17 +376,28 @@ impl Conductor {
         }
     }
 
-    /// Another approval mode, unless the settings forbid it.
+    /// Another approval mode, unless something stands in the way.
     fn mode(&mut self, mode: ApprovalMode) {
         let view = self.shared.view();
-        let settings_forbid = mode == ApprovalMode::Yolo && view.loaded.settings.security.disable_yolo_mode;
-        let lax = matches!(mode, ApprovalMode::Yolo | ApprovalMode::AutoEdit);
-        let unsafe_here = !view.loaded.project.trust.is_trusted() || !view.unarmed().is_empty();
-        let forbidden = settings_forbid || !view.modes().contains(&mode) || (lax && unsafe_here);
-        let mode = if forbidden { ApprovalMode::Default } else { mode };
+        let obstacle = view.mode_obstacle(mode);
+        if let Some(why) = &obstacle {
+            self.reply(Reply::warning(format!("{why}, so the approval mode is default, not {}", mode.as_str())));
+            // Which modes there are has changed.
+            self.tell(AgentEvent::Configured);
+        }
+        let is_offered = obstacle.is_none() && view.services.approvals.modes().contains(&mode);
+        let mode = if is_offered { mode } else { ApprovalMode::Default };
         tracing::debug!(mode = mode.as_str(), "another approval mode");
         view.services.approvals.set_mode(mode);
         self.tell(AgentEvent::ModeChanged(mode));
+    }
+
+    /// Leaves an approval mode that can't be had any more.
+    pub(super) fn leave_forbidden_mode(&self) {
+        let view = self.shared.view();
+        if let Some(why) = view.mode_obstacle(view.services.approvals.mode()) {
+            leave_mode(&view.services, &why);
+        }
     }
 
     fn tools(&self, detail: Detail) {

@@ -9,9 +9,7 @@ use hookwright_hooks::{Change, Difference, Hook, Registry, SwitchError, WhyUnarm
 use hookwright_settings::commands::{Commands, discover};
 use hookwright_settings::edit::{Disabled, Switch, set_disabled};
 use hookwright_settings::trust::trust_hooks;
-use hookwright_settings::{
-    ApprovalMode, Extension, FileState, Gone, Loaded, Notice, Review, remember_guards, remember_offers,
-};
+use hookwright_settings::{Extension, FileState, Gone, Loaded, Notice, Review, remember_guards, remember_offers};
 use tokio_util::sync::CancellationToken;
 
 use super::conduct::Conductor;
@@ -309,13 +307,7 @@ impl Conductor {
         let view = self.shared.view();
         let unarmed = view.unarmed();
         unarmed.iter().for_each(|guard| self.reply(Reply::warning(guard.to_string())));
-        let mode = view.services.approvals.mode();
-        if unarmed.is_empty() || !matches!(mode, ApprovalMode::Yolo | ApprovalMode::AutoEdit) {
-            return;
-        }
-        view.services.approvals.set_mode(ApprovalMode::Default);
-        self.reply(Reply::warning(format!("the approval mode is default from now on, not {}", mode.as_str())));
-        self.tell(AgentEvent::ModeChanged(ApprovalMode::Default));
+        self.leave_forbidden_mode();
     }
 
     /// Reads the rules again. Broken ones change nothing, and that is said.

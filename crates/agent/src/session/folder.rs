@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use hookwright_settings::edit::{Change, apply};
 use hookwright_settings::trust::{FolderRule, set_folder_trust};
-use hookwright_settings::{ApprovalMode, FolderTrust, TrustSource};
+use hookwright_settings::{FolderTrust, TrustSource};
 use serde_json::Value;
 
 use super::conduct::Conductor;
 use super::order::DirectoryOrder;
 use super::reply::Reply;
 use super::talk::{Deed, Talk, deed};
-use crate::event::AgentEvent;
 use crate::inquiry::{Choosable, Inquiry};
 
 const RULES: [FolderRule; 3] = [FolderRule::TrustFolder, FolderRule::TrustParent, FolderRule::DoNotTrust];
@@ -37,12 +36,7 @@ impl Conductor {
         if !as_said {
             self.reply(Reply::aside("what you said is kept, and counts where nothing else decides"));
         }
-        let mode = self.services().approvals.mode();
-        if !now.is_trusted() && matches!(mode, ApprovalMode::Yolo | ApprovalMode::AutoEdit) {
-            self.services().approvals.set_mode(ApprovalMode::Default);
-            self.tell(AgentEvent::ModeChanged(ApprovalMode::Default));
-            self.reply(Reply::warning(format!("the approval mode is default from now on, not {}", mode.as_str())));
-        }
+        self.leave_forbidden_mode();
     }
 
     /// `/directory`: which ones there are, or one more.

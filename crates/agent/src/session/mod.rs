@@ -59,6 +59,7 @@ pub use branch::branch;
 pub use canary::canary;
 pub use choose::proxy;
 pub use configuration::NO_HOOKS;
+pub(crate) use guards::is_lax;
 pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused, unarmed_guards};
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, prompt_commands, slash_groups};
 pub use looks::THEMES;
@@ -132,9 +133,16 @@ impl SessionView {
         self.services.hooks.session().id.clone()
     }
 
-    /// The approval modes that the user can step through.
-    pub fn modes(&self) -> &[ApprovalMode] {
-        self.services.approvals.modes()
+    /// The approval modes that the user can step through now.
+    pub fn modes(&self) -> Vec<ApprovalMode> {
+        let modes = self.services.approvals.modes().iter().copied();
+        modes.filter(|mode| self.mode_obstacle(*mode).is_none()).collect()
+    }
+
+    /// Why an approval mode can't be had now.
+    fn mode_obstacle(&self, mode: ApprovalMode) -> Option<String> {
+        let unarmed = if guards::is_lax(mode) { self.unarmed() } else { Vec::new() };
+        guards::mode_obstacle(mode, &self.loaded, &unarmed, &self.services.guards)
     }
 
     /// The guards that would not do their work now.

@@ -13,6 +13,7 @@ use hookwright_tools::{
 };
 
 use super::choose::Chosen;
+use super::guards::mode_obstacle;
 use super::options::{HookUse, SessionError, SessionOptions};
 use super::{choose, servers};
 use crate::agent::{Agent, StartSource};
@@ -272,7 +273,8 @@ fn inert(hooks: &HookEngine) -> Vec<String> {
         .collect()
 }
 
-/// The approval mode, those that the user can step through, and what to say where it is not the one asked for.
+/// The approval mode, those that the user can step through where nothing stands in the way, and what to say where it is not
+/// the one asked for.
 fn approval_modes(
     options: &SessionOptions,
     loaded: &Loaded,
@@ -283,28 +285,12 @@ fn approval_modes(
     if wanted == ApprovalMode::Yolo && loaded.settings.security.disable_yolo_mode {
         return Err(SessionError::YoloForbidden);
     }
-    // Where guards may be missing, nothing runs unasked because of a mode.
-    let why = match super::broken_settings(loaded) {
-        _ if !loaded.project.trust.is_trusted() => Some("this folder is not trusted".to_owned()),
-        Some(file) => Some(format!("{} can't be read", file.display())),
-        None if guards.is_waiting() => Some("what an agent changed of the guards waits for your trust".to_owned()),
-        None => unarmed.first().map(|guard| format!("guard {} is not armed", guard.name)),
-    };
-    let lax = [ApprovalMode::Yolo, ApprovalMode::AutoEdit];
+    let obstacle = mode_obstacle(wanted, loaded, unarmed, guards);
+    let mode = if obstacle.is_some() { ApprovalMode::Default } else { wanted };
     // Nobody gets into yolo by a slip of the finger: it is there only for whoever started with it.
-    let fits = |mode: &ApprovalMode| match mode {
-        ApprovalMode::Yolo => wanted == ApprovalMode::Yolo && why.is_none(),
-        ApprovalMode::AutoEdit => why.is_none(),
-        ApprovalMode::Default | ApprovalMode::Plan => true,
-    };
-    let modes = ApprovalMode::ALL.into_iter().filter(fits).collect();
-    match why.filter(|_| lax.contains(&wanted)) {
-        None => Ok((wanted, modes, None)),
-        Some(why) => {
-            let said = format!("{why}, so the approval mode is default, not {}", wanted.as_str());
-            Ok((ApprovalMode::Default, modes, Some(said)))
-        }
-    }
+    let modes = ApprovalMode::ALL.into_iter().filter(|one| *one != ApprovalMode::Yolo || mode == ApprovalMode::Yolo);
+    let said = obstacle.map(|why| format!("{why}, so the approval mode is default, not {}", wanted.as_str()));
+    Ok((mode, modes.collect(), said))
 }
 
 /// The tools that there are beside a model.

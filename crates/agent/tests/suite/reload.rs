@@ -1,7 +1,8 @@
 //! A configuration that changes on disk while a session runs: what is good acts at once, what is broken changes nothing.
 
-use hookwright_agent::session::Order;
-use hookwright_agent::{AgentEvent, ApprovalReply};
+use hookwright_agent::session::{HooksOrder, Order, SessionOptions};
+use hookwright_agent::{AgentEvent, ApprovalReply, GuardReply};
+use hookwright_settings::ApprovalMode;
 use serde_json::{Value, json};
 
 use super::support::{Project, Running};
@@ -156,4 +157,59 @@ async fn new_custom_commands_are_found_on_demand() {
     session.until(|event| matches!(event, AgentEvent::Configured)).await;
     let names: Vec<_> = session.handle.view().commands.list.iter().map(|command| command.name.clone()).collect();
     assert_eq!(names, ["greet"]);
+}
+
+/// Waits for the approval mode that a session says it is in.
+async fn mode(session: &mut Running) -> ApprovalMode {
+    session.find(|event| if let AgentEvent::ModeChanged(mode) = event { Some(mode) } else { None }).await
+}
+
+/// Lets the agent change a hook's script, and leaves that untrusted.
+async fn change_a_guard(session: &mut Running) {
+    session.prompt(r#"call run_shell_command {"command": "echo exit 0 >.gemini/hooks/guard.sh"}"#);
+    session
+        .find(|event| match event {
+            AgentEvent::Approval(_, reply) => {
+                reply.send(ApprovalReply::Once).unwrap();
+                None
+            }
+            AgentEvent::GuardsChanged(_, reply) => {
+                reply.send(GuardReply::Leave).unwrap();
+                Some(())
+            }
+            _ => None,
+        })
+        .await;
+}
+
+/// What Shift+Tab orders: the next mode.
+#[tokio::test]
+async fn no_lax_mode_is_reached_while_a_changed_guard_waits_for_trust() {
+    let project = Project::new().hook_with("BeforeTool", "guard", json!({"guard": true}), "");
+    let mut session = project.session().await;
+    assert!(session.handle.view().modes().contains(&ApprovalMode::AutoEdit));
+    change_a_guard(&mut session).await;
+    session.idle().await;
+    assert_eq!(session.handle.view().modes(), [ApprovalMode::Default, ApprovalMode::Plan]);
+    session.order(Order::Mode(ApprovalMode::AutoEdit));
+    hears(&mut session, "waits for your trust, so the approval mode is default, not auto_edit").await;
+    assert_eq!(mode(&mut session).await, ApprovalMode::Default);
+    session.order(Order::Mode(ApprovalMode::Plan));
+    assert_eq!(mode(&mut session).await, ApprovalMode::Plan);
+    session.order(Order::Hooks(HooksOrder::TrustAll));
+    hears(&mut session, "trusted what the agent changed").await;
+    session.order(Order::Mode(ApprovalMode::AutoEdit));
+    assert_eq!(mode(&mut session).await, ApprovalMode::AutoEdit);
+}
+
+#[tokio::test]
+async fn a_lax_mode_ends_when_a_changed_guard_is_left_untrusted() {
+    let project = Project::new().hook_with("BeforeTool", "guard", json!({"guard": true}), "");
+    let options = SessionOptions { approval_mode: Some(ApprovalMode::AutoEdit), ..SessionOptions::default() };
+    let mut session = project.session_with(options);
+    session.idle().await;
+    assert_eq!(session.handle.view().services.approvals.mode(), ApprovalMode::AutoEdit);
+    change_a_guard(&mut session).await;
+    hears(&mut session, "so the approval mode is default from now on, not auto_edit").await;
+    assert_eq!(mode(&mut session).await, ApprovalMode::Default);
 }

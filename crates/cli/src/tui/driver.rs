@@ -421,7 +421,7 @@ impl<'a> Driver<'a> {
 fn status(view: &SessionView) -> Status {
     let mut status = Status {
         mode: view.services.approvals.mode(),
-        modes: view.modes().to_vec(),
+        modes: view.modes(),
         hidden: view.loaded.settings.ui.hide_footer,
         ..place(&view.loaded)
     };
