@@ -30,6 +30,7 @@ mod settings;
 pub mod skills;
 mod steering;
 pub mod subagents;
+mod switch;
 pub mod trust;
 mod unset;
 mod world;
@@ -55,5 +56,6 @@ pub use settings::{
     Settings, Shell, SkillSettings, Telemetry, TelemetryTarget, Tools, Ui, WithoutEffect, known_setting,
     known_settings, lay_over,
 };
+pub use switch::{SwitchedHooks, still_off, switch_hooks};
 pub use trust::{Finding, FolderTrust, Review, TrustSource};
 pub use world::World;

@@ -7,9 +7,12 @@ use std::sync::Arc;
 
 use hookwright_hooks::{Change, Difference, Hook, Registry, SwitchError, WhyUnarmed, did_you_mean};
 use hookwright_settings::commands::{Commands, discover};
-use hookwright_settings::edit::{Disabled, Switch, set_disabled};
+use hookwright_settings::edit::Switch;
 use hookwright_settings::trust::trust_hooks;
-use hookwright_settings::{Extension, FileState, Gone, Loaded, Notice, Review, remember_guards, remember_offers};
+use hookwright_settings::{
+    Extension, FileState, Gone, Loaded, Notice, Review, SwitchedHooks, remember_guards, remember_offers, still_off,
+    switch_hooks,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::conduct::Conductor;
@@ -77,13 +80,27 @@ impl Conductor {
         if switched.is_empty() {
             return;
         }
-        let file = self.shared.view().loaded.settings_file().to_owned();
-        let verb = if enabled { "enabled" } else { "disabled" };
-        let set = self.services().guards.own_change(&file, || set_disabled(&file, Disabled::Hooks, &switched, switch));
-        self.reply(match set {
-            Ok(_) => Reply::plain(format!("{verb} {} in {}", switched.join(", "), file.display())),
-            Err(error) => Reply::warning(format!("{verb} {} for this session only: {error}", switched.join(", "))),
-        });
+        let (view, verb) = (self.shared.view(), if enabled { "enabled" } else { "disabled" });
+        let own_change = |file: &Path, change: &dyn Fn() -> _| view.services.guards.own_change(file, change);
+        let hooks = switched.join(", ");
+        match switch_hooks(&view.loaded, &switched, switch, own_change) {
+            Ok(SwitchedHooks { changed, unchanged }) => {
+                let files = if changed.is_empty() { vec![view.loaded.settings_file().to_owned()] } else { changed };
+                let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+                self.reply(Reply::plain(format!("{verb} {hooks} in {}", files.join(" and "))));
+                if let Some((file, error)) = unchanged {
+                    self.reply(Reply::warning(format!("can't look into {}: {error}", file.display())));
+                }
+            }
+            Err(error) => self.reply(Reply::warning(format!("{verb} {hooks} for this session only: {error}"))),
+        }
+        if enabled && let Ok(loaded) = self.options.load(&self.world) {
+            for (name, by) in still_off(&loaded.registry, &switched) {
+                let layers: Vec<String> = by.iter().map(ToString::to_string).collect();
+                let text = format!("hook `{name}` is still switched off by the {} settings", layers.join(" and "));
+                self.reply(Reply::warning(format!("{text}; what is switched here counts for this session at most")));
+            }
+        }
         // What we wrote ourselves is no news.
         self.watch.changed();
         self.tell(AgentEvent::Configured);

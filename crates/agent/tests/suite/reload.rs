@@ -159,6 +159,23 @@ async fn new_custom_commands_are_found_on_demand() {
     assert_eq!(names, ["greet"]);
 }
 
+/// `/hooks enable` takes the name out of every list that may be written, as `hooks enable` does.
+#[tokio::test]
+async fn enabling_a_hook_clears_it_from_the_users_settings_too() {
+    let project = Project::new().hook("BeforeAgent", "h", "");
+    let user = project.home().join(".gemini/settings.json");
+    std::fs::create_dir_all(user.parent().unwrap()).unwrap();
+    std::fs::write(&user, json!({"hooksConfig": {"disabled": ["h"]}}).to_string()).unwrap();
+    project.write_settings(&json!({"hooksConfig": {"disabled": ["h"]}}));
+    let mut session = project.session().await;
+    session.order(Order::Hooks(HooksOrder::Enable("h".to_owned())));
+    let reply = hears(&mut session, "enabled h in").await;
+    assert!(reply.contains(&*user.to_string_lossy()), "{reply}");
+    for file in [project.read(".gemini/settings.json"), std::fs::read_to_string(&user).unwrap()] {
+        assert!(!file.contains("\"disabled\": [\"h\"]") && !file.contains("[\"h\"]"), "{file}");
+    }
+}
+
 /// Waits for the approval mode that a session says it is in.
 async fn mode(session: &mut Running) -> ApprovalMode {
     session.find(|event| if let AgentEvent::ModeChanged(mode) = event { Some(mode) } else { None }).await

@@ -2,20 +2,37 @@
 //! takes the names out of both.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::bail;
-use hookwright_hooks::{HookState, Source, SwitchError};
-use hookwright_settings::edit::{Disabled, Switch, set_disabled};
+use hookwright_hooks::{Source, SwitchError};
+use hookwright_settings::edit::Switch;
+use hookwright_settings::{SwitchedHooks, still_off, switch_hooks};
 
 use super::Toolbox;
 use crate::{exit, out};
 
-pub(crate) fn enable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8> {
+pub(crate) fn enable(
+    toolbox: &Toolbox,
+    name: Option<&str>,
+    reopen: impl Fn() -> anyhow::Result<Toolbox>,
+) -> anyhow::Result<u8> {
     let names = names(toolbox, name)?;
-    let changed = write_everywhere(toolbox, &names)?;
-    warn_if_still_off(toolbox, &names)?;
-    report("enabled", name, &names, &changed)
+    let switched = write(toolbox, &names, Switch::Enable)?;
+    if let Some((file, error)) = switched.unchanged {
+        out::warn(format!("can't look into {}: {error}", file.display()))?;
+    }
+    // A layer that can't be written here, or the hook's own declaration, may say otherwise.
+    let names_now: Vec<&str> = names.iter().map(String::as_str).collect();
+    let still_off = still_off(&reopen()?.loaded.registry, &names_now);
+    for (name, by) in &still_off {
+        let layers: Vec<String> = by.iter().map(Source::to_string).collect();
+        out::error(format!("hook `{name}` is still switched off by the {} settings", layers.join(" and ")))?;
+    }
+    if still_off.is_empty() || !switched.changed.is_empty() {
+        report("enabled", name, &names, &switched.changed)?;
+    }
+    Ok(if still_off.is_empty() { exit::OK } else { exit::ERROR })
 }
 
 pub(crate) fn disable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u8> {
@@ -39,12 +56,12 @@ pub(crate) fn disable(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<u
     refused.iter().try_for_each(out::warn)?;
     let kept: HashSet<&str> = refused.iter().map(SwitchError::name).collect();
     let names: Vec<String> = names.into_iter().filter(|name| !kept.contains(name.as_str())).collect();
-    let file = toolbox.loaded.settings_file();
-    let changed: &[&Path] = if set(file, &names, Switch::Disable)? { &[file] } else { &[] };
+    let changed = write(toolbox, &names, Switch::Disable)?.changed;
     for guard in hooks.iter().filter(|hook| hook.is_guard() && names.iter().any(|name| name == hook.id())) {
         out::warn(format!("guard `{}` is off; unattended sessions do not start here any more", guard.id()))?;
     }
-    report("disabled", name, &names, changed)
+    report("disabled", name, &names, &changed)?;
+    Ok(exit::OK)
 }
 
 /// Whose settings are changed.
@@ -71,29 +88,12 @@ fn names(toolbox: &Toolbox, name: Option<&str>) -> anyhow::Result<Vec<String>> {
     Err(toolbox.no_hook(name))
 }
 
-fn set(file: &Path, names: &[String], switch: Switch) -> anyhow::Result<bool> {
+fn write(toolbox: &Toolbox, names: &[String], switch: Switch) -> anyhow::Result<SwitchedHooks> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    Ok(set_disabled(file, Disabled::Hooks, &names, switch)?)
+    Ok(switch_hooks(&toolbox.loaded, &names, switch, |_, change| change())?)
 }
 
-/// Takes names out of every list that may be written: the project's where it counts, and the user's.
-fn write_everywhere<'t>(toolbox: &'t Toolbox, names: &[String]) -> anyhow::Result<Vec<&'t Path>> {
-    let (own, user) = (toolbox.loaded.settings_file(), toolbox.loaded.paths.user_settings.as_path());
-    let mut changed = Vec::new();
-    if set(own, names, Switch::Enable)? {
-        changed.push(own);
-    }
-    if own != user {
-        match set(user, names, Switch::Enable) {
-            Ok(true) => changed.push(user),
-            Ok(false) => {}
-            Err(error) => out::warn(format!("can't look into {}: {error:#}", user.display()))?,
-        }
-    }
-    Ok(changed)
-}
-
-fn report(verb: &str, name: Option<&str>, names: &[String], files: &[&Path]) -> anyhow::Result<u8> {
+fn report(verb: &str, name: Option<&str>, names: &[String], files: &[PathBuf]) -> std::io::Result<()> {
     let what = match name {
         Some(name) => format!("hook `{name}`"),
         None => format!("{} hooks", names.len()),
@@ -103,25 +103,6 @@ fn report(verb: &str, name: Option<&str>, names: &[String], files: &[&Path]) -> 
     } else {
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         out::note(format!("{verb} {what} in {}", files.join(" and ")))?;
-    }
-    Ok(exit::OK)
-}
-
-/// Another layer may say otherwise, and then nothing has been gained.
-fn warn_if_still_off(toolbox: &Toolbox, names: &[String]) -> anyhow::Result<()> {
-    let written = [layer(toolbox), Source::User];
-    let names: HashSet<&str> = names.iter().map(String::as_str).collect();
-    for (hook, state) in toolbox.loaded.registry.entries().filter(|(hook, _)| names.contains(hook.id())) {
-        let others: Vec<String> = match state {
-            HookState::Disabled { by } => {
-                by.iter().filter(|source| !written.contains(source)).map(Source::to_string).collect()
-            }
-            HookState::SwitchedOff { by } => vec![by.to_string()],
-            HookState::Enabled | HookState::Held { .. } => continue,
-        };
-        if !others.is_empty() {
-            out::warn(format!("hook `{}` is still switched off by the {} settings", hook.id(), others.join(" and ")))?;
-        }
     }
     Ok(())
 }

@@ -172,6 +172,24 @@ fn enabling_takes_the_name_out_of_every_list_that_may_be_written() {
 }
 
 #[test]
+fn enabling_what_another_layer_switches_off_fails_and_says_so() {
+    let sandbox = sandbox();
+    sandbox.user_settings(&json!({"hooksConfig": {"enabled": false}}));
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}, "hooksConfig": {"disabled": ["p"]}}));
+    let run = sandbox.run(&["hooks", "enable", "p"]).exits(1);
+    assert!(run.stderr.contains("hook `p` is still switched off by the user settings"), "{}", run.stderr);
+    sandbox.user_settings(&json!({}));
+    sandbox.run(&["hooks", "enable", "p"]).exits(0);
+    // The hook's own declaration is no list.
+    let mut off = hook("p");
+    off["enabled"] = json!(false);
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [off]}]}}));
+    let run = sandbox.run(&["hooks", "enable", "p"]).exits(1);
+    assert!(run.stderr.contains("still switched off by the project settings"), "{}", run.stderr);
+    assert!(!run.stderr.contains("already enabled"), "{}", run.stderr);
+}
+
+#[test]
 fn a_broken_settings_file_is_never_overwritten() {
     let sandbox = sandbox();
     sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("u")]}]}}));

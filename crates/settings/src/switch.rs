@@ -1,0 +1,61 @@
+//! Switches hooks on and off in the settings, by name: off in the workspace's settings, else in the user's; on in both.
+
+use std::path::{Path, PathBuf};
+
+use hookwright_hooks::{HookState, Registry, Source};
+
+use crate::edit::{Disabled, EditError, Switch, set_disabled};
+use crate::load::Loaded;
+
+/// What came of switching hooks in the settings.
+#[derive(Debug, Default)]
+pub struct SwitchedHooks {
+    /// The files that are different now.
+    pub changed: Vec<PathBuf>,
+    /// The user's settings, where they hold the names too and can't be changed.
+    pub unchanged: Option<(PathBuf, EditError)>,
+}
+
+/// Writes names into the list of disabled hooks, or takes them out of every list that may be written. `change` makes each
+/// change; a session tells its own from others there.
+///
+/// # Errors
+/// If the workspace's settings (or the user's, where there are no others) cannot be changed.
+pub fn switch_hooks(
+    loaded: &Loaded,
+    names: &[&str],
+    switch: Switch,
+    change: impl Fn(&Path, &dyn Fn() -> Result<bool, EditError>) -> Result<bool, EditError>,
+) -> Result<SwitchedHooks, EditError> {
+    let set = |file: &Path| change(file, &|| set_disabled(file, Disabled::Hooks, names, switch));
+    let (own, user) = (loaded.settings_file(), loaded.paths.user_settings.as_path());
+    let mut switched = SwitchedHooks::default();
+    if set(own)? {
+        switched.changed.push(own.to_owned());
+    }
+    if switch == Switch::Enable && own != user {
+        match set(user) {
+            Ok(true) => switched.changed.push(user.to_owned()),
+            Ok(false) => {}
+            Err(error) => switched.unchanged = Some((user.to_owned(), error)),
+        }
+    }
+    Ok(switched)
+}
+
+/// The hooks of these names that stay off although they were switched on, each with the layers that say so. The registry is
+/// the one that was loaded afterwards.
+pub fn still_off(registry: &Registry, names: &[&str]) -> Vec<(String, Vec<Source>)> {
+    let named = registry.entries().filter(|(hook, _)| names.contains(&hook.id()));
+    let off = named.filter_map(|(hook, state)| {
+        let by = match state {
+            HookState::Disabled { by } => by.clone(),
+            HookState::SwitchedOff { by } => vec![by.clone()],
+            HookState::Enabled | HookState::Held { .. } => return None,
+        };
+        Some((hook.id().to_owned(), by))
+    });
+    let mut off: Vec<_> = off.collect();
+    off.dedup();
+    off
+}
