@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use hookwright_agent::session::{
-    BrokenSettings, Opened, Order, Reply, SessionError, SessionHandle, Typed, View, When, broken_settings, unarmed_json,
+    BrokenSettings, HooksOrder, Opened, Order, Reply, SessionError, SessionHandle, Typed, View, When, broken_settings,
+    unarmed_json,
 };
 use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, ToolEnd, TurnEnd};
 use hookwright_settings::World;
@@ -114,7 +115,7 @@ fn unguarded(format: OutputFormat, error: &SessionError) -> io::Result<()> {
 }
 
 /// What the prompt asks for. Piped text is read, never obeyed. Other text can show things and run the user's own commands,
-/// which are asked about like the model's; it can't switch hooks off or run a shell command.
+/// which are asked about like the model's, and switch hooks on; it can't switch hooks off or run a shell command.
 fn order(prompt: &Prompt, opened: &Opened) -> Result<Wanted, String> {
     let text = &prompt.typed;
     if let Some(piped) = &prompt.piped {
@@ -130,7 +131,14 @@ fn order(prompt: &Prompt, opened: &Opened) -> Result<Wanted, String> {
         // A slip is no prompt; other words behind a slash may be meant for the model.
         Typed::Unknown(command) if command.near.is_some() => Err(command.to_string()),
         Typed::Order(Order::Shell(_)) | Typed::Unknown(_) | Typed::Blank => Ok(Order::Prompt(text.clone())),
+        Typed::View(View::HooksPanel) => Ok(Order::Hooks(HooksOrder::List)),
+        Typed::Order(order @ Order::Hooks(HooksOrder::Enable(_) | HooksOrder::EnableAll)) => Ok(order),
         Typed::Order(order) if order.only_shows() => Ok(order),
+        // A script's prompt may hold a stranger's words.
+        Typed::Order(Order::Hooks(_)) => {
+            let command = text.trim().trim_start_matches('/');
+            Err(format!("{text} could take guards away, which a prompt can't; run `hookwright {command}`"))
+        }
         Typed::Order(_) => Err(format!("{text} changes something, which only an interactive session does")),
         Typed::View(_) => Err(format!("{text} is for interactive sessions")),
         Typed::Misspelt(usage) => Err(usage),

@@ -504,6 +504,26 @@ fn other_names_that_there_are_not_are_said_with_the_one_that_is_near() {
     }
 }
 
+/// `-p '/hooks …'` does what the sub-command does, except where it could take guards away.
+#[test]
+fn hooks_are_managed_without_a_screen() {
+    let sandbox = sandbox();
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}, "hooksConfig": {"disabled": ["p"]}}));
+    let replay = sandbox.replay(&hookwright_testkit::Replay::new());
+    let run = |prompt: &str| sandbox.run(&["--fake-responses", &replay, "-p", prompt]);
+    for prompt in ["/hooks", "/hooks panel", "/hooks list"] {
+        let shown = run(prompt).exits(0).stdout;
+        assert!(shown.contains("BeforeTool") && shown.contains("disabled"), "{prompt}: {shown}");
+    }
+    run("/hooks enable p").exits(0);
+    assert_eq!(sandbox.run(&["hooks", "list", "--json"]).json()[0]["state"], "armed");
+    for prompt in ["/hooks disable p", "/hooks disable-all", "/hooks trust --all", "/hooks trust p"] {
+        let refused = run(prompt).exits(42).stderr;
+        assert!(refused.contains(&format!("run `hookwright {}`", &prompt[1..])), "{refused}");
+    }
+    assert_eq!(sandbox.run(&["hooks", "list", "--json"]).json()[0]["state"], "armed");
+}
+
 #[test]
 fn the_older_switch_of_all_hooks_is_a_known_setting() {
     let sandbox = sandbox();
