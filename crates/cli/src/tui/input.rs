@@ -186,11 +186,14 @@ mod tests {
     #[tokio::test]
     async fn keys_that_are_still_read_are_not_lent() {
         let (hold, held) = mpsc::channel::<()>();
+        let (reading, is_reading) = mpsc::channel();
         let mut input = Input::start_with(move || {
+            let _ = reading.send(());
             let _ = held.recv_timeout(Duration::from_secs(20));
             Ok(None)
         })
         .unwrap();
+        is_reading.recv_timeout(Duration::from_secs(10)).unwrap();
         let since = Instant::now();
         let lent = input.lend(|| panic!("both would read"));
         assert_eq!(lent.unwrap_err().kind(), io::ErrorKind::TimedOut);

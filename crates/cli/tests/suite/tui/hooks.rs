@@ -264,7 +264,9 @@ fn what_the_agent_changes_of_a_guard_is_asked_about_at_once() {
     terminal.ready().keys(forbidden).sees("hook guard did not run");
     terminal.ready().keys("/hooks trust guard\r").sees("trusted what the agent changed: .gemini/hooks/guard.sh");
     terminal.ready().keys(forbidden).sees("Tool execution blocked: second words");
-    terminal.ready().keys(&change("third")).sees("echo 'third words'");
+    // What was left untrusted has ended yolo.
+    terminal.ready().keys(&change("third")).sees("Allow Shell?");
+    terminal.keys("1").sees("echo 'third words'");
     terminal.keys("2");
     terminal.ready().keys(forbidden).sees("Tool execution blocked: third words");
     // What the user's own command changes is the user's.
