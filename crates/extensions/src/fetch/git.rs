@@ -199,6 +199,7 @@ mod tests {
     const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
     /// What a program in git's place, with this script, makes of a clone and of a look at the newest commit.
+    #[expect(clippy::unwrap_used, reason = "tests")]
     async fn with_git(script: &str) -> (Result<String, ExtensionError>, Result<Option<String>, ExtensionError>) {
         let dir = tempfile::tempdir().unwrap();
         let git = dir.path().join("git");
