@@ -28,9 +28,9 @@ ci:
 review:
     cargo insta test --workspace --review
 
-# write schemas/ anew
-schemas:
-    UPDATE_SCHEMAS=1 cargo test -p hookwright schemas
+# write schemas/ and the types of the SDKs anew
+generate:
+    cargo run -q -p xtask -- generate
 
 # look for what breaks a property, one target or all, for some seconds each (needs cargo-fuzz)
 fuzz target seconds="60":

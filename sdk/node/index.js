@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
 
-// Generated from schemas/ (UPDATE_SCHEMAS=1 cargo test -p hookwright schemas): do not edit.
+// Generated from schemas/ (cargo run -p xtask -- generate): do not edit.
 const EVENTS = {
   SessionStart: { also: [], defaults: {} },
   BeforeAgent: { also: ["UserPromptSubmit"], defaults: {} },

@@ -1,4 +1,4 @@
-// Generated from schemas/ (UPDATE_SCHEMAS=1 cargo test -p hookwright schemas): do not edit.
+// Generated from schemas/ (cargo run -p xtask -- generate): do not edit.
 // What hooks receive and may answer.
 
 export interface SessionStartHookSpecificOutput {

@@ -1,6 +1,6 @@
 //! The events, what hooks receive and what they may answer.
 //!
-//! Generated from schemas/ (UPDATE_SCHEMAS=1 cargo test -p hookwright schemas): do not edit.
+//! Generated from schemas/ (cargo run -p xtask -- generate): do not edit.
 
 use std::sync::Arc;
 

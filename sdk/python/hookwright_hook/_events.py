@@ -1,4 +1,4 @@
-# Generated from schemas/ (UPDATE_SCHEMAS=1 cargo test -p hookwright schemas): do not edit.
+# Generated from schemas/ (cargo run -p xtask -- generate): do not edit.
 """The events: what other agents call each, and what its input has where nothing else is said."""
 
 from __future__ import annotations

@@ -1,55 +1,28 @@
-//! The tables of `docs/compatibility.md` and `docs/security.md`: every row names tests that hold it, and they do. Not what
-//! the tests say: they stand where the behaviour is.
+//! The tables of `docs/compatibility.md` and `docs/security.md`: every row names tests that hold it, and they exist and are not
+//! ignored. They run with all others, where the behaviour is; nothing is run or built here: the sources say which tests exist.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use serde_json::Value;
-
-/// A program with tests, as cargo builds it.
-struct Program {
-    file: PathBuf,
-    /// Where its tests expect to run.
-    folder: PathBuf,
-    /// The tests that are not ignored, with their modules.
-    tests: BTreeSet<String>,
+#[test]
+fn every_difference_names_tests_that_exist() {
+    check_rows(&rows("compatibility.md", "pinned by"));
 }
 
 #[test]
-fn every_difference_names_tests_that_pass() {
-    let programs = programs();
-    let wanted = wanted(&rows("compatibility.md", "pinned by"), &programs);
-    std::thread::scope(|scope| {
-        for (at, tests) in &wanted {
-            scope.spawn(|| programs[*at].run(tests));
-        }
-    });
+fn every_attack_names_tests_that_exist() {
+    check_rows(&rows("security.md", "test"));
 }
 
-/// They run with all others; here it counts that none is missing or left out.
-#[test]
-fn every_attack_names_tests_that_there_are() {
-    wanted(&rows("security.md", "test"), &programs());
-}
-
-/// The tests that rows name, by the program that they are in.
-fn wanted(rows: &[Row], programs: &[Program]) -> BTreeMap<usize, BTreeSet<String>> {
-    let mut wanted: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+fn check_rows(rows: &[Row]) {
+    let existing = workspace_tests();
+    assert!(existing.len() > 1000, "only {} tests were found", existing.len());
     for Row { text, tests } in rows {
         assert!(!tests.is_empty(), "no test is named: {text}");
         for name in tests {
-            let is_it = |test: &&String| test.rsplit("::").next() == Some(name);
-            let found: Vec<_> = (programs.iter().enumerate())
-                .flat_map(|(at, program)| program.tests.iter().filter(is_it).map(move |test| (at, test)))
-                .collect();
-            assert!(!found.is_empty(), "there is no test {name}, or it is ignored: {text}");
-            for (at, test) in found {
-                wanted.entry(at).or_default().insert(test.clone());
-            }
+            assert!(existing.contains(name), "there is no test {name}, or it is ignored: {text}");
         }
     }
-    wanted
 }
 
 /// A row of a table, and the tests that it names.
@@ -80,54 +53,117 @@ fn rows(page: &str, last: &str) -> Vec<Row> {
     rows
 }
 
-/// All test programs of the workspace. They are built already where the whole workspace is tested.
-fn programs() -> Vec<Program> {
-    let mut cargo = cargo();
-    cargo.args(["test", "--workspace", "--no-run", "--offline", "--message-format=json"]);
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
+/// The names of all tests of the workspace that are not ignored.
+fn workspace_tests() -> BTreeSet<String> {
+    let mut tests = BTreeSet::new();
+    for file in target_roots() {
+        collect_tests(&file, true, &mut tests);
     }
-    let built = cargo.output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let messages = built.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    messages.filter_map(|message: Value| Program::read(&message)).collect()
+    tests
 }
 
-/// cargo, at the workspace's root.
-pub(super) fn cargo() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-    cargo.current_dir(root());
-    // What cargo tells a test of its package would make build scripts run again, and these programs with them.
-    let about_package =
-        |name: &String| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "OUT_DIR";
-    for (name, _) in std::env::vars_os() {
-        if name.to_str().map(str::to_owned).as_ref().is_some_and(about_package) {
-            cargo.env_remove(name);
+/// The files that targets with tests begin with: libraries, programs, and programs of tests.
+fn target_roots() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for package in list(&root().join("crates")).into_iter().chain([root().join("conformance"), root().join("xtask")]) {
+        files.extend(["src/lib.rs", "src/main.rs"].map(|file| package.join(file)));
+        for entry in list(&package.join("tests")) {
+            files.push(if entry.is_dir() { entry.join("main.rs") } else { entry });
         }
     }
-    cargo
+    files.retain(|file| file.is_file());
+    files
 }
 
-impl Program {
-    fn read(message: &Value) -> Option<Program> {
-        let file = message["profile"]["test"].as_bool()?.then(|| message["executable"].as_str())??;
-        let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
-        let list = |which: &[&str]| -> BTreeSet<String> {
-            let output = Command::new(file).args(["--list", "--format", "terse"]).args(which).output().unwrap();
-            let text = String::from_utf8(output.stdout).unwrap();
-            text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
-        };
-        let tests = &list(&[]) - &list(&["--ignored"]);
-        Some(Program { file: file.into(), folder, tests })
-    }
+fn list(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
 
-    fn run(&self, tests: &BTreeSet<String>) {
-        let mut command = Command::new(&self.file);
-        let run = command.arg("--exact").args(tests).current_dir(&self.folder).output().unwrap();
-        let (said, trouble) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-        let passed = format!("test result: ok. {} passed; 0 failed; 0 ignored", tests.len());
-        assert!(run.status.success() && said.contains(&passed), "{said}\n{trouble}");
+/// Adds the tests of a file and of the modules that it declares, in files of their own.
+fn collect_tests(file: &Path, is_target_root: bool, tests: &mut BTreeSet<String>) {
+    let text = std::fs::read_to_string(file).unwrap();
+    tests.extend(active_tests(&text));
+    let owns_folder = is_target_root || file.ends_with("mod.rs");
+    let (beside, folder) = (file.parent().unwrap(), file.with_extension(""));
+    let folder = if owns_folder { beside } else { &folder };
+    for module in declared_modules(&text) {
+        let places = match module {
+            Module::Named(name) => vec![folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs")],
+            Module::At(path) => vec![beside.join(path)],
+        };
+        let found = places.iter().find(|place| place.is_file());
+        let found = found.unwrap_or_else(|| panic!("{}: no file for {places:?}", file.display()));
+        collect_tests(found, false, tests);
     }
+}
+
+/// A module in a file of its own: found by its name, or by its path.
+#[derive(Debug, PartialEq)]
+enum Module<'t> {
+    Named(&'t str),
+    At(&'t str),
+}
+
+fn declared_modules(text: &str) -> Vec<Module<'_>> {
+    let mut path = None;
+    let mut modules = Vec::new();
+    for line in code_lines(text) {
+        if let Some(given) = line.strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]")) {
+            path = Some(given);
+        } else if let Some(name) = line.strip_suffix(';').and_then(module_name) {
+            modules.push(path.take().map_or(Module::Named(name), Module::At));
+        }
+    }
+    modules
+}
+
+/// `mod x`, `pub mod x` and `pub(crate) mod x` → `x`.
+fn module_name(declaration: &str) -> Option<&str> {
+    let (visibility, name) = declaration.split_once("mod ").filter(|(_, name)| is_name(name))?;
+    (visibility.is_empty() || visibility.starts_with("pub")).then_some(name)
+}
+
+/// The functions with the attribute `test` and without `ignore`.
+fn active_tests(text: &str) -> Vec<String> {
+    let mut attributes = Vec::new();
+    let mut tests = Vec::new();
+    for line in code_lines(text) {
+        if line.starts_with("#[") {
+            attributes.push(line);
+            continue;
+        }
+        let signature = line.strip_prefix("async ").unwrap_or(line);
+        let name = signature.strip_prefix("fn ").and_then(|rest| rest.split('(').next());
+        let has = |starts: &[&str]| attributes.iter().any(|line| starts.iter().any(|start| line.starts_with(start)));
+        if let Some(name) = name
+            && has(&["#[test]", "#[tokio::test]", "#[tokio::test("])
+            && !has(&["#[ignore", "#[cfg_attr"])
+        {
+            tests.push(name.to_owned());
+        }
+        attributes.clear();
+    }
+    tests
+}
+
+/// The lines of code without comments of whole lines, and without their indentation.
+fn code_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"))
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|char| char.is_alphanumeric() || char == '_')
+}
+
+#[test]
+fn only_active_tests_of_declared_modules_count() {
+    let text = "mod named;\n#[path = \"a/b.rs\"]\npub(super) mod elsewhere;\nmod inline {\n// mod comment;\n\
+        #[test]\n/// Words.\n#[cfg(unix)]\nfn sync() {}\n#[tokio::test(flavor = \"x\")]\nasync fn later() {}\n\
+        #[test]\n#[ignore = \"slow\"]\nfn ignored() {}\n#[cfg_attr(windows, ignore)]\n#[test]\nfn at_times() {}\n\
+        #[test]\nstatic X: u8 = 0;\nfn helper() {}\n// #[test]\nfn comment() {}\n}\n";
+    assert_eq!(active_tests(text), ["sync", "later"]);
+    assert_eq!(declared_modules(text), [Module::Named("named"), Module::At("a/b.rs")]);
 }
 
 fn root() -> PathBuf {

@@ -11,7 +11,6 @@ mod checkpoints;
 mod claude;
 mod compatibility;
 mod config;
-mod dependencies;
 mod differential;
 mod doctor;
 mod examples;

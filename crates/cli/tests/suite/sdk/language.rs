@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hookwright_testkit::{has_program, skipped};
@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::root;
-use crate::suite::compatibility::cargo;
 
 /// Long enough for anything that will ever come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,21 +27,22 @@ pub(super) enum Language {
 impl Language {
     /// Those that can run here; of the others it is said that they can't.
     pub(super) fn here(test: &str) -> Vec<Language> {
-        let can_run = |language: &Language| {
-            let runs = has_program(language.program());
-            if !runs {
-                skipped(test, &format!("there is no {}", language.program()));
+        let can_run = |language: &Language| match language.interpreter() {
+            Some(interpreter) if !has_program(interpreter) => {
+                skipped(test, &format!("there is no {interpreter}"));
+                false
             }
-            runs
+            _ => true,
         };
         [Language::Node, Language::Python, Language::Rust].into_iter().filter(can_run).collect()
     }
 
-    fn program(self) -> &'static str {
+    /// The program that hooks in it need to run.
+    fn interpreter(self) -> Option<&'static str> {
         match self {
-            Language::Node => "node",
-            Language::Python => "python3",
-            Language::Rust => "cargo",
+            Language::Node => Some("node"),
+            Language::Python => Some("python3"),
+            Language::Rust => None,
         }
     }
 
@@ -84,24 +84,22 @@ impl Language {
                 // Nothing that is written beside the sources by running them is wanted.
                 ["python3", "-B", &file.to_string_lossy()].map(str::to_owned).to_vec()
             }
-            Language::Rust => vec![built().join(text).to_string_lossy().into_owned()],
+            Language::Rust => vec![built(text).to_string_lossy().into_owned()],
         }
     }
 }
 
-/// Where the programs written with the Rust library are, as they are by now.
-fn built() -> PathBuf {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let build = || {
-        let tests = std::env::current_exe().unwrap();
-        let target = tests.ancestors().nth(3).unwrap();
-        let mut cargo = cargo();
-        cargo.args(["build", "--offline", "--quiet", "--package", "hookwright-sdk", "--examples", "--target-dir"]);
-        let output = cargo.arg(target).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        target.join("debug/examples")
-    };
-    BUILT.get_or_init(build).clone()
+/// A program written with the Rust library. It is an example of this package, which cargo builds before it runs the tests.
+fn built(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let program = format!("sdk_{name}{}", std::env::consts::EXE_SUFFIX);
+    let program = tests.ancestors().nth(2).unwrap().join("examples").join(program);
+    assert!(
+        program.exists(),
+        "{} is not built: run the tests without --test, or `cargo build -p hookwright --examples` first",
+        program.display()
+    );
+    program
 }
 
 /// A folder with a hook in it.
