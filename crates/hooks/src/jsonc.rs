@@ -9,6 +9,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::errors::ParseError;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
+use crate::declare::has_more_problems_than;
 use crate::diagnostic::{Diagnostic, Severity, SourceText};
 
 /// Comments and trailing commas are welcome; other liberties would be read differently by other programs.
@@ -25,8 +26,15 @@ pub const PARSE_OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The most values that a file may hold: thousands of hooks, and no wait.
-const MOST_VALUES: usize = 50_000;
+/// The most values that a file may hold: tens of thousands of hooks, in less than 300 MB and a few seconds in any shape.
+const MAX_VALUES: usize = 300_000;
+/// The most values that may stand outside of `hooks`, where each costs several times as much: every layer has a copy of it.
+const MAX_OTHER_VALUES: usize = 50_000;
+/// The most values of one hook in a file of more than `MAX_OTHER_VALUES`.
+const MAX_HOOK_VALUES: usize = 1_000;
+/// A file of more values than that is refused if its hooks have more than `MAX_PROBLEMS`, each of which takes kilobytes.
+const LARGE_FILE_VALUES: usize = 100_000;
+const MAX_PROBLEMS: usize = 20_000;
 
 /// A settings file, parsed once for everybody who looks into it.
 pub struct Document<'t> {
@@ -52,7 +60,15 @@ impl<'t> Document<'t> {
             }
             Err(diagnostic) => Err(diagnostic),
         };
-        Document { source, root }
+        let mut document = Document { source, root };
+        let is_large = document
+            .root
+            .as_ref()
+            .is_ok_and(|root| root.as_ref().is_some_and(|root| values_in_object(root) > LARGE_FILE_VALUES));
+        if is_large && has_more_problems_than(MAX_PROBLEMS, file, text, &document) {
+            document.root = Err(refusal(&document.source, format!("more than {MAX_PROBLEMS} problems in its hooks")));
+        }
+        document
     }
 }
 
@@ -61,15 +77,61 @@ impl<'t> Document<'t> {
 /// # Errors
 /// If it is not JSON, with where and why.
 pub fn parse<'t>(text: &'t str, source: &SourceText<'_>) -> Result<Option<Value<'t>>, Box<Diagnostic>> {
-    if values_in(text) > MOST_VALUES {
-        let text = format!("this file holds more than {MOST_VALUES} values, which are not read");
-        let wrong = source.diagnose(Severity::Error, 0, 1, text);
-        return Err(Box::new(wrong.help("nothing in this file counts until it is shorter")));
+    let count = values_in(text);
+    if count > MAX_VALUES {
+        return Err(refusal(source, format!("more than {MAX_VALUES} values")));
     }
-    match parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS) {
-        Ok(result) => Ok(result.value),
-        Err(error) => Err(Box::new(broken(source, &error))),
+    let value = match parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS) {
+        Ok(result) => result.value,
+        Err(error) => return Err(Box::new(broken(source, &error))),
+    };
+    if count > MAX_OTHER_VALUES
+        && let Some(what) = value.as_ref().and_then(excess)
+    {
+        return Err(refusal(source, what));
     }
+    Ok(value)
+}
+
+/// The diagnostic of a file that is not read because reading it would cost too much.
+fn refusal(source: &SourceText<'_>, what: String) -> Box<Diagnostic> {
+    let wrong = source.diagnose(Severity::Error, 0, 1, format!("this file has {what}; it is not read"));
+    Box::new(wrong.help("nothing in this file counts until it is shorter"))
+}
+
+/// What a large file has too much of: values outside of `hooks`, or values of one hook.
+fn excess(root: &Value<'_>) -> Option<String> {
+    let hooks = root.as_object().and_then(|root| last(root, "hooks")).map(|hooks| &hooks.value);
+    if values_of(root) - hooks.map_or(0, values_of) > MAX_OTHER_VALUES {
+        return Some(format!("more than {MAX_OTHER_VALUES} values outside of `hooks`"));
+    }
+    let events = hooks.and_then(Value::as_object).into_iter().flat_map(|events| &events.properties);
+    let definitions = events.flat_map(|event| elements(&event.value));
+    // A definition without its hooks is a matcher.
+    let of_definition = |definition: &Value<'_>| {
+        let hooks = definition.as_object().and_then(|object| last(object, "hooks")).map(|hooks| &hooks.value);
+        let own = values_of(definition) - hooks.map_or(0, values_of);
+        hooks.into_iter().flat_map(elements).map(values_of).fold(own, usize::max)
+    };
+    (definitions.map(of_definition).max() > Some(MAX_HOOK_VALUES))
+        .then(|| format!("more than {MAX_HOOK_VALUES} values in one hook"))
+}
+
+fn elements<'v, 't>(value: &'v Value<'t>) -> &'v [Value<'t>] {
+    value.as_array().map_or(&[], |array| &array.elements)
+}
+
+/// The number of values in a value, itself included. How deep they are nested, the parser bounds.
+fn values_of(value: &Value<'_>) -> usize {
+    1 + match value {
+        Value::Array(array) => array.elements.iter().map(values_of).sum(),
+        Value::Object(object) => values_in_object(object),
+        _ => 0,
+    }
+}
+
+fn values_in_object(object: &Object<'_>) -> usize {
+    object.properties.iter().map(|property| values_of(&property.value)).sum()
 }
 
 /// No fewer values than a text holds, counted without reading it: what stands in strings and comments is none.
@@ -118,5 +180,61 @@ pub fn kind_of(value: &Value<'_>) -> &'static str {
         Value::Object(_) => "an object",
         Value::Array(_) => "an array",
         Value::NullKeyword(_) => "null",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    /// `{"hooks": {"BeforeTool": [ITEMS]}}` of so many items, each written from its number.
+    fn definitions(count: usize, item: impl Fn(usize) -> String) -> String {
+        let mut items = String::new();
+        for at in 0..count {
+            _ = write!(items, "{}{}", if at == 0 { "" } else { "," }, item(at));
+        }
+        format!(r#"{{"hooks":{{"BeforeTool":[{items}]}}}}"#)
+    }
+
+    fn hook(at: usize) -> String {
+        format!(
+            r#"{{"matcher":"mcp__s__t{at}","hooks":[{{"type":"command","name":"h{at}","command":"./guard {at}"}}]}}"#
+        )
+    }
+
+    fn refusal_of(text: &str) -> String {
+        let document = Document::parse(Path::new("settings.json"), text);
+        document.root.err().map(|diagnostic| diagnostic.message).unwrap_or_default()
+    }
+
+    #[test]
+    fn tens_of_thousands_of_hooks_are_read() {
+        for count in [10_000, 16_000] {
+            let text = definitions(count, hook);
+            let declared = crate::declare(&crate::Layer::new(crate::Source::User, Path::new("settings.json"), &text));
+            assert_eq!((declared.hooks.len(), declared.diagnostics.len()), (count, 0));
+        }
+    }
+
+    #[test]
+    fn bombs_are_refused_with_words() {
+        let many = |count: usize, item: &str| [item].repeat(count).join(",");
+        for (text, words) in [
+            (definitions(60_000, hook), "more than 300000 values"),
+            (format!("[{}]", many(1 << 20, "0")), "more than 300000 values"),
+            ("[".repeat(16 << 20), "more than 300000 values"),
+            (format!(r#"{{"other":[{}]}}"#, many(60_000, "0")), "more than 50000 values outside of `hooks`"),
+            (format!(r#"{{"hooks":[{0}],"hooks":{{}}}}"#, many(60_000, "0")), "outside of `hooks`"),
+            (format!("[{}]", many(60_000, "0")), "outside of `hooks`"),
+            (definitions(1, |_| format!(r#"{{"hooks":[{{"x":[{}]}}]}}"#, many(60_000, "0"))), "in one hook"),
+            (definitions(1, |_| format!(r#"{{"x":[{}]}}"#, many(60_000, "0"))), "in one hook"),
+            (definitions(150_000, |_| "0".to_owned()), "more than 20000 problems in its hooks"),
+            (definitions(60_000, |_| r#"{"hooks":[{}]}"#.to_owned()), "problems in its hooks"),
+            (format!(r#"{{"hooks":{{{}}}}}"#, many(120_000, r#""x":[]"#)), "problems in its hooks"),
+        ] {
+            assert!(refusal_of(&text).contains(words), "no `{words}`: {}", refusal_of(&text));
+        }
     }
 }

@@ -198,6 +198,10 @@ fn hooks(count: usize) -> String {
     format!(r#"{{"hooks":{{"BeforeTool":[{{"hooks":[{}]}}]}}}}"#, all.join(","))
 }
 
+fn broken_hooks(count: usize) -> String {
+    format!(r#"{{"hooks":{{"BeforeTool":[{{"hooks":[{}]}}]}}}}"#, [r#"{"type":0}"#].repeat(count).join(","))
+}
+
 fn keys(count: usize) -> String {
     let all: Vec<String> = (0..count).map(|at| format!(r#""k{at}":1"#)).collect();
     format!("{{{}}}", all.join(","))
@@ -205,13 +209,14 @@ fn keys(count: usize) -> String {
 
 #[test]
 fn settings_beyond_all_measure_are_refused_at_once() {
-    let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+    let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(400_000), close.repeat(400_000));
     for (text, words) in [
-        (hooks(200_000), "more than 50000 values"),
-        (keys(60_000), "more than 50000 values"),
+        (hooks(200_000), "more than 300000 values"),
+        (keys(60_000), "more than 50000 values outside of `hooks`"),
         (keys(3_000_000), "too large"),
-        (deep(r#"{"a":"#, "}"), "more than 50000 values"),
-        (deep("[", "]"), "more than 50000 values"),
+        (deep(r#"{"a":"#, "}"), "more than 300000 values"),
+        (deep("[", "]"), "more than 300000 values"),
+        (broken_hooks(90_000), "more than 20000 problems in its hooks"),
         (format!(r#"{{"a":{}}}"#, "[".repeat(40_000)), "nesting"),
         (format!(r#"{{"a":"{}"}}"#, "x".repeat(30 << 20)), "too large"),
         ("x".repeat(15 << 20), "not valid JSON"),
@@ -232,7 +237,7 @@ fn settings_beyond_all_measure_are_refused_at_once() {
 #[test]
 fn settings_as_large_as_they_may_be_are_read() {
     let twice = format!(r#"{{"model":{{{}}}}}"#, r#""name":"m","#.repeat(2_000) + r#""name":"m""#);
-    for text in [hooks(1_000), keys(49_000), twice] {
+    for text in [hooks(10_000), keys(49_000), twice] {
         let sandbox = sandbox();
         std::fs::create_dir_all(sandbox.home().join(".gemini")).unwrap();
         std::fs::write(sandbox.home().join(".gemini/settings.json"), text).unwrap();

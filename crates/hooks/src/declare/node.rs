@@ -13,11 +13,15 @@ use crate::jsonc::{kind_of, last};
 pub(super) struct NodeReader<'a> {
     pub(super) source: &'a SourceText<'a>,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// Diagnostics past that many are dropped.
+    pub(super) max_problems: usize,
 }
 
 impl NodeReader<'_> {
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        if self.diagnostics.len() < self.max_problems {
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     pub(super) fn error(&self, value: &Value<'_>, message: impl Into<String>) -> Diagnostic {

@@ -72,7 +72,7 @@ fn a_file_that_is_not_json() {
 
 #[test]
 fn fifty_megabytes_are_refused_unread() {
-    assert_snapshot!(lines(&declare_text(&"{\"a\":".repeat(10 << 20))), @"settings.json:1:1: error: this file holds more than 50000 values, which are not read (nothing in this file counts until it is shorter)");
+    assert_snapshot!(lines(&declare_text(&"{\"a\":".repeat(10 << 20))), @"settings.json:1:1: error: this file has more than 300000 values; it is not read (nothing in this file counts until it is shorter)");
 }
 
 #[test]
