@@ -121,7 +121,7 @@ def main():
     if options.gemini and not shutil.which("node"):
         raise SystemExit("node is not installed")
     one_turn(options.binary, options.gemini, options.runs)
-    after_model(options.binary, max(2, options.runs // 2))
+    after_model(options.binary, max(1, options.runs // 2))
 
 
 if __name__ == "__main__":

@@ -9,18 +9,21 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 SDK = HERE.parent.parent / "sdk/node/index.js"
 
+#: Whether it only counts that everything runs (`run.py --short`): less of everything that takes its time.
+IS_SHORT = "--short" in sys.argv
 #: Tool calls in one session, one per answer of the model. After thirty answers Gemini CLI would ask a model whether it loops.
 CALLS = 25
 #: The same where a call costs so little that few of them are lost in the noise.
-MANY_CALLS = 400
+MANY_CALLS = 30 if IS_SHORT else 400
 #: Calls with many hooks each.
 BURSTS = 4
 #: Pieces of a streamed answer.
-CHUNKS = 1000
+CHUNKS = 50 if IS_SHORT else 1000
 #: The same for Gemini CLI, which starts a process for each.
 FEW_CHUNKS = 20
 #: The same over a long history, which it writes for each.
@@ -28,7 +31,7 @@ FEWER_CHUNKS = 3
 #: Hooks of one event.
 MANY = 100
 #: Bytes of a history, half of it in each of two earlier prompts.
-HISTORY = 10 << 20
+HISTORY = (1 if IS_SHORT else 10) << 20
 #: The same for Gemini CLI, which refuses what it takes for more than a million tokens.
 SHORTER_HISTORY = 7 << 19
 
