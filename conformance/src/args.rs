@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// How long one run may take, in seconds
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u64,
-    /// How long all runs may take, in seconds; those that are left are said and not run
+    /// How long everything may take, in seconds, installations included; runs that are left are said and not run
     #[arg(long)]
     pub(crate) within: Option<u64>,
     /// Writes the results as JSON

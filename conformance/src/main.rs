@@ -36,13 +36,14 @@ fn run() -> anyhow::Result<ExitCode> {
     if args.again {
         return show(&args, trial::earlier(&args, &[])?);
     }
-    let agents = install::agents(&args);
+    let deadline = net::deadline(&args);
+    let agents = install::agents(&args, deadline);
     if agents.is_empty() {
         eprintln!("conformance: none of the agents could be installed; nothing is tried");
         return Ok(ExitCode::SUCCESS);
     }
-    let hookwright = install::hookwright(&args)?;
-    let fence = match net::enter(&args)? {
+    let hookwright = install::hookwright(&args, deadline)?;
+    let fence = match net::enter(&args, deadline)? {
         net::Where::Inside => false,
         net::Where::Outside => true,
         net::Where::Done(code) => return Ok(code),
@@ -52,7 +53,7 @@ fn run() -> anyhow::Result<ExitCode> {
         runtime.block_on(record::all(&args, &agents, folder, fence))?;
         return Ok(ExitCode::SUCCESS);
     }
-    show(&args, runtime.block_on(trial::all(&args, &agents, &hookwright, fence))?)
+    show(&args, runtime.block_on(trial::all(&args, &agents, &hookwright, fence, deadline))?)
 }
 
 /// Prints the table and writes it down where that was asked for.

@@ -1,12 +1,13 @@
 //! Nothing leaves the machine: where the system lets it, all runs happen in a network of their own that has only loopback.
 
 use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
 use crate::args::Args;
 
-/// Says to the second start that it is inside.
+/// Says to the second start that it is inside, and how many seconds are left, if they are bounded.
 const INSIDE: &str = "HOOKWRIGHT_CONFORMANCE_INSIDE";
 
 /// Where this program is now.
@@ -22,8 +23,14 @@ pub(crate) enum Where {
 /// A shell's words that bring up loopback and go on with the rest.
 const UP: &str = "ip link set lo up && exec \"$@\"";
 
+/// When everything must be over, the first start's installations included.
+pub(crate) fn deadline(args: &Args) -> Option<Instant> {
+    let left = std::env::var(INSIDE).ok().and_then(|seconds| seconds.parse().ok()).or(args.within)?;
+    Some(Instant::now() + Duration::from_secs(left))
+}
+
 /// Goes inside, if that can be done: by a second start of this program.
-pub(crate) fn enter(args: &Args) -> anyhow::Result<Where> {
+pub(crate) fn enter(args: &Args, deadline: Option<Instant>) -> anyhow::Result<Where> {
     if std::env::var_os(INSIDE).is_some() {
         return Ok(Where::Inside);
     }
@@ -43,7 +50,9 @@ pub(crate) fn enter(args: &Args) -> anyhow::Result<Where> {
         return Ok(Where::Outside);
     }
     let own = std::env::current_exe().context("no path of its own")?;
-    let status = unshare(own.as_os_str()).args(std::env::args_os().skip(1)).env(INSIDE, "1").status();
+    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs().to_string());
+    let status =
+        unshare(own.as_os_str()).args(std::env::args_os().skip(1)).env(INSIDE, left.unwrap_or_default()).status();
     let code = status.context("unshare did not start")?.code();
     Ok(Where::Done(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(2))))
 }

@@ -51,12 +51,12 @@ pub(crate) async fn all(
     agents: &[Installed],
     hookwright: &Path,
     fence: bool,
+    deadline: Option<Instant>,
 ) -> anyhow::Result<Vec<Tried>> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let cache = hookwright_trial::cache(|name| std::env::var_os(name));
     let time = Duration::from_secs(args.seconds);
     let bounds = Bounds { path: &path, time, fence, keep: args.keep, cache: cache.as_deref() };
-    let deadline = args.within.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let cells = cells(args, agents, hookwright);
     let (room, mut progress) = (Semaphore::new(args.at_once.max(1)), Progress::new(cells.len()));
     let mut running: FuturesUnordered<_> = cells
