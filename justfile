@@ -40,6 +40,12 @@ fuzz target seconds="60":
 bench *part:
     cargo bench -p hookwright-hooks --bench engine -- {{part}}
 
+# every benchmark once, to see that none is broken
+bench-short:
+    cargo test -p hookwright-hooks --bench engine
+    cargo build -p hookwright
+    benches/short
+
 # write the list of functions that lie together in a release anew (needs valgrind and node)
 order:
     python3 release/order.py
@@ -47,6 +53,10 @@ order:
 # licences, bans, doubles, sources and known holes of dependencies (needs cargo-deny and the network)
 deny:
     cargo deny check
+
+# licences, bans, doubles and sources for this platform
+dependencies:
+    cargo run -q -p xtask -- dependencies
 
 # what the release binary is made of, by crate (needs cargo-bloat)
 weight:
