@@ -89,7 +89,7 @@ fn collect_tests(file: &Path, is_target_root: bool, tests: &mut BTreeSet<String>
     let folder = if owns_folder { beside } else { &folder };
     for module in declared_modules(&text) {
         let places = match module {
-            Module::Named(name) => vec![folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs")],
+            Module::Named(names) => vec![folder.join(names.with_extension("rs")), folder.join(names).join("mod.rs")],
             Module::At(path) => vec![beside.join(path)],
         };
         let found = places.iter().find(|place| place.is_file());
@@ -98,21 +98,30 @@ fn collect_tests(file: &Path, is_target_root: bool, tests: &mut BTreeSet<String>
     }
 }
 
-/// A module in a file of its own: found by its name, or by its path.
+/// A module in a file of its own: found by its name, behind those of the modules around it, or by its path.
 #[derive(Debug, PartialEq)]
 enum Module<'t> {
-    Named(&'t str),
+    Named(PathBuf),
     At(&'t str),
 }
 
 fn declared_modules(text: &str) -> Vec<Module<'_>> {
     let mut path = None;
+    // The inline modules that a line is in, each with its indentation.
+    let mut around: Vec<(usize, &str)> = Vec::new();
     let mut modules = Vec::new();
-    for line in code_lines(text) {
+    for whole_line in text.lines() {
+        let line = whole_line.trim();
+        let indentation = whole_line.len() - whole_line.trim_start().len();
         if let Some(given) = line.strip_prefix("#[path = \"").and_then(|rest| rest.strip_suffix("\"]")) {
             path = Some(given);
+        } else if let Some(name) = line.strip_suffix(" {").and_then(module_name) {
+            around.push((indentation, name));
+        } else if line == "}" {
+            around.pop_if(|(outer, _)| *outer == indentation);
         } else if let Some(name) = line.strip_suffix(';').and_then(module_name) {
-            modules.push(path.take().map_or(Module::Named(name), Module::At));
+            let names = around.iter().map(|(_, outer)| *outer).chain([name]).collect();
+            modules.push(path.take().map_or(Module::Named(names), Module::At));
         }
     }
     modules
@@ -158,12 +167,13 @@ fn is_name(text: &str) -> bool {
 
 #[test]
 fn only_active_tests_of_declared_modules_count() {
-    let text = "mod named;\n#[path = \"a/b.rs\"]\npub(super) mod elsewhere;\nmod inline {\n// mod comment;\n\
+    let text = "mod named;\nmod outer {\n    pub mod inner;\n}\n#[path = \"a/b.rs\"]\npub(super) mod elsewhere;\nmod inline {\n// mod comment;\n\
         #[test]\n/// Words.\n#[cfg(unix)]\nfn sync() {}\n#[tokio::test(flavor = \"x\")]\nasync fn later() {}\n\
         #[test]\n#[ignore = \"slow\"]\nfn ignored() {}\n#[cfg_attr(windows, ignore)]\n#[test]\nfn at_times() {}\n\
         #[test]\nstatic X: u8 = 0;\nfn helper() {}\n// #[test]\nfn comment() {}\n}\n";
     assert_eq!(active_tests(text), ["sync", "later"]);
-    assert_eq!(declared_modules(text), [Module::Named("named"), Module::At("a/b.rs")]);
+    let expected = [Module::Named("named".into()), Module::Named("outer/inner".into()), Module::At("a/b.rs")];
+    assert_eq!(declared_modules(text), expected);
 }
 
 fn root() -> PathBuf {
