@@ -26,9 +26,10 @@ pub const PARSE_OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The most values that a file may hold: tens of thousands of hooks, in less than 300 MB and a few seconds in any shape.
+/// The most values that a file may hold. 40,000 hooks have nearly as many, and a session with them takes 174 MB.
 const MAX_VALUES: usize = 300_000;
-/// The most values that may stand outside of `hooks`, where each costs several times as much: every layer has a copy of it.
+/// The most values that may stand outside of `hooks`, where every layer has a copy of each, and in the conditions of hooks, which
+/// are patterns to compile.
 const MAX_OTHER_VALUES: usize = 50_000;
 /// The most values of one hook in a file of more than `MAX_OTHER_VALUES`.
 const MAX_HOOK_VALUES: usize = 1_000;
@@ -99,22 +100,25 @@ fn refusal(source: &SourceText<'_>, what: String) -> Box<Diagnostic> {
     Box::new(wrong.help("nothing in this file counts until it is shorter"))
 }
 
-/// What a large file has too much of: values outside of `hooks`, or values of one hook.
+/// What a large file has too much of: values outside of `hooks` or in conditions, or values of one hook.
 fn excess(root: &Value<'_>) -> Option<String> {
     let hooks = root.as_object().and_then(|root| last(root, "hooks")).map(|hooks| &hooks.value);
-    if values_of(root) - hooks.map_or(0, values_of) > MAX_OTHER_VALUES {
-        return Some(format!("more than {MAX_OTHER_VALUES} values outside of `hooks`"));
-    }
     let events = hooks.and_then(Value::as_object).into_iter().flat_map(|events| &events.properties);
-    let definitions = events.flat_map(|event| elements(&event.value));
-    // A definition without its hooks is a matcher.
-    let of_definition = |definition: &Value<'_>| {
-        let hooks = definition.as_object().and_then(|object| last(object, "hooks")).map(|hooks| &hooks.value);
-        let own = values_of(definition) - hooks.map_or(0, values_of);
-        hooks.into_iter().flat_map(elements).map(values_of).fold(own, usize::max)
-    };
-    (definitions.map(of_definition).max() > Some(MAX_HOOK_VALUES))
-        .then(|| format!("more than {MAX_HOOK_VALUES} values in one hook"))
+    let (mut conditions, mut largest_hook) = (0, 0);
+    for definition in events.flat_map(|event| elements(&event.value)) {
+        let own_hooks = definition.as_object().and_then(|object| last(object, "hooks")).map(|hooks| &hooks.value);
+        // A definition without its hooks is a matcher.
+        largest_hook = largest_hook.max(values_of(definition) - own_hooks.map_or(0, values_of));
+        for hook in own_hooks.into_iter().flat_map(elements) {
+            largest_hook = largest_hook.max(values_of(hook));
+            let when = hook.as_object().and_then(|hook| last(hook, "when"));
+            conditions += when.map_or(0, |when| values_of(&when.value));
+        }
+    }
+    if values_of(root) - hooks.map_or(0, values_of) + conditions > MAX_OTHER_VALUES {
+        return Some(format!("more than {MAX_OTHER_VALUES} values outside of `hooks` and in `when`"));
+    }
+    (largest_hook > MAX_HOOK_VALUES).then(|| format!("more than {MAX_HOOK_VALUES} values in one hook"))
 }
 
 fn elements<'v, 't>(value: &'v Value<'t>) -> &'v [Value<'t>] {
@@ -230,6 +234,10 @@ mod tests {
             (format!("[{}]", many(60_000, "0")), "outside of `hooks`"),
             (definitions(1, |_| format!(r#"{{"hooks":[{{"x":[{}]}}]}}"#, many(60_000, "0"))), "in one hook"),
             (definitions(1, |_| format!(r#"{{"x":[{}]}}"#, many(60_000, "0"))), "in one hook"),
+            (
+                definitions(100, |_| format!(r#"{{"hooks":[{{"when":{{"writes":[{}]}}}}]}}"#, many(900, r#""a*""#))),
+                "and in `when`",
+            ),
             (definitions(150_000, |_| "0".to_owned()), "more than 20000 problems in its hooks"),
             (definitions(60_000, |_| r#"{"hooks":[{}]}"#.to_owned()), "problems in its hooks"),
             (format!(r#"{{"hooks":{{{}}}}}"#, many(120_000, r#""x":[]"#)), "problems in its hooks"),
