@@ -16,7 +16,6 @@ mod when;
 mod worker;
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
@@ -47,18 +46,9 @@ pub fn declare(layer: &Layer<'_>) -> Declared {
 
 /// Reads a layer whose text is parsed already.
 pub fn declare_document(layer: &Layer<'_>, document: &Document<'_>) -> Declared {
-    declare_up_to(usize::MAX, layer, document)
-}
-
-/// Whether a file's hooks have more than so many problems; no more of them are kept while they are read.
-pub(crate) fn has_more_problems_than(limit: usize, file: &Path, text: &str, document: &Document<'_>) -> bool {
-    declare_up_to(limit + 1, &Layer::new(Source::Project, file, text), document).diagnostics.len() > limit
-}
-
-fn declare_up_to(max_problems: usize, layer: &Layer<'_>, document: &Document<'_>) -> Declared {
     let mut declared = Declared::empty(layer.source.clone(), Vec::new());
     match &document.root {
-        Ok(Some(root)) => Declarer::new(layer, &document.source, max_problems, &mut declared).root(root),
+        Ok(Some(root)) => Declarer::new(layer, &document.source, &mut declared).root(root),
         Ok(None) => {}
         Err(diagnostic) => declared.diagnostics.push((**diagnostic).clone()),
     }
@@ -83,8 +73,8 @@ struct Declarer<'a, 'l> {
 }
 
 impl<'a, 'l> Declarer<'a, 'l> {
-    fn new(layer: &'a Layer<'l>, source: &'a SourceText<'a>, max_problems: usize, declared: &'a mut Declared) -> Self {
-        let read = NodeReader { source, diagnostics: Vec::new(), max_problems };
+    fn new(layer: &'a Layer<'l>, source: &'a SourceText<'a>, declared: &'a mut Declared) -> Self {
+        let read = NodeReader { source, diagnostics: Vec::new(), unlisted: 0 };
         Declarer { layer, read, declared, matchers: HashMap::new(), named: HashMap::new(), part: Part::default() }
     }
 
@@ -115,6 +105,7 @@ impl<'a, 'l> Declarer<'a, 'l> {
         self.declared.lost = guard::lost(root, &self.declared.hooks, self.read.source, &self.read.diagnostics);
         self.declared.lost.extend(guard::lost_required(root, self.read.source));
         self.read.diagnostics.sort_by_key(|diagnostic| diagnostic.span.as_ref().map(|span| (span.line, span.column)));
+        self.read.report_unlisted();
         self.declared.diagnostics.append(&mut self.read.diagnostics);
     }
 

@@ -13,14 +13,27 @@ use crate::jsonc::{kind_of, last};
 pub(super) struct NodeReader<'a> {
     pub(super) source: &'a SourceText<'a>,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Diagnostics past that many are dropped.
-    pub(super) max_problems: usize,
+    /// How many more there are than are kept.
+    pub(super) unlisted: usize,
 }
+
+/// A person mends a few problems at a time; each takes kilobytes, and a hostile file could have one for every value.
+const MAX_DIAGNOSTICS: usize = 2_000;
 
 impl NodeReader<'_> {
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
-        if self.diagnostics.len() < self.max_problems {
+        if self.diagnostics.len() < MAX_DIAGNOSTICS {
             self.diagnostics.push(diagnostic);
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// Says how many problems are not among the diagnostics.
+    pub(super) fn report_unlisted(&mut self) {
+        if self.unlisted > 0 {
+            let text = format!("{} more problems in this file are not listed", self.unlisted);
+            self.diagnostics.push(self.source.diagnose(Severity::Error, 0, 1, text));
         }
     }
 
