@@ -4,6 +4,8 @@
 //! Another agent starts this program for each of its tool calls, and half of that time would be the loader's. What it saves is
 //! in `docs/benchmarks.md`.
 
+#![expect(clippy::disallowed_methods, reason = "a build waits for its compiler as long as that takes")]
+
 use std::path::Path;
 use std::process::Command;
 

@@ -258,6 +258,7 @@ impl Queue {
         state.thread = how;
         let sleeps = |state: &mut State| state.thread != Thread::Busy;
         if how == Thread::Waits {
+            #[expect(clippy::disallowed_methods, reason = "a session may be silent for as long as its user is")]
             return self.came.wait_while(state, sleeps).unwrap_or_else(PoisonError::into_inner);
         }
         let mut state = self.came.wait_timeout_while(state, REST, sleeps).unwrap_or_else(PoisonError::into_inner).0;

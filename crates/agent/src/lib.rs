@@ -5,7 +5,6 @@
 //! `stream` (AfterModel) → `call` (BeforeTool, Notification, AfterTool) → … → `agent` (AfterAgent).
 
 #![warn(missing_docs)]
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod agent;
 mod approval;

@@ -1,7 +1,6 @@
 //! The agent from prompt to answer and the session around it: a scripted model, real hooks, no binary.
 
 #![cfg(unix)]
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod suite {

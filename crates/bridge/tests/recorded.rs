@@ -1,11 +1,12 @@
 //! What real agents sent, recorded from runs of them: every file is understood, and what it is about is not lost.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests read what is checked in")]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::{Path, PathBuf};
 
 use hookwright_bridge::{Heard, Host, Standing, payload};
 use hookwright_hooks::{AnyEvent, EventKind};
+use hookwright_testkit::fs;
 
 fn recorded() -> Vec<(Host, PathBuf)> {
     let mut found = Vec::new();
@@ -25,7 +26,7 @@ fn recorded() -> Vec<(Host, PathBuf)> {
 }
 
 fn hear(host: Host, path: &Path) -> Heard {
-    let payload = payload::read(&std::fs::read(path).unwrap()).unwrap();
+    let payload = payload::read(&fs::read(path).unwrap()).unwrap();
     host.dialect().hear(host, payload, None).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -91,8 +92,8 @@ fn a_result_is_in_our_words_and_a_failure_says_so() {
 #[test]
 fn every_recorded_agent_is_recognised() {
     for (host, path) in recorded() {
-        let payload = payload::read(&std::fs::read(&path).unwrap()).unwrap();
-        let environment = std::fs::read(path.with_file_name("environment.json")).unwrap();
+        let payload = payload::read(&fs::read(&path).unwrap()).unwrap();
+        let environment = fs::read(path.with_file_name("environment.json")).unwrap();
         let environment = payload::read(&environment).unwrap();
         let environment = environment["hook_environment"].as_object().unwrap();
         let recognised = Host::recognise(&payload, |name| environment.contains_key(name));

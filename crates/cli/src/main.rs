@@ -1,7 +1,5 @@
 //! The binary: read the command line, run one command, print its error, pick the exit code.
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
-
 mod agents;
 mod args;
 mod asked;

@@ -1,6 +1,5 @@
 //! End to end: the built binary, real hook scripts, a home and a project of their own for every test.
 
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod suite;

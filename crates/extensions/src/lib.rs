@@ -5,8 +5,6 @@
 //! the journeys. It asks nobody and prints nothing: the caller shows what there is to consent to, and says yes or drops it.
 //! What an installed extension means to a session is `hookwright-settings`.
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
-
 mod brings;
 mod contents;
 mod difference;

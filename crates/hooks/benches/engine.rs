@@ -2,7 +2,6 @@
 //!
 //! Subject and floor are sampled in turn, so that both meet the same machine; what is compared is their medians.
 
-#![allow(clippy::disallowed_methods, reason = "it reads what it wrote")]
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
@@ -21,6 +20,8 @@ use hookwright_hooks::{
     Hook, HookEngine, Layer, LlmMessage, LlmRequest, LlmResponse, Planner, Purpose, Registry, RequestedBy, Session,
     SharedJson, Source, declare,
 };
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -377,11 +378,8 @@ fn fire_at_once<E: Event>(engine: &HookEngine, event: &E) -> bool {
 
 /// Sees a started program to its end, in blocking code.
 fn feed(mut child: std::process::Child, input: &[u8]) {
-    let mut output = Vec::new();
     child.stdin.take().unwrap().write_all(input).unwrap();
-    child.stdout.take().unwrap().read_to_end(&mut output).unwrap();
-    child.stderr.take().unwrap().read_to_end(&mut output).unwrap();
-    assert!(child.wait().unwrap().success());
+    assert!(child.finish_in_time().status.success());
 }
 
 fn time(work: impl FnOnce()) -> Duration {
@@ -416,7 +414,7 @@ fn compare(samples: usize, mut subject: impl FnMut(), mut floor: impl FnMut()) -
 /// How far the resident memory rises above what it was.
 fn memory_growth(work: impl FnOnce()) -> u64 {
     let field = |name: &str| {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("0").to_owned();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) << 10
     };

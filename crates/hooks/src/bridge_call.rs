@@ -120,6 +120,7 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hookwright_testkit::deadline::*;
 
     const EVENT: &str = "PreToolUse";
 
@@ -203,7 +204,12 @@ mod tests {
         }
         let command = command.replace("BIN", bin.to_str().unwrap());
         let path = if inside { "bin:/usr/bin:/bin".to_owned() } else { format!("{}:/usr/bin:/bin", bin.display()) };
-        std::process::Command::new("sh").args(["-c", &command]).current_dir(project).env("PATH", path).output().unwrap()
+        std::process::Command::new("sh")
+            .args(["-c", &command])
+            .current_dir(project)
+            .env("PATH", path)
+            .output_in_time()
+            .unwrap()
     }
 
     #[test]

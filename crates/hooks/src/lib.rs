@@ -43,7 +43,6 @@
 //! `outcome`. Everything but `run` is pure.
 
 #![warn(missing_docs)]
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod answer;
 mod bridge_call;

@@ -17,7 +17,6 @@
 //! ```
 
 #![warn(missing_docs)]
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
 mod any;
 mod api_error;

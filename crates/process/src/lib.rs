@@ -5,7 +5,6 @@
 //! are for, and no crate of ours is below this one.
 
 #![warn(missing_docs)]
-#![allow(clippy::disallowed_methods, reason = "the only files that it reads are the kernel's own")]
 
 mod capture;
 mod lines;

@@ -3,7 +3,6 @@
 //!
 //! The fuzzer (`fuzz/`) calls them with what it makes up, `tests/` with what it once made up and with small changes of that.
 
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![expect(clippy::expect_used, reason = "panics are its way of saying that something does not hold")]
 
 mod answer;

@@ -68,6 +68,7 @@ fn serve_all(hook: &Hook, threads: usize, is_heard: &AtomicBool) -> Came {
     })
 }
 
+#[expect(clippy::disallowed_methods, reason = "a worker waits for its agent's next request, and ends with stdin")]
 fn next(requests: &Mutex<Receiver<Request>>) -> Option<Request> {
     requests.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }

@@ -4,8 +4,6 @@
 //! else is handed a [`World`]. It runs no hook and prints nothing: what is wrong is a diagnostic, what is noteworthy a
 //! [`Notice`].
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
-
 pub mod claude;
 pub mod commands;
 pub mod config;

@@ -1,6 +1,6 @@
 //! The crate from outside: whole directories in, a loaded configuration out.
 
-#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 mod suite {
     mod commands;

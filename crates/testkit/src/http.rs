@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
+use crate::deadline::{ListenerExt, ReceiverExt, connect_in_time};
+
 /// A request.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
@@ -92,7 +94,7 @@ impl Http {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let (record, answer) = (heard.clone(), Arc::new(answer));
         std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
+            for stream in listener.connections() {
                 let (record, answer) = (record.clone(), answer.clone());
                 // Whoever hangs up has heard enough.
                 std::thread::spawn(move || one(stream, &record, answer.as_ref()));
@@ -121,7 +123,7 @@ fn one(stream: TcpStream, record: &Mutex<Vec<Asked>>, answer: &dyn Fn(&Asked) ->
         }
         Answer::Events(events) => {
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
-            events.iter().try_for_each(|event| stream.write_all(event.as_bytes()))
+            events.iter_in_time().try_for_each(|event| stream.write_all(event.as_bytes()))
         }
     }
 }
@@ -148,7 +150,7 @@ fn read(from: &mut impl BufRead) -> std::io::Result<Asked> {
 /// Goes to an address on this machine, and on to wherever it is sent: the last status, and what stands there.
 pub fn browse(address: &str) -> (u16, String) {
     let (place, target) = address.strip_prefix("http://").expect("an address").split_once('/').expect("a path");
-    let mut stream = TcpStream::connect(place).expect("somebody listens");
+    let mut stream = connect_in_time(place).expect("somebody listens");
     write!(stream, "GET /{target} HTTP/1.1\r\nhost: {place}\r\nconnection: close\r\n\r\n").expect("it is heard");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");

@@ -2,19 +2,25 @@
 //!
 //! Panics are its way of failing: it is only used by tests.
 
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![expect(clippy::expect_used, reason = "a test that cannot set up its box has failed")]
 
+pub mod deadline;
+pub mod fs;
 pub mod http;
 mod mcp;
+pub mod processes;
 pub mod replay;
+pub mod watchdog;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use deadline::{ChildExt, CommandExt, JoinExt};
 
 pub use mcp::MCP_SERVER;
 pub use replay::Replay;
@@ -76,10 +82,11 @@ impl Run {
 impl Sandbox {
     /// An empty box around a binary; the project's folder is trusted.
     pub fn new(binary: impl Into<PathBuf>) -> Sandbox {
+        watchdog::watch();
         let folder = tempfile::Builder::new().prefix("hw").tempdir().expect("a temporary folder");
         let sandbox = Sandbox { folder, binary: binary.into(), env: Vec::new(), project: "project".to_owned() };
-        std::fs::create_dir_all(sandbox.home()).expect("a home");
-        std::fs::create_dir_all(sandbox.project()).expect("a project");
+        fs::create_dir_all(sandbox.home()).expect("a home");
+        fs::create_dir_all(sandbox.project()).expect("a project");
         sandbox.env("GEMINI_CLI_TRUST_WORKSPACE", "true")
     }
 
@@ -102,7 +109,7 @@ impl Sandbox {
     #[must_use]
     pub fn project_named(mut self, name: &str) -> Self {
         self.project = name.to_owned();
-        std::fs::create_dir_all(self.project()).expect("a project");
+        fs::create_dir_all(self.project()).expect("a project");
         self
     }
 
@@ -130,7 +137,7 @@ impl Sandbox {
     /// Writes a replay file and gives back its path.
     pub fn replay(&self, replay: &Replay) -> String {
         let path = self.beside("replay.jsonl");
-        std::fs::write(&path, replay.text()).expect("a file");
+        fs::write(&path, replay.text()).expect("a file");
         path.to_string_lossy().into_owned()
     }
 
@@ -141,15 +148,15 @@ impl Sandbox {
     /// Writes a file of the project.
     pub fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.project().join(path);
-        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
-        std::fs::write(&path, text).expect("a file");
+        fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        fs::write(&path, text).expect("a file");
         path
     }
 
     /// Reads a file of the project.
     #[track_caller]
     pub fn read(&self, path: &str) -> String {
-        std::fs::read_to_string(self.project().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+        fs::read_to_string(self.project().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     /// Whether a file of the project is there.
@@ -166,8 +173,8 @@ impl Sandbox {
     /// Writes the user's settings.
     pub fn user_settings(&self, settings: &Value) -> &Self {
         let folder = self.home().join(".gemini");
-        std::fs::create_dir_all(&folder).expect("folders");
-        std::fs::write(folder.join("settings.json"), format!("{settings:#}\n")).expect("a file");
+        fs::create_dir_all(&folder).expect("folders");
+        fs::write(folder.join("settings.json"), format!("{settings:#}\n")).expect("a file");
         self
     }
 
@@ -227,44 +234,35 @@ impl Sandbox {
             let _ = stdin.write_all(input.as_bytes());
         });
         let run = finish(child);
-        writer.join().expect("the writer ends");
+        writer.join_in_time().expect("the writer ends");
         run
     }
 }
 
-/// Waits for a program and takes its output.
-pub fn finish(child: Child) -> Run {
-    let output = child.wait_with_output().expect("the program ends");
-    Run {
-        code: output.status.code(),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+impl From<Output> for Run {
+    fn from(output: Output) -> Run {
+        Run {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
     }
 }
 
-/// How a program ended, and the most memory that it had, in MiB; none where the system does not tell. One that hangs is
-/// killed and fails the test.
+/// Waits for a program and takes its output. One that does not end in time is killed, and fails the test.
+#[track_caller]
+pub fn finish(child: Child) -> Run {
+    child.finish_in_time().into()
+}
+
+/// How a program ended, and the most memory that it had, in MiB; none where the system does not tell.
+#[track_caller]
 pub fn finish_measured(child: Child) -> (Run, Option<u64>) {
-    let (status, pid) = (format!("/proc/{}/status", child.id()), child.id().to_string());
-    let (done, ended) = std::sync::mpsc::channel::<()>();
-    let watcher = std::thread::spawn(move || {
-        let since = std::time::Instant::now();
-        let mut peak = None;
-        while ended.recv_timeout(std::time::Duration::from_millis(2)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
-        {
-            peak = std::fs::read_to_string(&status).ok().and_then(|status| peak_of(&status)).max(peak);
-            if since.elapsed().as_secs() > 120 {
-                let _ = Command::new("kill").args(["-9", &pid]).status();
-                return (peak, true);
-            }
-        }
-        (peak, false)
-    });
-    let run = finish(child);
-    drop(done);
-    let (peak, hung) = watcher.join().expect("the watcher ends");
-    assert!(!hung, "the program hung: {run:#?}");
-    (run, peak)
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = None;
+    let mut look = || peak = fs::read_to_string(&status).ok().and_then(|status| peak_of(&status)).max(peak);
+    let output = deadline::finish_observed(child, Some(&mut look));
+    (output.into(), peak)
 }
 
 fn peak_of(status: &str) -> Option<u64> {
@@ -272,28 +270,33 @@ fn peak_of(status: &str) -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
-/// Waits until something is so; a minute is long enough for anything that will ever be.
+/// Waits until something is so.
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let since = std::time::Instant::now();
-    while !is_so() {
-        assert!(since.elapsed().as_secs() < 60, "waited in vain: {what}");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    deadline::wait_for(what, || is_so().then_some(()));
 }
 
 /// Says that a test, or a part of it, is left out, and why. Not through a macro, whose words a passing test keeps to
 /// itself.
-#[expect(clippy::disallowed_methods, reason = "tests print for whoever runs them")]
 pub fn skipped(test: &str, why: &str) {
-    // In one write, so that tests that run at the same time do not talk into it.
-    let line = format!("skipped: {test}: {why}\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    print_error(&format!("skipped: {test}: {why}\n"));
+}
+
+/// A time in seconds that a variable may override.
+fn seconds(variable: &str, otherwise: u64) -> Duration {
+    let given = std::env::var(variable).ok().and_then(|given| given.parse().ok());
+    Duration::from_secs(given.unwrap_or(otherwise))
+}
+
+/// Prints past the harness, in one write, so that tests that run at the same time do not talk into it.
+#[expect(clippy::disallowed_methods, reason = "tests print for whoever runs them")]
+fn print_error(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Whether hangups count here, as far as that can be told; under `nohup` they do not, and what is started has no say in it.
 pub fn hears_hangups(test: &str) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
     if ignored & 1 == 1 {
@@ -320,7 +323,7 @@ pub fn is_stopped(pid: &str) -> bool {
 }
 
 fn state(pid: &str) -> String {
-    let output = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().expect("ps runs");
+    let output = Command::new("ps").args(["-o", "stat=", "-p", pid]).output_in_time().expect("ps runs");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
@@ -329,7 +332,7 @@ pub fn make_executable(path: &Path) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
     }
     #[cfg(not(unix))]
     let _ = path;

@@ -4,8 +4,6 @@
 //! directory and no settings, asks nobody for approval and prints nothing. Whether a call may run is the agent's
 //! decision; [`ToolKind`] and [`Tool::preview`] are what it needs to decide.
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
-
 mod address;
 mod builtin;
 mod catalog;

@@ -1,8 +1,9 @@
-use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_tools::Workspace;
 use serde_json::{Map, Value, json};
 
@@ -86,7 +87,11 @@ impl Place {
 
     fn shell(&self, command: &str) {
         self.call("run_shell_command", &json!({"command": command}), || {
-            let done = std::process::Command::new("sh").args(["-c", command]).current_dir(&self.root).status().unwrap();
+            let done = std::process::Command::new("sh")
+                .args(["-c", command])
+                .current_dir(&self.root)
+                .status_in_time()
+                .unwrap();
             assert!(done.success(), "{command}");
         });
     }

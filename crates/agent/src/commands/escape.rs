@@ -175,6 +175,7 @@ impl<'a> ShellCursor<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hookwright_testkit::deadline::*;
 
     const HOSTILE: &[&str] = &[
         "plain",
@@ -262,7 +263,8 @@ mod tests {
         ];
         for (command, args) in commands.iter().flat_map(|command| HOSTILE.iter().map(move |args| (command, args))) {
             let filled = fill(command, args).unwrap();
-            let output = std::process::Command::new("bash").args(["-c", &filled]).current_dir(&dir).output().unwrap();
+            let output =
+                std::process::Command::new("bash").args(["-c", &filled]).current_dir(&dir).output_in_time().unwrap();
             assert_eq!(String::from_utf8_lossy(&output.stdout), format!("[{args}]"), "{filled}");
             assert!(std::fs::read_dir(&dir).unwrap().next().is_none(), "{filled}");
         }

@@ -1,6 +1,7 @@
 //! How events wait: joined, bounded, and never lost where they count.
 
 use hookwright_hooks::{EventId, EventKind, RunId, Source};
+use hookwright_testkit::deadline::*;
 
 use super::*;
 
@@ -16,6 +17,7 @@ fn output(call: &str, text: &str) -> AgentEvent {
 #[test]
 fn nothing_is_lost_to_a_reader_who_comes_late() {
     const ROUNDS: usize = 20_000;
+    hookwright_testkit::watchdog::watch();
     let (give, given) = std::sync::mpsc::sync_channel::<Events>(0);
     let writer = std::thread::spawn(move || {
         for events in given {
@@ -32,7 +34,7 @@ fn nothing_is_lost_to_a_reader_who_comes_late() {
         assert!(matches!(read, Some(AgentEvent::Text(_))), "{round}: {read:?}");
     }
     drop(give);
-    writer.join().unwrap();
+    writer.join_in_time().unwrap();
 }
 
 #[tokio::test]
@@ -80,7 +82,7 @@ fn a_thread_gathers_text_and_is_woken_for_all_else() {
             Thread::Waits => {
                 drop(state);
                 events.send(text("a"));
-                assert!(matches!(said.recv(), Ok(AgentEvent::Text(text)) if text == "a"));
+                assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "a"));
             }
         }
         std::thread::yield_now();
@@ -90,18 +92,18 @@ fn a_thread_gathers_text_and_is_woken_for_all_else() {
     assert_eq!(state.events.len(), 1);
     drop(state);
     events.send(AgentEvent::Note("d".into()));
-    assert!(matches!(said.recv(), Ok(AgentEvent::Text(text)) if text == "bc"));
-    assert!(matches!(said.recv(), Ok(AgentEvent::Note(_))));
+    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "bc"));
+    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Note(_))));
     // Text that nothing follows comes by itself.
     events.send(text("e"));
-    assert!(matches!(said.recv(), Ok(AgentEvent::Text(_))));
+    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(_))));
     events.send(text("f"));
-    assert!(matches!(said.recv(), Ok(AgentEvent::Text(text)) if text == "f"));
+    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "f"));
     events.send(text("g"));
     drop(events);
-    assert!(matches!(said.recv(), Ok(AgentEvent::Text(text)) if text == "g"));
-    assert!(said.recv().is_err());
-    reader.join().unwrap();
+    assert!(matches!(said.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "g"));
+    assert!(said.recv_in_time().is_err());
+    reader.join_in_time().unwrap();
 }
 
 /// What stands in the queue when a rest begins with one event and text follows.

@@ -262,7 +262,7 @@ mod tests {
             "rule = [{ toolName = \"glob\", decision = \"allow\" }, { toolName = \"ls\", decision = \"allow\" }]\n";
         std::fs::write(&memory.file, inline).unwrap();
         assert!(memory.forget(Some(0)).is_err(), "nothing is taken away by mistake");
-        assert_eq!(std::fs::read_to_string(&memory.file).unwrap(), inline);
+        assert_eq!(hookwright_testkit::fs::read_to_string(&memory.file).unwrap(), inline);
         memory.forget(None).unwrap();
         assert_eq!(names(), Vec::<String>::new());
         std::fs::write(&memory.file, "[[rule").unwrap();

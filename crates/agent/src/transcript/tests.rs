@@ -2,6 +2,7 @@
 
 use super::*;
 use hookwright_model::Part;
+use hookwright_testkit::fs;
 use serde_json::json;
 
 fn header(id: &str, started: &str) -> Header {

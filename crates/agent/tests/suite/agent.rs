@@ -3,6 +3,7 @@
 use hookwright_agent::{AgentEvent, EndReason, StartSource, TurnEnd};
 use hookwright_hooks::EventKind;
 use hookwright_model::Content;
+use hookwright_testkit::fs;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +46,7 @@ async fn a_denied_prompt_leaves_no_trace() {
     assert_eq!(stage.prompt("hello").await, TurnEnd::Answered);
     assert!(!stage.script.told(0).contains("password"));
     let inputs = project.inputs("guard");
-    let transcript = std::fs::read_to_string(inputs[0]["transcript_path"].as_str().unwrap()).unwrap();
+    let transcript = fs::read_to_string(inputs[0]["transcript_path"].as_str().unwrap()).unwrap();
     assert!(!transcript.contains("password") && transcript.contains("hello"));
 }
 

@@ -3,6 +3,7 @@
 use hookwright_agent::session::{ChatOrder, Opened, Order, Reply, SessionError, SessionOptions, Tone};
 use hookwright_agent::{AgentEvent, ApprovalMode, TurnEnd};
 use hookwright_settings::World;
+use hookwright_testkit::fs;
 use serde_json::{Value, json};
 
 use super::support::{Project, Running};
@@ -53,7 +54,7 @@ async fn a_cleared_conversation_has_another_id_and_knows_nothing() {
     session.answer("say something new").await;
     assert!(!last_told(&project).contains("something old"));
     let transcripts = project.inputs_of("start", "transcript_path");
-    let read = |at: usize| std::fs::read_to_string(transcripts[at].as_str().unwrap()).unwrap();
+    let read = |at: usize| fs::read_to_string(transcripts[at].as_str().unwrap()).unwrap();
     assert!(read(0).contains("something old") && !read(0).contains("something new"));
     assert!(read(1).contains("something new") && !read(1).contains("something old"));
 }

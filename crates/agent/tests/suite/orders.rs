@@ -2,6 +2,7 @@
 
 use hookwright_agent::session::{Detail, MemoryOrder, Order, Reply, SessionOptions};
 use hookwright_agent::{AgentEvent, ApprovalMode};
+use hookwright_testkit::fs;
 use serde_json::json;
 
 use super::support::{Project, Running};
@@ -39,7 +40,7 @@ async fn what_is_added_to_memory_is_told_to_the_model_from_then_on() {
     session.order(Order::Memory(MemoryOrder::Add("the user likes tea".to_owned())));
     assert!(session.reply().await.starts_with("added to "));
     assert!(system(&mut session).await.contains("- the user likes tea"));
-    let file = std::fs::read_to_string(project.home().join(".gemini/GEMINI.md")).unwrap();
+    let file = fs::read_to_string(project.home().join(".gemini/GEMINI.md")).unwrap();
     assert_eq!(file, "- the user likes tea\n");
 }
 

@@ -3,6 +3,7 @@
 use hookwright_agent::{AgentEvent, TurnEnd};
 use hookwright_hooks::EventKind;
 use hookwright_model::{Chunk, Part};
+use hookwright_testkit::fs;
 use hookwright_tools::ToolKind;
 use serde_json::{Value, json};
 
@@ -109,7 +110,7 @@ async fn what_a_hook_replaces_is_nowhere() {
     assert!(!told(&stage).contains(SECRET), "{}", told(&stage));
     assert_eq!(project.inputs_of("after", "prompt_response"), ["the word is [gone] I think"]);
     let transcript = project.inputs("after")[0]["transcript_path"].as_str().unwrap().to_owned();
-    assert!(!std::fs::read_to_string(transcript).unwrap().contains(SECRET));
+    assert!(!fs::read_to_string(transcript).unwrap().contains(SECRET));
     stage.prompt("again?").await;
     assert!(!stage.script.told(1).contains(SECRET));
     assert!(stage.script.told(1).contains("[gone]"));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hookwright_agent::{AgentEvent, ApprovalReply, TurnEnd};
 use hookwright_model::Part;
+use hookwright_testkit::fs;
 use hookwright_tools::{Tool, ToolErrorKind, ToolKind};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -70,9 +71,9 @@ async fn an_agent_works_by_itself_and_reports() {
     let id = inside["agent_id"].as_str().unwrap();
     assert!(id.starts_with("scout-") && inside["tool_use_id"].as_str().unwrap().starts_with(id));
     assert_eq!((&inside["turn_id"], &inside["transcript_path"]), (&outside["turn_id"], &outside["transcript_path"]));
-    let transcript = std::fs::read_to_string(inside["agent_transcript_path"].as_str().unwrap()).unwrap();
+    let transcript = fs::read_to_string(inside["agent_transcript_path"].as_str().unwrap()).unwrap();
     assert!(transcript.contains("look around") && transcript.contains("the secret of a.txt"));
-    assert!(!std::fs::read_to_string(inside["transcript_path"].as_str().unwrap()).unwrap().contains("of a.txt"));
+    assert!(!fs::read_to_string(inside["transcript_path"].as_str().unwrap()).unwrap().contains("of a.txt"));
     let report = project.inputs("AfterTool").into_iter().find(|input| input["tool_name"] == "delegate_to_agent");
     assert_eq!(report.unwrap()["tool_response"]["llmContent"], "it says secret");
     let prompts = project.inputs_of("BeforeAgent", "prompt");
@@ -208,7 +209,7 @@ async fn when_the_user_cancels_nothing_of_it_is_left_running() {
     let cancel_when_there = |_: &AgentEvent, cancel: &tokio_util::sync::CancellationToken| {
         let (pid, cancel) = (pid.clone(), cancel.clone());
         tokio::spawn(async move {
-            while std::fs::read_to_string(&pid).unwrap_or_default().is_empty() {
+            while fs::read_to_string(&pid).unwrap_or_default().is_empty() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             cancel.cancel();

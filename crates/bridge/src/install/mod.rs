@@ -16,5 +16,4 @@ pub use text::{Found, Shape, Wiring, installed, survey, uninstalled};
 pub use trust::{Trust, to_confirm, trust};
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 mod tests;

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use hookwright_settings::World;
 use hookwright_settings::edit::EditError;
+use hookwright_testkit::fs;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -221,14 +222,14 @@ fn a_file_is_changed_only_as_it_was_shown() {
     // Another one that did the same is no harm.
     assert!(!apply(&plan).unwrap());
     let uninstall = plan_uninstall(&target).unwrap();
-    let text = std::fs::read_to_string(&target.file).unwrap();
+    let text = fs::read_to_string(&target.file).unwrap();
     std::fs::write(&target.file, text.replace("{\n  \"hooks\"", "{\n  \"description\": \"mine\",\n  \"hooks\""))
         .unwrap();
     assert!(words(&apply(&uninstall).unwrap_err()).contains("has changed since"));
     assert!(words(&apply(&plan).unwrap_err()).contains("has changed since"));
     let uninstall = plan_uninstall(&target).unwrap();
     assert!(apply(&uninstall).unwrap());
-    assert_eq!(std::fs::read_to_string(&target.file).unwrap(), "{\n  \"description\": \"mine\"\n}\n");
+    assert_eq!(fs::read_to_string(&target.file).unwrap(), "{\n  \"description\": \"mine\"\n}\n");
 }
 
 #[test]

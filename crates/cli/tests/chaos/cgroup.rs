@@ -1,9 +1,10 @@
 //! Control groups, where this process may make some below its own; elsewhere that is said once.
 
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Once;
+
+use hookwright_testkit::fs;
 
 /// A group whose members may not be more than so many threads and processes.
 pub(crate) struct Group(PathBuf);

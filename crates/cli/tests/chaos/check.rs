@@ -1,11 +1,11 @@
 //! What has to be true after a round, however bad it was.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hookwright_agent::transcript;
 use hookwright_hooks::jsonc::Document;
+use hookwright_testkit::fs;
 use hookwright_testkit::{Replay, Run as Output, replay};
 use rustix::process::Signal;
 use serde_json::{Value, json};

@@ -4,7 +4,6 @@
 //! `CHAOS_ROUNDS=10000 CHAOS_SEED=7 cargo test -p hookwright --test chaos` runs more; docs/reliability.md has the figures.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod cgroup;
@@ -26,6 +25,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use check::Figures;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::watchdog;
 
 /// Set in a process that may mount disks that nobody else sees.
 const PRIVATE: &str = "CHAOS_PRIVATE";
@@ -35,6 +36,7 @@ fn sessions_survive_chaos() {
     if std::env::var_os(PRIVATE).is_none() && can_be_private() {
         return again_in_private();
     }
+    watchdog::watch();
     let disks = std::env::var_os(PRIVATE).is_some();
     if !disks {
         hookwright_testkit::skipped("chaos", "no disks can be mounted here; limits on files do instead");
@@ -49,6 +51,7 @@ fn sessions_survive_chaos() {
             && at < rounds
         {
             let outcome = round::round(seed + at, disks);
+            watchdog::progress();
             tally.lock().unwrap().add(seed + at, outcome);
         }
     };
@@ -113,11 +116,15 @@ fn say(text: &str) {
 }
 
 fn can_be_private() -> bool {
-    let tried = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status();
+    let tried = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status_in_time();
     tried.is_ok_and(|status| status.success())
 }
 
 /// The same test where mounts are its own and go with it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "as many rounds as are asked for; the watchdog of that process ends them"
+)]
 fn again_in_private() {
     let test = std::env::current_exe().unwrap();
     let words = ["--exact", "sessions_survive_chaos", "--nocapture"];

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::{Replay, Sandbox, make_executable, replay};
 use serde_json::{Value, json};
 
@@ -130,7 +131,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(disk) = &self.disk {
-            let _ = Command::new("umount").arg("-l").arg(disk).stderr(Stdio::null()).status();
+            let _ = Command::new("umount").arg("-l").arg(disk).stderr(Stdio::null()).status_in_time();
         }
     }
 }
@@ -141,7 +142,7 @@ fn timeout(plan: &Plan, usual: u64) -> u64 {
 }
 
 pub(crate) fn mount(words: &[&str], at: &Path) -> bool {
-    let mount = Command::new("mount").args(words).arg(at).stderr(Stdio::null()).status();
+    let mount = Command::new("mount").args(words).arg(at).stderr(Stdio::null()).status_in_time();
     mount.is_ok_and(|status| status.success())
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use hookwright_testkit::fs;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// The variable that a round's processes inherit.
@@ -17,7 +18,7 @@ pub(crate) struct Marked {
 impl Marked {
     /// Whether hooks and tools are to blame for it: it is neither the program nor one that a round has started itself.
     pub(crate) fn is_below(&self, program: &Path) -> bool {
-        let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.pid.as_raw_nonzero()));
+        let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.pid.as_raw_nonzero()));
         let stat = read("stat").unwrap_or_default();
         // Behind the name in brackets: the state, then the parent.
         let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
@@ -37,12 +38,12 @@ pub(crate) fn marked(mark: &str) -> Vec<Marked> {
 
 fn has_mark(pid: i32, mark: &str) -> bool {
     let wanted = format!("{MARK}={mark}");
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
 }
 
 fn words(pid: i32) -> String {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&line).replace('\0', " ").trim().to_owned()
 }
 

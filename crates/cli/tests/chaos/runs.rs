@@ -1,6 +1,6 @@
 //! The programs of a round: started at their time, signalled while they run, waited for.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use hookwright_testkit::deadline::TimedWriter;
+use hookwright_testkit::processes::{describe, tree};
 use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
@@ -173,23 +175,14 @@ impl Slot {
             }
             drop(state);
             if Instant::now() > deadline {
-                let waits = self.pid().map(waits).unwrap_or_default();
+                let waits = self.pid().map(|pid| describe(&tree(&[pid.as_raw_nonzero().get().unsigned_abs()])));
+                let waits = waits.unwrap_or_default();
                 self.send(Signal::KILL);
                 return End::Hung(waits);
             }
             std::thread::sleep(Duration::from_millis(3));
         }
     }
-}
-
-/// What a program's threads wait for.
-fn waits(pid: Pid) -> String {
-    let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).into_iter().flatten().flatten();
-    let wait = |task: fs::DirEntry| {
-        let read = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default().trim().to_owned();
-        format!("{} {}: {}", read("comm"), read("wchan"), read("syscall"))
-    };
-    tasks.map(wait).collect::<Vec<_>>().join("\n")
 }
 
 pub(crate) fn sleep_until(start: Instant, millis: u64) {
@@ -243,7 +236,7 @@ fn plainly(mut command: Command, place: &Place, number: usize, how: &How) -> Opt
 
 /// A pseudo-terminal, from outside.
 struct Terminal {
-    keys: Box<dyn Write + Send>,
+    keys: TimedWriter<Box<dyn Write + Send>>,
     master: Box<dyn MasterPty + Send>,
     reader: std::thread::JoinHandle<()>,
     closed: Arc<AtomicBool>,
@@ -291,6 +284,6 @@ fn in_terminal(
             }
         }
     });
-    let keys = pair.master.take_writer().unwrap();
+    let keys = TimedWriter::new(pair.master.take_writer().unwrap());
     Some((child, Terminal { keys, master: pair.master, reader, closed }))
 }

@@ -2,12 +2,12 @@
 //! what it needed after the first hour.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use hookwright_testkit::fs;
 use hookwright_testkit::{Replay, Sandbox, replay};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::{Value, json};

@@ -40,6 +40,7 @@ mod telemetry;
 #[cfg(unix)]
 mod workers;
 
+use hookwright_testkit::fs;
 use hookwright_testkit::{EVENTS, Replay, Run, Sandbox};
 use serde_json::{Map, Value, json};
 
@@ -130,7 +131,7 @@ fn prompt(sandbox: &Sandbox, prompt: &str, replay: &Replay, more: &[&str]) -> Ru
 
 /// The telemetry records of one kind: their attributes.
 fn records(sandbox: &Sandbox, name: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(sandbox.beside("telemetry.log")).unwrap();
+    let text = fs::read_to_string(sandbox.beside("telemetry.log")).unwrap();
     let all = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
     all.map(|record| record.unwrap()["attributes"].clone())
         .filter(|attributes| attributes["event.name"] == format!("gemini_cli.{name}"))
@@ -147,7 +148,7 @@ fn requests(sandbox: &Sandbox) -> Vec<Value> {
 fn transcript(sandbox: &Sandbox) -> String {
     let files: Vec<_> = files_under(&sandbox.home()).into_iter().filter(|path| path.ends_with(".jsonl")).collect();
     assert_eq!(files.len(), 1, "{files:?}");
-    std::fs::read_to_string(&files[0]).unwrap()
+    fs::read_to_string(&files[0]).unwrap()
 }
 
 fn files_under(folder: &std::path::Path) -> Vec<String> {

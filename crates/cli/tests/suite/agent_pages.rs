@@ -6,6 +6,7 @@ use hookwright_bridge::install::{Caller, Scope, Target, installed, patience, to_
 use hookwright_bridge::{Closing, FailClosed, Host, HostEvent, OnTimeout, lost};
 use hookwright_hooks::{EventKind, Power};
 use hookwright_settings::World;
+use hookwright_testkit::fs;
 
 fn page(host: Host) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agents").join(format!("{host}.md"))
@@ -15,7 +16,7 @@ fn page(host: Host) -> PathBuf {
 fn pages_about_agents_are_in_step() {
     for host in Host::all() {
         let file = page(host);
-        let mut text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let mut text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         for (name, table) in [("facts", facts(host)), ("events", events(host)), ("entry", entry(host))] {
             let (start, end) = (format!("<!-- {name}: generated -->\n"), format!("<!-- {name}: end -->"));
             let from = text.find(&start).unwrap_or_else(|| panic!("{host} has no {name}")) + start.len();
@@ -40,7 +41,7 @@ fn pages_about_agents_are_in_step() {
 #[test]
 fn every_agent_has_its_page() {
     let folder = page(Host::Codex).parent().unwrap().to_owned();
-    let index = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let index = fs::read_to_string(folder.join("README.md")).unwrap();
     for host in Host::all() {
         assert!(index.contains(&format!("[{}]({host}.md)", host.title())), "{host}");
     }

@@ -4,6 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use hookwright_testkit::fs;
 use hookwright_testkit::{Run, Sandbox, skipped};
 use serde_json::{Value, json};
 
@@ -63,10 +64,10 @@ fn every_agent_is_wired_once_and_let_go_of_again() {
             assert!(refused.stderr.contains("nobody has agreed") && !file.exists(), "{refused:?}");
             run("install", &["--yes"]).exits(0);
             assert_eq!(state(host, scope, &sandbox)["wired"], "wired", "{host} {scope}");
-            let before = std::fs::read_to_string(&file).unwrap();
+            let before = fs::read_to_string(&file).unwrap();
             let again = run("install", &["--yes"]).exits(0);
             assert!(again.stderr.contains("has every entry already"), "{again:?}");
-            assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+            assert_eq!(fs::read_to_string(&file).unwrap(), before);
             let gone = run("uninstall", &["-y"]).exits(0);
             assert!(gone.stderr.contains("is removed") && !file.exists(), "{host} {scope} {gone:?}");
             let nothing = run("uninstall", &[]).exits(0);
@@ -106,7 +107,7 @@ fn the_exact_change_is_shown() {
     hint: `hookwright agents doctor codex` checks that it works
     ");
     sandbox.run(&["agents", "uninstall", "codex", "--yes"]).exits(0);
-    let text = std::fs::read_to_string(sandbox.home().join(".codex/hooks.json")).unwrap();
+    let text = fs::read_to_string(sandbox.home().join(".codex/hooks.json")).unwrap();
     assert_eq!(text, "{\n  \"description\": \"mine\"\n}\n");
     assert!(!sandbox.home().join(".codex/config.toml").exists(), "trust is the user's to give");
 }
@@ -271,7 +272,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
         json!([{"hooks": [{"type": "command", "name": "g", "command": guard, "guard": true, "timeout": 900_000}]}]);
     sandbox.settings(&json!({"hooks": {"BeforeModel": hook, "BeforeTool": hook}}));
     let file = sandbox.home().join(".claude/settings.json");
-    let text = std::fs::read_to_string(&file).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
     let text = text.replace("\"onFailure\": \"block\"", "\"onFailure\": \"continue\"");
     std::fs::write(&file, text.replacen('{', "{\n  \"disableAllHooks\": true,", 1)).unwrap();
     let sick = sandbox.run(&["agents", "doctor", "claude-code"]).exits(1);
@@ -293,7 +294,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
     // Its entries call a program that has gone.
     std::fs::write(
         &file,
-        std::fs::read_to_string(&file).unwrap().replace(env!("CARGO_BIN_EXE_hookwright"), "/gone/hookwright"),
+        fs::read_to_string(&file).unwrap().replace(env!("CARGO_BIN_EXE_hookwright"), "/gone/hookwright"),
     )
     .unwrap();
     let gone = sandbox.run(&["agents", "doctor", "claude-code"]).exits(1);
@@ -365,7 +366,7 @@ fn a_file_that_can_not_be_edited_is_left_alone() {
     ] {
         std::fs::write(&file, text).unwrap();
         install(wrong);
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
     std::fs::write(&file, vec![b' '; (16 << 20) + 1]).unwrap();
     install("too large");
@@ -401,18 +402,18 @@ fn links_stay_links_and_lead_nowhere_else() {
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
     symlink(&real, folder.join("settings.json")).unwrap();
     sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(0);
-    let with = std::fs::read_to_string(&real).unwrap();
+    let with = fs::read_to_string(&real).unwrap();
     assert!(with.starts_with('\u{feff}') && with.contains("// mine\r\n") && !with.replace("\r\n", "").contains('\n'));
     assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(folder.join("settings.json").symlink_metadata().unwrap().is_symlink());
     sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).exits(0);
-    assert_eq!(std::fs::read_to_string(&real).unwrap(), text);
+    assert_eq!(fs::read_to_string(&real).unwrap(), text);
     // A project's that leads out of it.
     std::fs::create_dir_all(sandbox.project().join(".claude")).unwrap();
     symlink(&real, sandbox.project().join(".claude/settings.json")).unwrap();
     let out = sandbox.run(&["agents", "install", "claude-code", "--yes", "--project"]).exits(1);
     assert!(out.stderr.contains("leads out of the project"), "{out:?}");
-    assert_eq!(std::fs::read_to_string(&real).unwrap(), text);
+    assert_eq!(fs::read_to_string(&real).unwrap(), text);
 }
 
 #[test]
@@ -424,11 +425,11 @@ fn two_at_once_do_it_once() {
     let runs: Vec<_> = (0..4).map(|_| start()).collect();
     let ended: Vec<Run> = runs.into_iter().map(hookwright_testkit::finish).collect();
     assert!(ended.iter().all(|run| run.code == Some(0)), "{ended:?}");
-    let text = std::fs::read_to_string(sandbox.home().join(".claude/settings.json")).unwrap();
+    let text = fs::read_to_string(sandbox.home().join(".claude/settings.json")).unwrap();
     assert_eq!(text.matches("--event PreToolUse ").count(), 1, "{text}");
     assert_eq!(state("claude-code", "user", &sandbox)["wired"], "wired");
     sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).exits(0);
-    assert_eq!(std::fs::read_to_string(sandbox.home().join(".claude/settings.json")).unwrap(), "{\"model\": \"x\"}");
+    assert_eq!(fs::read_to_string(sandbox.home().join(".claude/settings.json")).unwrap(), "{\"model\": \"x\"}");
 }
 
 #[test]
@@ -446,14 +447,14 @@ fn nobody_elses_entries_are_taken_out() {
     assert!(run.stderr.contains("nothing was changed") && run.stderr.contains("by hand"), "{run:?}");
     sandbox.run(&["agents", "install", "claude-code", "--yes"]).exits(0);
     sandbox.run(&["agents", "uninstall", "claude-code", "--yes"]).exits(0);
-    assert_eq!(std::fs::read_to_string(folder.join("settings.json")).unwrap(), text);
+    assert_eq!(fs::read_to_string(folder.join("settings.json")).unwrap(), text);
     // A file of that name that somebody else wrote.
     let plugin = sandbox.write(".opencode/plugin/hookwright.js", "export const Mine = async () => ({})\n");
     for verb in ["install", "uninstall"] {
         let run = sandbox.run(&["agents", verb, "opencode", "--yes", "--project"]).exits(1);
         assert!(run.stderr.contains("was not written by `hookwright agents install`"), "{run:?}");
     }
-    assert_eq!(std::fs::read_to_string(plugin).unwrap(), "export const Mine = async () => ({})\n");
+    assert_eq!(fs::read_to_string(plugin).unwrap(), "export const Mine = async () => ({})\n");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::{Replay, Run, Sandbox, finish_measured};
 use serde_json::json;
 
@@ -24,7 +25,7 @@ impl Kind {
     fn put(self, path: &Path) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         match self {
-            Kind::Pipe => assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
+            Kind::Pipe => assert!(Command::new("mkfifo").arg(path).status_in_time().unwrap().success()),
             Kind::Device => std::os::unix::fs::symlink("/dev/zero", path).unwrap(),
             Kind::Directory => std::fs::create_dir(path).unwrap(),
             Kind::Socket => drop(std::os::unix::net::UnixListener::bind(path).unwrap()),
@@ -274,7 +275,7 @@ fn signals_end_the_program_while_it_loads() {
         for wait in [0, 10, 30, 100, 300] {
             let child = sandbox.command(&["-p", "hi", "--fake-responses", &replay]).spawn().unwrap();
             std::thread::sleep(std::time::Duration::from_millis(wait));
-            let _ = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+            let _ = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status_in_time();
             let (run, _) = finish_measured(child);
             // By the signal itself, by what the program makes of it, or it was done before.
             assert!([None, Some(128 + number), Some(0)].contains(&run.code), "{signal} after {wait} ms: {run:#?}");

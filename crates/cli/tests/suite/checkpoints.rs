@@ -3,6 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 
 use hookwright_testkit::Sandbox;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use serde_json::{Value, json};
 
 fn sandbox() -> Sandbox {
@@ -69,7 +71,8 @@ fn commands_are_looked_after_and_git_is_not_touched() {
     let sandbox = sandbox();
     let git = |args: &[&str]| {
         let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
-        let done = std::process::Command::new("git").args(identity).args(args).current_dir(sandbox.project()).output();
+        let done =
+            std::process::Command::new("git").args(identity).args(args).current_dir(sandbox.project()).output_in_time();
         done.unwrap()
     };
     sandbox.write("a.txt", "one\n");
@@ -103,7 +106,7 @@ fn guards_are_neither_kept_nor_brought_back() {
     let kept = std::process::Command::new("grep")
         .args(["-r", "SECRET="])
         .arg(sandbox.home().join(".gemini/hookwright/checkpoints"))
-        .output();
+        .output_in_time();
     let kept = String::from_utf8(kept.unwrap().stdout).unwrap();
     assert!(!kept.contains("SECRET=1"), "{kept}");
 }
@@ -147,7 +150,7 @@ fn a_conversation_goes_back_without_a_session_too() {
     let transcript = walk(&sandbox.home().join(".gemini/tmp"))
         .into_iter()
         .find(|path| path.extension().is_some_and(|it| it == "jsonl"));
-    let lines = std::fs::read_to_string(transcript.unwrap()).unwrap();
+    let lines = fs::read_to_string(transcript.unwrap()).unwrap();
     let rewound = lines.lines().find(|line| line.contains("\"type\":\"rewound\"")).unwrap();
     assert!(rewound.contains("first answer") && !rewound.contains("second answer"), "{rewound}");
 }

@@ -2,10 +2,12 @@
 
 use crate::sandbox;
 use hookwright_testkit::Sandbox;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use serde_json::json;
 
 fn user_file(sandbox: &Sandbox) -> String {
-    std::fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap_or_default()
+    fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap_or_default()
 }
 
 #[test]
@@ -208,7 +210,7 @@ fn every_shell_has_a_script_that_asks_the_program() {
             .current_dir(sandbox.project())
             .env("PATH", path)
             .env("HOME", sandbox.home())
-            .output()
+            .output_in_time()
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "list", "{output:?}");
     } else {

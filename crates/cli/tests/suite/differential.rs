@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::replay::{call, chunk};
 use hookwright_testkit::{EVENTS, Replay, Sandbox, finish, has_program, skipped};
 use serde_json::{Value, json};
@@ -233,7 +235,7 @@ fn recorded(scenario: &Scenario, program: Option<&[OsString]>) -> Vec<Value> {
     let mut command = command(&sandbox, &scenario.replay, program);
     command.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_TARGET", "local");
     finish(command.env("GEMINI_TELEMETRY_OUTFILE", &outfile).spawn().unwrap());
-    let text = std::fs::read_to_string(outfile).unwrap();
+    let text = fs::read_to_string(outfile).unwrap();
     let records = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
     let attributes = records.map(|record| record.unwrap()["attributes"].take());
     attributes.filter(|attributes| attributes["event.name"].is_string()).collect()
@@ -241,7 +243,7 @@ fn recorded(scenario: &Scenario, program: Option<&[OsString]>) -> Vec<Value> {
 
 #[test]
 fn every_intended_difference_is_explained() {
-    let text = std::fs::read_to_string(root().join("docs/compatibility.md")).unwrap();
+    let text = fs::read_to_string(root().join("docs/compatibility.md")).unwrap();
     for row in DIFFERENCES.iter().map(|difference| difference.row).chain(["telemetry records", "counts in JSON output"])
     {
         assert!(text.contains(&format!("| {row} |")), "docs/compatibility.md has no row `{row}`");
@@ -367,7 +369,7 @@ fn where_gemini_cli_is_missing_every_test_that_needs_it_says_so() {
     }
     let mut tests = Command::new(std::env::current_exe().unwrap());
     tests.args(["suite::differential::", "--skip", "where_gemini_cli_is_missing"]);
-    let run = tests.env("PATH", root()).env_remove("HOOKWRIGHT_GEMINI").output().unwrap();
+    let run = tests.env("PATH", root()).env_remove("HOOKWRIGHT_GEMINI").output_in_time().unwrap();
     let said = String::from_utf8_lossy(&run.stderr);
     let told: BTreeSet<&str> =
         said.lines().filter_map(|line| line.strip_prefix("skipped: ")?.split(':').next()).collect();

@@ -9,6 +9,8 @@ mod updates;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::{Run, Sandbox, make_executable};
 use serde_json::{Value, json};
 
@@ -64,7 +66,7 @@ fn text(path: &Path) -> &str {
 
 fn git(folder: &Path, words: &[&str]) {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"];
-    let done = Command::new("git").args(identity).args(words).current_dir(folder).output().unwrap();
+    let done = Command::new("git").args(identity).args(words).current_dir(folder).output_in_time().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
@@ -114,7 +116,7 @@ fn installing_shows_what_comes_and_consent_is_trust() {
         (&list[0]["name"], &list[0]["type"], &list[0]["active"]),
         (&json!("guard"), &json!("local"), &json!(true))
     );
-    let said = std::fs::read_to_string(installed(&sandbox, "guard").join(".gemini-extension-install.json")).unwrap();
+    let said = fs::read_to_string(installed(&sandbox, "guard").join(".gemini-extension-install.json")).unwrap();
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(said, json!({"source": text(&folder), "type": "local"}));
     let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(1);
@@ -165,7 +167,7 @@ fn extensions_are_switched_here_or_everywhere() {
     extensions(&sandbox, &["uninstall", "guard"]).exits(0);
     assert!(!installed(&sandbox, "guard").exists());
     assert_eq!(fire(&sandbox).code, Some(0));
-    let rules = std::fs::read_to_string(sandbox.home().join(".gemini/extensions/extension-enablement.json")).unwrap();
+    let rules = fs::read_to_string(sandbox.home().join(".gemini/extensions/extension-enablement.json")).unwrap();
     assert!(!rules.contains("guard"), "{rules}");
 }
 
@@ -229,7 +231,7 @@ fn an_archive_is_unpacked_and_its_only_folder_is_the_extension() {
     guard(&sandbox, "packed/guard-1.0.0", "1.0.0");
     let mut tar = Command::new("tar");
     tar.args(["-czf", "x.tar.gz", "-C", "packed", "guard-1.0.0"]).current_dir(sandbox.beside(""));
-    if !tar.status().is_ok_and(|status| status.success()) {
+    if !tar.status_in_time().is_ok_and(|status| status.success()) {
         return hookwright_testkit::skipped("an_archive_is_unpacked", "there is no tar");
     }
     extensions(&sandbox, &["install", text(&sandbox.beside("x.tar.gz")), "--consent"]).exits(0);

@@ -2,6 +2,7 @@
 
 use crate::sandbox;
 use hookwright_testkit::Sandbox;
+use hookwright_testkit::deadline::*;
 use serde_json::{Value, json};
 
 fn with_hook(event: &str, matcher: &str, script: &str) -> Sandbox {
@@ -62,7 +63,8 @@ fn a_guard_that_has_no_room_denies() {
     let mut no_room = 0;
     for descriptors in 9..24 {
         let limit = format!("ulimit -n {descriptors}");
-        let output = sandbox.limited(&limit, &["hooks", "fire", "BeforeTool", "--tool", "glob"]).output().unwrap();
+        let output =
+            sandbox.limited(&limit, &["hooks", "fire", "BeforeTool", "--tool", "glob"]).output_in_time().unwrap();
         assert_ne!(output.status.code(), Some(0), "with {descriptors} descriptors: {output:?}");
         no_room += usize::from(String::from_utf8_lossy(&output.stdout).contains("for want of room"));
         no_room += usize::from(String::from_utf8_lossy(&output.stderr).contains("for want of room"));
@@ -267,11 +269,9 @@ fn an_interrupt_ends_the_hook_and_its_children() {
     let sandbox = with_hook("BeforeTool", "*", "sleep 60 & echo $! > child; echo up > started; wait");
     let args = ["hooks", "fire", "BeforeTool", "--tool", "glob"];
     let child = sandbox.command(&args).spawn().unwrap();
-    while !sandbox.has("started") {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    hookwright_testkit::wait_until("the hook runs", || sandbox.has("started"));
     let pid = child.id().to_string();
-    std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    std::process::Command::new("kill").args(["-INT", &pid]).status_in_time().unwrap();
     assert_eq!(hookwright_testkit::finish(child).code, Some(130));
     let sleeper = sandbox.read("child");
     assert!(!hookwright_testkit::is_running(sleeper.trim()), "the hook's child outlived us");

@@ -1,6 +1,7 @@
 //! `hooks test`: passing, failing with a diff, skipping aloud, broken files.
 
 use crate::sandbox;
+use hookwright_testkit::fs;
 use hookwright_testkit::{Sandbox, has_program, skipped};
 use serde_json::json;
 
@@ -215,7 +216,7 @@ fn a_case_has_the_packages_of_its_project() {
     sandbox.write(".gemini/t.hooktest.toml", format!("[setup]\n{into}\n{seen}"));
     let run = sandbox.run(&["hooks", "test"]).exits(1);
     assert!(run.stdout.contains("would change your own .gemini/hooks/node_modules"), "{}", run.stdout);
-    assert_eq!(std::fs::read_to_string(library.join("name")).unwrap(), "installed by path");
+    assert_eq!(fs::read_to_string(library.join("name")).unwrap(), "installed by path");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod toolbox;
 
 use std::process::Command;
 
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::http::Asked;
 use hookwright_testkit::http::service::{Reply, Service};
 use hookwright_testkit::{Replay, Run, Sandbox};
@@ -253,7 +254,7 @@ fn a_cancel_in_the_middle_ends_at_once() {
             let child = sandbox.command(&args).spawn().unwrap();
             hookwright_testkit::wait_until("the service is asked", || !service.heard().is_empty());
             let since = std::time::Instant::now();
-            Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+            Command::new("kill").args([signal, &child.id().to_string()]).status_in_time().unwrap();
             let run = hookwright_testkit::finish(child);
             assert!(since.elapsed().as_secs() < 20, "{signal}: {:?}", since.elapsed());
             assert!(!sandbox.has("a.txt") && run.code == Some(code), "{signal}: {run:#?}");

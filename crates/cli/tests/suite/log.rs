@@ -4,6 +4,8 @@
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::{Replay, Run, Sandbox, finish};
 use serde_json::json;
 
@@ -15,7 +17,7 @@ fn file(sandbox: &Sandbox) -> PathBuf {
 }
 
 fn log(sandbox: &Sandbox) -> String {
-    std::fs::read_to_string(file(sandbox)).unwrap()
+    fs::read_to_string(file(sandbox)).unwrap()
 }
 
 /// A project whose hook objects to nothing, and an answer that calls a tool.
@@ -152,8 +154,7 @@ fn refusing_server() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
+        for mut stream in listener.connections() {
             let mut bytes = vec![0; 1 << 20];
             let mut length = 0;
             while !String::from_utf8_lossy(&bytes[..length]).contains("stream_options") {

@@ -1,6 +1,8 @@
 //! `list`, `show`, `enable`, `disable`, `trust`, `new`, `schema`: what people manage hooks with.
 
 use crate::sandbox;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use serde_json::json;
 
 fn hook(name: &str) -> serde_json::Value {
@@ -127,7 +129,7 @@ fn without_workspace_settings_the_users_are_edited() {
     sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("u")]}]}}));
     sandbox.run(&["hooks", "disable", "u"]).exits(0);
     assert!(!sandbox.has(".gemini/settings.json"));
-    let text = std::fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
+    let text = fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
     assert!(text.contains("disabled"), "{text}");
 }
 
@@ -154,7 +156,7 @@ fn a_hook_that_trust_keeps_out_is_not_switched_in_the_users_settings() {
         }
     }
     sandbox.run(&["hooks", "disable-all"]).exits(0);
-    let user = std::fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
+    let user = fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
     assert_eq!(user.trim(), "{}");
 }
 
@@ -228,7 +230,7 @@ fn a_settings_file_that_cannot_be_written_stays_as_it_is() {
     command.args(["-c", &script]).current_dir(sandbox.project()).env_clear();
     command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", sandbox.home());
     command.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
-    let output = command.output().unwrap();
+    let output = command.output_in_time().unwrap();
     assert!(!output.status.success());
     assert_eq!(sandbox.read(".gemini/settings.json"), before);
     let file = sandbox.project().join(".gemini/settings.json");
@@ -299,7 +301,7 @@ fn output_is_plain_in_pipes_and_a_closed_pipe_is_no_error() {
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}}));
     assert!(!sandbox.run(&["hooks", "list"]).stdout.contains('\u{1b}'));
     let script = format!("{:?} hooks schema | head -n 1", env!("CARGO_BIN_EXE_hookwright"));
-    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    let output = std::process::Command::new("sh").args(["-c", &script]).output_in_time().unwrap();
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -309,7 +311,7 @@ fn a_settings_file_that_is_a_pipe_or_a_device_is_reported_and_does_not_hang() {
     for sandbox in [sandbox(), sandbox().untrusted()] {
         let file = sandbox.write(".gemini/settings.json", "");
         std::fs::remove_file(&file).unwrap();
-        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        assert!(std::process::Command::new("mkfifo").arg(&file).status_in_time().unwrap().success());
         for args in [&["hooks", "list"][..], &["hooks", "doctor"], &["hooks", "validate"]] {
             let mut child = sandbox.command(args).spawn().unwrap();
             let pid = child.id();

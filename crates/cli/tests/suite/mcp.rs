@@ -1,6 +1,7 @@
 //! `hookwright mcp add, remove, list, enable, disable`, and words that are no prompts.
 
 use crate::sandbox;
+use hookwright_testkit::deadline::*;
 use serde_json::json;
 
 #[test]
@@ -67,7 +68,7 @@ fn two_at_once_are_both_there() {
     let children: Vec<_> =
         names.iter().map(|name| sandbox.command(&["mcp", "add", name, "x"]).spawn().unwrap()).collect();
     for mut child in children {
-        assert!(child.wait().unwrap().success());
+        assert!(child.wait_in_time().unwrap().success());
     }
     let settings: serde_json::Value = serde_json::from_str(&sandbox.read(".gemini/settings.json")).unwrap();
     assert_eq!(settings["mcpServers"].as_object().unwrap().len(), names.len());

@@ -7,6 +7,7 @@ mod rmcp;
 
 use std::path::Path;
 
+use hookwright_testkit::fs;
 use hookwright_testkit::{MCP_SERVER, Replay, Run, Sandbox, has_program, skipped};
 use serde_json::{Value, json};
 
@@ -112,7 +113,7 @@ fn what_variables_are_filled_in_with_reaches_no_hook_and_no_record() {
     let seen = seen(&sandbox);
     assert_eq!(seen[0]["mcp_context"]["args"], json!(["server.sh", "$DEMO_SECRET", "${DEMO_SECRET}"]));
     assert!(!sandbox.read("seen").contains("s3cret"), "{seen:?}");
-    assert!(!std::fs::read_to_string(&outfile).unwrap().contains("s3cret"));
+    assert!(!fs::read_to_string(&outfile).unwrap().contains("s3cret"));
 }
 
 /// What a server is called in the settings is what people write, whatever models are told.
@@ -340,7 +341,7 @@ fn all_text(folder: &Path) -> String {
         let path = entry.path();
         match path.is_dir() {
             true => text.push_str(&all_text(&path)),
-            false => text.push_str(&String::from_utf8_lossy(&std::fs::read(&path).unwrap_or_default())),
+            false => text.push_str(&String::from_utf8_lossy(&fs::read(&path).unwrap_or_default())),
         }
     }
     text
@@ -353,7 +354,7 @@ fn telemetry_and_lists_know_them() {
     let sandbox =
         sandbox.env("GEMINI_TELEMETRY_ENABLED", "true").env("GEMINI_TELEMETRY_OUTFILE", outfile.to_str().unwrap());
     ask(&sandbox, "hi", &echo(), &["--approval-mode=yolo", "--allowed-mcp-server-names", "demo"]).exits(0);
-    let telemetry = std::fs::read_to_string(&outfile).unwrap();
+    let telemetry = fs::read_to_string(&outfile).unwrap();
     assert!(telemetry.contains("\"mcp\""), "{telemetry}");
     let file = sandbox.replay(&Replay::new().says("x"));
     let list = sandbox.run(&["-p", "/mcp", "--fake-responses", &file]).exits(0);

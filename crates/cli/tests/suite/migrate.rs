@@ -1,6 +1,7 @@
 //! `hooks migrate --from-claude`: added to what is there, nothing overwritten, nothing doubled.
 
 use crate::sandbox;
+use hookwright_testkit::fs;
 use serde_json::json;
 
 const CLAUDE: &str = r#"{ "hooks": {
@@ -49,7 +50,7 @@ fn the_users_own_go_to_the_user() {
     sandbox.run(&["hooks", "migrate", "--from-claude", "--project"]).exits(0);
     assert!(!sandbox.home().join(".gemini/settings.json").exists());
     sandbox.run(&["hooks", "migrate", "--from-claude", "--user"]).exits(0);
-    let text = std::fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
+    let text = fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
     assert!(text.contains("BeforeTool"), "{text}");
 }
 

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
+use hookwright_testkit::deadline::*;
 use serde_json::json;
 
 pub(crate) struct ModelServer {
@@ -28,7 +29,7 @@ impl ModelServer {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let all = seen.clone();
         std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
+            for stream in listener.connections() {
                 let all = all.clone();
                 std::thread::spawn(move || serve(stream, name, key, models, &all));
             }

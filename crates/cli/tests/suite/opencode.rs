@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::{Sandbox, has_program, skipped};
 use serde_json::{Value, json};
 
@@ -18,7 +20,7 @@ fn plugin(sandbox: &Sandbox, hookwright: Option<&str>, test: &str) -> Option<Val
     if let Some(script) = hookwright {
         program(&sandbox.beside("bin"), "hookwright", script);
     }
-    let plugin = std::fs::read_to_string(sandbox.project().join(".opencode/plugin/hookwright.js")).unwrap();
+    let plugin = fs::read_to_string(sandbox.project().join(".opencode/plugin/hookwright.js")).unwrap();
     std::fs::write(sandbox.beside("plugin.mjs"), plugin).unwrap();
     let main = format!(
         "import {{ Hookwright }} from './plugin.mjs'\n\
@@ -31,8 +33,11 @@ fn plugin(sandbox: &Sandbox, hookwright: Option<&str>, test: &str) -> Option<Val
         project = json!(sandbox.project()),
     );
     std::fs::write(sandbox.beside("main.mjs"), main).unwrap();
-    let node =
-        Command::new("node").arg(sandbox.beside("main.mjs")).env("PATH", path_with_node(sandbox)).output().unwrap();
+    let node = Command::new("node")
+        .arg(sandbox.beside("main.mjs"))
+        .env("PATH", path_with_node(sandbox))
+        .output_in_time()
+        .unwrap();
     assert!(node.status.success(), "{node:?}");
     Some(serde_json::from_slice(&node.stdout).unwrap())
 }
@@ -56,7 +61,7 @@ fn the_plugin_for_opencode_does_what_is_answered_and_refuses_otherwise() {
     let rewritten = plugin(&sandbox, Some(rewritten), call).unwrap();
     assert_eq!(rewritten, json!({"no": null, "args": {"command": "true"}, "same": true}));
     let payload: Value =
-        serde_json::from_str(&std::fs::read_to_string(sandbox.beside("bin/hookwright.in")).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(sandbox.beside("bin/hookwright.in")).unwrap()).unwrap();
     assert_eq!((&payload["hook_event_name"], &payload["tool_name"]), (&json!("tool.execute.before"), &json!("bash")));
     // Whatever goes wrong is a no with words.
     for (script, words) in [

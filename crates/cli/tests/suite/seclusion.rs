@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::{Run, Sandbox, has_program, make_executable, skipped};
 use serde_json::json;
 
@@ -34,7 +36,7 @@ fn git(sandbox: &Sandbox, args: &[&str]) {
             ("GIT_COMMITTER_NAME", "a"),
             ("GIT_COMMITTER_EMAIL", "a@b"),
         ])
-        .output()
+        .output_in_time()
         .unwrap();
     assert!(run.status.success(), "{args:?}: {run:?}");
 }
@@ -49,7 +51,7 @@ fn evil(sandbox: &Sandbox) -> String {
 
 fn is_untouched(sandbox: &Sandbox, what: &str) {
     let mark = sandbox.beside("pwned");
-    assert!(!mark.exists(), "{what}: {}", std::fs::read_to_string(&mark).unwrap_or_default());
+    assert!(!mark.exists(), "{what}: {}", fs::read_to_string(&mark).unwrap_or_default());
 }
 
 const REPORT: &str =
@@ -60,17 +62,17 @@ fn in_an_untrusted_folder_the_users_hooks_run_elsewhere_and_know_where_the_sessi
     let sandbox = hostile(REPORT);
     prompt(&sandbox);
     let project = sandbox.project().to_str().unwrap().to_owned();
-    let place = std::fs::read_to_string(sandbox.home().join("where")).unwrap();
+    let place = fs::read_to_string(sandbox.home().join("where")).unwrap();
     let [cwd, dir, told] = place.lines().collect::<Vec<_>>()[..] else { panic!("{place}") };
     assert!(Path::new(cwd).starts_with(sandbox.home()) && cwd != sandbox.home().to_str().unwrap(), "{cwd}");
     assert_eq!(std::fs::read_dir(cwd).unwrap().count(), 0);
     assert_eq!((dir, told), (project.as_str(), project.as_str()));
     let input: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(sandbox.home().join("input")).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(sandbox.home().join("input")).unwrap()).unwrap();
     assert_eq!(input["cwd"], project);
     // Where the folder is trusted, they run in it.
     sandbox.run(&["-p", "say hello", "--skip-trust"]).exits(0);
-    assert!(std::fs::read_to_string(sandbox.home().join("where")).unwrap().starts_with(&format!("{project}\n")));
+    assert!(fs::read_to_string(sandbox.home().join("where")).unwrap().starts_with(&format!("{project}\n")));
 }
 
 #[test]
@@ -80,7 +82,7 @@ fn something_planted_in_the_neutral_directory_is_not_run_in() {
     std::fs::create_dir_all(&planted).unwrap();
     std::fs::write(planted.join("json.py"), "").unwrap();
     prompt(&sandbox);
-    let place = std::fs::read_to_string(sandbox.home().join("where")).unwrap();
+    let place = fs::read_to_string(sandbox.home().join("where")).unwrap();
     assert!(!place.starts_with(planted.to_str().unwrap()), "{place}");
 }
 
@@ -139,7 +141,7 @@ fn git_in_the_users_hook_starts_nothing_of_the_repositorys() {
         let _ = std::fs::remove_file(sandbox.beside("pwned"));
         prompt(&sandbox);
         is_untouched(&sandbox, what);
-        let said = std::fs::read_to_string(sandbox.home().join("said")).unwrap();
+        let said = fs::read_to_string(sandbox.home().join("said")).unwrap();
         let off = ["filter", "external", "textconv"].iter().any(|word| what.contains(word));
         // Where nothing else helps, git finds no repository, and says so.
         assert_eq!(said.contains("git-is-off"), off, "{what}: {said}");
@@ -172,6 +174,6 @@ fn hooks_of_the_user_do_not_see_the_projects_env() {
     std::fs::write(sandbox.home().join("system-settings.json"), system.to_string()).unwrap();
     sandbox.write(".env", "THEIRS=1\n");
     prompt(&sandbox);
-    let said = |file: &str| std::fs::read_to_string(sandbox.home().join(file)).unwrap();
+    let said = |file: &str| fs::read_to_string(sandbox.home().join(file)).unwrap();
     assert_eq!((said("user"), said("system"), said("project")), ("\n".to_owned(), "\n".to_owned(), "1\n".to_owned()));
 }

@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::{Replay, Run, Sandbox};
 use serde_json::{Value, json};
 
@@ -44,7 +46,7 @@ pub(super) fn first_request(sandbox: Sandbox) -> (Sandbox, Value) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || {
-        let mut stream = listener.accept().unwrap().0;
+        let mut stream = listener.accept_in_time().unwrap().0;
         let (mut request, mut piece) = (Vec::new(), [0; 65536]);
         // Up to the end of the body, which is JSON.
         while !request.ends_with(b"}") {
@@ -58,7 +60,7 @@ pub(super) fn first_request(sandbox: Sandbox) -> (Sandbox, Value) {
     });
     let sandbox = sandbox.env("GEMINI_API_KEY", "k").env("GOOGLE_GEMINI_BASE_URL", &address);
     sandbox.run(&["-p", "go"]);
-    let request = server.join().unwrap();
+    let request = server.join_in_time().unwrap();
     let body = request.split_once("\r\n\r\n").unwrap().1;
     (sandbox, serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {body}")))
 }
@@ -108,7 +110,7 @@ fn a_skill_is_offered_loaded_and_its_folder_read() {
     assert!(told.contains("  notes.txt\n</available_resources>"), "{told}");
     assert_eq!(after[1]["tool_response"]["llmContent"], "the notes");
     assert!(after[2]["tool_response"]["llmContent"].as_str().unwrap().contains("notes.txt"));
-    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "the notes", "what may be read may not be written");
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "the notes", "what may be read may not be written");
 }
 
 #[test]
@@ -321,7 +323,7 @@ fn a_repository_is_installed_from() {
     let from = offered(&sandbox);
     let git = |args: &[&str]| {
         let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-C", from.as_str()];
-        let done = std::process::Command::new("git").args(who).args(args).output().unwrap();
+        let done = std::process::Command::new("git").args(who).args(args).output_in_time().unwrap();
         assert!(done.status.success(), "{done:?}");
     };
     git(&["init", "-q"]);
@@ -356,7 +358,7 @@ fn notes_for_other_agents_are_pointed_out_in_one_session() {
 fn a_skill_that_is_the_users_alone_is_called_by_its_name() {
     let sandbox = place();
     let file = sandbox.home().join(".gemini/skills/pdf/SKILL.md");
-    let text = std::fs::read_to_string(&file).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
     let alone = text.replacen("---\n", "---\ndisable-model-invocation: true\nhooks:\n  PreToolUse: []\n", 1);
     std::fs::write(&file, alone).unwrap();
     let listed = sandbox.run(&["skills", "list"]).exits(0);

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use hookwright_testkit::Replay;
+use hookwright_testkit::deadline::*;
 use serde_json::{Value, json};
 
 use crate::sandbox;
@@ -119,7 +120,7 @@ fn a_projects_env_does_not_send_the_users_key_elsewhere() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let server = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
+        let (mut stream, _) = listener.accept_in_time().unwrap();
         let mut heard = vec![0; 4096];
         let count = stream.read(&mut heard).unwrap();
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
@@ -135,7 +136,7 @@ fn a_projects_env_does_not_send_the_users_key_elsewhere() {
     let run = sandbox.run(&["-m", "x", "-p", "hello"]);
     // If nobody came, this lets the server go.
     drop(std::net::TcpStream::connect(address));
-    assert!(server.join().unwrap().starts_with("POST "), "{run:#?}");
+    assert!(server.join_in_time().unwrap().starts_with("POST "), "{run:#?}");
     assert!(run.stderr.contains(&format!("can't set {}", theirs.join(", "))), "{run:#?}");
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::EventKind;
+use hookwright_testkit::fs;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -13,7 +14,7 @@ fn crates_use_only_those_above_them() {
     let order =
         ["disk", "process", "hooks", "settings", "bridge", "model", "tools", "extensions", "agent", "trial", "cli"];
     for (at, name) in order.iter().enumerate() {
-        let text = std::fs::read_to_string(root().join(format!("crates/{name}/Cargo.toml"))).unwrap();
+        let text = fs::read_to_string(root().join(format!("crates/{name}/Cargo.toml"))).unwrap();
         let manifest: toml::Table = text.parse().unwrap();
         let dependencies = manifest["dependencies"].as_table().unwrap();
         // What hooks are written with stands apart.
@@ -21,10 +22,10 @@ fn crates_use_only_those_above_them() {
             assert!(!dependencies.contains_key(&format!("hookwright-{below}")), "{name} uses {below}");
         }
     }
-    let sdk: toml::Table = std::fs::read_to_string(root().join("crates/sdk/Cargo.toml")).unwrap().parse().unwrap();
+    let sdk: toml::Table = fs::read_to_string(root().join("crates/sdk/Cargo.toml")).unwrap().parse().unwrap();
     let dependencies: Vec<_> = sdk["dependencies"].as_table().unwrap().keys().collect();
     assert_eq!(dependencies, ["serde", "serde_json"], "a hook's library brings nothing along");
-    let hooks: toml::Table = std::fs::read_to_string(root().join("crates/hooks/Cargo.toml")).unwrap().parse().unwrap();
+    let hooks: toml::Table = fs::read_to_string(root().join("crates/hooks/Cargo.toml")).unwrap().parse().unwrap();
     let dependencies = hooks["dependencies"].as_table().unwrap();
     let ours: Vec<_> = dependencies.keys().filter(|name| name.starts_with("hookwright")).collect();
     assert_eq!(ours, ["hookwright-process"], "the engine stands on nothing else");
@@ -33,10 +34,10 @@ fn crates_use_only_those_above_them() {
 /// The README says `cargo run -- demo`: cargo must know which program that is.
 #[test]
 fn cargo_run_means_this_program() {
-    let workspace: toml::Table = std::fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+    let workspace: toml::Table = fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
     assert_eq!(workspace["workspace"]["default-members"].as_array().unwrap(), &["crates/*".into()]);
     let has_program = |folder: &PathBuf| {
-        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
         folder.join("src/main.rs").exists() || folder.join("src/bin").exists() || manifest.contains("[[bin]]")
     };
     let crates = std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
@@ -83,7 +84,7 @@ fn sources(folder: &str) -> Vec<(PathBuf, String)> {
             if path.is_dir() && !matches!(name.as_str(), "tests" | "benches" | "examples" | "testkit") {
                 folders.push(path);
             } else if name.ends_with(".rs") && name != "tests.rs" {
-                let text = std::fs::read_to_string(&path).unwrap();
+                let text = fs::read_to_string(&path).unwrap();
                 let code = text.split("#[cfg(test)]").next().unwrap();
                 let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
                 found.push((path, code.collect()));

@@ -193,7 +193,7 @@ mod tests {
         let folder = Entry { name: "x/", kind: EntryType::Directory, link: "", data: b"" };
         let (at, done) = try_tar(&[folder, file("x/a.sh", b"a"), file("./y/z/b", b"bb")]);
         done.unwrap();
-        assert_eq!(std::fs::read(at.path().join("in/y/z/b")).unwrap(), b"bb");
+        assert_eq!(hookwright_testkit::fs::read(at.path().join("in/y/z/b")).unwrap(), b"bb");
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -267,7 +267,7 @@ mod tests {
             unpack("x.zip", &zipped(entries), &into, SMALL)
         };
         try_zip(&[("x/a.sh", 0o755, b"a"), ("b", 0o644, b"b")]).unwrap();
-        assert_eq!(std::fs::read(into.join("x/a.sh")).unwrap(), b"a");
+        assert_eq!(hookwright_testkit::fs::read(into.join("x/a.sh")).unwrap(), b"a");
         for (name, why) in
             [("../evil", "leads out"), ("/abs", "leads out"), ("a\\..\\..\\evil", "leads out"), ("a\nb", "control")]
         {

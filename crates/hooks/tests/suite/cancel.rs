@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hookwright_hooks::{EventKind, HookEngine, RunStatus};
+use hookwright_testkit::fs;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -169,7 +170,7 @@ async fn killing_now_asks_nobody_and_leaves_nothing() {
 fn zombies() -> Vec<u32> {
     let me = std::process::id().to_string();
     let is_zombie = |pid: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().take(2).collect();
         fields == ["Z", me.as_str()]
     };
@@ -203,7 +204,7 @@ async fn no_zombie_is_left_however_a_hook_ends() {
     within(engine.shutdown()).await;
     gone(dropped).await;
     // Not those of other tests, which may end with their runtime before they have asked for their children.
-    let own = std::fs::read_to_string(world.path("pids")).unwrap();
+    let own = fs::read_to_string(world.path("pids")).unwrap();
     let own: Vec<u32> = own.lines().map(|pid| pid.parse().unwrap()).chain([dropped]).collect();
     assert!(own.len() > 4, "{own:?}");
     eventually("every ended child is asked for", || {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hookwright_hooks::{BeforeAgent, BeforeAgentVerdict, BeforeToolVerdict, EventKind, RunStatus, SessionStart};
+use hookwright_testkit::fs;
 use serde_json::{Value, json};
 
 use super::world::{World, assert_proceeds, command, denied, says, tool_call, warning, within};
@@ -253,7 +254,7 @@ async fn a_hook_has_no_terminal() {
         assert_proceeds(&world.run(&format!("{shell}sh draw.sh")).await);
         assert!(!world.path("drawn").exists());
         let pid = world.pid("pid").await.to_string();
-        let stat = std::fs::read_to_string(world.path("stat")).unwrap();
+        let stat = fs::read_to_string(world.path("stat")).unwrap();
         let fields: Vec<&str> = stat.split(") ").nth(1).unwrap().split(' ').collect();
         assert!(shell == ":; " || fields[3] == pid, "it leads its session: {stat}");
         assert_eq!(fields[4], "0", "no terminal: {stat}");
@@ -263,6 +264,6 @@ async fn a_hook_has_no_terminal() {
 
 #[cfg(target_os = "linux")]
 fn own_session() -> String {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
     stat.split(") ").nth(1).unwrap().split(' ').nth(3).unwrap().to_owned()
 }

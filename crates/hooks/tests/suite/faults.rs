@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hookwright_hooks::{BeforeAgent, EventKind, Limits, RunStatus, Session};
+use hookwright_testkit::fs;
 use serde_json::{Value, json};
 
 use super::world::{
@@ -95,7 +96,7 @@ async fn a_hook_that_leaves_nothing_behind_is_not_blamed() {
 
 /// The most memory this process ever had, in bytes.
 fn peak_memory() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.map_or(0, |line| line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10)
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use hookwright_hooks::{
     Action, EventKind, Fingerprinted, Follower, Layer, Naming, NotReady, Source, Whereabouts, declare,
 };
+use hookwright_testkit::fs;
 use serde_json::json;
 
 use super::world::{World, command};
@@ -224,7 +225,7 @@ fn followed(count: usize, end: &str, script: impl Fn(&[String]) -> String, comma
         asked.set(asked.get() + 1);
         (name == "PATH").then(|| OsString::from("/usr/bin:/bin"))
     };
-    let read = |path: &Path| std::fs::read(path).ok();
+    let read = |path: &Path| fs::read(path).ok();
     let follower = Follower::new(vec![world.dir().to_owned()], &read);
     let place = Whereabouts { cwd: world.dir(), variable: &variable };
     let Fingerprinted::Declared { files, .. } = declared.hooks[0].action.fingerprinted(&place, &follower) else {
@@ -273,7 +274,7 @@ fn a_long_chain_is_followed_to_its_end_and_a_longer_one_is_not_said_to_be_known(
         let settings = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "./s0.sh"}]}]}});
         let declared = declare(&Layer::new(Source::User, Path::new("s.json"), &settings.to_string()));
         let variable = |name: &str| (name == "PATH").then(|| OsString::from("/usr/bin:/bin"));
-        let read = |path: &Path| std::fs::read(path).ok();
+        let read = |path: &Path| fs::read(path).ok();
         let follower = Follower::new(vec![world.dir().to_owned()], &read);
         let place = Whereabouts { cwd: world.dir(), variable: &variable };
         let twice = [(); 2].map(|()| match declared.hooks[0].action.fingerprinted(&place, &follower) {

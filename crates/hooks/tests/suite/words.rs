@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use hookwright_hooks::{Action, EventKind, NotReady, RunStatus};
+use hookwright_testkit::deadline::*;
 use serde_json::json;
 
 use super::world::{World, assert_proceeds, command, denied, environment, tool_call, warning, within};
@@ -285,7 +286,7 @@ async fn a_hook_leads_a_process_group_of_its_own() {
 async fn no_other_descriptor_leaks_into_a_hook() {
     let world = World::new();
     // What this process itself was given is not the engine's doing.
-    let bare = std::process::Command::new("ls").arg("/proc/self/fd").output().unwrap();
+    let bare = std::process::Command::new("ls").arg("/proc/self/fd").output_in_time().unwrap();
     let outcome = world.run("ls /proc/self/fd").await;
     assert_eq!(outcome.runs[0].stdout.text, String::from_utf8(bare.stdout).unwrap());
 }

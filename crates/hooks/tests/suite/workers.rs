@@ -9,6 +9,8 @@ use hookwright_hooks::{
     AfterModel, BeforeTool, BeforeToolVerdict, EventKind, GrowingText, Hook, HookEngine, Layer, Limits, LlmRequest,
     LlmResponse, Outcome, Places, Purpose, Registry, SharedJson, Source, Surroundings, declare,
 };
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -42,7 +44,7 @@ async fn fire(engine: &HookEngine) -> Outcome<BeforeToolVerdict> {
 
 /// The numbers of the processes that were started.
 fn pids(world: &World) -> Vec<u32> {
-    let noted = std::fs::read_to_string(world.path("pids")).unwrap_or_default();
+    let noted = fs::read_to_string(world.path("pids")).unwrap_or_default();
     noted.lines().map(|line| line.parse().unwrap()).collect()
 }
 
@@ -166,7 +168,7 @@ async fn one_that_dies_unseen_is_started_again_before_it_is_asked() {
     let engine = engine_of(&world, "answer $id '{\"decision\":\"deny\",\"reason\":\"no\"}'", json!({"guard": true}));
     denied(&fire(&engine).await);
     let pid = pids(&world)[0];
-    std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+    std::process::Command::new("kill").args(["-9", &pid.to_string()]).status_in_time().unwrap();
     gone(pid).await;
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(denied(&fire(&engine).await), "no");

@@ -13,6 +13,8 @@ use hookwright_hooks::{
     BeforeTool, BeforeToolVerdict, Builder, EventKind, HookEngine, HookInput, Layer, Limits, Observer, Outcome,
     Registry, RequestedBy, RunReport, RunStart, Said, Session, Severity, Source, declare,
 };
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
@@ -46,6 +48,7 @@ impl World {
 
     /// In a project folder of that name.
     pub(crate) fn named(name: &str) -> Self {
+        hookwright_testkit::watchdog::watch();
         let temporary = TempDir::new().unwrap();
         let dir = temporary.path().canonicalize().unwrap().join(name);
         std::fs::create_dir(&dir).unwrap();
@@ -68,7 +71,7 @@ impl World {
     }
 
     pub(crate) fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
+        fs::read_to_string(self.path(name)).unwrap()
     }
 
     /// An executable file.
@@ -85,14 +88,14 @@ impl World {
             .spawn()
             .unwrap();
         writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-        assert!(writer.wait().unwrap().success());
+        assert!(writer.wait_in_time().unwrap().success());
         path
     }
 
     /// The number that a hook wrote to a file.
     pub(crate) async fn pid(&self, name: &str) -> u32 {
         let path = self.path(name);
-        let read = || std::fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n'));
+        let read = || fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n'));
         eventually(&format!("{name} is written"), || read().is_some()).await;
         read().unwrap().trim().parse().unwrap()
     }
@@ -210,14 +213,14 @@ pub(crate) fn warning<V>(outcome: &Outcome<V>) -> &str {
 
 /// Whether a process exists and is more than a record that waits for its parent.
 pub(crate) fn is_running(pid: u32) -> bool {
-    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => !matches!(stat.rsplit(')').next().unwrap().trim().chars().next(), Some('Z' | 'X')),
         Err(_) => !cfg!(target_os = "linux") && signals(pid),
     }
 }
 
 fn signals(pid: u32) -> bool {
-    let status = Command::new("kill").args(["-0", &pid.to_string()]).stderr(Stdio::null()).status();
+    let status = Command::new("kill").args(["-0", &pid.to_string()]).stderr(Stdio::null()).status_in_time();
     status.unwrap().success()
 }
 

@@ -35,6 +35,10 @@ pub(crate) fn ask(model: &impl Model, prompt: &str) -> Request {
 
 /// Asks and collects everything that came, up to the end or the first error.
 pub(crate) async fn chunks(model: &impl Model) -> (Vec<Chunk>, Option<ModelError>) {
+    tokio::time::timeout(hookwright_testkit::deadline::limit(), collect(model)).await.unwrap()
+}
+
+async fn collect(model: &impl Model) -> (Vec<Chunk>, Option<ModelError>) {
     let mut chunks = Vec::new();
     let mut stream = match model.stream(&ask(model, "hi"), &Cancel::new()).await {
         Ok(stream) => stream,

@@ -101,6 +101,7 @@ struct State {
 
 impl Server {
     pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+        hookwright_testkit::watchdog::watch();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(State {

@@ -100,6 +100,7 @@ fn sockets() -> io::Result<(OwnedFd, Socket)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hookwright_testkit::deadline::*;
     use std::io::Read;
     use tokio::io::AsyncWriteExt;
 
@@ -117,7 +118,7 @@ mod tests {
         assert!(said.full.is_none(), "the reactor is not asked once all is said");
         said.write_all(b"end").await.unwrap();
         drop(said);
-        let heard = read.join().unwrap().unwrap();
+        let heard = read.join_in_time().unwrap().unwrap();
         assert_eq!(heard.len(), long.len() + 3);
         assert!(heard.ends_with(b"xend"));
     }
@@ -132,7 +133,7 @@ mod tests {
             drop(theirs);
         });
         assert!(said.write_all(&vec![b'x'; 8 << 20]).await.is_err());
-        gone.join().unwrap();
+        gone.join_in_time().unwrap();
         assert!(said.write_all(b"more").await.is_err());
     }
 }

@@ -209,6 +209,7 @@ pub(super) fn kill(search: &Search) {
 mod tests {
     use super::super::House;
     use super::*;
+    use hookwright_testkit::deadline::*;
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
     use std::time::Duration;
@@ -257,7 +258,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(50));
         assert!(stranger.try_wait().unwrap().is_none(), "it was signalled");
         stranger.kill().unwrap();
-        stranger.wait().unwrap();
+        stranger.wait_in_time().unwrap();
     }
 
     /// The real thing: the number of an empty group is given to a stranger, which leads a group too.
@@ -279,7 +280,7 @@ mod tests {
                 return Some(child);
             }
             child.kill().unwrap();
-            child.wait().unwrap();
+            child.wait_in_time().unwrap();
             None
         }) else {
             eprintln!("skipped: numbers of processes cannot be chosen here");
@@ -290,6 +291,6 @@ mod tests {
         std::thread::sleep(Duration::from_millis(50));
         assert!(stranger.try_wait().unwrap().is_none(), "it was signalled");
         stranger.kill().unwrap();
-        stranger.wait().unwrap();
+        stranger.wait_in_time().unwrap();
     }
 }

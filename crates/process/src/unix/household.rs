@@ -140,6 +140,7 @@ pub(super) fn is_alone() -> bool {
 }
 
 /// The one child of this process, or that there is none. None where there are more, or nobody can tell.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 fn only_child() -> Option<Option<u32>> {
     const THREADS: &str = "/proc/self/task";
     // By the numbers that are used there, which need not be our own.
@@ -236,7 +237,9 @@ fn adopt_orphans() {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Child, Command, Stdio};
+    use std::process::{Child, Command};
+
+    use hookwright_testkit::deadline::*;
 
     use super::*;
 
@@ -246,7 +249,7 @@ mod tests {
 
     fn end(mut child: Child) {
         child.kill().unwrap();
-        child.wait().unwrap();
+        child.wait_in_time().unwrap();
     }
 
     /// Other tests have children too, so it runs itself again, alone.
@@ -256,7 +259,7 @@ mod tests {
         if std::env::var_os(ALONE).is_none() {
             let test = std::thread::current().name().unwrap().to_owned();
             let mut alone = Command::new(std::env::current_exe().unwrap());
-            let output = alone.args(["--exact", &test]).env(ALONE, "1").output().unwrap();
+            let output = alone.args(["--exact", &test]).env(ALONE, "1").output_in_time().unwrap();
             let told = String::from_utf8_lossy(&output.stdout);
             return assert!(output.status.success() && told.contains("1 passed"), "{told}");
         }
@@ -267,15 +270,15 @@ mod tests {
         let (tell, told) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             tell.send(sleeper()).unwrap();
-            given.recv().unwrap();
+            given.recv_in_time().unwrap();
         });
-        let child = told.recv().unwrap();
+        let child = told.recv_in_time().unwrap();
         assert_eq!(only_child(), Some(Some(child.id())));
         let second = sleeper();
         assert_eq!(only_child(), None);
         end(second);
         give.send(()).unwrap();
-        thread.join().unwrap();
+        thread.join_in_time().unwrap();
         assert_eq!(only_child(), Some(Some(child.id())), "its thread is gone");
         end(child);
         assert_eq!(only_child(), Some(None));
@@ -283,10 +286,10 @@ mod tests {
         let daemon = std::thread::spawn(|| {
             let mut shell = Command::new("sh");
             let script = "sleep 60 >/dev/null 2>&1 & echo $!";
-            let output = shell.args(["-c", script]).stderr(Stdio::null()).output().unwrap();
+            let output = shell.args(["-c", script]).output_in_time().unwrap();
             String::from_utf8(output.stdout).unwrap().trim().parse::<u32>().unwrap()
         });
-        let daemon = daemon.join().unwrap();
+        let daemon = daemon.join_in_time().unwrap();
         assert_eq!(only_child(), Some(Some(daemon)));
         let pid = Pid::from_raw(daemon.cast_signed()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

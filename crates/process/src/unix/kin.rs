@@ -259,6 +259,7 @@ impl Kin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hookwright_testkit::deadline::*;
 
     #[test]
     fn names_with_parentheses_are_read() {
@@ -284,7 +285,7 @@ mod tests {
         assert_eq!((kin.pid, kin.parent, kin.dead), (child.id(), std::process::id(), false));
         assert!(crate::system::limits::memory_of(child.id()).is_some_and(|bytes| bytes > 0));
         drop(child.stdin.take());
-        child.wait().unwrap();
+        child.wait_in_time().unwrap();
     }
 
     /// Whatever mark it carries: an editor may hold a terminal in which another session runs.
@@ -306,6 +307,6 @@ mod tests {
             assert!(!found.iter().any(|kin| kin.pid == below.pid || kin.pid == kept.id()), "{found:?}");
         }
         below.signal(&[Signal::KILL]).unwrap();
-        kept.wait().unwrap();
+        kept.wait_in_time().unwrap();
     }
 }

@@ -123,6 +123,7 @@ fn process_limit() -> Option<usize> {
 }
 
 /// The memory that a process takes by itself, in bytes; nothing where the system does not tell.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub(crate) fn memory_of(pid: u32) -> Option<u64> {
     let status = as_text(&std::fs::read(format!("/proc/{pid}/status")).ok()?);
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -142,6 +143,7 @@ fn as_count(limit: Option<u64>) -> usize {
 /// The owner of `/proc/PID` is no help: it is the administrator where a program keeps others out of its memory, as this one
 /// does.
 #[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "files of the kernel")]
 fn count_processes() -> usize {
     let user = rustix::process::getuid().as_raw();
     let is_number =

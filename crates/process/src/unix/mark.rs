@@ -180,6 +180,7 @@ pub(super) fn of(pid: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hookwright_testkit::deadline::*;
 
     #[test]
     fn families_lie_in_one_another() {
@@ -205,7 +206,7 @@ mod tests {
         let_stay(child.id()).unwrap();
         assert!(Family::of_program().lets_stay(of(child.id()).unwrap()));
         child.kill().unwrap();
-        child.wait().unwrap();
+        child.wait_in_time().unwrap();
         let_stay(child.id()).expect("whoever is gone is in nobody's way");
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hookwright_process::{Exit, Until};
+use hookwright_testkit::deadline::*;
 use tokio::time::Instant;
 
 use super::support::{GRACE, Place, eventually, is_running, within};
@@ -112,7 +113,7 @@ async fn what_lets_go_of_its_output_is_remembered_until_it_is_gone() {
     process.follow();
     let outlived = tokio::spawn(async move { process.outlive().await });
     assert_eq!(place.groups.pids(), [group]);
-    std::process::Command::new("kill").args(["-9", &child.to_string()]).status().unwrap();
+    std::process::Command::new("kill").args(["-9", &child.to_string()]).status_in_time().unwrap();
     within(outlived).await.unwrap();
     assert!(place.groups.pids().is_empty());
 }

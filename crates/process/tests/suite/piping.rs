@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hookwright_process::{Exit, Input, Keep, Output, Process, Step};
+use hookwright_testkit::deadline::wait_for;
 use tokio::time::Instant;
 
 use super::support::{GRACE, Place, is_running, text, within};
@@ -38,12 +39,7 @@ async fn pieces_arrive_in_order_however_many_bytes_they_are() {
 #[tokio::test]
 async fn what_happened_while_nobody_listened_is_known_at_once() {
     fn next(process: &mut Process) -> Step {
-        loop {
-            match process.by_now().unwrap() {
-                Some(step) => return step,
-                None => std::thread::sleep(Duration::from_millis(5)),
-            }
-        }
+        wait_for("a step", || process.by_now().unwrap())
     }
     let place = Place::new();
     let mut process = sh(

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use hookwright_process::Exit;
+use hookwright_testkit::deadline::*;
 
 use super::support::{Place, eventually, text, within};
 
@@ -69,12 +70,11 @@ async fn a_relative_program_is_found_from_its_directory() {
     std::fs::write(place.path("here.sh"), "#!/bin/sh\necho found\n").unwrap();
     std::fs::set_permissions(place.path("here.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
     // While another test starts a process, that one may hold the file open for writing for a moment.
-    let mut process = loop {
-        match place.start(Path::new("./here.sh"), "./here.sh", &[]) {
-            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => tokio::task::yield_now().await,
-            other => break other.unwrap(),
-        }
-    };
+    let mut process =
+        wait_for("the file is not busy", || match place.start(Path::new("./here.sh"), "./here.sh", &[]) {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => None,
+            other => Some(other.unwrap()),
+        });
     within(process.wait()).await.unwrap();
     assert_eq!(text(&process.finish().stdout), "found\n");
 }
@@ -151,8 +151,8 @@ fn in_terminal(test: &str) -> (u32, String) {
         let _ = io::Read::read_to_end(&mut reader, &mut screen);
         String::from_utf8_lossy(&screen).into_owned()
     });
-    let status = child.wait().unwrap();
-    (status.exit_code(), reading.join().unwrap())
+    let status = wait_for("the program's end", || child.try_wait().unwrap());
+    (status.exit_code(), reading.join_in_time().unwrap())
 }
 
 /// Counts what this process holds open, so no other test may run beside it: it runs itself again, alone.
@@ -163,7 +163,7 @@ async fn five_hundred_processes_leave_nothing_open() {
     if std::env::var_os(ALONE).is_none() {
         let test = "suite::starting::five_hundred_processes_leave_nothing_open";
         let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
-        let output = alone.args(["--exact", test]).env(ALONE, "1").output().unwrap();
+        let output = alone.args(["--exact", test]).env(ALONE, "1").output_in_time().unwrap();
         let told = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && told.contains("1 passed"), "{told}");
         return;
@@ -191,6 +191,6 @@ async fn five_hundred_processes_leave_nothing_open() {
 #[cfg(target_os = "linux")]
 fn zombies() -> usize {
     let me = std::process::id().to_string();
-    let listed = std::process::Command::new("ps").args(["-o", "stat=", "--ppid", &me]).output().unwrap();
+    let listed = std::process::Command::new("ps").args(["-o", "stat=", "--ppid", &me]).output_in_time().unwrap();
     String::from_utf8_lossy(&listed.stdout).lines().filter(|state| state.starts_with('Z')).count()
 }

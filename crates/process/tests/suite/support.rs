@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hookwright_process::{Groups, Input, Keep, Output, Process, Program};
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 
 pub(crate) const GRACE: Duration = Duration::from_millis(300);
 
@@ -19,6 +21,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
+        hookwright_testkit::watchdog::watch();
         Place { dir: tempfile::tempdir().unwrap(), groups: Arc::default() }
     }
 
@@ -63,7 +66,7 @@ impl Place {
     /// The number that a script writes into a file.
     pub(crate) async fn pid(&self, name: &str) -> u32 {
         let file = self.path(name);
-        let read = || std::fs::read_to_string(&file).ok()?.strip_suffix('\n')?.trim().parse().ok();
+        let read = || fs::read_to_string(&file).ok()?.strip_suffix('\n')?.trim().parse().ok();
         eventually(&format!("{name} is written"), || read().is_some()).await;
         read().unwrap()
     }
@@ -75,7 +78,8 @@ pub(crate) fn text(capture: &hookwright_process::Capture) -> String {
 
 /// Whether a process exists and is more than a record that waits for its parent.
 pub(crate) fn is_running(pid: u32) -> bool {
-    let listed = std::process::Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap();
+    let listed =
+        std::process::Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output_in_time().unwrap();
     let state = String::from_utf8_lossy(&listed.stdout).trim().to_owned();
     !state.is_empty() && !state.starts_with('Z')
 }

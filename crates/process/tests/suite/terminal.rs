@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hookwright_process::{Exit, Input, Keep, Manner, Output, Process, Size, Step, Terminal, Until};
+use hookwright_testkit::fs;
 use tokio::time::Instant;
 
 use super::support::{GRACE, Place, eventually, is_running, text, within};
@@ -131,7 +132,7 @@ async fn what_it_leaves_running_keeps_the_terminal_until_it_is_ended() {
     let child = place.pid("child").await;
     assert!(drawn.process.has_left_others() && drawn.process.members().contains(&child));
     assert!(!drawn.process.members().contains(&drawn.process.pid()), "who holds the terminal is no member");
-    let talked = || std::fs::read(place.path("talked")).map_or(0, |talked| talked.len());
+    let talked = || fs::read(place.path("talked")).map_or(0, |talked| talked.len());
     let before = talked();
     let mut process = drawn.process;
     let listening = async {

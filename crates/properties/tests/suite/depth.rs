@@ -2,6 +2,7 @@
 //! overflows ends all tests, so passing is all that there is to see.
 
 use super::property;
+use hookwright_testkit::deadline::*;
 
 /// What the threads of the program have.
 const STACK: usize = 2 * 1024 * 1024;
@@ -17,7 +18,7 @@ fn nested(target: &str, before: &str, (open, close): (&str, &str), after: &str) 
     let inputs: Vec<String> = closed.chain([format!("{before}{}", open.repeat(ENDLESS))]).collect();
     let property = property(target);
     let all = move || inputs.iter().for_each(|input| property(input.as_bytes()));
-    std::thread::Builder::new().stack_size(STACK).spawn(all).unwrap().join().unwrap();
+    std::thread::Builder::new().stack_size(STACK).spawn(all).unwrap().join_in_time().unwrap();
 }
 
 const ARRAYS: (&str, &str) = ("[", "]");

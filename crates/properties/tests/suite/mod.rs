@@ -7,6 +7,7 @@ mod mutate;
 use std::path::{Path, PathBuf};
 
 use hookwright_properties::{ALL, Property};
+use hookwright_testkit::fs;
 
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
@@ -17,7 +18,7 @@ fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = std::fs::read_dir(fuzz().join("seeds").join(target)).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    files.into_iter().map(|file| (file.clone(), std::fs::read(file).unwrap())).collect()
+    files.into_iter().map(|file| (file.clone(), fs::read(file).unwrap())).collect()
 }
 
 fn property(target: &str) -> Property {
@@ -96,16 +97,16 @@ targets! {
 /// The fuzzer, the properties and these tests know the same targets.
 #[test]
 fn every_target_is_fuzzed_and_tested() {
-    let manifest: toml::Table = std::fs::read_to_string(fuzz().join("Cargo.toml")).unwrap().parse().unwrap();
+    let manifest: toml::Table = fs::read_to_string(fuzz().join("Cargo.toml")).unwrap().parse().unwrap();
     let targets: Vec<&str> =
         manifest["bin"].as_array().unwrap().iter().map(|target| target["name"].as_str().unwrap()).collect();
     let properties: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
     assert_eq!(targets, properties);
     assert_eq!(TESTED, properties);
-    let readme = std::fs::read_to_string(fuzz().join("README.md")).unwrap();
+    let readme = fs::read_to_string(fuzz().join("README.md")).unwrap();
     for target in targets {
         assert!(readme.contains(&format!("| `{target}` |")), "fuzz/README.md does not know {target}");
-        let code = std::fs::read_to_string(fuzz().join(format!("fuzz_targets/{target}.rs"))).unwrap();
+        let code = fs::read_to_string(fuzz().join(format!("fuzz_targets/{target}.rs"))).unwrap();
         assert!(code.contains(&format!("hookwright_properties::{target}(input)")), "{target} is something else");
         let size: usize = seeds(target).iter().map(|(_, bytes)| bytes.len()).sum();
         assert!((1..200 * 1024).contains(&size) && seeds(target).len() <= 150, "the seeds of {target}");

@@ -2,6 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::{LoadOptions, World, load};
+use hookwright_testkit::deadline::*;
 
 /// A home and a project in it.
 struct Place {
@@ -12,6 +13,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
+        hookwright_testkit::watchdog::watch();
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().canonicalize().unwrap();
         let root = home.join("work");
@@ -261,7 +263,8 @@ fn pipes_folders_and_giants_are_refused_at_once() {
     let place = Place::new();
     fs::create_dir_all(place.home.join(".gemini/skills/dir/SKILL.md")).unwrap();
     fs::create_dir_all(place.home.join(".gemini/skills/pipe")).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(place.home.join(".gemini/skills/pipe/SKILL.md")).status();
+    let made =
+        std::process::Command::new("mkfifo").arg(place.home.join(".gemini/skills/pipe/SKILL.md")).status_in_time();
     place.skill(".gemini/skills/giant", "giant", "x");
     let giant = fs::OpenOptions::new().append(true).open(place.home.join(".gemini/skills/giant/SKILL.md")).unwrap();
     giant.set_len(50 << 20).unwrap();

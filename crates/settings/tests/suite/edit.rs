@@ -1,9 +1,8 @@
 //! Edits of real files: permissions, links, refusals.
 
-use std::fs;
-
 use hookwright_settings::WriteError;
 use hookwright_settings::edit::{Disabled, EditError, Switch, rewrite, set_disabled, set_value};
+use hookwright_testkit::fs;
 use serde_json::json;
 
 use super::place::Place;

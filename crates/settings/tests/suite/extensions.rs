@@ -4,6 +4,7 @@ use hookwright_hooks::{Action, HookState, Source};
 use hookwright_settings::edit::Switch;
 use hookwright_settings::trust::trust_hooks;
 use hookwright_settings::{ExtensionChoice, ExtensionOwner, LoadOptions, forget_extension, load, switch_extension};
+use hookwright_testkit::fs;
 use serde_json::json;
 
 use super::place::{Place, one_hook, problems};
@@ -349,19 +350,19 @@ fn switching_writes_rules_as_gemini_cli_does() {
     switch_extension(&paths, "linter", &project, Switch::Disable).unwrap();
     assert!(!active());
     let file = place.home().join(".gemini/extensions/extension-enablement.json");
-    let rules: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let rules: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(rules, json!({"linter": {"overrides": [format!("!{}/*", project.display())]}}));
     switch_extension(&paths, "linter", std::path::Path::new("/"), Switch::Enable).unwrap();
     assert!(active());
-    assert_eq!(std::fs::read_to_string(&file).unwrap().matches("/*").count(), 1);
+    assert_eq!(fs::read_to_string(&file).unwrap().matches("/*").count(), 1);
     switch_extension(&paths, "linter", std::path::Path::new("/"), Switch::Disable).unwrap();
     switch_extension(&paths, "linter", &project, Switch::Enable).unwrap();
     assert!(active());
     forget_extension(&paths, "linter").unwrap();
-    assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), "{}");
+    assert_eq!(fs::read_to_string(&file).unwrap().trim(), "{}");
     std::fs::write(&file, "{").unwrap();
     assert!(switch_extension(&paths, "linter", &project, Switch::Disable).is_err());
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{");
 }
 
 #[test]

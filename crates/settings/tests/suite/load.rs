@@ -4,6 +4,7 @@ use std::fs;
 
 use hookwright_hooks::{HookState, Source};
 use hookwright_settings::{FileState, FolderTrust, LoadOptions, Notice, Paths, World, load};
+use hookwright_testkit::deadline::*;
 
 use super::place::{Place, notices, one_hook, problems};
 
@@ -96,7 +97,7 @@ fn what_cannot_be_read_is_a_diagnostic_and_the_rest_loads() {
 fn a_pipe_in_place_of_a_file_does_not_hang() {
     let place = Place::trusted();
     let pipe = place.home().join(".gemini/settings.json");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status_in_time().unwrap().success());
     assert!(problems(&place.load(), &place.home())[0].contains("not a regular file"));
 }
 

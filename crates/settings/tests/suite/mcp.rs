@@ -3,6 +3,7 @@
 use hookwright_hooks::Source;
 use hookwright_settings::edit::Switch;
 use hookwright_settings::{LoadOptions, Loaded, Transport, WhyLeftOut, load, switch_server};
+use hookwright_testkit::fs;
 use serde_json::json;
 
 use super::place::{Place, problems};
@@ -134,7 +135,7 @@ fn servers_are_switched_off_as_gemini_cli_does() {
     assert!(switch_server(&place.paths(), "A", Switch::Disable).unwrap());
     assert!(!switch_server(&place.paths(), "a ", Switch::Disable).unwrap());
     let file = place.home().join(".gemini/mcp-server-enablement.json");
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\n  \"a\": {\n    \"enabled\": false\n  }\n}\n");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\n  \"a\": {\n    \"enabled\": false\n  }\n}\n");
     let loaded = place.load();
     assert_eq!(counting(&loaded), ["b user x"]);
     assert_eq!(left_out(&loaded), ["A user: it is switched off", "c user: its entry says `disabled`"]);

@@ -12,6 +12,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
+        hookwright_testkit::watchdog::watch();
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir_all(directory.path().join("home/.gemini")).unwrap();
         fs::create_dir_all(directory.path().join("home/project/.gemini")).unwrap();

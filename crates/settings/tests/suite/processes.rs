@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use hookwright_settings::edit::{Disabled, Switch, set_disabled};
 use hookwright_settings::trust::{FolderRule, set_folder_trust, trust_hooks};
 use hookwright_settings::{LoadOptions, TrustOverride, load};
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 
 use super::place::{Place, one_hook};
 
@@ -58,7 +60,7 @@ fn run_writers(task: &str, home: &Path) {
     let writers: Vec<_> =
         (0..WRITERS).map(|writer| helper_process(&format!("{task} {writer}"), home).spawn().unwrap()).collect();
     for writer in writers {
-        let output = writer.wait_with_output().unwrap();
+        let output = writer.finish_in_time();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
@@ -72,7 +74,7 @@ fn processes_that_disable_hooks_at_once_lose_no_change() {
     let place = Place::new();
     place.user("{\n  // kept\n}\n");
     run_writers("disable", &place.home());
-    let text = std::fs::read_to_string(place.home().join(".gemini/settings.json")).unwrap();
+    let text = fs::read_to_string(place.home().join(".gemini/settings.json")).unwrap();
     assert!(text.contains("// kept"));
     assert!(every_name().all(|name| text.contains(&format!("\"{name}\""))), "{text}");
 }
@@ -92,7 +94,7 @@ fn processes_that_trust_hooks_at_once_lose_no_change() {
 fn processes_that_trust_folders_at_once_lose_no_change() {
     let place = Place::new();
     run_writers("folder", &place.home());
-    let text = std::fs::read_to_string(place.home().join(".gemini/trustedFolders.json")).unwrap();
+    let text = fs::read_to_string(place.home().join(".gemini/trustedFolders.json")).unwrap();
     assert!(every_name().all(|name| text.contains(&format!("/{name}\""))), "{text}");
 }
 
@@ -109,11 +111,11 @@ fn a_disk_without_room_leaves_the_old_file() {
         .arg(helper.get_program())
         .args(helper.get_args());
     limited.env(TASK, "disable 0").env("HOME", place.home()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let output = limited.output().unwrap();
+    let output = limited.output_in_time().unwrap();
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("FileTooLarge") || said.contains("File too large"), "{said}");
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{ \"old\": true }");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{ \"old\": true }");
     assert_eq!(std::fs::read_dir(file.parent().unwrap()).unwrap().count(), 1);
 }
 
@@ -135,7 +137,7 @@ fn threads_that_edit_at_once_lose_no_change() {
             });
         }
     });
-    let text = std::fs::read_to_string(&file).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
     let kept = |name: &String| name.rsplit('-').next().unwrap().parse::<usize>().unwrap() % 2 == 0;
     assert!(every_name().all(|name| text.contains(&format!("\"{name}\"")) == kept(&name)), "{text}");
 }

@@ -1,6 +1,5 @@
 //! Every way to spell "run that file": the shell really runs the payload, the payload changes, and the review notices.
 
-use std::fs;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,6 +7,8 @@ use std::process::{Command, Stdio};
 use hookwright_hooks::HookState;
 use hookwright_settings::Loaded;
 use hookwright_settings::trust::trust_hooks;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 
 use super::place::{Place, one_hook};
 
@@ -96,7 +97,7 @@ fn runs(place: &Place, command: &str) -> bool {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .status();
+        .status_in_time();
     status.is_ok() && mark.exists()
 }
 
@@ -576,7 +577,7 @@ fn pipes_devices_loops_and_closed_files_neither_hang_nor_hide() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let place = Place::trusted();
     let pipe = place.project().join("pipe.sh");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(Command::new("mkfifo").arg(&pipe).status_in_time().unwrap().success());
     symlink("/dev/zero", place.project().join("zero.sh")).unwrap();
     symlink("loop", place.project().join("loop")).unwrap();
     symlink("..", place.project().join(".gemini/up")).unwrap();

@@ -1,12 +1,11 @@
 //! Folder trust and hook trust on disk.
 
-use std::fs;
-
 use hookwright_hooks::HookState;
 use hookwright_settings::trust::{
     FolderRule, GuardFile, GuardKind, Ledger, LedgerEntry, hold, pending, set_folder_trust, trust_hooks,
 };
 use hookwright_settings::{Finding, FolderTrust, Loaded, TrustOverride, TrustSource};
+use hookwright_testkit::fs;
 use serde_json::Value;
 
 use super::place::{Place, one_hook, problems};

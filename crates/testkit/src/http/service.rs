@@ -11,6 +11,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 
 use super::{Asked, read};
+use crate::deadline::ListenerExt;
 
 /// Who signed the certificate of [`Service::start_tls`]: the path of a file that `SSL_CERT_FILE` can name.
 pub const AUTHORITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/certificates/authority.pem");
@@ -99,7 +100,7 @@ impl Service {
         let seen = Arc::new(Seen::default());
         let (record, talk) = (seen.clone(), Arc::new(talk));
         std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
+            for stream in listener.connections() {
                 record.connections.fetch_add(1, Ordering::SeqCst);
                 let (record, answer, talk) = (record.clone(), answer.clone(), talk.clone());
                 // Whoever hangs up has heard enough.

@@ -1,9 +1,9 @@
 //! `write_file` and `replace`.
 
 use super::support::{Project, told};
+use hookwright_testkit::fs;
 use hookwright_tools::{Display, ToolErrorKind};
 use serde_json::{Value, json};
-use std::fs;
 
 fn edit(old: &str, new: &str) -> Value {
     json!({ "file_path": "a.txt", "old_string": old, "new_string": new, "instruction": "change it" })

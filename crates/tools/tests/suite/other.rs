@@ -2,6 +2,7 @@
 
 use super::support::{Project, told};
 use hookwright_model::{SearchAnswer, SearchSource};
+use hookwright_testkit::fs;
 use hookwright_tools::{
     BUILTINS, BoxFuture, SearchError, ToolErrorKind, ToolKind, ToolSet, WebSearch, WebSearching, validate_arguments,
 };
@@ -56,7 +57,7 @@ async fn facts_are_remembered_outside_the_workspace() {
     assert_eq!(result.to_json()["returnDisplay"], "Okay, I've remembered that: \"likes tea\"");
     project.told("save_memory", json!({ "fact": "likes rust" })).await;
     project.told("save_memory", json!({ "fact": "likes tea" })).await;
-    let text = std::fs::read_to_string(&file).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
     assert_eq!(text, "## Gemini Added Memories\n- likes tea\n- likes rust\n");
     assert_eq!(project.refused("save_memory", json!({ "fact": "\n" })).await.0, ToolErrorKind::InvalidToolParams);
 }

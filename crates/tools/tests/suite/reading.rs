@@ -1,6 +1,7 @@
 //! `read_file`, `read_many_files`, `list_directory`.
 
 use super::support::{Project, told};
+use hookwright_testkit::deadline::*;
 use hookwright_tools::{Display, ResultContent, ResultPart, ToolErrorKind};
 use serde_json::json;
 use std::fs;
@@ -100,7 +101,7 @@ async fn odd_files_neither_hang_nor_lead_out() {
     std::os::unix::fs::symlink(project.outside.join("o.txt"), project.root.join("link")).unwrap();
     std::os::unix::fs::symlink("a.txt", project.root.join("inner")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", project.root.join("zero")).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(project.root.join("fifo")).status().unwrap();
+    let made = std::process::Command::new("mkfifo").arg(project.root.join("fifo")).status_in_time().unwrap();
     assert!(made.success());
     fs::write(project.root.join(std::ffi::OsStr::from_bytes(b"bad\xFFname")), "x").unwrap();
 

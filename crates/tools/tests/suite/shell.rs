@@ -1,6 +1,7 @@
 //! `run_shell_command`.
 
 use super::support::{Project, told};
+use hookwright_testkit::fs;
 use hookwright_tools::{CommandEnd, ToolErrorKind};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -128,7 +129,7 @@ async fn silence_and_length_have_limits() {
 
 #[cfg(target_os = "linux")]
 fn is_running(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim_start().starts_with('Z'))
 }
 
@@ -209,7 +210,7 @@ async fn a_dropped_call_leaves_nothing_running() {
     let project = Project::new();
     let args = json!({ "command": "echo $$ > pid; sleep 60" });
     let tool = project.registry.get("run_shell_command").unwrap();
-    let written = || std::fs::read_to_string(project.root.join("pid")).is_ok_and(|pid| pid.ends_with('\n'));
+    let written = || fs::read_to_string(project.root.join("pid")).is_ok_and(|pid| pid.ends_with('\n'));
     tokio::select! {
         result = tool.run(&args, &project.ctx) => panic!("{result:?}"),
         begun = wait_until(written) => assert!(begun),
@@ -237,7 +238,7 @@ async fn killing_now_ends_what_runs_and_what_was_left() {
     let project = Project::new();
     project.told("run_shell_command", json!({ "command": "sleep 60 & echo $! > left" })).await;
     let command = json!({ "command": "trap 'touch asked' TERM; echo $$ > runs; while true; do sleep 0.1; done" });
-    let written = || std::fs::read_to_string(project.root.join("runs")).is_ok_and(|pid| pid.ends_with('\n'));
+    let written = || fs::read_to_string(project.root.join("runs")).is_ok_and(|pid| pid.ends_with('\n'));
     let (result, ()) = tokio::join!(project.call("run_shell_command", command), async {
         assert!(wait_until(written).await);
         project.ctx.background.kill_now();

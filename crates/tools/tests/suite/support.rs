@@ -1,11 +1,11 @@
 //! A project in a temporary directory and a way to call tools in it.
 
+use hookwright_testkit::fs;
 use hookwright_tools::{
     Display, OutputSink, ResultContent, ToolContext, ToolErrorKind, ToolResult, ToolSet, WebSearching, Workspace,
 };
 use serde_json::Value;
 use std::ffi::OsString;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -21,6 +21,7 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn new() -> Self {
+        hookwright_testkit::watchdog::watch();
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         let (root, outside) = (base.join("project"), base.join("outside"));

@@ -11,6 +11,7 @@ fn shell() -> Vec<Wish> {
 }
 
 async fn ask(standin: &Standin, head: &str, body: &[u8]) -> String {
+    hookwright_testkit::watchdog::watch();
     let mut stream = TcpStream::connect(standin.address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(body).await.unwrap();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use hookwright_model::Content;
 use hookwright_settings::commands::{Commands, discover};
 use hookwright_settings::{FolderTrust, Paths, Project, World};
+use hookwright_testkit::fs;
 use tokio_util::sync::CancellationToken;
 
 use super::{Case, check, expand, parse_invocation, yolo};
@@ -12,7 +13,7 @@ use super::{Case, check, expand, parse_invocation, yolo};
 /// The example files: each begins with a comment that names it.
 fn examples() -> Vec<(String, String)> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
-    let text = std::fs::read_to_string(docs).unwrap();
+    let text = fs::read_to_string(docs).unwrap();
     let blocks = text.split("\n```toml\n").skip(1).map(|rest| rest.split_once("\n```\n").unwrap().0.to_owned());
     let name = |block: &String| block.lines().next().unwrap().strip_prefix("# .gemini/commands/").unwrap().to_owned();
     blocks.map(|block| (name(&block), block)).collect()

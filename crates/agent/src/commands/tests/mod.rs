@@ -57,6 +57,7 @@ impl Ran {
 /// Everything runs, nobody is asked.
 fn yolo(files: &[(&str, &str)]) -> Case {
     let dir = tempfile::tempdir().unwrap();
+    hookwright_testkit::watchdog::watch();
     let case = Case {
         dir,
         mode: ApprovalMode::Yolo,

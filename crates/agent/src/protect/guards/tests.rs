@@ -2,6 +2,7 @@
 
 use super::*;
 use hookwright_settings::{LoadOptions, World, load};
+use hookwright_testkit::fs;
 use hookwright_tools::{ToolContext, ToolSet, Workspace};
 use serde_json::json;
 
@@ -267,7 +268,7 @@ async fn left_running(args: serde_json::Value) {
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
-    assert_eq!(std::fs::read_to_string(place.root.join(SCRIPT)).unwrap(), "");
+    assert_eq!(fs::read_to_string(place.root.join(SCRIPT)).unwrap(), "");
     assert!(!guards.look(), "{args}");
     drop(hooks);
 }

@@ -11,6 +11,8 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
@@ -51,6 +53,7 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn new() -> Self {
+        hookwright_testkit::watchdog::watch();
         let project = Project { folder: TempDir::new().unwrap(), hooks: Map::new() };
         for folder in ["home", "project/.gemini/hooks", "inputs"] {
             std::fs::create_dir_all(project.root().join(folder)).unwrap();
@@ -81,7 +84,7 @@ impl Project {
 
     #[track_caller]
     pub(crate) fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.dir().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+        fs::read_to_string(self.dir().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -125,13 +128,13 @@ impl Project {
 
     /// What a hook was given, run by run.
     pub(crate) fn inputs(&self, hook: &str) -> Vec<Value> {
-        let text = std::fs::read_to_string(self.seen_by(hook)).unwrap_or_default();
+        let text = fs::read_to_string(self.seen_by(hook)).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Waits until a hook that nobody else waits for has been given its input so many times; what it was given.
     pub(crate) async fn heard(&self, hook: &str, times: usize) -> Vec<Value> {
-        let lines = || std::fs::read_to_string(self.seen_by(hook)).unwrap_or_default().matches('\n').count();
+        let lines = || fs::read_to_string(self.seen_by(hook)).unwrap_or_default().matches('\n').count();
         let wait = async {
             while lines() < times {
                 tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -153,7 +156,7 @@ impl Project {
 
     /// Makes a pipe that a script can wait at, with `read _ <NAME`.
     pub(crate) fn pipe(self, name: &str) -> Self {
-        let made = std::process::Command::new("mkfifo").arg(self.dir().join(name)).status().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(self.dir().join(name)).status_in_time().unwrap();
         assert!(made.success());
         self
     }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use hookwright_settings::{OtlpProtocol, World};
+use hookwright_testkit::deadline::*;
 
 use super::super::{CollectorOptions, Running, Sink};
 use super::*;
@@ -15,12 +16,13 @@ type Received = Arc<Mutex<Vec<(String, Value)>>>;
 
 /// Answers everything with 200.
 fn serve() -> (String, Received) {
+    hookwright_testkit::watchdog::watch();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let received = Received::default();
     let keep = Arc::clone(&received);
     thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
+        for stream in listener.connections() {
             let keep = Arc::clone(&keep);
             thread::spawn(move || while answer(&stream, &keep).is_some() {});
         }
@@ -292,7 +294,7 @@ fn a_refusal_is_told_once_with_the_collectors_answer() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
+        for stream in listener.connections() {
             thread::spawn(move || head(&stream, b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n"));
         }
     });
@@ -317,7 +319,7 @@ fn the_environment_adds_headers_and_says_who_is_speaking() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let request = thread::spawn(move || {
-        let (stream, _) = listener.accept().unwrap();
+        let (stream, _) = listener.accept_in_time().unwrap();
         head(&stream, b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
     });
     let env = [
@@ -330,7 +332,7 @@ fn the_environment_adds_headers_and_says_who_is_speaking() {
     let (telemetry, warnings) = Telemetry::start(&config(&endpoint), &facts);
     assert_eq!(warnings, [""; 0]);
     drop(telemetry);
-    let request = request.join().unwrap();
+    let request = request.join_in_time().unwrap();
     assert!(request.contains("x-key: a b\r\n") && request.contains("x-other: d=e\r\n"), "{request}");
     let said =
         |name: &str, value: &str| request.contains(&json!({"key": name, "value": {"stringValue": value}}).to_string());

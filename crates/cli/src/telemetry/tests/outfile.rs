@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::*;
+use hookwright_testkit::fs;
 
 fn config(outfile: &Path) -> Config {
     Config { enabled: true, outfile: Some(outfile.to_owned()), ..Config::default() }
@@ -14,7 +15,7 @@ fn written(config: &Config, events: &[AgentEvent]) -> String {
     assert_eq!(warnings, [""; 0]);
     events.iter().for_each(|event| telemetry.record(event));
     assert_eq!(telemetry.shutdown(), [""; 0]);
-    std::fs::read_to_string(config.outfile.as_ref().unwrap()).unwrap()
+    fs::read_to_string(config.outfile.as_ref().unwrap()).unwrap()
 }
 
 fn lines(text: &str) -> Vec<Value> {
@@ -113,10 +114,10 @@ fn records_are_there_as_soon_as_they_happen_and_sessions_share_a_file() {
     let first = written(&config(&path), &[]);
     let (mut telemetry, _) = Telemetry::start(&config(&path), &facts());
     telemetry.record(&prompt());
-    let text = std::fs::read_to_string(&path).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&first) && name(lines(&text).last().unwrap()) == "gemini_cli.user_prompt");
     drop(telemetry);
-    let text = std::fs::read_to_string(&path).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
     assert_eq!(name(lines(&text).last().unwrap()), "metrics");
 }
 
@@ -227,7 +228,7 @@ fn a_clock_that_is_set_back_makes_no_total_late_or_negative() {
     let running = telemetry.0.as_mut().unwrap();
     let before = std::time::SystemTime::now() - Duration::from_secs(3600);
     running.record(&AgentEvent::TurnFinished(TurnEnd::Answered), before);
-    let text = std::fs::read_to_string(&path).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
     let totals: Vec<Value> = lines(&text).into_iter().filter(|line| name(line) == "metrics").collect();
     assert_eq!(totals.len(), 2, "the second ones are due: {text}");
     let points = totals[1]["scopeMetrics"][0]["metrics"].as_array().unwrap().clone();

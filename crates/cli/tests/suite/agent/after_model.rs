@@ -1,6 +1,7 @@
 //! AfterModel: what hooks redact is nowhere.
 
 use super::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::replay::{call, chunk};
 
 const SECRET: &str = "hunter2";
@@ -26,7 +27,7 @@ fn what_is_redacted_is_nowhere() {
     for file in
         files_under(&sandbox.home()).into_iter().chain([sandbox.beside("telemetry.log").to_str().unwrap().to_owned()])
     {
-        lacks(&String::from_utf8_lossy(&std::fs::read(file).unwrap()), SECRET);
+        lacks(&String::from_utf8_lossy(&fs::read(file).unwrap()), SECRET);
     }
     lacks(&run_text.stderr, SECRET);
 }

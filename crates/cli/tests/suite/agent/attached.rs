@@ -2,6 +2,7 @@
 //! BeforeAgent, and nothing that was piped in asks for any.
 
 use super::*;
+use hookwright_testkit::fs;
 
 const SECRET: &str = "hunter2";
 
@@ -232,6 +233,6 @@ fn what_the_agent_remembers_and_a_project_imports_sends_no_secret() {
     }
     lacks(&again.stderr, "@notes.md");
     lacks(&again.stderr, "id_rsa");
-    let home = std::fs::read_to_string(sandbox.home().join(".gemini/GEMINI.md")).unwrap();
+    let home = fs::read_to_string(sandbox.home().join(".gemini/GEMINI.md")).unwrap();
     has(&home, r"see \@~/.ssh/id_rsa");
 }

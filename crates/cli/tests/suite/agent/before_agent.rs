@@ -1,6 +1,7 @@
 //! BeforeAgent and SessionStart: what stands around a prompt.
 
 use super::*;
+use hookwright_testkit::fs;
 
 fn parts(request: &Value) -> Vec<String> {
     let parts = request[0]["parts"].as_array().unwrap();
@@ -110,7 +111,7 @@ fn a_denied_prompt_is_nowhere() {
         lacks(&run.stdout, "hunter2");
         lacks(&run.stderr, "hunter2");
         lacks(&transcript(&sandbox), "hunter2");
-        lacks(&std::fs::read_to_string(sandbox.beside("telemetry.log")).unwrap(), "hunter2");
+        lacks(&fs::read_to_string(sandbox.beside("telemetry.log")).unwrap(), "hunter2");
         assert_eq!(records(&sandbox, "hook_call").len(), 2);
     }
     let sandbox = project(&[("BeforeAgent", "", LOG)]);

@@ -4,6 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::finish_measured;
 use hookwright_testkit::replay::{call, chunk};
 
@@ -83,7 +84,7 @@ fn endless(beginning: &'static str, piece: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || {
-        for mut connection in listener.incoming().flatten() {
+        for mut connection in listener.connections() {
             let piece = piece.clone();
             std::thread::spawn(move || serve(&mut connection, beginning, &piece));
         }

@@ -1,6 +1,8 @@
 //! `chunks` on AfterModel hooks: what is held back is whole when hooks see it, and nothing of it is anywhere before.
 
 use super::*;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::replay::{call, chunk};
 
 const SECRET: &str = "hunter2";
@@ -33,7 +35,7 @@ fn redacting(chunks: Value) -> Sandbox {
 
 /// One field of what the redactor was handed, run by run.
 fn seen(sandbox: &Sandbox, field: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(sandbox.beside("seen.jsonl")).unwrap_or_default();
+    let text = fs::read_to_string(sandbox.beside("seen.jsonl")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()[field].clone()).collect()
 }
 
@@ -42,7 +44,7 @@ fn seen(sandbox: &Sandbox, field: &str) -> Vec<Value> {
 fn is_nowhere(sandbox: &Sandbox, run: &Run) {
     let telemetry = sandbox.beside("telemetry.log").to_str().unwrap().to_owned();
     let kept = files_under(&sandbox.home()).into_iter().chain([telemetry]);
-    let kept = kept.map(|file| String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned());
+    let kept = kept.map(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned());
     for text in kept.chain([run.stdout.clone(), run.stderr.clone()]) {
         lacks(&text, SECRET);
         lacks(&text, "ter2");
@@ -244,7 +246,7 @@ pub(crate) fn pausing(pieces: &'static [&'static str]) -> String {
         let _ = connection.read(&mut [0; 1]);
     };
     std::thread::spawn(move || {
-        for connection in listener.incoming().flatten() {
+        for connection in listener.connections() {
             std::thread::spawn(move || answer(connection));
         }
     });

@@ -1,6 +1,7 @@
 //! Which hooks run at all, and in what surroundings.
 
 use super::*;
+use hookwright_testkit::deadline::*;
 
 const MARK: &str = "cat > /dev/null; touch ran";
 
@@ -205,7 +206,7 @@ fn a_request_is_tried_as_often_as_the_settings_say() {
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let (sender, requests) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        for connection in listener.incoming().flatten() {
+        for connection in listener.connections() {
             let mut connection = connection;
             let _ = connection.read(&mut [0; 65536]);
             let _ = connection.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");

@@ -1,10 +1,11 @@
 //! Disks on bad days: full, read-only, missing, held by others. What was there stays whole, what went wrong is said, and the
 //! session goes on where it can.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::{finish, skipped, wait_until};
 
 use super::*;
@@ -24,7 +25,7 @@ fn limited(sandbox: &Sandbox, limits: &str, args: &[&str]) -> Run {
 }
 
 fn is_root() -> bool {
-    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+    Command::new("id").arg("-u").output_in_time().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
 /// Sets the mode of a directory and of those below it.
@@ -51,7 +52,7 @@ fn with_read_only(test: &str, sandbox: &Sandbox, directory: &Path, args: &[&str]
         command.args(["-m", "sh", "-c", script]).arg(free.get_program()).args(free.get_args());
         command.current_dir(sandbox.project()).env_clear();
         command.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let output = command.output().ok()?;
+        let output = command.output_in_time().ok()?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Some(Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
     };
@@ -199,7 +200,7 @@ fn a_disk_without_room_harms_neither_project_nor_settings() {
     command.args(["-m", "sh", "-c", script]).arg(free.get_program()).args(free.get_args());
     command.current_dir(sandbox.project()).env_clear();
     command.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let output = command.output().ok().filter(|_| is_root()).filter(|output| output.status.code() != Some(99));
+    let output = command.output_in_time().ok().filter(|_| is_root()).filter(|output| output.status.code() != Some(99));
     let Some(output) = output else { return skipped(TEST, "nothing can be mounted here") };
     let said = String::from_utf8_lossy(&output.stderr);
     has(&said, "No space left on device: ");

@@ -1,6 +1,7 @@
 //! One door: every request to the model passes the model hooks, whatever it is for, and what they take out is nowhere.
 
 use super::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::replay::{call, chunk};
 
 const SECRET: &str = "hunter2";
@@ -186,7 +187,7 @@ fn redaction_reaches_thoughts_code_and_sources() {
         assert_eq!(sandbox.read("a.txt"), "A", "the call stays");
         lacks(&run.stdout, SECRET);
         lacks(&transcript(&sandbox), SECRET);
-        lacks(&std::fs::read_to_string(sandbox.beside("telemetry.log")).unwrap(), SECRET);
+        lacks(&fs::read_to_string(sandbox.beside("telemetry.log")).unwrap(), SECRET);
         has(&requests(&sandbox)[1].to_string(), "[gone]");
     }
 }
@@ -210,7 +211,7 @@ echo '{"hookSpecificOutput": {"tool_input": {"command": "echo [gone]"}, "redact_
 /// Whether the secret is in anything that was printed, kept or sent.
 fn is_anywhere(sandbox: &Sandbox, run: &Run) -> Vec<String> {
     let files = files_under(&sandbox.home()).into_iter().chain([sandbox.beside("telemetry.log").display().to_string()]);
-    let read = |file: &String| String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned();
+    let read = |file: &String| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned();
     let printed = [("stdout".to_owned(), run.stdout.clone()), ("stderr".to_owned(), run.stderr.clone())];
     let all = files.map(|file| (file.clone(), read(&file))).chain(printed);
     all.filter(|(_, text)| text.contains(SECRET)).map(|(name, _)| name).collect()

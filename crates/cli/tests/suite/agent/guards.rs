@@ -1,6 +1,7 @@
 //! Nothing runs unasked where guards could be missing.
 
 use super::*;
+use hookwright_testkit::fs;
 
 fn writes() -> Replay {
     Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")
@@ -178,7 +179,7 @@ fn a_broken_file_is_known_to_have_held_guards() {
         assert_eq!(record.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
     let settings = sandbox.home().join(".gemini/settings.json");
-    let good = std::fs::read_to_string(&settings).unwrap();
+    let good = fs::read_to_string(&settings).unwrap();
     std::fs::write(&settings, good.replacen('{', "{,", 1)).unwrap();
     // The flag is for files of which nobody knows that they held any.
     for more in [&[][..], &["--ignore-broken-settings"]] {

@@ -3,6 +3,8 @@
 
 use super::signals::{assert_gone, send};
 use super::*;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::{finish, has_program, skipped, wait_until};
 
 /// A daemon as daemons are: a session of its own, no parent, no pipes; it listens to nobody. `before` stands before the command that starts it.
@@ -110,20 +112,20 @@ fn a_daemon_in_anothers_namespace_does_not_outlive_the_agent() {
         return;
     }
     let mut unshare = std::process::Command::new("unshare");
-    if !unshare.args(["--pid", "--fork", "true"]).output().unwrap().status.success() {
+    if !unshare.args(["--pid", "--fork", "true"]).output_in_time().unwrap().status.success() {
         return skipped(test, "this user may make no namespace");
     }
     for way in [Way::Exit, Way::By("-KILL")] {
         let other = Other::start();
         let children = format!("/proc/{0}/task/{0}/children", other.0.id());
-        let first = || std::fs::read_to_string(&children).unwrap().trim().to_owned();
+        let first = || fs::read_to_string(&children).unwrap().trim().to_owned();
         wait_until("the other program runs", || !first().is_empty());
         // A number that tells it from everybody's.
         let length = format!("6{}.5", other.0.id());
         let daemon = format!("nsenter -t {} -p sh -c 'setsid sleep {length} >/dev/null 2>&1 &'", first());
         let is_running = || {
             let all = std::fs::read_dir("/proc").unwrap().flatten();
-            all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+            all.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
                 .any(|line| line == format!("sleep\0{length}\0").as_bytes())
         };
         let (sandbox, _) = ended(From::Hook, &format!("{daemon}\npgrep -f '[s]leep {length}' > seen"), "", way);
@@ -147,7 +149,7 @@ impl Other {
 impl Drop for Other {
     fn drop(&mut self) {
         let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.0.wait_in_time();
     }
 }
 

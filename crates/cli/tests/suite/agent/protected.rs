@@ -1,6 +1,7 @@
 //! The agent cannot touch its own guards: tools do not change what guards are made of unasked, in no mode.
 
 use super::*;
+use hookwright_testkit::fs;
 
 fn edit(path: &str) -> Replay {
     Replay::new().calls("write_file", json!({"file_path": path, "content": "{}"})).says("done")
@@ -17,12 +18,12 @@ fn no_mode_list_or_rule_lets_a_tool_change_a_guard_unasked() {
         for path in
             [".gemini/settings.json", ".gemini/hooks/hook1.sh", "src/../.gemini/new.json", ".env", ".git/hooks/x"]
         {
-            let before = std::fs::read(sandbox.project().join(path)).ok();
+            let before = fs::read(sandbox.project().join(path)).ok();
             let file = sandbox.replay(&edit(path));
             let run = sandbox.run(&[&["-p", "go", "--fake-responses", file.as_str()], flags].concat()).exits(0);
             has(&run.stderr, "is protected, because guards are made of it, and nobody is there to ask");
             has(&run.stderr, "security.protectedPaths");
-            assert_eq!(std::fs::read(sandbox.project().join(path)).ok(), before, "{path} {flags:?}");
+            assert_eq!(fs::read(sandbox.project().join(path)).ok(), before, "{path} {flags:?}");
         }
         let file = sandbox.replay(&edit("src/a.txt"));
         sandbox.run(&[&["-p", "go", "--fake-responses", file.as_str()], flags].concat()).exits(0);
@@ -35,7 +36,7 @@ fn memory_is_no_guard() {
     let sandbox = crate::sandbox();
     let replay = Replay::new().calls("save_memory", json!({"fact": "likes tea"})).says("done");
     prompt(&sandbox, "go", &replay, &[]).exits(0);
-    has(&std::fs::read_to_string(sandbox.home().join(".gemini/GEMINI.md")).unwrap(), "likes tea");
+    has(&fs::read_to_string(sandbox.home().join(".gemini/GEMINI.md")).unwrap(), "likes tea");
     // Unless it leads to one.
     let settings = sandbox.home().join(".gemini/settings.json");
     std::fs::remove_file(sandbox.home().join(".gemini/GEMINI.md")).unwrap();
@@ -43,7 +44,7 @@ fn memory_is_no_guard() {
     std::os::unix::fs::symlink("settings.json", sandbox.home().join(".gemini/GEMINI.md")).unwrap();
     let run = prompt(&sandbox, "go", &replay, &[]).exits(0);
     has(&run.stderr, "is protected");
-    assert_eq!(std::fs::read_to_string(settings).unwrap(), "{}");
+    assert_eq!(fs::read_to_string(settings).unwrap(), "{}");
 }
 
 #[test]
@@ -149,10 +150,10 @@ fn what_a_guard_loads_is_its_own_and_what_an_ordinary_hook_runs_is_not() {
             ("src/rules.py", false),
         ] {
             let file = sandbox.replay(&edit(path));
-            let before = std::fs::read(sandbox.project().join(path)).ok();
+            let before = fs::read(sandbox.project().join(path)).ok();
             let ran = sandbox.run(&["-p", "go", "--fake-responses", &file, "--approval-mode=auto_edit"]).exits(0);
             assert_eq!(ran.stderr.contains("is protected"), guard && own, "{path}\n{ran:#?}");
-            let after = std::fs::read(sandbox.project().join(path)).ok();
+            let after = fs::read(sandbox.project().join(path)).ok();
             assert_eq!(before == after, guard && own, "{path}");
             if let Some(before) = before {
                 sandbox.write(path, before);

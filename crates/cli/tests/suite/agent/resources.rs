@@ -1,5 +1,7 @@
 //! However little the machine has left: a guard is awake, or nothing runs.
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::replay::call;
 
 use super::*;
@@ -163,7 +165,7 @@ fn with_processes(test: &str, sandbox: &Sandbox, args: &[&str], limit: u32) -> O
         limited.args(user.iter().filter(|_| root)).args(["-c", &format!("ulimit -u {limit} && exec \"$0\" \"$@\"")]);
         limited.arg(free.get_program()).args(free.get_args()).current_dir(sandbox.project()).env_clear();
         limited.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let output = limited.output().unwrap();
+        let output = limited.output_in_time().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
     };
@@ -287,9 +289,9 @@ fn a_directory_that_is_moved_away_takes_its_guards_along() {
         has(&run.stderr, "never");
         assert!(!sandbox.has("denied.txt") && !moved.join("denied.txt").exists(), "{command}");
         let moved = moved.to_str().unwrap();
-        let ran = std::fs::read_to_string(format!("{moved}/ran")).unwrap();
+        let ran = fs::read_to_string(format!("{moved}/ran")).unwrap();
         assert_eq!(ran.lines().collect::<Vec<_>>(), [moved, moved], "{command}: {run:#?}");
-        assert_eq!(std::fs::read_to_string(format!("{moved}/shell")).unwrap().trim(), moved, "tools are there too");
+        assert_eq!(fs::read_to_string(format!("{moved}/shell")).unwrap().trim(), moved, "tools are there too");
     }
 }
 

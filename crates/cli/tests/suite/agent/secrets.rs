@@ -1,13 +1,14 @@
 //! What is nobody else's business: files that only their owner reads, keys that are in no error and no record, and an
 //! environment of tools without them.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::finish;
+use hookwright_testkit::fs;
 
 use super::*;
 
@@ -81,8 +82,7 @@ fn server(answer: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
+        for mut stream in listener.connections() {
             let mut request = Vec::new();
             let mut piece = [0; 65536];
             // Up to the end of the body, which is JSON.
@@ -263,7 +263,7 @@ fn commands_do_not_read_the_programs_own_environment_or_memory() {
 /// Runs the program as an ordinary user; root becomes one for it. Nothing where that can't be done, which is said.
 #[cfg(target_os = "linux")]
 fn as_somebody(test: &str, sandbox: &Sandbox, args: &[&str]) -> Option<Run> {
-    let is_root = std::process::Command::new("id").arg("-u").output().unwrap().stdout.trim_ascii() == b"0";
+    let is_root = std::process::Command::new("id").arg("-u").output_in_time().unwrap().stdout.trim_ascii() == b"0";
     if !is_root {
         return Some(sandbox.run(args));
     }
@@ -280,7 +280,7 @@ fn as_somebody(test: &str, sandbox: &Sandbox, args: &[&str]) -> Option<Run> {
             .args(free.get_args());
         command.current_dir(sandbox.project()).env_clear();
         command.envs(free.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let output = command.output().ok()?;
+        let output = command.output_in_time().ok()?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Some(Run { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
     };

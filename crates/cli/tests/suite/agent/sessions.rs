@@ -1,6 +1,7 @@
 //! Sessions: going on, listing, deleting, and how they end.
 
 use super::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::{finish, wait_until};
 use std::time::{Duration, Instant};
 
@@ -84,7 +85,7 @@ fn a_transcript_cut_off_in_the_middle_of_a_line_still_loads() {
     let sandbox = project(&[]);
     prompt(&sandbox, "first", &Replay::new().says("one"), &[]).exits(0);
     let file = files_under(&sandbox.home()).into_iter().find(|path| path.ends_with(".jsonl")).unwrap();
-    let text = std::fs::read_to_string(&file).unwrap();
+    let text = fs::read_to_string(&file).unwrap();
     std::fs::write(&file, &text[..text.len() - 7]).unwrap();
     prompt(&sandbox, "second", &Replay::new().says("two"), &["--resume"]).exits(0);
     let sent = requests(&sandbox)[1].to_string();

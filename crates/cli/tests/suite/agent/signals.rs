@@ -1,18 +1,19 @@
 //! Ctrl-C and the like: children die, the transcript is whole, the exit code says it.
 
 use super::*;
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::{finish, wait_until};
 use std::process::Command;
 
 pub(crate) fn send(signal: &str, pid: &str) {
-    Command::new("kill").args([signal, pid]).status().unwrap();
+    Command::new("kill").args([signal, pid]).status_in_time().unwrap();
 }
 
 /// Waits until a process is gone; one that nobody has taken leave of yet counts as gone.
 #[track_caller]
 pub(crate) fn assert_gone(pid: &str) {
     wait_until(&format!("process {pid} is gone"), || {
-        let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap().stdout;
+        let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output_in_time().unwrap().stdout;
         state.is_empty() || state.starts_with(b"Z")
     });
 }
@@ -119,7 +120,7 @@ fn stalled(sandbox: &Sandbox, replay: &Replay) -> std::process::Child {
 
 fn ends_with(child: &mut std::process::Child, code: i32) {
     wait_until("it has ended", || child.try_wait().unwrap().is_some());
-    assert_eq!(child.wait().unwrap().code(), Some(code));
+    assert_eq!(child.wait_in_time().unwrap().code(), Some(code));
 }
 
 #[cfg(unix)]

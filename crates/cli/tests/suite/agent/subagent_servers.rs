@@ -3,6 +3,7 @@
 
 use super::*;
 use hookwright_testkit::MCP_SERVER;
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::replay::call;
 
 /// An agent of the project's with a server `own`, of which more may be said.
@@ -214,7 +215,7 @@ fn an_interrupt_ends_the_servers_of_an_agent() {
     hookwright_testkit::wait_until("the agent is at work", || sandbox.has("waiting"));
     let pid = sandbox.read("pid");
     assert!(hookwright_testkit::is_running(pid.trim()));
-    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status_in_time().unwrap();
     assert!(kill.success());
     let _ = hookwright_testkit::finish(child);
     assert!(!hookwright_testkit::is_running(pid.trim()), "{pid}");

@@ -3,6 +3,8 @@
 
 use super::signals::assert_gone;
 use super::*;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::replay::call;
 use hookwright_testkit::{finish, wait_until};
 
@@ -56,7 +58,7 @@ fn a_guard_holds_inside_a_sub_agent_and_is_told_who_is_at_work() {
     assert_eq!(judged["agent_name"], "scout");
     let id = judged["agent_id"].as_str().unwrap();
     assert!(id.starts_with("scout-"), "{id}");
-    assert!(std::fs::read_to_string(judged["agent_transcript_path"].as_str().unwrap()).unwrap().contains("touch made"));
+    assert!(fs::read_to_string(judged["agent_transcript_path"].as_str().unwrap()).unwrap().contains("touch made"));
     let told = |event: &str, field: &str| -> Vec<Value> {
         logged(&sandbox, event).iter().map(|input| input[field].clone()).collect()
     };
@@ -274,7 +276,7 @@ fn hostile_definitions_are_said_and_spoil_no_other() {
     sandbox.write(".gemini/agents/list.md", "---\n- name: x\n---\nP\n");
     sandbox.write(".gemini/agents/bytes.md", [0xff, 0xfe]);
     std::fs::File::create(folder.join("huge.md")).unwrap().set_len(50 << 20).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(folder.join("pipe.md")).status().unwrap().success());
+    assert!(std::process::Command::new("mkfifo").arg(folder.join("pipe.md")).status_in_time().unwrap().success());
     let outside = sandbox.beside("outside.md");
     std::fs::write(&outside, "---\nname: outside\ndescription: secret words\n---\nP\n").unwrap();
     std::os::unix::fs::symlink(&outside, folder.join("link.md")).unwrap();

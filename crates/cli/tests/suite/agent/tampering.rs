@@ -2,6 +2,8 @@
 //! does not take over silently what was left.
 
 use super::*;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 
 /// Lets no call pass that holds the word.
 const GUARD: &str = "if grep -q forbidden; then echo 'not allowed' >&2; exit 2; fi; exit 0";
@@ -208,7 +210,7 @@ fn trust_in_another_folder_is_no_change_of_this_one() {
     let trusts = format!("mkdir -p ~/other && cd ~/other && {own} hooks trust --folder");
     let ran = run(&sandbox, &Replay::new().calls("run_shell_command", shell(&trusts)).says("ok"), &[]).exits(0);
     lacks(&ran.stderr, "while the agent worked");
-    let record = std::fs::read_to_string(sandbox.home().join(".gemini/trustedFolders.json")).unwrap();
+    let record = fs::read_to_string(sandbox.home().join(".gemini/trustedFolders.json")).unwrap();
     assert!(record.contains("/other"), "{record}");
     run(&sandbox, &Replay::new().says("ok"), &[]).exits(0);
     // One about this folder is, and is no other folder's business.
@@ -256,7 +258,7 @@ fn nothing_that_a_call_leaves_behind_changes_a_guard_unseen() {
 /// The processes of a session, by their names.
 fn living_in(session: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let stats = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+    let stats = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
     let is_in = |stat: &String| {
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         !matches!(fields[0], "Z" | "X") && fields[3] == session
@@ -366,7 +368,7 @@ fn wiping_the_memory_of_a_change_has_no_effect() {
             let ran = attack(&sandbox, "true", &[]).exits(52);
             has(&ran.stderr, ".gemini/settings.json");
             assert!(!sandbox.has("made"), "{wipe} {record}");
-            let known = std::fs::read_to_string(sandbox.home().join(".gemini/known_guards.json")).unwrap();
+            let known = fs::read_to_string(sandbox.home().join(".gemini/known_guards.json")).unwrap();
             has(&known, "mine");
             sandbox.user_settings(&settings);
             attack(&sandbox, "true", &[]).exits(0);
@@ -384,7 +386,7 @@ fn without_a_ledger_no_session_starts_unattended() {
         let sandbox = guarded();
         let folder = sandbox.home().join(".gemini");
         let made = format!("mkdir -p '{0}'; cd '{0}'; {damage}", folder.display());
-        assert!(std::process::Command::new("sh").args(["-c", &made]).status().unwrap().success());
+        assert!(std::process::Command::new("sh").args(["-c", &made]).status_in_time().unwrap().success());
         let ran = attack(&sandbox, "touch made", &[]).exits(52);
         has(
             &ran.stderr,

@@ -1,6 +1,7 @@
 //! The telemetry file, as dashboards and test rigs read it.
 
 use super::*;
+use hookwright_testkit::fs;
 
 #[test]
 fn hooks_prompts_requests_answers_and_calls_are_recorded() {
@@ -30,7 +31,7 @@ fn hooks_prompts_requests_answers_and_calls_are_recorded() {
     assert_eq!(records(&sandbox, "api_response").len(), 2);
     let prompts = records(&sandbox, "user_prompt");
     assert_eq!((prompts.len(), &prompts[0]["prompt"]), (1, &json!("look")));
-    let text = std::fs::read_to_string(sandbox.beside("telemetry.log")).unwrap();
+    let text = fs::read_to_string(sandbox.beside("telemetry.log")).unwrap();
     has(&text, "scopeMetrics");
     has(&text, "gemini_cli.session.count");
 }
@@ -62,5 +63,5 @@ fn without_prompts_in_logs_no_content_is_in_them() {
     sandbox.write("private.txt", "private");
     let replay = Replay::new().calls("read_file", json!({"file_path": "private.txt"})).says("private");
     prompt(&sandbox, "private", &replay, &[]).exits(0);
-    lacks(&std::fs::read_to_string(sandbox.beside("telemetry.log")).unwrap(), "private");
+    lacks(&fs::read_to_string(sandbox.beside("telemetry.log")).unwrap(), "private");
 }

@@ -1,6 +1,7 @@
 //! Ways to get a yes out of a guard's no. None of them may work.
 
 use hookwright_hooks::BridgeCall;
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::{Run, Sandbox};
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ fn raw(sandbox: &Sandbox, args: &[&str], bytes: &[u8]) -> Run {
         let _ = stdin.write_all(&bytes);
     });
     let run = hookwright_testkit::finish(child);
-    writer.join().unwrap();
+    writer.join_in_time().unwrap();
     run
 }
 

@@ -1,12 +1,14 @@
 //! What is kept of bridged events: enough to tell who said no and what became of it, and nothing that is nobody's business.
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use serde_json::{Value, json};
 
 use super::{bridge, guarded, shell};
 
 fn lines_of(sandbox: &hookwright_testkit::Sandbox) -> Vec<Value> {
     let file = sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl");
-    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let text = fs::read_to_string(file).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -91,7 +93,7 @@ fn a_damaged_trace_is_read_as_far_as_it_goes() {
     let sandbox = guarded("exit 0");
     bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
     let file = sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl");
-    let mut text = std::fs::read(&file).unwrap();
+    let mut text = fs::read(&file).unwrap();
     text.extend_from_slice(b"{\"host\": \n\xff\xfe\n[1]\n7\n{\"host\": \"codex\", \"verdict\": {}, \"hooks\": 3, \"tool\": \"\\u001b[2J\", \"why\": \"a\\nb\"}\n{\"host\"");
     std::fs::write(&file, text).unwrap();
     let shown = sandbox.run(&["agents", "trace"]).exits(0).stdout;
@@ -101,18 +103,17 @@ fn a_damaged_trace_is_read_as_far_as_it_goes() {
 
 #[test]
 fn who_follows_the_trace_sees_what_comes() {
-    use std::io::{BufRead, BufReader};
     let sandbox = guarded("exit 0");
     bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
     let mut follower = sandbox.command(&["agents", "trace", "--follow", "--json", "--last", "1"]);
     let mut follower = follower.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
-    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap()["host"].clone();
+    let mut lines = lines_in_time(follower.stdout.take().unwrap());
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap()).unwrap()["host"].clone();
     assert_eq!(next(), "codex");
     bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
     assert_eq!(next(), "claude-code");
     follower.kill().unwrap();
-    follower.wait().unwrap();
+    follower.wait_in_time().unwrap();
 }
 
 /// `agents trace --follow | head -1`, also where no further event would be written to the closed pipe.

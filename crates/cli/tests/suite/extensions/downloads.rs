@@ -4,14 +4,15 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 
 use super::*;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 
 /// A server that answers by path until the test is over; its address.
 fn serve(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { return };
+        for mut stream in listener.connections() {
             let mut reader = BufReader::new(stream.try_clone().unwrap());
             let mut first = String::new();
             let _ = reader.read_line(&mut first);
@@ -37,11 +38,11 @@ fn packed(sandbox: &Sandbox, version: &str) -> Option<Vec<u8>> {
     guard(sandbox, "packed/guard", version);
     let mut tar = Command::new("tar");
     tar.args(["-czf", "x.tar.gz", "-C", "packed", "guard"]).current_dir(sandbox.beside(""));
-    if !tar.status().is_ok_and(|status| status.success()) {
+    if !tar.status_in_time().is_ok_and(|status| status.success()) {
         hookwright_testkit::skipped("an archive at an address", "there is no tar");
         return None;
     }
-    Some(std::fs::read(sandbox.beside("x.tar.gz")).unwrap())
+    Some(fs::read(sandbox.beside("x.tar.gz")).unwrap())
 }
 
 #[test]

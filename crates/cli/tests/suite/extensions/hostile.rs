@@ -1,6 +1,7 @@
 //! What strangers put into extensions, names and addresses, and what becomes of it: nothing, aloud.
 
 use super::*;
+use hookwright_testkit::deadline::*;
 
 /// What is below a folder, by name.
 fn below(folder: &Path) -> Vec<String> {
@@ -82,7 +83,7 @@ fn no_link_leads_out_of_an_extension() {
             symlink("d/../secret", folder.join("s/x")).unwrap();
         }),
         ("pipe", &|folder| {
-            Command::new("mkfifo").arg(folder.join("p")).status().unwrap();
+            Command::new("mkfifo").arg(folder.join("p")).status_in_time().unwrap();
         }),
     ];
     for (name, spoil) in cases {

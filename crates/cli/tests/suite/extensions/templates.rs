@@ -1,6 +1,7 @@
 //! `extensions new` and `validate`: every template passes, and mistakes are found with their places.
 
 use super::*;
+use hookwright_testkit::deadline::*;
 
 #[test]
 fn every_template_is_valid_and_passes_its_own_tests() {
@@ -19,7 +20,7 @@ fn every_template_is_valid_and_passes_its_own_tests() {
         let done = Command::new("node")
             .args(["--test"])
             .current_dir(sandbox.project().join("my-mcp-server"))
-            .output()
+            .output_in_time()
             .unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
     } else {
@@ -48,7 +49,7 @@ fn follow_the_hints(sandbox: &Sandbox, made: &Run, template: &str) {
             }
             (&"hookwright", words) => drop(sandbox.run(words).exits(0)),
             (&"node", words) if hookwright_testkit::has_program("node") => {
-                let done = Command::new("node").args(words).current_dir(sandbox.project()).output().unwrap();
+                let done = Command::new("node").args(words).current_dir(sandbox.project()).output_in_time().unwrap();
                 assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
             }
             (&"node", _) => hookwright_testkit::skipped("the tests of the template mcp-server", "there is no node"),

@@ -1,6 +1,7 @@
 //! Updates: what has changed is shown, what runs or decides is asked about again, and what fails changes nothing.
 
 use super::*;
+use hookwright_testkit::deadline::*;
 
 fn installed_guard() -> (Sandbox, PathBuf) {
     let sandbox = sandbox();
@@ -151,7 +152,7 @@ fn killed_in_the_middle_the_old_or_the_new_one_is_there() {
         let mut child = sandbox.command(&["extensions", "update", "guard", "--consent"]).spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(round * 12));
         let _ = child.kill();
-        let _ = child.wait();
+        let _ = child.wait_in_time();
         assert_eq!(fire(&sandbox).code, Some(2), "round {round}");
         assert!(version(&sandbox).starts_with("1."), "round {round}");
     }

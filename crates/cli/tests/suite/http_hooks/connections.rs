@@ -1,7 +1,8 @@
 //! One connection serves many events; one that the service has closed meanwhile makes nobody fail.
 
 use super::*;
-use std::sync::Barrier;
+use hookwright_testkit::wait_until;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An answer in so many pieces.
 fn pieces(count: usize) -> Replay {
@@ -67,9 +68,10 @@ fn what_was_left_on_a_connection_answers_no_other_question() {
 
 #[test]
 fn events_and_hooks_do_not_wait_for_one_another() {
-    let met = Barrier::new(4);
+    let met = AtomicUsize::new(0);
     let service = Service::start(move |_| {
-        met.wait();
+        met.fetch_add(1, Ordering::SeqCst);
+        wait_until("all four are asked at the same time", || met.load(Ordering::SeqCst) == 4);
         Reply::json(&json!({}))
     });
     let hooks = ["a", "b", "c", "d"].map(|name| policy(&service.address, json!({"name": name, "guard": true})));

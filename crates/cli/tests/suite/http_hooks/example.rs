@@ -1,6 +1,8 @@
 //! `examples/policy-service`: its own tests pass, and the program is judged by it as the documentation says.
 
 use super::*;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -21,7 +23,7 @@ fn has_python(test: &str) -> bool {
 fn the_policy_services_own_tests_pass() {
     if has_python("the_policy_services_own_tests_pass") {
         let mut tests = Command::new("python3");
-        let ended = tests.args(["-B", "-m", "unittest"]).current_dir(folder()).output().unwrap();
+        let ended = tests.args(["-B", "-m", "unittest"]).current_dir(folder()).output_in_time().unwrap();
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     }
 }
@@ -39,10 +41,10 @@ fn the_policy_service_judges_until_it_is_gone() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = String::new();
-    BufReader::new(service.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let mut said = lines_in_time(service.stderr.take().unwrap());
+    let said = said.next().unwrap();
     let url = said.trim().rsplit(' ').next().unwrap().to_owned();
-    let settings = std::fs::read_to_string(folder().join("settings.json")).unwrap();
+    let settings = fs::read_to_string(folder().join("settings.json")).unwrap();
     let sandbox = sandbox().env("POLICY_TOKEN", "the-teams-token");
     sandbox.write(".gemini/settings.json", settings.replace("http://127.0.0.1:8437/hook", &url));
     let fire = |sandbox: &Sandbox, command: &str| {
@@ -56,6 +58,6 @@ fn the_policy_service_judges_until_it_is_gone() {
     let sandbox = sandbox.env("POLICY_TOKEN", "somebody-elses");
     has(&fire(&sandbox, "ls").exits(2).stdout, "got 401 Unauthorized from its service");
     service.kill().unwrap();
-    service.wait().unwrap();
+    service.wait_in_time().unwrap();
     fire(&sandbox, "ls").exits(2);
 }

@@ -1,6 +1,7 @@
 //! What headers hold is told to the service and to nobody else.
 
 use super::*;
+use hookwright_testkit::fs;
 
 const TOKEN: &str = "tok-9f3c-nobody-reads-this";
 const LITERAL: &str = "lit-77aa-nobody-reads-this-either";
@@ -30,7 +31,7 @@ fn is_nowhere(sandbox: &Sandbox, run: &Run) {
     let telemetry = sandbox.beside("telemetry.log");
     let kept = files_under(&sandbox.home()).into_iter().chain(telemetry.exists().then_some(telemetry));
     for file in kept {
-        let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+        let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
         assert!(!text.contains(TOKEN) && !text.contains(LITERAL), "in {}", file.display());
     }
 }

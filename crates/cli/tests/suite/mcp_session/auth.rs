@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Child;
 
+use hookwright_testkit::deadline::in_time;
 use hookwright_testkit::http::{browse, field};
 use hookwright_testkit::{Run, Sandbox, finish};
 
@@ -14,16 +15,18 @@ use super::{YOLO, all_text, ask, echo, results, sandbox, seen};
 fn begin(sandbox: &Sandbox) -> (Child, String) {
     let mut child = sandbox.command(&["mcp", "auth", "demo"]).spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());
-    let mut all = String::new();
-    let page = loop {
-        assert!(said.read_line(&mut all).unwrap() > 0, "no address: {all}");
-        if let Some(page) = page_in(&all) {
-            break page;
+    let (all, page, rest) = in_time(move || {
+        let mut all = String::new();
+        loop {
+            assert!(said.read_line(&mut all).unwrap() > 0, "no address: {all}");
+            if let Some(page) = page_in(&all) {
+                return (all, page, said.into_inner());
+            }
         }
-    };
+    });
     assert!(all.contains("sign in to `demo` at 127.0.0.1, in a browser on this machine:"), "{all}");
     // What it says later belongs to the run.
-    child.stderr = Some(said.into_inner());
+    child.stderr = Some(rest);
     (child, page)
 }
 

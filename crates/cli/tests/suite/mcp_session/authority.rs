@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hookwright_testkit::Sandbox;
+use hookwright_testkit::fs;
 use hookwright_testkit::http::{Answer, Asked, Http, field};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -60,7 +61,7 @@ impl Authority {
 
 /// The tokens that are kept.
 pub(crate) fn kept(sandbox: &Sandbox) -> Option<String> {
-    std::fs::read_to_string(sandbox.home().join(".gemini/mcp-oauth-tokens.json")).ok()
+    fs::read_to_string(sandbox.home().join(".gemini/mcp-oauth-tokens.json")).ok()
 }
 
 /// The address in a text that a browser is to go to.

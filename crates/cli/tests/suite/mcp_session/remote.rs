@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::http::{Answer, Asked, Http};
 use hookwright_testkit::{Replay, has_program, skipped};
 use serde_json::{Value, json};
@@ -207,7 +208,7 @@ fn server_everything_over_http_and_events() {
         let replay = Replay::new().calls("mcp__all__echo", json!({ "message": "hello there" })).says("done");
         let run = ask(&sandbox, "hi", &replay, YOLO);
         let _ = child.kill();
-        let _ = child.wait();
+        let _ = child.wait_in_time();
         assert!(is_up, "{kind}: it never listened");
         assert!(results(&run)[0]["output"].as_str().unwrap_or_default().contains("hello there"), "{kind}: {run:?}");
         assert!(seen(&sandbox)[0]["mcp_context"]["url"].as_str().unwrap().contains(&port.to_string()));

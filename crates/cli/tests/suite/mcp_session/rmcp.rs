@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hookwright_testkit::fs;
 use hookwright_testkit::{Replay, Sandbox, make_executable};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -191,7 +192,7 @@ fn over_http() -> String {
 fn with_shelf(make: impl FnOnce(&Sandbox) -> Value) -> Sandbox {
     let sandbox = sandbox(json!({}));
     let server = make(&sandbox);
-    let settings = std::fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
+    let settings = fs::read_to_string(sandbox.home().join(".gemini/settings.json")).unwrap();
     let mut settings: Value = serde_json::from_str(&settings).unwrap();
     settings["mcpServers"] = json!({ "shelf": server });
     sandbox.user_settings(&settings);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::{has_program, skipped};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -181,7 +182,7 @@ impl Ended {
 /// A running program.
 pub(super) struct Talk {
     child: Child,
-    stdin: Option<ChildStdin>,
+    stdin: Option<TimedWriter<ChildStdin>>,
     stdout: Receiver<String>,
     stderr: Receiver<String>,
     is_deaf: Arc<AtomicBool>,
@@ -209,7 +210,7 @@ impl Talk {
             let _ = log.read_to_end(&mut text);
             let _ = words.send(String::from_utf8_lossy(&text).into_owned());
         });
-        Talk { stdin: child.stdin.take(), child, stdout, stderr, is_deaf }
+        Talk { stdin: child.stdin.take().map(TimedWriter::new), child, stdout, stderr, is_deaf }
     }
 
     pub(super) fn send(&mut self, line: &Value) {
@@ -259,8 +260,8 @@ impl Talk {
             let _ = self.child.kill();
         }
         let stderr = stderr.unwrap_or_else(|_| panic!("it does not end"));
-        let code = self.child.wait().unwrap().code();
-        Ended { code, stdout: self.stdout.iter().collect(), stderr }
+        let code = self.child.wait_in_time().unwrap().code();
+        Ended { code, stdout: self.stdout.iter_in_time().collect(), stderr }
     }
 }
 

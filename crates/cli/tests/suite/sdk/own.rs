@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::{has_program, skipped};
 use serde_json::json;
 
@@ -47,11 +49,11 @@ fn the_hooks_in_the_docs_run() {
             Language::Rust => ("```rust\n", "crates/sdk"),
         };
         for page in [format!("{folder}/README.md"), "docs/sdk.md".to_owned()] {
-            let text = std::fs::read_to_string(root().join(&page)).unwrap();
+            let text = fs::read_to_string(root().join(&page)).unwrap();
             let shown = text.split_once(fence).unwrap().1.split_once("```").unwrap().0;
             let program = match language {
                 Language::Rust => {
-                    let example = std::fs::read_to_string(root().join("crates/sdk/examples/keep_out.rs")).unwrap();
+                    let example = fs::read_to_string(root().join("crates/sdk/examples/keep_out.rs")).unwrap();
                     assert!(example.contains(shown), "{page} shows another program than examples/keep_out.rs");
                     Program::of(language, "keep_out")
                 }
@@ -69,8 +71,12 @@ fn run_in(test: &str, folder: &str, words: &[&str]) {
         return skipped(test, &format!("there is no {}", words[0]));
     }
     let folder = root().join(folder);
-    let run =
-        Command::new(words[0]).args(&words[1..]).current_dir(&folder).env("PYTHONPATH", &folder).output().unwrap();
+    let run = Command::new(words[0])
+        .args(&words[1..])
+        .current_dir(&folder)
+        .env("PYTHONPATH", &folder)
+        .output_in_time()
+        .unwrap();
     let said = [run.stdout, run.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).join("\n");
     assert!(run.status.success(), "{words:?}: {said}");
 }

@@ -1,9 +1,10 @@
 //! `/settings`, `/trust`, `/directory`, `/init` and `/diff` in a real terminal and in lines.
 
-use std::fs;
 use std::process::Command;
 
 use hookwright_testkit::Replay;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use serde_json::{Value, json};
 
 use super::{Terminal, sandbox};
@@ -123,7 +124,8 @@ fn what_is_different_is_shown_and_gits_programs_do_not_run() {
     let sandbox = sandbox();
     let ran = sandbox.beside("ran");
     let git = |words: &[&str]| {
-        let done = Command::new("git").args(words).current_dir(sandbox.project()).env("HOME", sandbox.home()).output();
+        let done =
+            Command::new("git").args(words).current_dir(sandbox.project()).env("HOME", sandbox.home()).output_in_time();
         assert!(done.unwrap().status.success(), "{words:?}");
     };
     git(&["init", "-q"]);
@@ -162,8 +164,11 @@ fn what_a_session_changed_is_shown_without_git_and_beside_it() {
         assert!(screen.contains("a.txt  +1 -1") && screen.contains("-one") && screen.contains("+two"), "{screen}");
         // What git shows is not shown twice; what it only names, or does not know, is.
         let git = |words: &[&str]| {
-            let done =
-                Command::new("git").args(words).current_dir(sandbox.project()).env("HOME", sandbox.home()).output();
+            let done = Command::new("git")
+                .args(words)
+                .current_dir(sandbox.project())
+                .env("HOME", sandbox.home())
+                .output_in_time();
             assert!(done.unwrap().status.success(), "{words:?}");
         };
         git(&["init", "-q"]);

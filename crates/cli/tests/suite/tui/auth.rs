@@ -1,9 +1,9 @@
 //! `/auth`, `/logout` and `/model` in a real terminal, against servers on loopback.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use hookwright_testkit::fs;
 use serde_json::{Value, json};
 
 use super::{Terminal, sandbox};

@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::{Sandbox, make_executable};
 use serde_json::json;
 
@@ -62,7 +64,7 @@ fn a_newer_version_is_said_and_not_put_in_place() {
     let git = |words: &[&str]| {
         let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
         let mut git = std::process::Command::new("git");
-        let done = git.args(identity).args(words).current_dir(&folder).output().unwrap();
+        let done = git.args(identity).args(words).current_dir(&folder).output_in_time().unwrap();
         assert!(done.status.success(), "{done:?}");
     };
     git(&["init", "--quiet"]);
@@ -82,7 +84,7 @@ fn a_guard_is_not_switched_off_in_passing() {
     let sandbox = sandbox();
     let folder = lay(&sandbox, "1.0.0", "not today");
     let hooks = folder.join("hooks/hooks.json");
-    let text = std::fs::read_to_string(&hooks).unwrap().replace("\"name\":\"no\"", "\"name\":\"no\",\"guard\":true");
+    let text = fs::read_to_string(&hooks).unwrap().replace("\"name\":\"no\"", "\"name\":\"no\",\"guard\":true");
     std::fs::write(&hooks, text).unwrap();
     sandbox.run(&["extensions", "install", "--consent", folder.to_str().unwrap()]).exits(0);
     let mut terminal = Terminal::start(&sandbox, &[]);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use hookwright_testkit::{Sandbox, has_program, is_running, skipped, wait_until};
 use serde_json::json;
 
@@ -29,7 +31,7 @@ fn kept(sandbox: &Sandbox) -> String {
         for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             match entry.is_dir() {
                 true => folders.push(entry),
-                false => found.push_str(&String::from_utf8_lossy(&std::fs::read(entry).unwrap())),
+                false => found.push_str(&String::from_utf8_lossy(&fs::read(entry).unwrap())),
             }
         }
     }
@@ -156,7 +158,8 @@ fn vim_edits_a_file() {
 fn a_rebase_opens_its_editor_on_the_screen() {
     let sandbox = sandbox();
     let git = |args: &[&str]| {
-        let done = std::process::Command::new("git").args(args).current_dir(sandbox.project()).output().unwrap();
+        let done =
+            std::process::Command::new("git").args(args).current_dir(sandbox.project()).output_in_time().unwrap();
         assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     };
     git(&["init", "-q"]);

@@ -1,7 +1,6 @@
 //! `/theme`, `/vim`, the window's title and notices, as a terminal gets them.
 
-use std::fs;
-
+use hookwright_testkit::fs;
 use serde_json::{Value, json};
 
 use super::{Terminal, sandbox};

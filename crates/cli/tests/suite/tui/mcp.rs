@@ -1,5 +1,6 @@
 //! MCP servers in sessions that a person sits in front of: on the screen, and in lines.
 
+use hookwright_testkit::fs;
 use hookwright_testkit::http::browse;
 use hookwright_testkit::{MCP_SERVER, Sandbox, wait_until};
 use serde_json::{Value, json};
@@ -54,7 +55,7 @@ fn a_whole_server_is_allowed_for_the_session_and_hooks_are_told_what_is_asked() 
         terminal.ready();
         let told = (0..1000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
-            let text = std::fs::read_to_string(sandbox.project().join("asked")).ok()?;
+            let text = fs::read_to_string(sandbox.project().join("asked")).ok()?;
             serde_json::from_str::<Value>(&text).ok()
         });
         let details = &told.expect("the hook was told")["details"];

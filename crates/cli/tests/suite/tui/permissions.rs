@@ -1,5 +1,7 @@
 //! What is allowed for good: offered in the question, written down, listed and taken back.
 
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use serde_json::json;
 
 use super::{Terminal, sandbox};
@@ -14,7 +16,7 @@ fn edit(file: &str) -> String {
 }
 
 fn remembered(sandbox: &Sandbox) -> String {
-    std::fs::read_to_string(sandbox.home().join(".gemini/hookwright/policies/remembered.toml")).unwrap_or_default()
+    fs::read_to_string(sandbox.home().join(".gemini/hookwright/policies/remembered.toml")).unwrap_or_default()
 }
 
 #[test]
@@ -93,7 +95,7 @@ fn it_counts_in_its_project_only_and_headless_too() {
     let elsewhere = sandbox.beside("other");
     std::fs::create_dir(&elsewhere).unwrap();
     let mut command = sandbox.command(&["-p", &prompt]);
-    let there = command.current_dir(&elsewhere).output().unwrap();
+    let there = command.current_dir(&elsewhere).output_in_time().unwrap();
     let said = String::from_utf8_lossy(&there.stderr).into_owned();
     assert!(said.contains("needs approval"), "{said}");
     let listed = sandbox.run(&["-p", "/permissions"]).exits(0);

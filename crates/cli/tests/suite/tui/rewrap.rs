@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::{Sandbox, has_program, skipped};
 
 use super::sandbox;
@@ -29,7 +30,7 @@ impl Tmux {
     }
 
     fn run(&self, args: &[&str]) -> String {
-        let out = Command::new("tmux").arg("-S").arg(&self.socket).args(args).output().unwrap();
+        let out = Command::new("tmux").arg("-S").arg(&self.socket).args(args).output_in_time().unwrap();
         assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8_lossy(&out.stdout).into_owned()
     }
@@ -60,7 +61,7 @@ impl Tmux {
 
 impl Drop for Tmux {
     fn drop(&mut self) {
-        let _ = Command::new("tmux").arg("-S").arg(&self.socket).arg("kill-server").output();
+        let _ = Command::new("tmux").arg("-S").arg(&self.socket).arg("kill-server").output_in_time();
     }
 }
 

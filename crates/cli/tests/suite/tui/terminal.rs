@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hookwright_testkit::Sandbox;
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// Generous: the machine may be busy with other things.
@@ -51,7 +53,7 @@ impl Asked {
 /// Our end of the terminal.
 struct Ours {
     master: Box<dyn MasterPty + Send>,
-    writer: Box<dyn Write + Send>,
+    writer: TimedWriter<Box<dyn Write + Send>>,
 }
 
 struct Seen {
@@ -73,6 +75,7 @@ impl Terminal {
 
     /// Starts any program, with its folder and its variables.
     pub(crate) fn with(wanted: &std::process::Command, columns: u16, rows: u16) -> Terminal {
+        hookwright_testkit::watchdog::watch();
         let pair = native_pty_system().openpty(size(columns, rows)).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(wanted.get_program());
         command.args(wanted.get_args());
@@ -105,7 +108,7 @@ impl Terminal {
                 }
             }
         });
-        let writer = pair.master.take_writer().expect("a writer");
+        let writer = TimedWriter::new(pair.master.take_writer().expect("a writer"));
         Terminal { ours: Some(Ours { master: pair.master, writer }), child, seen, reader, asked: Asked::default() }
     }
 
@@ -248,14 +251,14 @@ impl Terminal {
     #[cfg(target_os = "linux")]
     pub(crate) fn peak(&self) -> u64 {
         let id = self.child.process_id().expect("it runs");
-        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it can be looked at");
+        let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it can be looked at");
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is told");
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
     }
 
     pub(crate) fn signal(&self, signal: &str) {
         let id = self.child.process_id().expect("it runs").to_string();
-        let sent = std::process::Command::new("kill").args([signal, &id]).status().expect("kill");
+        let sent = std::process::Command::new("kill").args([signal, &id]).status_in_time().expect("kill");
         assert!(sent.success());
     }
 

@@ -1,5 +1,6 @@
 //! Bad days of a session with a screen: the machine runs short, the terminal vanishes, the program is stopped.
 
+use hookwright_testkit::deadline::*;
 use serde_json::json;
 
 use hookwright_testkit::{Replay, Sandbox, is_running, is_stopped, wait_until};
@@ -165,7 +166,7 @@ fn as_a_job(sandbox: &Sandbox, args: &[&str]) -> (Terminal, String) {
 
 #[track_caller]
 fn send(signal: &str, pid: &str) {
-    assert!(std::process::Command::new("kill").args([signal, pid]).status().unwrap().success());
+    assert!(std::process::Command::new("kill").args([signal, pid]).status_in_time().unwrap().success());
 }
 
 #[cfg(unix)]

@@ -1,6 +1,7 @@
 //! Which commands need no shell, and what their words come to.
 
 use super::*;
+use hookwright_testkit::deadline::*;
 
 fn words(command: &str) -> Option<Vec<String>> {
     let Invocation::Direct { words, .. } = Invocation::analyse(command, &[]) else { return None };
@@ -98,7 +99,8 @@ fn no_placeholder_is_more_than_text() {
             "echo ${x:-${workspacePath}} $'${workspacePath}' | cat",
         ] {
             let text = Invocation::analyse(command, &values).shell_text().to_owned();
-            let output = std::process::Command::new("sh").args(["-c", &text]).current_dir(&folder).output().unwrap();
+            let output =
+                std::process::Command::new("sh").args(["-c", &text]).current_dir(&folder).output_in_time().unwrap();
             assert!(std::fs::read_dir(&folder).unwrap().next().is_none(), "{text}: {output:?}");
         }
     }

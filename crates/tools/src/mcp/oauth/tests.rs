@@ -49,6 +49,7 @@ struct Stand {
 
 impl Stand {
     async fn new() -> Self {
+        hookwright_testkit::watchdog::watch();
         Stand::twisted(|_, _| None).await
     }
 
