@@ -8,9 +8,13 @@
 import argparse
 import json
 import os
+import signal
 import statistics
 import tempfile
 import time
+
+#: A run that takes longer than this hangs: the alarm's signal ends the benchmark.
+RUN_DEADLINE_SECONDS = 120
 
 GUARD = """#!/bin/sh
 read -r input
@@ -28,6 +32,7 @@ def timed(argv, payload, cwd, env):
     actions = [(os.POSIX_SPAWN_DUP2, read, 0), (os.POSIX_SPAWN_DUP2, nowhere, 1), (os.POSIX_SPAWN_DUP2, nowhere, 2)]
     here = os.getcwd()
     os.chdir(cwd)
+    signal.alarm(RUN_DEADLINE_SECONDS)
     start = time.perf_counter()
     pid = os.posix_spawn(argv[0], argv, env, file_actions=actions)
     _, status = os.waitpid(pid, 0)

@@ -13,6 +13,7 @@ import pty
 import re
 import select
 import shutil
+import signal
 import statistics
 import struct
 import tempfile
@@ -69,7 +70,10 @@ class Session:
         except OSError:
             pass
         os.close(self.terminal)
+        # A program that does not end hangs: the alarm's signal ends the benchmark.
+        signal.alarm(60)
         os.waitpid(self.pid, 0)
+        signal.alarm(0)
 
 
 def measure(program, folder, command, seconds):

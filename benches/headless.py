@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -35,8 +36,13 @@ def replay(path, chunks):
     path.write_text(json.dumps(line) + "\n")
 
 
+#: A run that takes longer than this hangs: the alarm's signal ends the benchmark.
+RUN_DEADLINE_SECONDS = 120
+
+
 def run(command, env, cwd):
     """Wall time in seconds and the largest resident set in megabytes."""
+    signal.alarm(RUN_DEADLINE_SECONDS)
     started = time.perf_counter()
     process = subprocess.Popen(command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     out, err = process.stdout.read(), process.stderr.read()
@@ -99,6 +105,7 @@ def after_model(binary, runs):
             results[count] = [statistics.median(sample[at] for sample in samples) for at in (0, 1)]
         floor = []
         for _ in range(runs * 10):
+            signal.alarm(RUN_DEADLINE_SECONDS)
             started = time.perf_counter()
             feeder = subprocess.Popen(["cat", str(big)], stdout=subprocess.PIPE)
             subprocess.run(["bash", "-c", HOOK], stdin=feeder.stdout, stdout=subprocess.PIPE, check=True)

@@ -4,10 +4,13 @@ import json
 import os
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import time
 
+#: A run that takes longer than this hangs: the alarm's signal ends the benchmark.
+RUN_DEADLINE_SECONDS = 120
 NOWHERE = os.open(os.devnull, os.O_RDWR)
 
 
@@ -27,6 +30,7 @@ def run(argv, env, cwd, stdin=None):
     actions = [(os.POSIX_SPAWN_DUP2, source, 0), (os.POSIX_SPAWN_DUP2, NOWHERE, 1), (os.POSIX_SPAWN_DUP2, NOWHERE, 2)]
     here = os.getcwd()
     os.chdir(cwd)
+    signal.alarm(RUN_DEADLINE_SECONDS)
     try:
         start = time.perf_counter()
         pid = os.posix_spawn(argv[0], argv, env, file_actions=actions)
@@ -50,12 +54,14 @@ def memory(one):
     """The largest resident set of a piece of work, its children's included, in bytes."""
     one.prepare()
     argv = [sys.executable, "-I", "-S", "-c", SMALL_PARENT, *one.argv]
-    done = subprocess.run(argv, env=one.env, cwd=one.cwd, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    done = subprocess.run(argv, env=one.env, cwd=one.cwd, stdin=subprocess.DEVNULL, capture_output=True, check=True,
+                          timeout=RUN_DEADLINE_SECONDS)
     return int(done.stdout.split()[-1]) * 1024
 
 
 def spawn(argv, env, payload, count=1):
     """Seconds for a bare spawn of one program or of many at once: given their input, read to their end and waited for."""
+    signal.alarm(RUN_DEADLINE_SECONDS)
     start = time.perf_counter()
     selector = selectors.DefaultSelector()
     pids = []
@@ -101,6 +107,7 @@ class Echo:
     def trips(self, line, count, pace=0):
         """Seconds for so many round trips. Between them we work for as long as the pace says, and that is not counted."""
         took = 0
+        signal.alarm(RUN_DEADLINE_SECONDS)
         for _ in range(count):
             ready = time.perf_counter() + pace
             while time.perf_counter() < ready:

@@ -60,8 +60,8 @@ def binary(given):
         if given:
             raise SystemExit(f"there is no {given}")
         print("building the release binary; this takes some minutes", file=sys.stderr)
-        subprocess.run(["cargo", "build", "--release", "-p", "hookwright"], cwd=ROOT, check=True)
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+        subprocess.run(["cargo", "build", "--release", "-p", "hookwright"], cwd=ROOT, check=True, timeout=3600)
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
     return work.Starter("hookwright", [str(path.resolve())], said.removeprefix("hookwright ").strip())
 
 
@@ -76,7 +76,7 @@ def gemini(given):
         folder.mkdir(parents=True, exist_ok=True)
         print(f"installing Gemini CLI {GEMINI} into {folder}", file=sys.stderr)
         npm = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), f"@google/gemini-cli@{GEMINI}"]
-        subprocess.run(npm, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(npm, check=True, stdout=subprocess.DEVNULL, timeout=900)
         found = folder / inside
     return work.Starter("gemini", [measure.program("node"), str(found.resolve())], version(found))
 
@@ -198,7 +198,7 @@ def measured(stage, ours, theirs, given):
     before = measure.machine(given.realtime)
     samples.take()
     echo.close()
-    node = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    node = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
     return {
         "date": datetime.date.today().isoformat(),
         "machine": before,

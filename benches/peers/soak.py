@@ -4,6 +4,7 @@ import json
 import os
 import random
 import string
+import signal
 import subprocess
 import time
 
@@ -31,6 +32,8 @@ def run(stage, ours, events, out, machine):
     one = stage.work(ours, replay, "chunks worker")
     log = stage.root / "soak.log"
     with open(log, "wb") as said:
+        # Far slower than any worker is: one that hangs ends the benchmark, by the alarm's signal.
+        signal.alarm(600 + count // 50)
         started = time.perf_counter()
         process = subprocess.Popen(one.argv, env=one.env, cwd=one.cwd, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
         seen, workers = watched(process, started)

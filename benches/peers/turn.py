@@ -53,11 +53,11 @@ def traced(one, file):
     events = [word for name in names for word in ("-e", f"{'sched' if name.startswith('sched') else 'syscalls'}:{name}")]
     perf = measure.program("perf")
     command = [perf, "record", "-q", *events, "-o", str(file), "--", *one.argv]
-    done = subprocess.run(command, env=one.env, cwd=one.cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=one.env, cwd=one.cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=600)
     if done.returncode != 0:
         raise SystemExit(f"perf could not trace it: {done.stderr.strip()[-500:]}\nhint: it needs root, or kernel.perf_event_paranoid=-1")
     script = [perf, "script", "-i", str(file), "-F", "time,event"]
-    said = subprocess.run(script, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(script, capture_output=True, text=True, check=True, timeout=600).stdout
     return [(float(found[1]), found[2]) for found in re.finditer(r"(\d+\.\d+): +\w+:(\w+):", said)]
 
 

@@ -2,7 +2,6 @@
 //! the table and writes it down. For developers: the rig itself is `crates/trial`.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for developers, whose words are its own")]
-#![expect(clippy::disallowed_methods, reason = "it asks only whether it speaks to a terminal")]
 
 mod args;
 mod install;

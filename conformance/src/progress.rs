@@ -11,6 +11,7 @@ pub(crate) struct Progress {
     shown: bool,
 }
 
+#[expect(clippy::disallowed_methods, reason = "its words are its own, and go to a terminal or nowhere")]
 impl Progress {
     pub(crate) fn new(all: usize) -> Self {
         Progress { all, done: 0, start: Instant::now(), shown: std::io::stderr().is_terminal() }

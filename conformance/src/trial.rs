@@ -130,6 +130,7 @@ fn said(error: &dyn std::error::Error) -> String {
 /// Earlier results of cells that were not run now.
 pub(crate) fn earlier(args: &Args, now: &[Tried]) -> anyhow::Result<Vec<Tried>> {
     let Some(path) = &args.with else { return Ok(Vec::new()) };
+    #[expect(clippy::disallowed_methods, reason = "a file that the developer names")]
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut file: crate::table::File = serde_json::from_str(&text).with_context(|| format!("in {}", path.display()))?;
     file.cells.retain(|then| !now.iter().any(|now| now.is_same_cell(then)));

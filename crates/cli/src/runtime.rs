@@ -25,6 +25,7 @@ const A_YEAR: Duration = Duration::from_secs(86_400 * 365);
 
 /// Does all the work of the program on a large stack, whatever the limit on stacks is, and only where there is memory to work
 /// in: where that runs out later, the program can but end in the middle.
+#[expect(clippy::disallowed_methods, reason = "the thread is the program")]
 pub(crate) fn on_large_stack(work: fn() -> u8) -> anyhow::Result<u8> {
     take_memory(MEMORY).context(NO_ROOM)?;
     if take_stack(STACK) {

@@ -17,6 +17,7 @@ thread_local! {
 }
 
 /// Reads the bytes as a transcript; those without a header get one.
+#[expect(clippy::disallowed_methods, reason = "a file that it has just made")]
 pub fn transcript(input: &[u8]) {
     FOLDER.with(|folder| {
         let folder = folder.get_or_init(|| tempfile::tempdir().expect("a temporary folder")).path();

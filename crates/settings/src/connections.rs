@@ -285,7 +285,7 @@ mod tests {
         let said = kept_connections(&paths).unwrap_err().to_string();
         assert!(said.contains("line 1") && !said.contains("hunter2"), "{said}");
         assert!(keep_connection(&paths, &local("http://a", "")).is_err());
-        assert_eq!(std::fs::read_to_string(&paths.connections).unwrap(), text);
+        assert_eq!(hookwright_testkit::fs::read_to_string(&paths.connections).unwrap(), text);
         assert_eq!(forget_connections(&paths).unwrap(), 1);
     }
 

@@ -43,7 +43,7 @@ fn poll_until<T>(deadline: Instant, poll: &mut dyn FnMut() -> Option<T>) -> Opti
 }
 
 /// Runs programs to their end.
-pub trait CommandExt {
+pub trait CommandDeadline {
     /// `Command::output`, with a deadline for the program and for every other holder of its pipes. There is nothing on
     /// stdin.
     fn output_in_time(&mut self) -> io::Result<Output>;
@@ -52,7 +52,7 @@ pub trait CommandExt {
     fn status_in_time(&mut self) -> io::Result<ExitStatus>;
 }
 
-impl CommandExt for Command {
+impl CommandDeadline for Command {
     #[track_caller]
     fn output_in_time(&mut self) -> io::Result<Output> {
         let child = self.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -66,7 +66,7 @@ impl CommandExt for Command {
 }
 
 /// Waits for programs.
-pub trait ChildExt {
+pub trait ChildDeadline {
     /// `Child::wait`, with a deadline.
     fn wait_in_time(&mut self) -> io::Result<ExitStatus>;
 
@@ -74,7 +74,7 @@ pub trait ChildExt {
     fn finish_in_time(self) -> Output;
 }
 
-impl ChildExt for Child {
+impl ChildDeadline for Child {
     #[track_caller]
     fn wait_in_time(&mut self) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
@@ -189,12 +189,12 @@ fn fail(child: &mut Child, pipes: &[Option<Drain>]) -> ! {
 }
 
 /// Joins threads.
-pub trait JoinExt<T> {
+pub trait JoinDeadline<T> {
     /// `JoinHandle::join`, with a deadline.
     fn join_in_time(self) -> std::thread::Result<T>;
 }
 
-impl<T> JoinExt<T> for JoinHandle<T> {
+impl<T> JoinDeadline<T> for JoinHandle<T> {
     #[track_caller]
     #[expect(clippy::disallowed_methods, reason = "the thread has ended")]
     fn join_in_time(self) -> std::thread::Result<T> {
@@ -204,7 +204,7 @@ impl<T> JoinExt<T> for JoinHandle<T> {
 }
 
 /// Receives from channels.
-pub trait ReceiverExt<T> {
+pub trait ReceiverDeadline<T> {
     /// `Receiver::recv`, with a deadline.
     fn recv_in_time(&self) -> Result<T, RecvError>;
 
@@ -212,7 +212,7 @@ pub trait ReceiverExt<T> {
     fn iter_in_time(&self) -> impl Iterator<Item = T>;
 }
 
-impl<T> ReceiverExt<T> for Receiver<T> {
+impl<T> ReceiverDeadline<T> for Receiver<T> {
     #[track_caller]
     fn recv_in_time(&self) -> Result<T, RecvError> {
         match self.recv_timeout(limit()) {
@@ -227,7 +227,7 @@ impl<T> ReceiverExt<T> for Receiver<T> {
 }
 
 /// Accepts connections.
-pub trait ListenerExt {
+pub trait ListenerDeadline {
     /// `TcpListener::accept`, with a deadline for it and for each read and write of the stream.
     fn accept_in_time(&self) -> io::Result<(TcpStream, SocketAddr)>;
 
@@ -236,7 +236,7 @@ pub trait ListenerExt {
     fn connections(&self) -> impl Iterator<Item = TcpStream>;
 }
 
-impl ListenerExt for TcpListener {
+impl ListenerDeadline for TcpListener {
     #[track_caller]
     #[expect(clippy::disallowed_methods, reason = "it does not block")]
     fn accept_in_time(&self) -> io::Result<(TcpStream, SocketAddr)> {

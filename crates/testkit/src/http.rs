@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use crate::deadline::{ListenerExt, ReceiverExt, connect_in_time};
+use crate::deadline::{ListenerDeadline, ReceiverDeadline, connect_in_time};
 
 /// A request.
 #[derive(Clone, Debug, Default)]

@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use deadline::{ChildExt, CommandExt, JoinExt};
+use deadline::{ChildDeadline, CommandDeadline, JoinDeadline};
 
 pub use mcp::MCP_SERVER;
 pub use replay::Replay;

@@ -103,7 +103,7 @@ mod tests {
         std::fs::rename(dir.path().join("project"), dir.path().join("moved")).unwrap();
         assert!(rewrite(&path, b"newer").is_err());
         assert!(!dir.path().join("project").exists());
-        assert_eq!(std::fs::read(dir.path().join("moved/a.txt")).unwrap(), b"new");
+        assert_eq!(hookwright_testkit::fs::read(dir.path().join("moved/a.txt")).unwrap(), b"new");
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/c.txt");
         write_atomically(&path, b"x").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"x");
+        assert_eq!(hookwright_testkit::fs::read(&path).unwrap(), b"x");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no temporary file is left");
     }
 

@@ -84,7 +84,7 @@ class Types(unittest.TestCase):
     def test_running_a_hook_needs_none_of_them(self):
         script = "import sys, hookwright_hook; print([m for m in ('typing', 'inspect', 'asyncio', 'hookwright_hook._types') if m in sys.modules])"
         # Without the site's own additions, which may bring anything.
-        run = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True)
+        run = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True, timeout=60)
         self.assertEqual(run.stdout.strip(), "[]")
 
 

@@ -60,6 +60,7 @@ fn open_editor(world: &World, file: &Path) -> anyhow::Result<()> {
     // The editor may be several words, and the shell knows how to read them.
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(file);
+    #[expect(clippy::disallowed_methods, reason = "the user is done with the editor when they are done")]
     let status = hookwright_process::start_to_stay(|| command.spawn()).and_then(|mut child| child.wait());
     match status {
         Ok(status) if status.success() => Ok(()),

@@ -218,6 +218,7 @@ fn printed_soon(screen: &mut Printed) -> Option<Result<io::Result<Option<TurnEnd
 fn start_screen(listener: Listener) -> io::Result<(std::sync::mpsc::Sender<EventStream>, Printed)> {
     let (give, events) = std::sync::mpsc::channel();
     let (done, printed) = tokio::sync::oneshot::channel();
+    #[expect(clippy::disallowed_methods, reason = "the sender is given away or dropped before the session begins")]
     std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
         if let Ok(events) = events.recv() {
             let _ = done.send(listener.listen(events));

@@ -165,6 +165,7 @@ fn make_repository(project: &Path) -> anyhow::Result<()> {
         git.args(identity).args(args).current_dir(project);
         git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Nobody else's mark: hooks of other cases may be starting.
+        #[expect(clippy::disallowed_methods, reason = "the user waits for it, and can interrupt it")]
         let output = hookwright_process::start_to_stay(|| git.spawn())
             .and_then(std::process::Child::wait_with_output)
             .context("can't run git, which `setup.git` needs")?;

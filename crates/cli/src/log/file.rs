@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn text(path: &Path) -> String {
-        fs::read_to_string(path).unwrap()
+        hookwright_testkit::fs::read_to_string(path).unwrap()
     }
 
     #[test]

@@ -157,7 +157,7 @@ mod tests {
         let dispatch = Dispatch::new(listener);
         dispatcher::with_default(&dispatch, say);
         assert!(dispatch.downcast_ref::<Listener>().unwrap().spans().is_empty(), "spans are left");
-        std::fs::read_to_string(path).unwrap()
+        hookwright_testkit::fs::read_to_string(path).unwrap()
     }
 
     #[test]

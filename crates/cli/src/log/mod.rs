@@ -101,7 +101,7 @@ mod tests {
             std::panic::set_hook(before);
             assert!(caught.is_err());
         });
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = hookwright_testkit::fs::read_to_string(path).unwrap();
         assert!(text.contains("ERROR") && text.contains("cli::log: panic: on purpose place="), "{text}");
         assert!(text.contains("src/log/mod.rs:"), "{text}");
     }

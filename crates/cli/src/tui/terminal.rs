@@ -138,6 +138,7 @@ pub(crate) fn size() -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hookwright_testkit::deadline::*;
     use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
     /// Not a test of its own: the other one runs it in a terminal.
@@ -154,7 +155,7 @@ mod tests {
     fn panics_on_another_thread() {
         assert!(crate::log::start(None, &hookwright_settings::World::from_process()).is_empty());
         let _guard = Guard::new().unwrap();
-        assert!(std::thread::spawn(|| panic!("on purpose")).join().is_err());
+        assert!(std::thread::spawn(|| panic!("on purpose")).join_in_time().is_err());
         assert!(terminal::is_raw_mode_enabled().unwrap(), "the session goes on");
         write("still raw").unwrap();
     }
@@ -165,7 +166,8 @@ mod tests {
         let said = run_in_a_terminal("panics_on_another_thread", home.path());
         assert!(said.contains("still raw") && !said.contains("on purpose"), "{said}");
         assert!(said.find("still raw").unwrap() < said.find(LEAVE).unwrap());
-        let log = std::fs::read_to_string(home.path().join(".gemini/hookwright/logs/hookwright.log")).unwrap();
+        let log =
+            hookwright_testkit::fs::read_to_string(home.path().join(".gemini/hookwright/logs/hookwright.log")).unwrap();
         assert_eq!(log.matches("panic: on purpose place=").count(), 1, "{log}");
     }
 
@@ -193,9 +195,9 @@ mod tests {
             let _ = io::Read::read_to_end(&mut reader, &mut said);
             String::from_utf8_lossy(&said).into_owned()
         });
-        child.wait().unwrap();
+        wait_for("the test's end", || child.try_wait().unwrap());
         assert_eq!(pair.master.get_termios().unwrap(), before);
         drop(pair);
-        said.join().unwrap()
+        said.join_in_time().unwrap()
     }
 }

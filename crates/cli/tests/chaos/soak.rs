@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hookwright_testkit::fs;
-use hookwright_testkit::{Replay, Sandbox, replay};
+use hookwright_testkit::deadline::TimedWriter;
+use hookwright_testkit::{Replay, Sandbox, fs, replay, watchdog};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ const PROMPTS_AN_HOUR: usize = 60;
 const REQUESTS: usize = 4;
 const CALLS: usize = 5;
 /// A program that takes longer for one prompt hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// What the program needs, at the end of a prompt.
 struct Sample {
@@ -96,7 +96,7 @@ fn call(number: usize) -> Value {
 /// The program in a terminal.
 struct Session {
     child: Box<dyn portable_pty::Child + Send + Sync>,
-    keys: Box<dyn Write + Send>,
+    keys: TimedWriter<Box<dyn Write + Send>>,
     seen: Arc<Mutex<Vec<u8>>>,
     _master: Box<dyn portable_pty::MasterPty + Send>,
 }
@@ -122,7 +122,7 @@ impl Session {
                 sink.lock().unwrap().extend_from_slice(&bytes[..count]);
             }
         });
-        let keys = pair.master.take_writer().unwrap();
+        let keys = TimedWriter::new(pair.master.take_writer().unwrap());
         let mut session = Session { child, keys, seen, _master: pair.master };
         session.types("", "Type your message");
         session
@@ -130,6 +130,7 @@ impl Session {
 
     /// Types something and waits until the program has shown something.
     fn types(&mut self, keys: &str, answer: &str) {
+        watchdog::progress();
         let since = Instant::now();
         self.keys.write_all(keys.as_bytes()).unwrap();
         let shown = |seen: &[u8]| seen.windows(answer.len()).any(|words| words == answer.as_bytes());

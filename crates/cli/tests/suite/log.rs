@@ -158,7 +158,9 @@ fn refusing_server() -> String {
             let mut bytes = vec![0; 1 << 20];
             let mut length = 0;
             while !String::from_utf8_lossy(&bytes[..length]).contains("stream_options") {
-                length += stream.read(&mut bytes[length..]).unwrap();
+                let read = stream.read(&mut bytes[length..]).unwrap();
+                assert!(read > 0, "the request ends before its body");
+                length += read;
             }
             let head = String::from_utf8_lossy(&bytes[..length]).split("\r\n\r\n").next().unwrap().to_owned();
             let body = json!({"error": {"message": format!("no: {head}"), "type": "x", "code": "invalid_api_key"}});

@@ -313,18 +313,7 @@ fn a_settings_file_that_is_a_pipe_or_a_device_is_reported_and_does_not_hang() {
         std::fs::remove_file(&file).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(&file).status_in_time().unwrap().success());
         for args in [&["hooks", "list"][..], &["hooks", "doctor"], &["hooks", "validate"]] {
-            let mut child = sandbox.command(args).spawn().unwrap();
-            let pid = child.id();
-            let mut waited = 0;
-            while child.try_wait().unwrap().is_none() {
-                waited += 1;
-                if waited == 2000 {
-                    child.kill().unwrap();
-                    panic!("{args:?} hangs (process {pid})");
-                }
-                std::thread::sleep(std::time::Duration::from_millis(10));
-            }
-            let run = hookwright_testkit::finish(child);
+            let run = sandbox.run(args);
             let said = run.stdout.clone() + &run.stderr;
             assert!(said.contains("this is not a regular file"), "{args:?}: {run:#?}");
         }

@@ -148,16 +148,17 @@ mod tests {
         drop(draft);
         assert_eq!(count(), 0);
         std::fs::write(folder.path().join("f"), "old").unwrap();
+        let read = |name: &str| crate::read(&folder.path().join(name), 9, crate::Links::Refuse).unwrap();
         for name in ["f", "new"] {
             let draft = Draft::new(directory.as_fd(), mode).unwrap();
             draft.file().write_all(b"x").unwrap();
             draft.replace(OsStr::new(name)).unwrap();
-            assert_eq!(std::fs::read(folder.path().join(name)).unwrap(), b"x");
+            assert_eq!(read(name), b"x");
         }
         assert_eq!(count(), 2);
         let named = || Draft::named(directory.as_fd(), mode).unwrap();
         named().replace(OsStr::new("new")).unwrap();
-        assert_eq!((count(), std::fs::read(folder.path().join("new")).unwrap().len()), (2, 0));
+        assert_eq!((count(), read("new").len()), (2, 0));
         for draft in [named(), Draft::new(directory.as_fd(), mode).unwrap()] {
             let error = draft.appear(OsStr::new("new")).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::AlreadyExists);

@@ -255,7 +255,7 @@ async fn nobody_answers_in_a_workers_place() {
         let script = format!(
             "for fd in 0 1; do (echo '{forged}' > /proc/{pid}/fd/$fd) 2>&-; (timeout 1 head -n 1 /proc/{pid}/fd/$fd) 2>&-; done; true"
         );
-        tokio::task::spawn_blocking(move || std::process::Command::new("sh").args(["-c", &script]).status())
+        tokio::task::spawn_blocking(move || std::process::Command::new("sh").args(["-c", &script]).status_in_time())
             .await
             .unwrap()
             .unwrap();

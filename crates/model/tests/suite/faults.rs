@@ -8,7 +8,7 @@ use hookwright_model::{
 use serde_json::json;
 use tokio::net::TcpSocket;
 
-use crate::support::{Act, Reply, Server, ask, chunks, failure, fast, gemini, notices, openai, text};
+use crate::support::{Act, Reply, Server, ask, chunks, failure, fast, gemini, notices, openai, text, within};
 
 fn word(text: &str) -> String {
     json!({"candidates": [{"content": {"parts": [{"text": text}]}}]}).to_string()
@@ -267,12 +267,15 @@ async fn a_dropped_wait_loses_nothing() {
     let model = gemini(&server);
     let mut stream = model.stream(&ask(&model, "hi"), &Cancel::new()).await.unwrap();
     let mut whole = String::new();
-    loop {
-        match tokio::time::timeout(Duration::from_millis(3), stream.next()).await {
-            Ok(Some(chunk)) => whole.push_str(&chunk.unwrap().text()),
-            Ok(None) => break,
-            Err(_) => {}
+    within(async {
+        loop {
+            match tokio::time::timeout(Duration::from_millis(3), stream.next()).await {
+                Ok(Some(chunk)) => whole.push_str(&chunk.unwrap().text()),
+                Ok(None) => break,
+                Err(_) => {}
+            }
         }
-    }
+    })
+    .await;
     assert_eq!(whole, "ab");
 }

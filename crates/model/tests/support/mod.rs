@@ -35,7 +35,12 @@ pub(crate) fn ask(model: &impl Model, prompt: &str) -> Request {
 
 /// Asks and collects everything that came, up to the end or the first error.
 pub(crate) async fn chunks(model: &impl Model) -> (Vec<Chunk>, Option<ModelError>) {
-    tokio::time::timeout(hookwright_testkit::deadline::limit(), collect(model)).await.unwrap()
+    within(collect(model)).await
+}
+
+/// Waits for a future that must not hang.
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(hookwright_testkit::deadline::limit(), future).await.unwrap()
 }
 
 async fn collect(model: &impl Model) -> (Vec<Chunk>, Option<ModelError>) {

@@ -214,10 +214,10 @@ mod tests {
         std::fs::write(&file, theirs).unwrap();
         assert_eq!(credentials(&file, "g").unwrap().unwrap().mcp_server_url.as_deref(), Some("https://h/mcp"));
         keep_credentials(&file, &some("a", "one")).unwrap();
-        let text = std::fs::read_to_string(&file).unwrap();
+        let text = hookwright_testkit::fs::read_to_string(&file).unwrap();
         assert!(text.contains("\"own\": 1"), "{text}");
         std::fs::write(&file, "{}").unwrap();
         assert!(keep_credentials(&file, &some("a", "one")).is_err());
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "{}");
+        assert_eq!(hookwright_testkit::fs::read_to_string(&file).unwrap(), "{}");
     }
 }

@@ -11,7 +11,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 
 use super::{Asked, read};
-use crate::deadline::ListenerExt;
+use crate::deadline::ListenerDeadline;
 
 /// Who signed the certificate of [`Service::start_tls`]: the path of a file that `SSL_CERT_FILE` can name.
 pub const AUTHORITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/certificates/authority.pem");

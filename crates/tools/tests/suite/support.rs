@@ -61,7 +61,10 @@ impl Project {
     /// Checks and runs a call, as an agent does.
     pub(crate) async fn call(&self, tool: &str, args: Value) -> ToolResult {
         match self.registry.check(tool, &args) {
-            Ok(tool) => tool.run(&args, &self.ctx).await,
+            Ok(tool) => {
+                let run = tool.run(&args, &self.ctx);
+                tokio::time::timeout(hookwright_testkit::deadline::limit(), run).await.unwrap()
+            }
             Err(failure) => failure.into(),
         }
     }

@@ -16,7 +16,8 @@ async fn ask(standin: &Standin, head: &str, body: &[u8]) -> String {
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(body).await.unwrap();
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
+    let read = stream.read_to_string(&mut answer);
+    tokio::time::timeout(hookwright_testkit::deadline::limit(), read).await.unwrap().unwrap();
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 

@@ -21,6 +21,7 @@ impl Driver<'_> {
         };
         self.screen.finish()?;
         let (guard, path) = (&self.guard, file.path());
+        #[expect(clippy::disallowed_methods, reason = "the user is done with the editor when they are done")]
         let run = || {
             // The editor may be several words, and the shell knows how to read them.
             let mut command = std::process::Command::new("sh");

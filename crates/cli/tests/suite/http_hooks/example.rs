@@ -3,7 +3,6 @@
 use super::*;
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
