@@ -40,8 +40,8 @@ thread_local! {
 /// Threads that are not a test's do nothing here. With `--test-threads=1` all tests share the main thread, and each
 /// call counts as progress.
 pub fn watch() {
-    let is_new = RUNNING_TEST.try_with(|test| test.as_ref().is_some_and(|test| test.name == MAIN_THREAD));
-    if is_new == Ok(true) {
+    // A thread that is ending has no test any more.
+    if RUNNING_TEST.try_with(|test| test.as_ref().is_some_and(|test| test.name == MAIN_THREAD)) == Ok(true) {
         progress();
     }
 }
