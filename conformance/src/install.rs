@@ -12,7 +12,7 @@ use crate::args::{Args, Wanted};
 /// How long npm may take for one package.
 const MAX_INSTALL_TIME: Duration = Duration::from_secs(180);
 /// How long an agent may take to say its version.
-const MAX_VERSION_TIME: Duration = Duration::from_secs(30);
+pub(crate) const MAX_VERSION_TIME: Duration = Duration::from_secs(30);
 /// How long building Hookwright may take.
 const MAX_BUILD_TIME: Duration = Duration::from_secs(900);
 /// How long a program that was told to end may still take.
@@ -78,7 +78,7 @@ fn npm(folder: &Path, package: &str, deadline: Option<Instant>) -> anyhow::Resul
 /// Runs a program until it ends, for so long at most and not past the deadline.
 ///
 /// It stays in this program's process group, so that a `timeout` around this program ends both.
-fn run(command: &mut Command, limit: Duration, deadline: Option<Instant>) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(command: &mut Command, limit: Duration, deadline: Option<Instant>) -> anyhow::Result<ExitStatus> {
     let started = Instant::now();
     let limit = deadline.map_or(limit, |deadline| limit.min(deadline.saturating_duration_since(started)));
     if limit.is_zero() {
@@ -96,6 +96,7 @@ fn run(command: &mut Command, limit: Duration, deadline: Option<Instant>) -> any
         // npm passes SIGTERM on to what it has started.
         if started.elapsed() > limit && !is_told_to_end {
             is_told_to_end = true;
+            #[expect(clippy::disallowed_methods, reason = "kill waits for nothing")]
             let _ = Command::new("kill").arg(child.id().to_string()).status();
         }
         if started.elapsed() > limit + END_GRACE {

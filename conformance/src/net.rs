@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use crate::args::Args;
+use crate::install;
 
 /// Says to the second start that it is inside, and how many seconds are left, if they are bounded.
 const INSIDE: &str = "HOOKWRIGHT_CONFORMANCE_INSIDE";
@@ -42,7 +43,9 @@ pub(crate) fn enter(args: &Args, deadline: Option<Instant>) -> anyhow::Result<Wh
         command.args(["--map-root-user", "--net", "sh", "-c", UP, "sh"]).arg(program);
         command
     };
-    let probe = unshare("true".as_ref()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let mut probe = unshare("true".as_ref());
+    probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let probe = install::run(&mut probe, install::MAX_VERSION_TIME, deadline);
     if !probe.is_ok_and(|status| status.success()) {
         eprintln!(
             "conformance: no network namespace here: agents run in the machine's network, told of a proxy that is not there"
@@ -51,6 +54,7 @@ pub(crate) fn enter(args: &Args, deadline: Option<Instant>) -> anyhow::Result<Wh
     }
     let own = std::env::current_exe().context("no path of its own")?;
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()).as_secs().to_string());
+    #[expect(clippy::disallowed_methods, reason = "it keeps the deadline itself")]
     let status =
         unshare(own.as_os_str()).args(std::env::args_os().skip(1)).env(INSIDE, left.unwrap_or_default()).status();
     let code = status.context("unshare did not start")?.code();

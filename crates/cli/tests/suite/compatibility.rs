@@ -1,6 +1,7 @@
 //! The tables of `docs/compatibility.md` and `docs/security.md`: every row names tests that hold it, and they exist and are not
 //! ignored. They run with all others, where the behaviour is; nothing is run or built here: the sources say which tests exist.
 
+use hookwright_testkit::fs;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,7 @@ struct Row {
 
 /// The rows of a page's tables whose last column has this head.
 fn rows(page: &str, last: &str) -> Vec<Row> {
-    let text = std::fs::read_to_string(root().join("docs").join(page)).unwrap();
+    let text = fs::read_to_string(root().join("docs").join(page)).unwrap();
     let mut columns = None;
     let mut rows = Vec::new();
     for line in text.lines() {
@@ -82,7 +83,7 @@ fn list(folder: &Path) -> Vec<PathBuf> {
 
 /// Adds the tests of a file and of the modules that it declares, in files of their own.
 fn collect_tests(file: &Path, is_target_root: bool, tests: &mut BTreeSet<String>) {
-    let text = std::fs::read_to_string(file).unwrap();
+    let text = fs::read_to_string(file).unwrap();
     tests.extend(active_tests(&text));
     let owns_folder = is_target_root || file.ends_with("mod.rs");
     let (beside, folder) = (file.parent().unwrap(), file.with_extension(""));

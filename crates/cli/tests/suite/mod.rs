@@ -9,7 +9,6 @@ mod channels;
 #[cfg(unix)]
 mod checkpoints;
 mod claude;
-#[allow(clippy::disallowed_methods, reason = "it still runs cargo")]
 mod compatibility;
 mod config;
 mod differential;
