@@ -1,8 +1,8 @@
-//! What the review of hooks costs at every start. Figures to look at, not to assert:
+//! What the review of hooks costs at every start: the figures, and a bound ten times above those in docs/security.md.
 //! `cargo test --release -p hookwright-settings --test main cost -- --ignored --nocapture`.
 
 use std::io::Write;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -33,6 +33,9 @@ fn measure(what: &str, count: usize, command: impl Fn(usize) -> String, file: im
     let record = std::fs::metadata(place.paths().trusted_hooks).unwrap().len();
     let line = format!("{what}: {count} hooks, load {fastest:?} at best, {median:?} (median), record {record} bytes\n");
     std::io::stderr().write_all(line.as_bytes()).unwrap();
+    let bound = if count > 100 { Duration::from_secs(11) } else { Duration::from_millis(20) };
+    assert!(cfg!(debug_assertions) || fastest < bound, "{line}");
+    assert!(record < 1000 * (count as u64 + 1), "{line}");
 }
 
 const SHELL: &str = "#!/bin/sh\ninput=$(cat)\nfile=$(printf '%s' \"$input\" | jq -r .tool_input.file_path)\ncase \"$file\" in\n  *.env|*.pem) echo 'secret' >&2; exit 2 ;;\nesac\nif grep -q TODO \"$file\"; then\n  echo '{\"decision\": \"deny\"}'\nfi\nexit 0\n";
