@@ -41,7 +41,7 @@ fn sessions_survive_chaos() {
     if !disks {
         hookwright_testkit::skipped("chaos", "no disks can be mounted here; limits on files do instead");
     }
-    let (seed, rounds, jobs) = (number("CHAOS_SEED", 1), number("CHAOS_ROUNDS", 100), number("CHAOS_JOBS", 8));
+    let (seed, rounds, jobs) = (number("CHAOS_SEED", 1), number("CHAOS_ROUNDS", 20), number("CHAOS_JOBS", 8));
     if rounds == 1 {
         say(&format!("{:#?}", plan::Plan::new(seed)));
     }
