@@ -139,7 +139,7 @@ impl Intake<'_> {
         // Only now: what hooks took out of it is on no record.
         tracing::trace!(text = chunk.text(), "a piece of the answer");
         show(services, &chunk);
-        let repeated = self.guard.saw_text(&chunk.text()).filter(|_| services.loop_detection);
+        let repeated = services.loop_detection.then(|| self.guard.saw_text(&chunk.text())).flatten();
         self.gathered.add(chunk);
         match repeated {
             Some(reason) => ControlFlow::Break(ModelAnswer::Loop(reason, std::mem::take(&mut self.gathered.whole))),
