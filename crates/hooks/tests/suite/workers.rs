@@ -170,7 +170,7 @@ async fn one_that_dies_unseen_is_started_again_before_it_is_asked() {
     let pid = pids(&world)[0];
     std::process::Command::new("kill").args(["-9", &pid.to_string()]).status_in_time().unwrap();
     gone(pid).await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    eventually("its end is noticed", || health(&engine).pid.is_none()).await;
     assert_eq!(denied(&fire(&engine).await), "no");
     assert_eq!(pids(&world).len(), 2);
 }
@@ -337,12 +337,12 @@ async fn one_that_never_reads_times_out_and_is_replaced() {
 async fn a_late_answer_is_dropped_while_others_are_answered() {
     let world = World::new();
     // The first is answered with the third.
-    let body = "if [ $id = 1 ]; then continue; fi; [ $id = 3 ] && answer 1 '{\"decision\":\"deny\"}'; answer $id '{}'";
+    let body = "if [ $id = 1 ]; then : > asked; continue; fi; \
+                [ $id = 3 ] && answer 1 '{\"decision\":\"deny\"}'; answer $id '{}'";
     let engine = engine_of(&world, body, json!({"concurrency": 4, "timeout": 500}));
     let (slow, call) = (engine.clone(), tool_call());
     let first = tokio::spawn(async move { within(slow.fire(&call)).await });
-    eventually("it was asked", || !pids(&world).is_empty()).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    eventually("it was asked", || world.path("asked").exists()).await;
     assert_proceeds(&fire(&engine).await);
     assert!(warning(&first.await.unwrap()).contains("500"));
     assert_proceeds(&fire(&engine).await);
@@ -373,13 +373,12 @@ async fn a_reload_replaces_the_process_and_drops_no_request() {
     let world = World::new();
     let engine = engine_of(
         &world,
-        "while [ ! -e go ]; do sleep 0.02; done; answer $id '{\"decision\":\"deny\",\"reason\":\"old\"}'",
+        ": > asked; while [ ! -e go ]; do sleep 0.02; done; answer $id '{\"decision\":\"deny\",\"reason\":\"old\"}'",
         json!({}),
     );
     let (old, call) = (engine.clone(), tool_call());
     let asked = tokio::spawn(async move { denied(&within(old.fire(&call)).await).to_owned() });
-    eventually("it was asked", || !pids(&world).is_empty()).await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    eventually("it was asked", || world.path("asked").exists()).await;
     world.write("other.sh", &worker("answer $id '{\"decision\":\"deny\",\"reason\":\"new\"}'"));
     let settings = json!({"hooks": {"BeforeTool": [{"hooks": [hook(json!({"command": "sh other.sh"}))]}]}}).to_string();
     engine.reload(Registry::new(vec![declare(&Layer::new(
@@ -495,11 +494,16 @@ async fn one_can_be_there_from_the_beginning() {
     eventually("it runs", || pids(&world).len() == 1).await;
     assert_proceeds(&fire(&engine).await);
     assert_eq!(pids(&world).len(), 1);
-    let lazy = World::new();
-    let engine = engine_of(&lazy, "answer $id '{}'", json!({}));
+    // The one that is started on use is declared first, so it would be the first to run.
+    let both = World::new();
+    both.write("lazy.sh", ": > lazy");
+    both.write("w.sh", &worker("answer $id '{}'"));
+    let hooks = json!([hook(json!({"name": "lazy", "command": "sh lazy.sh"})), hook(json!({"start": "session"}))]);
+    let engine = both.hooks(EventKind::BeforeTool, hooks).limits(quick()).build();
     engine.start_workers();
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    assert!(pids(&lazy).is_empty());
+    eventually("the other runs", || pids(&both).len() == 1).await;
+    engine.shutdown().await;
+    assert!(!both.path("lazy").exists());
 }
 
 #[tokio::test]

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 struct Shown {
     terminal: OnceLock<Terminal>,
+    /// Whether somebody sits at the terminal from the beginning.
+    attended: bool,
     drawn: Arc<Mutex<String>>,
 }
 
@@ -21,14 +23,19 @@ impl Consoles for Shown {
     fn open(&self, call_id: &str, terminal: &Terminal) -> Live {
         assert_eq!(call_id, "call");
         self.terminal.set(terminal.clone()).unwrap();
+        terminal.attend(self.attended);
         let drawn = self.drawn.clone();
         Box::new(move |piece: &[u8]| drawn.lock().unwrap().push_str(&String::from_utf8_lossy(piece)))
     }
 }
 
 fn project() -> (Project, Arc<Shown>) {
+    shown_by(Shown::default())
+}
+
+fn shown_by(shown: Shown) -> (Project, Arc<Shown>) {
     let mut project = Project::new();
-    let shown = Arc::new(Shown::default());
+    let shown = Arc::new(shown);
     project.ctx.console = Some(Console { shown_by: shown.clone(), call_id: "call".to_owned() });
     project.ctx.shell.grace = Duration::from_millis(200);
     (project, shown)
@@ -72,13 +79,14 @@ async fn what_runs_on_by_itself_or_may_have_none_has_pipes() {
 
 #[tokio::test]
 async fn silence_ends_a_command_unless_somebody_sits_at_it() {
-    let (mut project, shown) = project();
-    project.ctx.shell.inactivity_timeout = Some(Duration::from_millis(300));
+    let (mut project, shown) = shown_by(Shown { attended: true, ..Shown::default() });
+    let limit = Duration::from_millis(300);
+    project.ctx.shell.inactivity_timeout = Some(limit);
     let sitting = async {
         until("it begins", || shown.drawn.lock().unwrap().contains("name?")).await;
         let terminal = shown.terminal.get().unwrap();
-        terminal.attend(true);
-        tokio::time::sleep(Duration::from_millis(1000)).await;
+        // Silence is what is tested.
+        tokio::time::sleep(2 * limit).await;
         assert!(terminal.type_in(b"wim\n"));
         terminal.attend(false);
     };

@@ -250,12 +250,13 @@ async fn a_slow_call_is_called_off_and_the_server_is_told() {
 
 #[tokio::test]
 async fn a_cancelled_call_is_called_off_and_the_server_is_told() {
-    let world = World::with(vec![server("s", &[("on_call", ":"), ("on_cancelled", "echo told >> told")])]).await;
+    let cancelled = [("on_call", ": > called"), ("on_cancelled", "echo told >> told")];
+    let world = World::with(vec![server("s", &cancelled)]).await;
     let mut context = world.project.ctx.clone();
     context.cancel = CancellationToken::new();
     let (tool, cancel) = (world.tool("mcp__s__echo"), context.cancel.clone());
     let call = tokio::spawn(async move { tool.run(&json!({}), &context).await });
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    world.until(|world| world.project.root.join("called").exists()).await;
     cancel.cancel();
     assert_eq!(failure(&call.await.unwrap()).0, ToolErrorKind::Cancelled);
     world.until(|world| world.project.root.join("told").exists()).await;

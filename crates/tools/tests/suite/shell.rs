@@ -78,11 +78,13 @@ async fn how_it_ended_is_typed() {
     );
     project.ctx.shell.inactivity_timeout = None;
     let cancel = project.ctx.cancel.clone();
-    tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+    let begun = json!({ "command": "echo begun; sleep 60" });
+    let cancelling = async {
+        assert!(wait_until(|| project.live.lock().unwrap().contains("begun")).await, "it never begins");
         cancel.cancel();
-    });
-    assert_eq!(project.call("run_shell_command", sleep).await.command.map(|run| run.end), Some(CommandEnd::Cancelled));
+    };
+    let (result, ()) = tokio::join!(project.call("run_shell_command", begun), cancelling);
+    assert_eq!(result.command.map(|run| run.end), Some(CommandEnd::Cancelled));
     assert_eq!(project.call("list_directory", json!({ "dir_path": "." })).await.command, None);
 }
 
@@ -133,9 +135,8 @@ fn is_running(pid: &str) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim_start().starts_with('Z'))
 }
 
-#[cfg(target_os = "linux")]
 async fn wait_until(what: impl Fn() -> bool) -> bool {
-    for _ in 0..250 {
+    for _ in 0..3000 {
         if what() {
             return true;
         }

@@ -202,12 +202,14 @@ async fn sizes_and_times_are_bounded() {
     assert!(text.contains("larger than 50000 bytes"), "{text}");
     let (_, text) = project.refused("web_fetch", json!({ "url": format!("{server}/hang") })).await;
     assert!(text.contains("timed out") || text.contains("timeout"), "{text}");
-    let cancel = project.ctx.cancel.clone();
-    tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        cancel.cancel();
-    });
-    let (kind, _) = project.refused("web_fetch", json!({ "url": format!("{server}/hang") })).await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let cancelling = async {
+        let connection = silent.accept().await.unwrap();
+        project.ctx.cancel.cancel();
+        connection
+    };
+    let ((kind, _), _) = tokio::join!(project.refused("web_fetch", json!({ "url": url })), cancelling);
     assert_eq!(kind, ToolErrorKind::Cancelled);
 }
 

@@ -81,7 +81,7 @@ fn headless(files: &[(&str, &str)]) -> Case {
     Case { mode: ApprovalMode::Default, ..yolo(files) }
 }
 
-/// Nothing runs unasked, and the user gives these answers; after the last one the question is left open.
+/// Nothing runs unasked, and the user gives these answers; after the last one a question is cancelled by the token.
 fn interactive(replies: &[ApprovalReply]) -> Case {
     Case { replies: Some(replies.to_vec()), ..headless(&[]) }
 }
@@ -102,6 +102,7 @@ impl Case {
         let command = command("test", prompt, Path::new("/nowhere/test.toml"));
         let (services, mut events) = self.services();
         let mut replies = self.replies.clone().unwrap_or_default().into_iter();
+        let cancel = self.cancel.clone();
         let screen = tokio::spawn(async move {
             let (mut asked, mut notes, mut warnings, mut open) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             while let Some(event) = events.recv().await {
@@ -110,7 +111,10 @@ impl Case {
                         asked.push(request.description.clone());
                         match replies.next() {
                             Some(word) => drop(reply.send(word)),
-                            None => open.push(reply),
+                            None => {
+                                open.push(reply);
+                                cancel.cancel();
+                            }
                         }
                     }
                     AgentEvent::Note(text) => notes.push(text),

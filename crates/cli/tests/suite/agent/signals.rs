@@ -150,16 +150,15 @@ fn a_reader_that_does_not_read_holds_up_no_signal() {
 #[cfg(unix)]
 #[test]
 fn a_second_signal_ends_everything_at_once() {
-    let stubborn = "trap '' TERM INT; echo $$ > pid.tmp; mv pid.tmp pid; while :; do sleep 60; done";
+    let stubborn = "trap ': > heard' TERM INT; echo $$ > pid.tmp; mv pid.tmp pid; while :; do sleep 60; done";
     for hooks in [vec![], vec![("BeforeTool", "", stubborn)]] {
         let sandbox = project(&hooks);
         let replay = Replay::new().calls("run_shell_command", json!({"command": stubborn}));
         let mut child = stalled(&sandbox, &replay);
         wait_until("it runs", || sandbox.has("pid"));
-        for _ in 0..2 {
-            send("-INT", &child.id().to_string());
-            std::thread::sleep(std::time::Duration::from_millis(100));
-        }
+        send("-INT", &child.id().to_string());
+        wait_until("the first signal is passed on", || sandbox.has("heard"));
+        send("-INT", &child.id().to_string());
         ends_with(&mut child, 130);
         assert_gone(sandbox.read("pid").trim());
     }

@@ -141,16 +141,34 @@ fn a_repository_is_updated_to_its_newest_commit() {
     assert!(run.stderr.contains("is the newest"), "{}", run.stderr);
 }
 
+/// How many files a new extension has that is not in its place yet.
+#[cfg(unix)]
+fn drafted(sandbox: &Sandbox) -> usize {
+    let installed = std::fs::read_dir(sandbox.home().join(".gemini/extensions")).unwrap().flatten();
+    let drafts = installed.filter(|entry| entry.file_name().to_string_lossy().starts_with(".draft"));
+    drafts.map(|draft| files_in(&draft.path())).sum()
+}
+
+/// What is taken away meanwhile does not count.
+#[cfg(unix)]
+fn files_in(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| if entry.path().is_dir() { files_in(&entry.path()) } else { 1 }).sum()
+}
+
 /// However often it is killed on the way, the old one or the new one is there, and works.
 #[cfg(unix)]
 #[test]
 fn killed_in_the_middle_the_old_or_the_new_one_is_there() {
     let (sandbox, folder) = installed_guard();
-    for round in 0..12_u64 {
+    for round in 0..12 {
         guard(&sandbox, "g", &format!("1.{}.0", round + 1));
         (0..40).for_each(|at| std::fs::write(folder.join(format!("f{round}-{at}")), "x").unwrap());
         let mut child = sandbox.command(&["extensions", "update", "guard", "--consent"]).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(round * 12));
+        // Each time a little later: before the first file of the new one is there, up to its end.
+        hookwright_testkit::wait_until("it is far enough", || {
+            drafted(&sandbox) >= round * 5 || child.try_wait().unwrap().is_some()
+        });
         let _ = child.kill();
         let _ = child.wait_in_time();
         assert_eq!(fire(&sandbox).code, Some(2), "round {round}");

@@ -247,10 +247,10 @@ fn words_typed_ahead_trust_no_folder() {
     sandbox.settings(&json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}}));
     let mut terminal = Terminal::start(&sandbox, &[]);
     terminal.sees("Do you want to trust this folder?");
-    terminal.keys("fix issue 12 please\r");
-    std::thread::sleep(std::time::Duration::from_millis(600));
+    // Once the selection has moved, everything before that key has been read.
+    terminal.keys("fix issue 12 please\r").keys("\x1b[B").sees("› 2.");
     terminal.shows("Do you want to trust this folder?");
-    terminal.keys("3");
+    terminal.keys("\x1b");
     terminal.ready();
     assert!(!sandbox.has("ran"));
 }
