@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use hookwright_model::{
-    AnyModel, ApiErrorKind, Cancel, Chunk, Gemini, HttpOptions, Model, ModelError, Recording, Replay, ReplayOrder,
+    AnyModel, ApiErrorKind, Cancel, Chunk, Gemini, HttpOptions, Model, ModelError, OpenAi, Recording, Replay,
+    ReplayOrder,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 
 use crate::support::{Act, Reply, Server, ask, chunks, failure, fast, gemini, notices, openai, text, within};
@@ -60,6 +61,29 @@ async fn an_answer_without_end_is_given_up() {
     assert!(chunks.len() < 4000, "{}", chunks.len());
     let Some(ModelError::Malformed { detail, .. }) = error else { panic!("{error:?}") };
     assert_eq!(detail, "an answer of more than 1048576 bytes");
+}
+
+/// Whatever the events are made of, and whether there is anything in them: all that is sent counts.
+#[tokio::test]
+async fn events_of_any_kind_do_not_go_on_for_ever() {
+    let event = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]}).to_string();
+    let function =
+        |at: usize| json!({"index": at, "id": format!("d{at}"), "function": {"name": "glob", "arguments": "{}"}});
+    let calls = (0..50_000).map(|at| event(json!({"tool_calls": [function(at % 2000)]})));
+    let repeated = |delta: Value, count: usize| vec![event(delta); count];
+    for events in [
+        repeated(json!({"content": "\u{1}".repeat(4000)}), 100),
+        repeated(json!({"reasoning_content": "."}), 50_000),
+        repeated(json!({}), 50_000),
+        calls.collect(),
+    ] {
+        let server = Server::start([Reply::events(events)]).await;
+        let options = HttpOptions { largest_answer: 1 << 20, ..fast() };
+        let model = OpenAi::new(&server.base, "k", "m", options).unwrap();
+        let (_, error) = chunks(&model).await;
+        let Some(ModelError::Malformed { detail, .. }) = error else { panic!("{error:?}") };
+        assert_eq!(detail, "an answer of more than 1048576 bytes");
+    }
 }
 
 #[tokio::test]

@@ -24,6 +24,11 @@ fn measured(sandbox: &Sandbox, prompt: &str, replay: &Replay) -> Run {
     run
 }
 
+/// A project with hooks and without telemetry, which would take most of the time.
+fn unrecorded(hooks: &[(&str, &str, &str)]) -> Sandbox {
+    project(hooks).env("GEMINI_TELEMETRY_ENABLED", "false")
+}
+
 /// Every answer begins with a call that must not run if the rest is too much.
 fn write_first() -> Value {
     chunk(&[call("write_file", json!({"file_path": "a.txt", "content": "A"}))], false)
@@ -59,7 +64,7 @@ fn an_answer_beyond_all_measure_is_given_up_and_nothing_of_it_runs() {
 fn hooks_do_not_blow_up_an_answer_beyond_the_bound() {
     let piece = r#"cat > /dev/null; printf '{"hookSpecificOutput":{"llm_response":{"candidates":[{"content":{"role":"model","parts":["'
         head -c 900000 /dev/zero | tr '\0' x; printf '"]}}]}}}'"#;
-    let sandbox = project(&[("AfterModel", "*", piece)]);
+    let sandbox = unrecorded(&[("AfterModel", "*", piece)]);
     sandbox.user_settings(&json!({"model": {"disableLoopDetection": true}}));
     let pieces = vec!["a"; 40];
     let run = measured(&sandbox, "hi", &Replay::new().pieces(&pieces)).exits(1);
@@ -109,14 +114,11 @@ fn event(delta: &Value) -> String {
 fn a_server_without_end_is_left() {
     let function = |index: usize, arguments: &str| json!({"tool_calls": [{"index": index, "id": format!("c{index}"), "function": {"name": "glob", "arguments": arguments}}]});
     let long = "x".repeat(4000);
-    let calls: String = (0..2000).map(|at| event(&function(at, "{}"))).collect();
+    // Pieces that are mostly frame take long to read; `crates/model/tests/suite/faults.rs` has them under a lower bound.
     let cases = [
         ("", event(&json!({"reasoning_content": long}))),
-        ("", event(&json!({"content": long.replace('x', "\u{1}")}))),
-        ("", event(&json!({"reasoning_content": "."}))),
+        ("", event(&json!({"reasoning_content": ".".repeat(100)}))),
         ("", event(&function(0, &long))),
-        ("", calls.replace("\"c", "\"d")),
-        ("", event(&json!({}))),
         ("", ": nothing\n".to_owned()),
         ("data: ", "x".to_owned()),
         ("data: {\"choices\":[", "{},".to_owned()),
@@ -221,7 +223,7 @@ fn a_long_log_fits_into_memory() {
     }
     for script in [flood.to_owned(), format!("{flood} >&2; exit 1"), format!("{flood} >&2; exit 2")] {
         for event in ["BeforeAgent", "AfterModel"] {
-            let sandbox = project(&[(event, "*", &script)]);
+            let sandbox = unrecorded(&[(event, "*", &script)]);
             measured(&sandbox, "hi", &Replay::new().says("done")).exits(0);
         }
     }
@@ -229,7 +231,7 @@ fn a_long_log_fits_into_memory() {
 
 #[test]
 fn messages_of_hooks_without_number_fit_into_memory() {
-    let sandbox = project(&[("BeforeTool", "*", "yes message | head -c 50000")]);
+    let sandbox = unrecorded(&[("BeforeTool", "*", "yes message | head -c 50000")]);
     measured(&sandbox, "hi", &Replay::new().parts(&looks_at_once(300)).says("done")).exits(0);
 }
 
