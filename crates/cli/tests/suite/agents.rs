@@ -204,6 +204,8 @@ fn the_agents_that_are_here_are_listed() {
     qwen         does not say  no     no       -              never
     ");
     assert_eq!(run.stderr, "note: not found here: copilot, droid, grok, gemini-cli, antigravity, opencode\n");
+    // One hang is enough.
+    program(&bin, "codex", "exit 1");
     // From a folder below, too.
     sandbox.run(&["agents", "--project", "sub"]).exits(0);
     assert!(!ran.exists());

@@ -52,23 +52,28 @@ fn a_guard_that_goes_on_in_time_counts() {
 /// The program is stopped while a guard answers in time, and goes on when the guard's time is over.
 #[test]
 fn an_answer_that_came_in_time_counts_however_late_it_is_read() {
-    for (code, written) in [(0, true), (2, false)] {
-        let guard =
-            format!("touch started; while [ ! -e go ]; do sleep 0.05; done; echo told >&2; touch told; exit {code}");
-        let sandbox = hooked(&guard, 4_000, false);
-        let child = start(&sandbox, &write());
-        wait_until("the guard runs", || sandbox.has("started"));
-        let pid = child.id().to_string();
-        send("-STOP", &pid);
-        wait_until("it is stopped", || is_stopped(&pid));
-        sandbox.write("go", "");
-        wait_until("the guard has answered", || sandbox.has("told"));
-        std::thread::sleep(std::time::Duration::from_secs(5));
-        send("-CONT", &pid);
-        let run = finish(child).exits(0);
-        lacks(&run.stderr, "ran longer");
-        assert_eq!(sandbox.has("a.txt"), written, "{run:#?}");
-    }
+    std::thread::scope(|scope| {
+        let _ = [(0, true), (2, false)]
+            .map(|(code, written)| scope.spawn(move || stopped_past_a_guards_time(code, written)));
+    });
+}
+
+fn stopped_past_a_guards_time(code: i32, written: bool) {
+    let guard =
+        format!("touch started; while [ ! -e go ]; do sleep 0.05; done; echo told >&2; touch told; exit {code}");
+    let sandbox = hooked(&guard, 4_000, false);
+    let child = start(&sandbox, &write());
+    wait_until("the guard runs", || sandbox.has("started"));
+    let pid = child.id().to_string();
+    send("-STOP", &pid);
+    wait_until("it is stopped", || is_stopped(&pid));
+    sandbox.write("go", "");
+    wait_until("the guard has answered", || sandbox.has("told"));
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    send("-CONT", &pid);
+    let run = finish(child).exits(0);
+    lacks(&run.stderr, "ran longer");
+    assert_eq!(sandbox.has("a.txt"), written, "{run:#?}");
 }
 
 #[test]
