@@ -11,6 +11,7 @@ mod suite {
     mod chats;
     mod compress;
     mod ending;
+    mod headless;
     mod hooks;
     mod orders;
     mod queue;

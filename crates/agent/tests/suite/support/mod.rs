@@ -16,7 +16,7 @@ use hookwright_testkit::fs;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-pub(crate) use model::{Script, call, call_as};
+pub(crate) use model::{Script, call, call_as, told};
 pub(crate) use running::{Running, is_idle, is_text, reply_text, turn_end};
 pub(crate) use stage::{Setup, Stage};
 pub(crate) use tool::{TestTool, shared_log};
@@ -70,12 +70,17 @@ impl Project {
         self.root().join("project")
     }
 
+    /// A place beside home and project.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
     /// The user's home.
     pub(crate) fn home(&self) -> PathBuf {
         self.root().join("home")
     }
 
-    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.dir().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();

@@ -27,6 +27,13 @@ impl Project {
         self.write(".gemini/settings.json", &format!("{settings:#}\n"));
     }
 
+    /// Writes the user's settings.
+    pub(crate) fn write_user_settings(&self, settings: &Value) {
+        let folder = self.home().join(".gemini");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("settings.json"), format!("{settings:#}\n")).unwrap();
+    }
+
     /// An interactive session with the offline model, at rest.
     pub(crate) async fn session(&self) -> Running {
         let mut running = self.session_with(SessionOptions::default());
