@@ -1,4 +1,5 @@
-//! AfterTool: hidden results, added context, other tools in a tool's place, metadata, stops.
+//! AfterTool with the built binary: metadata in a stream, stops. The rest is in
+//! `crates/agent/tests/suite/headless/after_tool.rs`.
 
 use super::*;
 
@@ -10,93 +11,6 @@ fn with_hooks(hooks: &[(&str, &str, &str)]) -> Sandbox {
     let sandbox = project(hooks);
     sandbox.write("a.txt", "the content");
     sandbox
-}
-
-fn told(sandbox: &Sandbox) -> Value {
-    requests(sandbox)[1][2]["parts"][0]["functionResponse"]["response"].clone()
-}
-
-#[test]
-fn a_hidden_result_is_replaced_by_the_reason() {
-    for script in ["echo 'not for you' >&2; exit 2", r#"echo '{"decision": "deny", "reason": "not for you"}'"#] {
-        let sandbox = with_hooks(&[("AfterTool", "read_file", script)]);
-        let run = run(&sandbox, &read_a(), &[]).exits(0);
-        assert_eq!(run.stdout, "I see\n");
-        has(&told(&sandbox).to_string(), "not for you");
-        lacks(&requests(&sandbox)[1].to_string(), "the content");
-        lacks(&transcript(&sandbox), "the content");
-    }
-}
-
-#[test]
-fn context_stands_behind_the_result() {
-    let script = answer(&json!({"hookSpecificOutput": {"additionalContext": "it is <old>"}}));
-    let sandbox = with_hooks(&[("AfterTool", "", &script)]);
-    run(&sandbox, &read_a(), &[]).exits(0);
-    let output = told(&sandbox)["output"].as_str().unwrap().to_owned();
-    has(&output, "the content");
-    assert!(output.ends_with("<hook_context>it is &lt;old&gt;</hook_context>"), "{output}");
-}
-
-#[test]
-fn a_tail_call_takes_the_results_place_with_hooks_of_its_own() {
-    let tail = answer(
-        &json!({"hookSpecificOutput": {"tailToolCallRequest": {"name": "run_shell_command", "args": {"command": "echo from the tail"}}}}),
-    );
-    let sandbox = with_hooks(&[
-        ("AfterTool", "read_file", &tail),
-        ("BeforeTool", "", LOG),
-        ("AfterTool", "run_shell_command", LOG),
-    ]);
-    run(&sandbox, &read_a(), &[]).exits(0);
-    let inputs = log(&sandbox);
-    let seen: Vec<_> = inputs
-        .iter()
-        .map(|input| {
-            (
-                input["hook_event_name"].as_str().unwrap(),
-                input["tool_name"].as_str().unwrap(),
-                &input["original_request_name"],
-            )
-        })
-        .collect();
-    assert_eq!(
-        seen,
-        [
-            ("BeforeTool", "read_file", &Value::Null),
-            ("BeforeTool", "run_shell_command", &json!("read_file")),
-            ("AfterTool", "run_shell_command", &json!("read_file")),
-        ]
-    );
-    let part = &requests(&sandbox)[1][2]["parts"][0]["functionResponse"];
-    assert_eq!(part["name"], "read_file");
-    has(&part.to_string(), "from the tail");
-    lacks(&part.to_string(), "the content");
-    assert_eq!(records(&sandbox, "tool_call").len(), 2);
-}
-
-#[test]
-fn tail_calls_do_not_go_on_for_ever() {
-    let tail = answer(
-        &json!({"hookSpecificOutput": {"tailToolCallRequest": {"name": "read_file", "args": {"file_path": "a.txt"}}}}),
-    );
-    let sandbox = with_hooks(&[("AfterTool", "read_file", &format!("echo x >> count\n{tail}"))]);
-    let run = run(&sandbox, &read_a(), &[]).exits(0);
-    has(&run.stderr, "more than 8 tools in a row wanted to run in its place");
-    assert_eq!(sandbox.read("count").lines().count(), 9);
-    assert_eq!(run.stdout, "I see\n");
-}
-
-#[test]
-fn a_denied_tail_call_is_an_error_of_the_first() {
-    let tail = answer(
-        &json!({"hookSpecificOutput": {"tailToolCallRequest": {"name": "run_shell_command", "args": {"command": "touch ran"}}}}),
-    );
-    let sandbox =
-        with_hooks(&[("AfterTool", "read_file", &tail), ("BeforeTool", "run_shell_command", "echo no >&2; exit 2")]);
-    run(&sandbox, &read_a(), &[]).exits(0);
-    assert!(!sandbox.has("ran"));
-    assert_eq!(told(&sandbox), json!({"error": "Tool execution blocked: no"}));
 }
 
 #[test]
@@ -121,13 +35,4 @@ fn a_stop_ends_the_loop() {
     prompt(&sandbox, "go on", &Replay::new().says("ok"), &["--resume"]).exits(0);
     let last = requests(&sandbox).pop().unwrap();
     assert_eq!(last[2]["parts"][0]["functionResponse"]["name"], "read_file");
-}
-
-#[test]
-fn it_fires_for_failed_tools_too() {
-    let sandbox = project(&[("AfterTool", "", LOG)]);
-    run(&sandbox, &read_a(), &[]).exits(0);
-    let response = &log(&sandbox)[0]["tool_response"];
-    assert!(!response["error"].is_null(), "{response}");
-    assert!(!told(&sandbox)["error"].is_null());
 }
