@@ -1,6 +1,7 @@
 //! Whole sessions without a screen, in process: settings, hook scripts and recorded answers as the program has them. What is
 //! printed of them, and how the program ends, is tested with the binary.
 
+mod after_agent;
 mod after_tool;
 mod before_agent;
 mod before_tool;
