@@ -4,6 +4,7 @@
 mod after_agent;
 mod after_tool;
 mod before_agent;
+mod before_model;
 mod before_tool;
 
 use std::cell::RefCell;
