@@ -2,6 +2,7 @@
 //! printed of them, and how the program ends, is tested with the binary.
 
 mod after_agent;
+mod after_model;
 mod after_tool;
 mod before_agent;
 mod before_model;
