@@ -7,6 +7,7 @@ mod after_tool;
 mod before_agent;
 mod before_model;
 mod before_tool;
+mod chunks;
 
 use std::cell::RefCell;
 use std::ops::Deref;

@@ -1,9 +1,8 @@
-//! `chunks` on AfterModel hooks: what is held back is whole when hooks see it, and nothing of it is anywhere before.
+//! `chunks` on AfterModel hooks with the built binary: formats, telemetry, signals. The rest is in
+//! `crates/agent/tests/suite/headless/chunks.rs`.
 
 use super::*;
-use hookwright_testkit::deadline::*;
-use hookwright_testkit::fs;
-use hookwright_testkit::replay::{call, chunk};
+use hookwright_testkit::replay::chunk;
 
 const SECRET: &str = "hunter2";
 
@@ -56,16 +55,6 @@ fn text(text: &str) -> Value {
 }
 
 #[test]
-fn a_secret_in_two_pieces_is_redacted() {
-    for chunks in [json!("sentence"), json!("line"), json!(10), json!(1), json!(65536)] {
-        let sandbox = redacting(chunks.clone());
-        let run = run(&sandbox, &Replay::new().pieces(&["The word is hun", "ter2. I", " think", " so"]), &[]).exits(0);
-        assert_eq!(run.stdout, "The word is [gone]. I think so\n", "{chunks}");
-        is_nowhere(&sandbox, &run);
-    }
-}
-
-#[test]
 fn it_is_in_no_format_either() {
     for format in ["json", "stream-json"] {
         let sandbox = redacting(json!("sentence"));
@@ -77,39 +66,6 @@ fn it_is_in_no_format_either() {
         assert_eq!(seen(&sandbox, "content"), ["So. ", "The word is hunter2, yes. ", "So"]);
         let so_far = ["So. ", "So. The word is hunter2, yes. ", "So. The word is [gone], yes. So"];
         assert_eq!(seen(&sandbox, "full_content"), so_far);
-    }
-}
-
-#[test]
-fn nothing_in_the_middle_of_a_sentence_ends_it() {
-    let write = call("write_file", json!({"file_path": "a.txt", "content": "A"}));
-    let usage = |total: u64| json!({"usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": total}});
-    let between = [
-        ("a call", vec![chunk(&[write], false)]),
-        ("nothing", vec![json!({}), json!({"candidates": []}), chunk(&[], false), text("")]),
-        ("tokens", vec![usage(7)]),
-        ("an end", vec![chunk(&[], true)]),
-        (
-            "an end for want of room",
-            vec![json!({"candidates": [{"content": {"parts": []}, "finishReason": "MAX_TOKENS"}]})],
-        ),
-        ("a thought", vec![chunk(&[json!({"text": "Hm. Well. ", "thought": true})], false)]),
-        ("code", vec![chunk(&[json!({"executableCode": {"code": "1.\n"}})], false)]),
-        ("sources", vec![json!({"candidates": [{"content": {"parts": []}, "groundingMetadata": {"a": 1}}]})]),
-    ];
-    for (what, between) in between {
-        let sandbox = redacting(json!("sentence"));
-        let chunks =
-            [vec![text("The word is hun")], between, vec![text("ter2. Yes"), chunk(&[text("")], true)]].concat();
-        let run = run(&sandbox, &Replay::new().stream(chunks).says("Done."), &[]).exits(0);
-        has(&run.stdout, "The word is [gone]. Yes");
-        is_nowhere(&sandbox, &run);
-        assert_eq!(seen(&sandbox, "content")[0], "The word is hunter2. ", "{what}");
-        if what == "a call" {
-            assert_eq!(sandbox.read("a.txt"), "A");
-            assert_eq!(requests(&sandbox)[1][1]["parts"][0]["text"], "The word is [gone]. ");
-            assert_eq!(requests(&sandbox)[1][1]["parts"][1]["functionCall"]["name"], "write_file");
-        }
     }
 }
 
@@ -132,34 +88,6 @@ fn a_hook_runs_per_sentence_and_sees_what_came_with_it() {
     assert_eq!(answer["stats"]["models"].to_string().matches("23").count(), 1, "{answer}");
 }
 
-/// Nobody is handed less than they ask for; who asks for nothing is handed what the others are.
-#[test]
-fn hooks_with_different_wishes_see_the_same_units() {
-    let log = |name: &str| format!("cat >> \"$GEMINI_PROJECT_DIR/{name}\"; echo >> \"$GEMINI_PROJECT_DIR/{name}\"");
-    let scripts = ["a", "b", "c"].map(log);
-    let sandbox =
-        holding(&[(json!("sentence"), &scripts[0]), (json!("line"), &scripts[1]), (Value::Null, &scripts[2])]);
-    let pieces = ["One. ", "Two.\n", "Three", ". Fo", "ur.\nFive."];
-    assert_eq!(run(&sandbox, &Replay::new().pieces(&pieces), &[]).exits(0).stdout, format!("{}\n", pieces.concat()));
-    for name in ["a", "b", "c"] {
-        let inputs = sandbox.read(name);
-        let inputs = inputs.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["content"].clone());
-        assert_eq!(inputs.collect::<Vec<_>>(), ["One. Two.\n", "Three. Four.\n", "Five."], "{name}");
-    }
-}
-
-/// What has arrived when an answer breaks off is shown, past the hooks.
-#[test]
-fn an_answer_that_breaks_off_is_seen_to_its_end() {
-    let sandbox = redacting(json!("line"));
-    let broken = json!({"promptFeedback": {"blockReason": "SAFETY"}});
-    let chunks = vec![text("One.\n"), text("The word is hun"), text("ter2 and"), broken, text("never")];
-    let run = run(&sandbox, &Replay::new().stream(chunks), &[]).exits(1);
-    assert_eq!(run.stdout.trim_end(), "One.\nThe word is [gone] and");
-    has(&run.stderr, "SAFETY");
-    is_nowhere(&sandbox, &run);
-}
-
 #[test]
 fn a_denied_unit_drops_the_answer() {
     let script = r#"case $(cat) in *'"content":"'*hunter2*'"full_content"'*) echo 'a secret' >&2; exit 2;; esac"#;
@@ -170,65 +98,6 @@ fn a_denied_unit_drops_the_answer() {
     assert_eq!(run.json()["warnings"], json!(["Agent execution blocked: a secret"]));
     lacks(&transcript(&sandbox), "hun");
     lacks(&transcript(&sandbox), "Well");
-}
-
-#[test]
-fn a_stop_keeps_whole_units_and_nothing_that_was_held() {
-    let script = r#"case $(cat) in *'"content":"Two'*) echo '{"continue": false, "stopReason": "enough"}';; esac"#;
-    let sandbox = holding(&[(json!("sentence"), script)]);
-    let run = run(&sandbox, &Replay::new().pieces(&["One. T", "wo. Hun", "ter2. "]), &[]).exits(0);
-    assert_eq!(run.stdout, "One. \n");
-    lacks(&transcript(&sandbox), "Two");
-    lacks(&transcript(&sandbox), "Hun");
-}
-
-/// A guard that can't say anything of a unit says no.
-#[test]
-fn a_guard_that_takes_too_long_shows_nothing() {
-    let sandbox = project(&[]);
-    let command = sandbox.script("slow.sh", "exec sleep 60");
-    let hook = json!({"type": "command", "command": command, "name": "slow", "timeout": 300, "guard": true, "chunks": "sentence"});
-    sandbox.settings(&json!({"hooks": {"AfterModel": [{"hooks": [hook]}]}}));
-    let run = run(&sandbox, &Replay::new().pieces(&["It is hun", "ter2. ", "Yes."]), &[]).exits(0);
-    has(&run.stderr, "Agent execution blocked: ");
-    assert_eq!(run.stdout.trim(), "");
-    lacks(&transcript(&sandbox), "hun");
-}
-
-#[test]
-fn a_model_that_repeats_itself_is_noticed_by_the_unit() {
-    let sandbox = redacting(json!("line"));
-    let again = "It goes on and on like this, the word is hunter2, and then some more.\n";
-    let run = run(&sandbox, &Replay::new().pieces(&[again; 40]), &[]);
-    has(&run.stderr, "the model wrote the same text");
-    is_nowhere(&sandbox, &run);
-    assert!(seen(&sandbox, "content").len() < 40);
-}
-
-/// There is a bound to what is waited for, and no word is cut at it.
-#[test]
-fn what_never_ends_is_handed_over_at_the_bound() {
-    let sandbox = redacting(json!("sentence"));
-    sandbox.user_settings(&json!({"model": {"disableLoopDetection": true}}));
-    let filler = "la ".repeat(1000);
-    let mut pieces = vec![filler.as_str(); 21];
-    pieces.extend(["la ".repeat(844).leak() as &str, "lahun", "ter2 la", " la"]);
-    let run = run(&sandbox, &Replay::new().pieces(&pieces), &[]).exits(0);
-    is_nowhere(&sandbox, &run);
-    let lengths: Vec<usize> = seen(&sandbox, "content").iter().map(|unit| unit.as_str().unwrap().len()).collect();
-    assert_eq!(lengths, [63_000 + 2_532 + "lahunter2 ".len(), "la la".len()]);
-    has(&run.stdout, "la la[gone] la la");
-}
-
-#[test]
-fn a_sub_agents_answer_is_held_too() {
-    let sandbox = redacting(json!("sentence"));
-    sandbox.write(".gemini/agents/scout.md", "---\nname: scout\ndescription: looks\n---\nLook.\n");
-    let delegate = call("delegate_to_agent", json!({"agent_name": "scout", "objective": "look"}));
-    let replay = Replay::new().parts(&[delegate]).pieces(&["I found hun", "ter2. And"]).says("Done.");
-    let run = run(&sandbox, &replay, &[]).exits(0);
-    is_nowhere(&sandbox, &run);
-    has(&requests(&sandbox)[2].to_string(), "I found [gone]. And");
 }
 
 /// A model that says these pieces and then pauses until the program leaves: its address.
