@@ -1,7 +1,6 @@
-//! Which event fires when, and what hooks are told.
+//! Which event fires when. What hooks are told is in `crates/agent/tests/suite/headless/order.rs`.
 
 use super::*;
-use hookwright_testkit::replay::call;
 
 fn write_a() -> Value {
     json!({"file_path": "a.txt", "content": "A"})
@@ -31,81 +30,6 @@ fn every_event_of_a_turn_fires_in_its_place() {
 }
 
 #[test]
-fn base_fields_come_first_and_are_the_same_for_all() {
-    let sandbox = project(&watched());
-    run(&sandbox, &Replay::new().calls("write_file", write_a()).says("done"), &["--session-id", "s-1"]).exits(0);
-    for input in log(&sandbox) {
-        let keys: Vec<&String> = input.as_object().unwrap().keys().collect();
-        assert_eq!(keys[..5], ["session_id", "transcript_path", "cwd", "hook_event_name", "timestamp"]);
-        assert_eq!(input["session_id"], "s-1");
-        assert_eq!(input["cwd"], sandbox.project().to_str().unwrap());
-        assert!(std::path::Path::new(input["transcript_path"].as_str().unwrap()).is_file());
-        let time = input["timestamp"].as_str().unwrap();
-        assert!(time.len() == 24 && time.ends_with('Z'), "{time}");
-    }
-}
-
-#[test]
-fn each_event_has_its_fields() {
-    let sandbox = project(&watched());
-    let replay = Replay::new().calls("write_file", write_a()).pieces(&["one ", "two"]);
-    prompt(&sandbox, "do it", &replay, &["-m", "gemini-2.5-flash"]).exits(0);
-    let first = |event: &str| logged(&sandbox, event).remove(0);
-    assert_eq!(first("SessionStart")["source"], "startup");
-    assert_eq!(first("BeforeAgent")["prompt"], "do it");
-    let request = &first("BeforeModel")["llm_request"];
-    assert_eq!(request["model"], "gemini-2.5-flash");
-    assert_eq!(request["messages"], json!([{"role": "user", "content": "do it"}]));
-    assert_eq!(first("BeforeToolSelection")["llm_request"]["model"], "gemini-2.5-flash");
-    let before = first("BeforeTool");
-    assert_eq!((&before["tool_name"], &before["tool_input"]), (&json!("write_file"), &write_a()));
-    assert!(before.get("original_request_name").is_none());
-    let after = first("AfterTool");
-    assert_eq!((&after["tool_name"], &after["tool_input"]), (&json!("write_file"), &write_a()));
-    assert!(after["tool_response"]["llmContent"].is_string() && !after["tool_response"]["returnDisplay"].is_null());
-    let pieces = logged(&sandbox, "AfterModel");
-    let told = |at: usize| (pieces[at]["content"].clone(), pieces[at]["full_content"].clone());
-    assert_eq!(told(0), (json!(""), json!("")));
-    assert_eq!(told(1), (json!("one "), json!("one ")));
-    assert_eq!(told(2), (json!("two"), json!("one two")));
-    let response = &pieces[2]["llm_response"];
-    assert_eq!(response["text"], "two");
-    assert_eq!(response["candidates"][0]["content"], json!({"role": "model", "parts": ["two"]}));
-    assert_eq!(response["candidates"][0]["finishReason"], "STOP");
-    assert_eq!(response["usageMetadata"]["totalTokenCount"], 8);
-    let end = first("AfterAgent");
-    assert_eq!((&end["prompt"], &end["prompt_response"]), (&json!("do it"), &json!("one two")));
-    assert_eq!(end["stop_hook_active"], false);
-    assert_eq!(first("SessionEnd")["reason"], "exit");
-}
-
-#[test]
-fn a_matcher_decides_for_the_events_that_have_one() {
-    let mark = |name: &str| format!("cat > /dev/null; echo {name} >> fired");
-    let scripts: Vec<String> = (0..10).map(|at| mark(&at.to_string())).collect();
-    let matchers = [
-        ("SessionStart", "startup"),
-        ("SessionStart", "resume"),
-        ("SessionEnd", "exit"),
-        ("SessionEnd", "clear"),
-        ("BeforeTool", "write_file|replace"),
-        ("BeforeTool", "read_file"),
-        ("BeforeTool", "WriteFileTool"),
-        ("AfterTool", "^write_(?!x)"),
-        ("AfterTool", "write"),
-        ("BeforeAgent", "anything"),
-    ];
-    let hooks: Vec<_> =
-        matchers.iter().zip(&scripts).map(|((event, matcher), script)| (*event, *matcher, script.as_str())).collect();
-    let sandbox = project(&hooks);
-    run(&sandbox, &Replay::new().calls("write_file", write_a()).says("done"), &[]).exits(0);
-    let mut fired: Vec<String> = sandbox.read("fired").lines().map(str::to_owned).collect();
-    fired.sort();
-    // `write` is no tool's name, so it is a pattern.
-    assert_eq!(fired, ["0", "2", "4", "6", "7", "8", "9"]);
-}
-
-#[test]
 fn nobody_is_asked_and_so_notified_without_a_screen() {
     let sandbox = project(&watched());
     let replay = Replay::new().calls("write_file", write_a()).says("done");
@@ -116,60 +40,4 @@ fn nobody_is_asked_and_so_notified_without_a_screen() {
     assert!(!sandbox.has("a.txt"));
     assert!(logged(&sandbox, "Notification").is_empty() && logged(&sandbox, "AfterTool").is_empty());
     assert_eq!(logged(&sandbox, "BeforeTool").len(), 1);
-}
-
-#[test]
-fn every_call_of_an_answer_has_its_own_events() {
-    let sandbox = project(&[("BeforeTool", "", LOG), ("AfterTool", "", LOG)]);
-    sandbox.write("a.txt", "A");
-    sandbox.write("b.txt", "B");
-    let read = |file: &str| call("read_file", json!({"file_path": file}));
-    let replay = Replay::new().parts(&[
-        read("a.txt"),
-        read("b.txt"),
-        call("write_file", json!({"file_path": "c.txt", "content": "C"})),
-    ]);
-    run(&sandbox, &replay.says("done"), &[]).exits(0);
-    let results = requests(&sandbox)[1][2]["parts"].to_string();
-    let places =
-        ["\"A\"", "\"B\"", "write_file"].map(|word| results.find(word).unwrap_or_else(|| panic!("{word}: {results}")));
-    assert!(places.is_sorted(), "{results}");
-    let count = |event: &str| logged(&sandbox, event).len();
-    assert_eq!((count("BeforeTool"), count("AfterTool")), (3, 3));
-}
-
-/// Gemini CLI's bound counts where it comes first.
-#[test]
-fn a_target_of_tokens_has_the_history_compressed() {
-    for (target, compressed) in [(1, 1), (100_000, 0)] {
-        let settings = json!({"contextCompression": {"targetTokenCount": target}});
-        let sandbox = project_with(&[("PreCompress", "auto", LOG)], settings);
-        prompt(&sandbox, "the first prompt", &Replay::new().says("the first answer"), &[]).exits(0);
-        let replay =
-            if compressed == 1 { Replay::new().whole("SUMMARY").says("second") } else { Replay::new().says("second") };
-        let run = prompt(&sandbox, "the second prompt", &replay, &["--resume", "latest"]).exits(0);
-        assert_eq!(run.stdout, "second\n");
-        assert_eq!(logged(&sandbox, "PreCompress").len(), compressed, "{target}");
-        assert_eq!(run.stderr.contains("Chat history compressed"), compressed == 1, "{}", run.stderr);
-    }
-}
-
-#[test]
-fn a_long_history_is_compressed_and_only_then_precompress_fires() {
-    let hooks = [("PreCompress", "auto", LOG), ("PreCompress", "manual", "touch wrong")];
-    let sandbox = project_with(&hooks, json!({"model": {"compressionThreshold": 0.000001}}));
-    prompt(&sandbox, "the first prompt", &Replay::new().says("the first answer"), &[]).exits(0);
-    assert!(log(&sandbox).is_empty());
-    let replay = Replay::new().whole("SUMMARY").says("second");
-    let run = prompt(&sandbox, "the second prompt", &replay, &["--resume", "latest"]).exits(0);
-    assert_eq!(run.stdout, "second\n");
-    assert_eq!(logged(&sandbox, "PreCompress")[0]["trigger"], "auto");
-    assert_eq!(log(&sandbox).len(), 1);
-    assert!(!sandbox.has("wrong"));
-    let sent = requests(&sandbox).pop().unwrap().to_string();
-    has(&sent, "SUMMARY");
-    has(&sent, "the second prompt");
-    lacks(&sent, "the first prompt");
-    has(&transcript(&sandbox), "the first answer");
-    assert_eq!(records(&sandbox, "chat_compression").len(), 1);
 }
