@@ -9,9 +9,11 @@ mod before_agent;
 mod before_model;
 mod before_tool;
 mod chunks;
+mod guards;
 mod order;
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +29,7 @@ use super::support::{Project, told, within};
 /// A project, and what its sessions asked the model so far.
 struct Headless {
     project: Project,
+    environment: Vec<(OsString, OsString)>,
     requests: RefCell<Vec<Request>>,
 }
 
@@ -35,6 +38,26 @@ impl Deref for Headless {
 
     fn deref(&self) -> &Project {
         &self.project
+    }
+}
+
+impl Headless {
+    fn new(project: Project) -> Self {
+        let environment = project.environment();
+        Headless { project, environment, requests: RefCell::default() }
+    }
+
+    /// With another variable for the session and all that it runs.
+    fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.retain(|(known, _)| known != name);
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// With the folder's trust up to the settings.
+    fn untrusted(mut self) -> Self {
+        self.environment.retain(|(name, _)| name != "GEMINI_CLI_TRUST_WORKSPACE");
+        self
     }
 }
 
@@ -71,7 +94,12 @@ fn project_with(hooks: &[(&str, &str, &str)], mut settings: Value) -> Headless {
     }
     settings["hooks"] = Value::Object(events);
     project.write_settings(&settings);
-    Headless { project, requests: RefCell::default() }
+    Headless::new(project)
+}
+
+/// A project without settings.
+fn empty_project() -> Headless {
+    Headless::new(Project::new())
 }
 
 /// Writes a hook's script, and gives back the command that runs it. Not executed itself: a file that is just being written
@@ -139,7 +167,7 @@ fn try_run(headless: &Headless, prompt: &str, replay: &Replay, options: SessionO
     let file = headless.beside("replay.jsonl");
     std::fs::write(&file, replay.text()).unwrap();
     let options = SessionOptions { replay: Some((file, ReplayOrder::Strict)), ..options };
-    let world = World::new(headless.environment(), headless.dir());
+    let world = World::new(headless.environment.clone(), headless.dir());
     // As the program has it: all of a session on one thread.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let events = runtime.block_on(within("the session's end", converse(options, world, prompt)))?;
@@ -166,6 +194,20 @@ fn try_run(headless: &Headless, prompt: &str, replay: &Replay, options: SessionO
     Ok(run)
 }
 
+/// Why a session does not start that could lack guards, and what to do about it.
+#[track_caller]
+fn refused(headless: &Headless, replay: &Replay) -> String {
+    refused_with(headless, replay, yolo())
+}
+
+#[track_caller]
+fn refused_with(headless: &Headless, replay: &Replay, options: SessionOptions) -> String {
+    match try_run(headless, "go", replay, options) {
+        Err(error) if error.is_unguarded() => format!("{error}\n{}", error.hint().unwrap_or_default()),
+        other => panic!("{other:#?}"),
+    }
+}
+
 async fn converse(options: SessionOptions, world: World, prompt: &str) -> Result<Vec<AgentEvent>, SessionError> {
     let loaded = options.load(&world)?;
     let (session, mut events, task) = Opened::new(options, world, loaded)?.start();
@@ -186,6 +228,7 @@ fn line_of(event: &AgentEvent) -> Option<String> {
         AgentEvent::HookWarning { event, hook, source, text } => {
             format!("warning: hook {hook} ({source}, {event}) {text}")
         }
+        AgentEvent::ToolStarted(start) if start.rewritten.is_empty() => format!("{} {}", start.name, start.description),
         AgentEvent::ToolStarted(start) => {
             format!("{} {} (hooks changed {})", start.name, start.description, start.rewritten.join(", "))
         }
