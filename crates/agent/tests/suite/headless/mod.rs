@@ -11,6 +11,7 @@ mod before_tool;
 mod chunks;
 mod guards;
 mod order;
+mod protected;
 
 use std::cell::RefCell;
 use std::ffi::OsString;
