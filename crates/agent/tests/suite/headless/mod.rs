@@ -12,6 +12,7 @@ mod chunks;
 mod guards;
 mod order;
 mod protected;
+mod tampering;
 
 use std::cell::RefCell;
 use std::ffi::OsString;

@@ -1,0 +1,165 @@
+//! What the agent's commands change of its guards is noticed: a changed guard denies, nothing new runs, and the next session
+//! does not take over silently what was left.
+
+use super::*;
+
+/// Lets no call pass that holds the word.
+const GUARD: &str = "if grep -q forbidden; then echo 'not allowed' >&2; exit 2; fi; exit 0";
+
+fn shell(command: &str) -> Value {
+    json!({"command": command})
+}
+
+/// The agent attacks its guard, then does what that forbids.
+fn attacking(command: &str) -> Replay {
+    Replay::new()
+        .calls("run_shell_command", shell(command))
+        .calls("run_shell_command", shell("echo forbidden > made"))
+        .says("done")
+}
+
+fn attack(sandbox: &Headless, command: &str) -> Run {
+    run(sandbox, &attacking(command))
+}
+
+fn guarded() -> Headless {
+    project(&[("BeforeTool", "run_shell_command", GUARD)])
+}
+
+fn ledger(sandbox: &Headless) -> Vec<PathBuf> {
+    let folder = sandbox.home().join(".gemini/hookwright/guards");
+    if folder.exists() { files_under(&folder) } else { Vec::new() }
+}
+
+#[test]
+fn no_way_to_change_a_guard_puts_it_to_sleep() {
+    for command in [
+        "printf '#!/bin/sh\\nexit 0\\n' > .gemini/hooks/hook1.sh",
+        "printf '#!/bin/sh\\nexit 0\\n' > x; chmod +x x; mv x .gemini/hooks/hook1.sh",
+        "sed -i 's/exit 2/exit 0/' .gemini/hooks/hook1.sh",
+        "cd .gemini/hooks; cp -p hook1.sh old; sed 's/exit 2/exit 0/' old > hook1.sh; touch -r old hook1.sh",
+        "exec 3<>.gemini/hooks/hook1.sh; printf '#!/bin/sh\\nexit 0\\n' > /proc/self/fd/3",
+        ": > .gemini/hooks/hook1.sh",
+        "rm .gemini/hooks/hook1.sh",
+        "ln -sf /bin/true .gemini/hooks/hook1.sh",
+        "mv .gemini .g2",
+        "mv .gemini .g2; cp -r .g2 .gemini; echo 'exit 0' > .gemini/hooks/hook1.sh",
+        "rm -r .gemini",
+        "echo '{}' > .gemini/settings.json",
+        "echo '{' > .gemini/settings.json",
+        "sed -i 's/hook1.sh/other.sh/' .gemini/settings.json",
+        "sed -i 's/\"run_shell_command\"/\"nothing\"/' .gemini/settings.json",
+        "mkdir -p ~/.gemini; echo '{\"hooksConfig\": {\"disabled\": [\"hook1\"]}}' > ~/.gemini/settings.json",
+        "echo '{\"hooksConfig\": {\"enabled\": false}}' > \"$GEMINI_CLI_SYSTEM_SETTINGS_PATH\"",
+    ] {
+        let sandbox = guarded();
+        let ran = attack(&sandbox, command);
+        assert!(!sandbox.has("made"), "{command}\n{ran:#?}");
+        has(&ran.said, "while the agent worked");
+        has(&ran.said, "hookwright hooks trust");
+        // Nor in the next session.
+        refused(&sandbox, &attacking("true"));
+        assert!(!sandbox.has("made"), "{command}");
+    }
+}
+
+#[test]
+fn nothing_is_noticed_where_nothing_changed() {
+    for command in [
+        "true",
+        "cp .gemini/hooks/hook1.sh x; rm .gemini/hooks/hook1.sh; cp -p x .gemini/hooks/hook1.sh",
+        "touch .gemini/*.json",
+    ] {
+        let sandbox = guarded();
+        let ran = attack(&sandbox, command);
+        has(&ran.said, "Tool execution blocked: not allowed");
+        lacks(&ran.said, "while the agent worked");
+        assert!(ledger(&sandbox).is_empty());
+        attack(&sandbox, "true");
+    }
+}
+
+#[test]
+fn a_hook_that_the_agent_adds_does_not_run() {
+    let sandbox = empty_project();
+    let hook = r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "touch pwned"}]}]}}"#;
+    let command = format!("mkdir -p .gemini; echo '{hook}' > .gemini/settings.json");
+    let replay =
+        Replay::new().calls("run_shell_command", shell(&command)).calls("run_shell_command", shell("true")).says("ok");
+    let ran = prompt(&sandbox, "go", &replay);
+    has(&ran.said, ".gemini/settings.json was made while the agent worked");
+    refused(&sandbox, &replay);
+    assert!(!sandbox.has("pwned"));
+}
+
+#[test]
+fn an_event_that_cannot_be_denied_goes_on_without_its_changed_hook() {
+    let sandbox = project(&[("SessionEnd", "*", "touch ended")]);
+    let replay =
+        Replay::new().calls("run_shell_command", shell("echo 'touch pwned' >> .gemini/hooks/hook1.sh")).says("ok");
+    let ran = prompt(&sandbox, "go", &replay);
+    has(
+        &ran.said,
+        "hook1 (project, SessionEnd) did not run: .gemini/hooks/hook1.sh was changed while the agent worked",
+    );
+    assert!(!sandbox.has("ended") && !sandbox.has("pwned"));
+}
+
+#[test]
+fn what_the_agents_code_does_in_a_hook_is_noticed_too() {
+    // The hook runs the project's tests, and the agent wrote those.
+    let sandbox = project(&[
+        ("AfterTool", "write_file", "ls | grep '[.]x$' | xargs -n1 sh"),
+        ("BeforeTool", "run_shell_command", GUARD),
+    ]);
+    let replay = Replay::new()
+        .calls("write_file", json!({"file_path": "t.x", "content": ": > .gemini/hooks/hook2.sh"}))
+        .calls("run_shell_command", shell("echo forbidden > made"))
+        .says("done");
+    let ran = prompt(&sandbox, "go", &replay);
+    has(&ran.said, ".gemini/hooks/hook2.sh was changed while the agent worked");
+    assert!(!sandbox.has("made"));
+}
+
+#[test]
+fn paths_that_the_user_gives_free_are_not_watched() {
+    let sandbox = guarded();
+    sandbox.write_user_settings(&json!({"security": {"protectedPaths": ["!.gemini/hooks/**"]}}));
+    let ran = attack(&sandbox, "printf '#!/bin/sh\\nexit 0\\n' > .gemini/hooks/hook1.sh");
+    lacks(&ran.said, "while the agent worked");
+    assert!(sandbox.has("made"));
+}
+
+/// A guard of the user's, who has its settings emptied and the memory of that wiped in one call.
+#[test]
+fn wiping_the_memory_of_a_change_has_no_effect() {
+    let empty = "echo '{}' > settings.json";
+    for wipe in [
+        "rm -rf hookwright/guards; touch hookwright/guards",
+        "rm -rf hookwright; touch hookwright",
+        "rm -rf hookwright; ln -s nowhere hookwright",
+        "rm -f hookwright/guards/*",
+        "chmod 000 hookwright/guards; chmod 000 hookwright",
+        "for f in hookwright/guards/*.json; do rm $f; mkdir -p $f/x; done",
+        "for f in hookwright/guards/*.json; do ln -sf /dev/null $f; done",
+        "for f in hookwright/guards/*.json; do echo '{\"project\":\"\",\"files\":[]}' > $f; chmod 444 $f; done",
+    ] {
+        for record in ["echo '{\"files\":{}}' > known_guards.json", "rm known_guards.json; mkdir known_guards.json"] {
+            let sandbox = empty_project();
+            let hook = json!({"type": "command", "name": "mine", "command": GUARD, "guard": true});
+            let settings = json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}});
+            sandbox.write_user_settings(&settings);
+            let warnings = attack(&sandbox, &format!("cd ~/.gemini; {empty}; {record}; {wipe}")).said;
+            for file in ["known_guards.json was changed", "json was changed", "settings.json was changed"] {
+                has(&warnings, &format!("{file} while the agent worked"));
+            }
+            has(&refused(&sandbox, &attacking("true")), ".gemini/settings.json");
+            assert!(!sandbox.has("made"), "{wipe} {record}");
+            let known = std::fs::read_to_string(sandbox.home().join(".gemini/known_guards.json")).unwrap();
+            has(&known, "mine");
+            sandbox.write_user_settings(&settings);
+            attack(&sandbox, "true");
+            assert!(!sandbox.has("made") && ledger(&sandbox).is_empty(), "{wipe} {record}");
+        }
+    }
+}
