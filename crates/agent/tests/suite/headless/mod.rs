@@ -9,6 +9,7 @@ mod before_agent;
 mod before_model;
 mod before_tool;
 mod chunks;
+mod door;
 mod guards;
 mod order;
 mod protected;
@@ -19,7 +20,7 @@ use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use hookwright_agent::session::{Opened, Order, Reply, SessionError, SessionOptions, When};
+use hookwright_agent::session::{Opened, Order, Reply, SessionError, SessionOptions, Typed, When};
 use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, ToolEnd, TurnEnd};
 use hookwright_model::{ReplayOrder, Request};
 use hookwright_settings::World;
@@ -212,8 +213,13 @@ fn refused_with(headless: &Headless, replay: &Replay, options: SessionOptions) -
 
 async fn converse(options: SessionOptions, world: World, prompt: &str) -> Result<Vec<AgentEvent>, SessionError> {
     let loaded = options.load(&world)?;
-    let (session, mut events, task) = Opened::new(options, world, loaded)?.start();
-    session.order(Order::Prompt(prompt.to_owned()));
+    let opened = Opened::new(options, world, loaded)?;
+    let order = match opened.view().read(prompt) {
+        Typed::Order(order) => order,
+        _ => Order::Prompt(prompt.to_owned()),
+    };
+    let (session, mut events, task) = opened.start();
+    session.order(order);
     session.end(When::Done, EndReason::Exit);
     let mut seen = Vec::new();
     while let Some(event) = events.recv().await {
