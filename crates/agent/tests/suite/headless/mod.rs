@@ -9,6 +9,7 @@ mod before_agent;
 mod before_model;
 mod before_tool;
 mod chunks;
+mod configuration;
 mod door;
 mod guards;
 mod order;
