@@ -5,6 +5,7 @@ mod after_agent;
 mod after_model;
 mod after_tool;
 mod answers;
+mod attached;
 mod before_agent;
 mod before_model;
 mod before_tool;
