@@ -332,7 +332,7 @@ fn drafts(sandbox: &Sandbox) -> Vec<String> {
 fn killed_at_any_moment_the_program_leaves_no_drafts_for_longer_than_to_the_next_start() {
     let sandbox = project(&[]);
     let mut replay = Replay::new();
-    for at in 0..400 {
+    for at in 0..100 {
         let text = format!("{at} {}", "x".repeat(10_000));
         replay = replay.calls("write_file", json!({"file_path": format!("d{}/f.txt", at % 3), "content": text}));
     }
