@@ -44,7 +44,7 @@ fn with(project: &Project, hooks: &[(&str, &str)]) -> Value {
 }
 
 fn change(project: &Project, settings: &Value) {
-    project.write(".gemini/settings.json", &format!("{settings:#}"));
+    project.write(".gemini/settings.json", format!("{settings:#}"));
 }
 
 #[tokio::test]

@@ -110,7 +110,7 @@ fn empty_project() -> Headless {
 /// Writes a hook's script, and gives back the command that runs it. Not executed itself: a file that is just being written
 /// can't be.
 fn script_of(project: &Project, name: &str, script: &str) -> String {
-    project.write(&format!(".gemini/hooks/{name}.sh"), &format!("{script}\n"));
+    project.write(&format!(".gemini/hooks/{name}.sh"), format!("{script}\n"));
     format!("sh \"$GEMINI_PROJECT_DIR\"/.gemini/hooks/{name}.sh")
 }
 

@@ -24,7 +24,7 @@ impl Project {
     pub(crate) fn write_settings(&self, more: &Value) {
         let mut settings = self.settings();
         settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.write(".gemini/settings.json", &format!("{settings:#}\n"));
+        self.write(".gemini/settings.json", format!("{settings:#}\n"));
     }
 
     /// Writes the user's settings.
