@@ -75,6 +75,8 @@ pub struct NativeTool {
     pub input: Map<String, Value>,
     /// What is known of it.
     pub standing: Standing,
+    /// Why its arguments are not understood, if they are not.
+    pub doubt: Option<String>,
 }
 
 /// What is known of a host's tool.
@@ -86,8 +88,24 @@ pub enum Standing {
     Harmless,
     /// A tool of an MCP server, and which server's is not said: a guard on MCP tools may be blind to it.
     SomeServers,
-    /// Nobody knows what it does: a guard that does not match it may be blind to it.
+    /// The tool is known and its arguments are not: they could be read in two ways, or one of them could be a path or a
+    /// command that no guard sees. Every guard may be blind to it.
+    UnknownArguments,
+    /// It is not known what the tool does: a guard that does not match it may be blind to it.
     Unknown,
+}
+
+impl Standing {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Standing::Known => "known",
+            Standing::Harmless => "harmless",
+            Standing::SomeServers => "someservers",
+            Standing::UnknownArguments => "unknown arguments",
+            Standing::Unknown => "unknown",
+        }
+    }
 }
 
 /// One of our events that a native event comes to.
@@ -139,6 +157,9 @@ pub enum Misheard {
         /// What it is.
         found: &'static str,
     },
+    /// One field is there in two spellings that do not say the same.
+    #[error("`{0}` and `{1}` of the payload do not say the same")]
+    Contradiction(&'static str, &'static str),
     /// It is another event than the one it was installed for.
     #[error("the payload says that it is {said}, and this entry is for {told}")]
     AnotherEvent {

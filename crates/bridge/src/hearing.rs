@@ -82,7 +82,7 @@ pub(crate) fn call(
         fields.extend(response.clone().map(|response| ("tool_response".to_owned(), response)));
         heard.views.push(of_fields(kind, fields, back)?);
     }
-    heard.tool = Some(NativeTool { name, input, standing: views.standing });
+    heard.tool = Some(NativeTool { name, input, standing: views.standing, doubt: views.doubt });
     Ok(())
 }
 
@@ -97,6 +97,7 @@ pub(crate) fn unknown(heard: &mut Heard, payload: &Map<String, Value>) {
         name: name.to_owned(),
         input: input().unwrap_or_default(),
         standing: Standing::Unknown,
+        doubt: None,
     });
 }
 

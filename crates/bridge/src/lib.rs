@@ -20,6 +20,7 @@ pub mod payload;
 pub mod speak;
 pub mod tools;
 mod verdict;
+mod vocabulary;
 
 pub use dialect::{
     Back, Dialect, Heard, Loss, Misheard, NativeTool, Ruling, SessionFacts, Standing, Verdict, View, Written,

@@ -103,28 +103,37 @@ pub(crate) fn text<'p>(payload: &'p Map<String, Value>, names: &[&str]) -> Optio
     names.iter().find_map(|name| payload.get(*name).and_then(Value::as_str)).filter(|text| !text.is_empty())
 }
 
+/// The field of these spellings, by the first that is there; others that are there too must say the same.
+fn field<'p>(
+    payload: &'p Map<String, Value>,
+    names: &[&'static str],
+) -> Result<Option<(&'static str, &'p Value)>, Misheard> {
+    let mut found = names.iter().filter_map(|name| Some((*name, payload.get(*name)?)));
+    let Some(first) = found.next() else { return Ok(None) };
+    match found.find(|(_, value)| *value != first.1) {
+        Some((other, _)) => Err(Misheard::Contradiction(first.0, other)),
+        None => Ok(Some(first)),
+    }
+}
+
 /// A field that must be a text.
 pub(crate) fn needed(payload: &Map<String, Value>, names: &[&'static str]) -> Result<String, Misheard> {
-    let name = names.iter().find(|name| payload.contains_key(**name)).or(names.first()).copied().unwrap_or_default();
-    match payload.get(name) {
-        Some(Value::String(text)) => Ok(text.clone()),
-        None => Err(Misheard::Missing(name)),
-        Some(other) => Err(Misheard::WrongKind { field: name, wanted: "a string", found: kind_of(other) }),
+    match field(payload, names)? {
+        Some((_, Value::String(text))) => Ok(text.clone()),
+        None => Err(Misheard::Missing(names.first().copied().unwrap_or_default())),
+        Some((field, other)) => Err(Misheard::WrongKind { field, wanted: "a string", found: kind_of(other) }),
     }
 }
 
 /// A tool's arguments: an object, or a text that holds one, as older agents have it.
 pub(crate) fn arguments(payload: &Map<String, Value>, names: &[&'static str]) -> Result<Map<String, Value>, Misheard> {
-    let Some(name) = names.iter().find(|name| payload.contains_key(**name)) else { return Ok(Map::new()) };
-    match payload.get(*name) {
-        Some(Value::Object(object)) => Ok(object.clone()),
-        Some(Value::Null) | None => Ok(Map::new()),
-        Some(Value::String(text)) => read(text.as_bytes()).map_err(|_| Misheard::WrongKind {
-            field: name,
-            wanted: "an object",
-            found: "a string",
-        }),
-        Some(other) => Err(Misheard::WrongKind { field: name, wanted: "an object", found: kind_of(other) }),
+    match field(payload, names)? {
+        Some((_, Value::Object(object))) => Ok(object.clone()),
+        Some((_, Value::Null)) | None => Ok(Map::new()),
+        Some((field, Value::String(text))) => {
+            read(text.as_bytes()).map_err(|_| Misheard::WrongKind { field, wanted: "an object", found: "a string" })
+        }
+        Some((field, other)) => Err(Misheard::WrongKind { field, wanted: "an object", found: kind_of(other) }),
     }
 }
 

@@ -8,6 +8,7 @@ use hookwright_hooks::dialect::tools::{self as claude, Call};
 use serde_json::{Map, Value, json};
 
 use crate::host::Host;
+use crate::{tools, vocabulary};
 
 /// Why an agent has no such event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,72 +30,6 @@ pub enum Unspeakable {
         tool: String,
     },
 }
-
-/// How an agent calls a tool of Claude Code's: its name, and the keys that it spells otherwise.
-type Spelling = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
-
-const COPILOT: &[Spelling] = &[
-    ("Write", "Write", &[("file_path", "path"), ("content", "file_text")]),
-    ("Edit", "Edit", &[("file_path", "path"), ("old_string", "old_str"), ("new_string", "new_str")]),
-    ("Read", "Read", &[("file_path", "path")]),
-];
-const CURSOR: &[Spelling] = &[("Bash", "Shell", &[])];
-const QWEN: &[Spelling] = &[
-    ("Bash", "run_shell_command", &[("run_in_background", "is_background")]),
-    ("Write", "write_file", &[]),
-    ("Edit", "edit", &[]),
-    ("Read", "read_file", &[]),
-    ("Glob", "glob", &[]),
-    ("Grep", "grep_search", &[]),
-    ("LS", "list_directory", &[]),
-    ("WebFetch", "web_fetch", &[]),
-];
-const DROID: &[Spelling] = &[
-    ("Bash", "Execute", &[("description", "summary")]),
-    ("Write", "Create", &[]),
-    ("Edit", "Edit", &[("old_string", "old_str"), ("new_string", "new_str"), ("replace_all", "change_all")]),
-    ("LS", "LS", &[("path", "directory_path")]),
-    ("WebFetch", "FetchUrl", &[]),
-];
-const GROK: &[Spelling] = &[
-    ("Bash", "run_terminal_command", &[]),
-    ("Write", "write", &[]),
-    ("Edit", "search_replace", &[]),
-    ("Read", "read_file", &[]),
-    ("Grep", "grep", &[]),
-    ("LS", "list_dir", &[]),
-];
-const ANTIGRAVITY: &[Spelling] = &[
-    ("Bash", "run_command", &[("command", "CommandLine")]),
-    ("Write", "write_to_file", &[("file_path", "TargetFile"), ("content", "CodeContent")]),
-    (
-        "Edit",
-        "replace_file_content",
-        &[("file_path", "TargetFile"), ("old_string", "TargetContent"), ("new_string", "ReplacementContent")],
-    ),
-    ("Read", "view_file", &[("file_path", "AbsolutePath")]),
-    ("LS", "list_dir", &[("path", "DirectoryPath")]),
-    ("WebFetch", "read_url_content", &[("url", "Url")]),
-    ("WebSearch", "search_web", &[]),
-];
-const OPENCODE: &[Spelling] = &[
-    ("Bash", "bash", &[]),
-    ("Write", "write", &[("file_path", "filePath")]),
-    (
-        "Edit",
-        "edit",
-        &[
-            ("file_path", "filePath"),
-            ("old_string", "oldString"),
-            ("new_string", "newString"),
-            ("replace_all", "replaceAll"),
-        ],
-    ),
-    ("Read", "read", &[("file_path", "filePath")]),
-    ("Glob", "glob", &[]),
-    ("Grep", "grep", &[]),
-    ("WebFetch", "webfetch", &[]),
-];
 
 /// The payload that an agent would send for an event with these fields of ours.
 ///
@@ -152,24 +87,11 @@ fn call(host: Host, fields: &Map<String, Value>, cwd: &Path) -> Result<(String, 
     {
         return Ok(("apply_patch".to_owned(), Map::from_iter([("command".to_owned(), patch.into())])));
     }
-    let spellings = match host {
-        Host::Copilot => COPILOT,
-        Host::Cursor => CURSOR,
-        Host::Qwen => QWEN,
-        Host::Droid => DROID,
-        Host::Grok => GROK,
-        Host::Antigravity => ANTIGRAVITY,
-        Host::Opencode => OPENCODE,
-        Host::ClaudeCode | Host::Codex | Host::GeminiCli => &[],
-    };
-    let Some((_, name, keys)) = spellings.iter().find(|(claude, _, _)| *claude == call.tool) else {
-        return Ok((call.tool.clone(), call.input.clone()));
-    };
-    let key_of = |key: &String| match keys.iter().find(|(claude, _)| claude == key) {
-        Some((_, native)) => (*native).to_owned(),
-        None => key.clone(),
-    };
-    Ok(((*name).to_owned(), call.input.iter().map(|(key, value)| (key_of(key), value.clone())).collect()))
+    let Some(row) = vocabulary::row_for(host, &call.tool) else { return Ok((call.tool.clone(), call.input.clone())) };
+    let mut input = tools::in_native_words(row, "", call.input.clone(), |_| false);
+    // What the agent has no argument for it would not send.
+    input.retain(|key, value| tools::is_understood(host, row, key, value));
+    Ok((row.name().to_owned(), input))
 }
 
 /// A write or an edit as the patch that Codex would make of it.

@@ -1,7 +1,7 @@
 //! A host's call → the same call in our words, as one view or several; and a change of a view back into the host's words.
 //!
-//! Claude Code's words are the middle: the engine knows how they map to ours (`dialect::tools`), and THE table here says how
-//! other agents' tools and arguments are spelt in them. Names and spellings only; nothing is judged here.
+//! Claude Code's words are the middle: the engine knows how they map to ours (`dialect::tools`), and `vocabulary.rs` how each
+//! agent's tools and arguments are spelt in them. What could be read in two ways is said to be unknown; nothing is judged here.
 
 use hookwright_hooks::dialect::tools::{self as claude, Call};
 use hookwright_hooks::patch::{self, FileChange};
@@ -9,173 +9,73 @@ use serde_json::{Map, Value};
 
 use crate::dialect::{Back, Standing};
 use crate::host::Host;
-
-/// A tool of Claude Code's, what other agents call it, and how they spell its arguments.
-struct Row {
-    claude: &'static str,
-    native: &'static [&'static str],
-    /// Claude's key, and the others' for it.
-    keys: &'static [(&'static str, &'static [&'static str])],
-}
-
-const PATH: &[&str] =
-    &["path", "filePath", "absolute_path", "AbsolutePath", "TargetFile", "target_file", "target_path"];
-const FOLDER: &[&str] = &[
-    "directory",
-    "dir_path",
-    "directory_path",
-    "folder",
-    "SearchPath",
-    "SearchDirectory",
-    "DirectoryPath",
-    "target_directory",
-];
-
-const ROWS: &[Row] = &[
-    Row {
-        claude: "Bash",
-        native: &[
-            "Shell",
-            "Execute",
-            "bash",
-            "shell",
-            "powershell",
-            "run_shell_command",
-            "run_command",
-            "run_terminal_command",
-            "run_terminal_cmd",
-            "monitor",
-            "exec_command",
-            "local_shell",
-        ],
-        keys: &[
-            ("command", &["CommandLine", "cmd"]),
-            ("description", &["summary"]),
-            ("run_in_background", &["is_background", "fireAndForget"]),
-            ("dir_path", &["cwd", "Cwd", "workdir", "working_directory", "workingDirectory", "directory"]),
-        ],
-    },
-    Row {
-        claude: "Write",
-        native: &["Create", "create", "write", "write_file", "write_to_file"],
-        keys: &[("file_path", PATH), ("content", &["file_text", "contents", "CodeContent"])],
-    },
-    Row {
-        claude: "Edit",
-        native: &["edit", "replace", "search_replace", "replace_file_content", "str_replace", "StrReplace"],
-        keys: &[
-            ("file_path", PATH),
-            ("old_string", &["old_str", "oldString", "TargetContent"]),
-            ("new_string", &["new_str", "newString", "ReplacementContent"]),
-            ("replace_all", &["replaceAll", "change_all", "AllowMultiple", "allow_multiple"]),
-        ],
-    },
-    Row {
-        claude: "MultiEdit",
-        native: &["multi_replace_file_content", "multi_edit", "multiedit"],
-        keys: &[("file_path", PATH), ("edits", &["changes", "ReplacementChunks"])],
-    },
-    Row {
-        claude: "Read",
-        native: &["view", "read", "read_file", "view_file", "view_image"],
-        keys: &[("file_path", PATH)],
-    },
-    Row {
-        claude: "Grep",
-        native: &["grep", "rg", "grep_search", "search_file_content"],
-        keys: &[
-            ("pattern", &["Query", "query"]),
-            ("path", FOLDER),
-            ("glob", &["glob_pattern", "include", "include_pattern"]),
-        ],
-    },
-    Row {
-        claude: "Glob",
-        native: &["glob", "find_by_name"],
-        keys: &[("pattern", &["Pattern", "glob_pattern"]), ("path", FOLDER)],
-    },
-    Row { claude: "LS", native: &["list_directory", "list_dir", "list", "ls"], keys: &[("path", FOLDER)] },
-    Row {
-        claude: "WebFetch",
-        native: &["FetchUrl", "web_fetch", "webfetch", "fetch", "read_url_content"],
-        keys: &[("url", &["Url"])],
-    },
-    Row {
-        claude: "WebSearch",
-        native: &["web_search", "websearch", "search_web", "google_web_search"],
-        keys: &[("query", &["Query"])],
-    },
-    Row { claude: "TodoWrite", native: &["todo_write", "todowrite", "update_todo", "write_todos"], keys: &[] },
-    Row {
-        claude: "Agent",
-        native: &["Task", "task", "agent", "spawn_agent", "spawn_subagent", "Subagent"],
-        keys: &[("prompt", &["message", "task"]), ("subagent_type", &["agent_type", "agentType"])],
-    },
-    Row { claude: "Skill", native: &["skill"], keys: &[("skill", &["name"])] },
-];
-
-/// Tools that change and read nothing that a guard would have to see, beyond those that the engine knows of Claude Code.
-const HARMLESS: &[&str] = &[
-    "ask_user",
-    "ask_user_question",
-    "AskUser",
-    "enter_plan_mode",
-    "exit_plan_mode",
-    "ExitSpecMode",
-    "get_command_or_subagent_output",
-    "kill_command_or_subagent",
-    "list_agents",
-    "list_bash",
-    "notify_user",
-    "question",
-    "read_bash",
-    "report_intent",
-    "request_user_input",
-    "scheduler_delete",
-    "scheduler_list",
-    "search_tool",
-    "stop_bash",
-    "task_complete",
-    "todoread",
-    "update_plan",
-    "wait",
-];
-
-/// Tools whose argument is a patch over any number of files.
-const PATCHES: &[&str] = &["apply_patch", "ApplyPatch", "patch"];
-const PATCH_TEXT: &[&str] = &["command", "input", "patch", "patchText", "patch_text"];
+use crate::payload::kind_of;
+use crate::vocabulary::{self, Key, Meaning, ToolRow};
 
 /// A host's call in our words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Views {
     /// What is known of the tool.
     pub standing: Standing,
+    /// Why a known tool's call is not understood, if it is not.
+    pub doubt: Option<String>,
     /// The views, never none.
     pub views: Vec<(Call, Back)>,
 }
 
 /// A host's call in our words.
 pub fn views(host: Host, name: &str, input: &Map<String, Value>) -> Views {
-    if host == Host::GeminiCli {
-        return own_words(name, input);
+    let as_it_is = |name: &str| (Call::new(name, input.clone()), Back::View(0));
+    let Some(row) = vocabulary::row(host, name) else {
+        return match vocabulary::mcp_tool(host, name) {
+            Some((name, says_whose)) => {
+                let standing = if says_whose { Standing::Known } else { Standing::SomeServers };
+                Views { standing, doubt: None, views: vec![as_it_is(&name)] }
+            }
+            None => Views { standing: Standing::Unknown, doubt: None, views: vec![as_it_is(name)] },
+        };
+    };
+    if row.meaning == Meaning::Harmless {
+        return Views { standing: Standing::Harmless, doubt: None, views: vec![as_it_is(name)] };
     }
-    if PATCHES.contains(&name) {
-        return patch_views(name, input);
-    }
-    let Some(call) = in_claudes_words(name, input) else { return other_tool(name, input) };
-    let translated = claude::from_claude(&call);
-    let mut views: Vec<(Call, Back)> =
-        translated.views.into_iter().enumerate().map(|(at, view)| (view, Back::View(at))).collect();
-    let mut standing = Standing::Known;
-    if call.tool == "Bash" {
-        let command = call.input.get("command").and_then(Value::as_str).unwrap_or_default();
+    let Respelt { calls, mut doubt } = respell(host, row, input);
+    let mut views: Vec<(Call, Back)> = match row.meaning {
+        Meaning::Patch => {
+            let text = calls.first().and_then(|arguments| arguments.get("patch")).and_then(Value::as_str);
+            match text.map(patch::read) {
+                Some(Ok(changes)) => changes.into_iter().flat_map(of_change).collect(),
+                _ => {
+                    doubt.get_or_insert_with(|| "its patch can't be read".to_owned());
+                    vec![(Call::new(name, input.clone()), ONE_OF_MANY)]
+                }
+            }
+        }
+        Meaning::Harmless => vec![as_it_is(name)],
+        Meaning::Ours(ours) => calls.into_iter().map(|input| (Call::new(ours, input), Back::View(0))).collect(),
+        Meaning::Claude(claude) => {
+            let is_one = calls.len() == 1;
+            let back = |at| if is_one { Back::View(at) } else { ONE_OF_LIST };
+            let translated = calls.into_iter().map(|input| claude::from_claude(&Call::new(claude, input)));
+            translated.flat_map(|one| one.views.into_iter().enumerate().map(|(at, view)| (view, back(at)))).collect()
+        }
+    };
+    if row.meaning == Meaning::Claude("Bash") {
+        let command = views.first().and_then(|(call, _)| call.input.get("command")?.as_str()).unwrap_or_default();
         match patches_within(command) {
             Ok(changes) => views.extend(changes.into_iter().flat_map(of_change)),
             // What it does to files can't be told.
-            Err(_) => standing = Standing::Unknown,
+            Err(error) => {
+                doubt.get_or_insert_with(|| format!("the patch in its command can't be read: {error}"));
+            }
         }
     }
-    Views { standing, views }
+    let standing = if doubt.is_some() { Standing::UnknownArguments } else { Standing::Known };
+    Views { standing, doubt, views }
+}
+
+/// Whether current versions of an agent do not have that tool any more.
+pub fn is_retired(host: Host, name: &str) -> bool {
+    vocabulary::row(host, name).is_some_and(|row| row.retired)
 }
 
 /// The host's arguments, whole, after a view of its call was changed.
@@ -193,110 +93,150 @@ pub fn put_back(
         Back::View(at) => at,
         Back::Impossible(why) => return Err(why.to_owned()),
     };
-    if host == Host::GeminiCli {
-        return Ok(changed.clone());
-    }
-    let Some(call) = in_claudes_words(name, input) else { return Ok(changed.clone()) };
-    let whole = claude::put_back_to_claude(&call, at, changed).map_err(|error| error.to_string())?;
-    let row = row_of(name);
-    let key_of = |key: String| match row.and_then(|row| spelt_as(row, &key, input)) {
-        Some(native) => native,
-        None => key,
+    let Some(row) = vocabulary::row(host, name) else { return Ok(changed.clone()) };
+    let whole = match (row.meaning, respell(host, row, input).calls.as_slice()) {
+        (Meaning::Claude(claude), [arguments]) => {
+            let call = Call::new(claude, arguments.clone());
+            claude::put_back_to_claude(&call, at, changed).map_err(|error| error.to_string())?
+        }
+        (Meaning::Ours(_) | Meaning::Harmless, _) => changed.clone(),
+        (Meaning::Claude(_), _) | (Meaning::Patch, _) => return Err("it is one of several parts of a call".to_owned()),
     };
-    Ok(whole.into_iter().map(|(key, value)| (key_of(key), value)).collect())
+    Ok(in_native_words(row, "", whole, |key| input.contains_key(key)))
 }
 
-/// How the host spelt a key of Claude's in these arguments.
-fn spelt_as(row: &Row, key: &str, input: &Map<String, Value>) -> Option<String> {
-    let (_, others) = row.keys.iter().find(|(claude, _)| *claude == key)?;
-    if input.contains_key(key) {
-        return None;
-    }
-    others.iter().find(|other| input.contains_key(**other)).map(|other| (*other).to_owned())
-}
-
-fn row_of(name: &str) -> Option<&'static Row> {
-    ROWS.iter().find(|row| row.claude == name || row.native.contains(&name))
-}
-
-/// The call as Claude Code would make it; nothing if it has no such tool.
-fn in_claudes_words(name: &str, input: &Map<String, Value>) -> Option<Call> {
-    let Some(row) = row_of(name) else {
-        let known = matches!(claude::standing(name), claude::Standing::Counterpart(_));
-        return known.then(|| Call::new(name, input.clone()));
-    };
-    let mut spelt = Map::new();
-    for (key, value) in input {
-        let claude = row.keys.iter().find(|(_, others)| others.contains(&key.as_str())).map(|(claude, _)| *claude);
-        // A key in both spellings: the tool may heed either, so both are shown.
-        let key = claude.filter(|claude| !input.contains_key(*claude)).unwrap_or(key);
-        let value = if key == "edits" { edits(value) } else { value.clone() };
-        spelt.insert(key.to_owned(), value);
-    }
-    Some(Call::new(row.claude, spelt))
-}
-
-/// The parts of a list of edits, spelt as Claude Code does.
-fn edits(list: &Value) -> Value {
-    let Some(edit) = ROWS.iter().find(|row| row.claude == "Edit") else { return list.clone() };
-    let spelt = |part: &Map<String, Value>| -> Map<String, Value> {
-        let key_of = |key: &String| {
-            let claude = edit.keys.iter().find(|(_, others)| others.contains(&key.as_str()));
-            claude.map_or_else(|| key.clone(), |(claude, _)| (*claude).to_owned())
+/// Arguments with the host's own keys.
+pub(crate) fn in_native_words(
+    row: &ToolRow,
+    inside: &'static str,
+    arguments: Map<String, Value>,
+    is_there: impl Fn(&str) -> bool + Copy,
+) -> Map<String, Value> {
+    let native = |(key, value): (String, Value)| {
+        let value = match value {
+            Value::Array(parts) if inside.is_empty() && key == EDITS => {
+                let part = |part| match part {
+                    Value::Object(part) => in_native_words(row, EDITS, part, is_there).into(),
+                    other => other,
+                };
+                parts.into_iter().map(part).collect()
+            }
+            value => value,
         };
-        part.iter().map(|(key, value)| (key_of(key), value.clone())).collect()
+        (row.spelling(inside, &key, is_there).map_or(key, str::to_owned), value)
     };
-    match list {
-        Value::Array(parts) => {
-            parts.iter().map(|part| part.as_object().map_or_else(|| part.clone(), |part| spelt(part).into())).collect()
+    arguments.into_iter().map(native).collect()
+}
+
+/// The list of edits, whose elements have arguments of their own.
+const EDITS: &str = "edits";
+/// Arguments that are no text.
+const NO_TEXTS: [&str; 10] =
+    [EDITS, "todos", "ignore", "replace_all", "run_in_background", "-i", "-A", "-B", "-C", "head_limit"];
+
+/// A call's arguments with the counterpart's keys.
+struct Respelt {
+    /// One call, or several where an argument is a list of which each element is a call; never none.
+    calls: Vec<Map<String, Value>>,
+    /// What can't be told for sure.
+    doubt: Option<String>,
+}
+
+fn respell(host: Host, row: &ToolRow, input: &Map<String, Value>) -> Respelt {
+    let mut doubt = None;
+    let mut lists: Option<(&'static str, Vec<Value>)> = None;
+    let arguments = respell_one(host, row, "", input, &mut doubt, &mut lists);
+    let calls = match lists {
+        Some((name, values)) => {
+            let with = |value: Value| {
+                let mut call = arguments.clone();
+                call.insert(name.to_owned(), value);
+                call
+            };
+            values.into_iter().map(with).collect()
         }
-        other => other.clone(),
-    }
-}
-
-/// A call that already is in our words.
-fn own_words(name: &str, input: &Map<String, Value>) -> Views {
-    let name = hookwright_hooks::canonical_tool_name(name);
-    let known = hookwright_hooks::is_possible_tool(name);
-    let standing = if known { Standing::Known } else { Standing::Unknown };
-    Views { standing, views: vec![(Call::new(name, input.clone()), Back::View(0))] }
-}
-
-/// A tool without a counterpart keeps its name and its arguments.
-fn other_tool(name: &str, input: &Map<String, Value>) -> Views {
-    let (standing, name) = match claude::standing(name) {
-        claude::Standing::Mcp => (Standing::Known, name.to_owned()),
-        claude::Standing::Harmless => (Standing::Harmless, name.to_owned()),
-        _ if HARMLESS.contains(&name) => (Standing::Harmless, name.to_owned()),
-        _ => mcp_tool(name).unwrap_or_else(|| (Standing::Unknown, name.to_owned())),
+        None => vec![arguments],
     };
-    Views { standing, views: vec![(Call::new(name, input.clone()), Back::View(0))] }
+    Respelt { calls, doubt }
 }
 
-/// Tools of MCP servers in other agents' spellings: `server/tool`, `server__tool`, and `MCP:tool`, which does not say whose
-/// it is.
-fn mcp_tool(name: &str) -> Option<(Standing, String)> {
-    if name.starts_with("MCP:") {
-        return Some((Standing::SomeServers, name.to_owned()));
+fn respell_one(
+    host: Host,
+    row: &ToolRow,
+    inside: &'static str,
+    input: &Map<String, Value>,
+    doubt: &mut Option<String>,
+    lists: &mut Option<(&'static str, Vec<Value>)>,
+) -> Map<String, Value> {
+    let mut doubts = |why: String| {
+        doubt.get_or_insert(why);
+    };
+    let mut respelt = Map::new();
+    let mut others = Vec::new();
+    let mut edits = None;
+    for (key, value) in input {
+        let Key::Argument { name, many } = row.key(host, inside, key) else {
+            others.push((key, value));
+            continue;
+        };
+        if respelt.contains_key(name) {
+            doubts(format!("`{key}` is a second spelling of an argument that is there already"));
+            others.push((key, value));
+            continue;
+        }
+        match value {
+            Value::Array(values) if many && !values.is_empty() && values.iter().all(Value::is_string) => {
+                *lists = Some((name, values.clone()));
+            }
+            Value::Array(values) if name == EDITS => edits = Some(values),
+            Value::Null => {}
+            // A list that is written as a text may be read as one.
+            Value::String(text) if many && serde_json::from_str::<Vec<Value>>(text).is_ok() => {
+                doubts(format!("`{key}` is a list within a text"));
+            }
+            Value::String(_) if name != EDITS => {}
+            _ if NO_TEXTS.contains(&name) && name != EDITS => {}
+            other => doubts(format!("its argument `{key}` is {}", kind_of(other))),
+        }
+        respelt.insert(name.to_owned(), value.clone());
     }
-    let (server, tool) = name.trim_start_matches('@').split_once('/').or_else(|| name.split_once("__"))?;
-    let is_word =
-        |text: &str| !text.is_empty() && text.chars().all(|char| char.is_alphanumeric() || "-_.".contains(char));
-    (is_word(server) && is_word(tool)).then(|| (Standing::Known, format!("mcp__{server}__{tool}")))
+    for (key, value) in others {
+        if row.key(host, inside, key) == Key::Unknown && may_be_heeded(value) {
+            doubts(format!("its argument `{key}` is not known"));
+        }
+        respelt.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    if let Some(parts) = edits {
+        let mut part = |part: &Value| match part {
+            Value::Object(part) => Value::Object(respell_one(host, row, EDITS, part, doubt, &mut None)),
+            other => {
+                doubt.get_or_insert_with(|| format!("one of its `{EDITS}` is {}, not an object", kind_of(other)));
+                other.clone()
+            }
+        };
+        let parts: Vec<Value> = parts.iter().map(&mut part).collect();
+        respelt.insert(EDITS.to_owned(), parts.into());
+    }
+    respelt
 }
 
+/// Whether an argument is known, or can't be heeded as a path or a command.
+pub(crate) fn is_understood(host: Host, row: &ToolRow, key: &str, value: &Value) -> bool {
+    row.key(host, "", key) != Key::Unknown || !may_be_heeded(value)
+}
+
+/// Whether a value could be a path or a command.
+fn may_be_heeded(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(values) => values.iter().any(may_be_heeded),
+        Value::Object(object) => !object.is_empty(),
+    }
+}
+
+const ONE_OF_LIST: Back = Back::Impossible("one element of a list of paths can't be rewritten");
 const ONE_OF_MANY: Back = Back::Impossible("a patch can't be rewritten file by file");
-
-fn patch_views(name: &str, input: &Map<String, Value>) -> Views {
-    let text = PATCH_TEXT.iter().find_map(|key| input.get(*key).and_then(Value::as_str));
-    match text.map(patch::read) {
-        Some(Ok(changes)) => {
-            Views { standing: Standing::Known, views: changes.into_iter().flat_map(of_change).collect() }
-        }
-        // A patch that nobody can read: whoever guards files would be blind to it.
-        _ => Views { standing: Standing::Unknown, views: vec![(Call::new(name, input.clone()), ONE_OF_MANY)] },
-    }
-}
 
 /// What a patch does to one file, as calls of ours. A file that is removed, or moved away, is emptied.
 fn of_change(change: FileChange) -> Vec<(Call, Back)> {

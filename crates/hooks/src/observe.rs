@@ -75,6 +75,9 @@ pub struct AgentHost {
     /// The tool's name there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
+    /// The tool's arguments there, whole and in that agent's own spelling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_input: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
 /// An agent that another one has given an objective to.

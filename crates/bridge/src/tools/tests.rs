@@ -117,22 +117,296 @@ fn a_patch_is_a_view_of_each_file() {
 
 #[test]
 fn what_cannot_be_read_is_unknown_and_never_rewritten() {
+    let standing = |host, name: &str, input: Value| views(host, name, &map(input)).standing;
     let cut = json!({"command": "*** Begin Patch\n*** Add File: a\n+x"});
-    assert_eq!(views(Host::Codex, "apply_patch", &map(cut.clone())).standing, Standing::Unknown);
+    assert_eq!(standing(Host::Codex, "apply_patch", cut), Standing::UnknownArguments);
     let shell = json!({"command": "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\nEOF"});
-    assert_eq!(views(Host::Codex, "Bash", &map(shell)).standing, Standing::Unknown);
-    assert_eq!(views(Host::ClaudeCode, "Frobnicate", &Map::new()).standing, Standing::Unknown);
-    assert_eq!(views(Host::ClaudeCode, "Bash ", &Map::new()).standing, Standing::Unknown);
-    assert_eq!(views(Host::Cursor, "MCP:push", &Map::new()).standing, Standing::SomeServers);
-    assert_eq!(views(Host::ClaudeCode, "AskUserQuestion", &Map::new()).standing, Standing::Harmless);
+    assert_eq!(standing(Host::Codex, "Bash", shell), Standing::UnknownArguments);
+    assert_eq!(standing(Host::ClaudeCode, "Frobnicate", json!({})), Standing::Unknown);
+    assert_eq!(standing(Host::ClaudeCode, "Bash ", json!({})), Standing::Unknown);
+    assert_eq!(standing(Host::Cursor, "MCP:push", json!({})), Standing::SomeServers);
+    assert_eq!(standing(Host::ClaudeCode, "AskUserQuestion", json!({})), Standing::Harmless);
     let (_, back) = views(Host::Codex, "apply_patch", &map(json!({"command": PATCH}))).views.remove(0);
     assert!(put_back(Host::Codex, "apply_patch", &Map::new(), back, &Map::new()).is_err());
 }
 
-/// A key in both spellings is shown in both: nobody knows which the host heeds.
+/// A name that touches nothing in one agent may be anything in another.
 #[test]
-fn two_spellings_of_a_key_hide_nothing() {
-    let (_, input) = one(Host::Copilot, "Write", json!({"file_path": "/safe", "path": "/etc/passwd", "content": "x"}));
-    assert_eq!(input["file_path"], "/safe");
-    assert_eq!(input["path"], "/etc/passwd");
+fn names_count_where_the_agent_has_them() {
+    let standing = |host, name: &str| views(host, name, &Map::new()).standing;
+    for (host, name) in [
+        (Host::Codex, "update_plan"),
+        (Host::Copilot, "stop_bash"),
+        (Host::Droid, "ExitSpecMode"),
+        (Host::Opencode, "question"),
+        (Host::Grok, "search_tool"),
+        (Host::GeminiCli, "ask_user"),
+        (Host::ClaudeCode, "TaskOutput"),
+    ] {
+        assert_eq!(standing(host, name), Standing::Harmless, "{host} {name}");
+        for other in Host::all().filter(|other| *other != host) {
+            let is_shared = matches!((other, name), (Host::Droid, "TaskOutput") | (Host::Copilot, "ask_user"));
+            assert_eq!(standing(other, name) == Standing::Harmless, is_shared, "{other} {name}");
+        }
+    }
+    for host in Host::all() {
+        for name in ["wait", "git__push", "@git/push"] {
+            assert_eq!(standing(host, name), Standing::Unknown, "{host} {name}");
+        }
+    }
+    assert!(is_retired(Host::ClaudeCode, "MultiEdit") && !is_retired(Host::Droid, "MultiEdit"));
+}
+
+/// Each agent's shell, write, edit and read, with every argument that may stand beside the main ones.
+fn ordinary_calls() -> Vec<(Host, &'static str, Value)> {
+    let with = |host, name, input| (host, name, input);
+    vec![
+        with(
+            Host::ClaudeCode,
+            "Bash",
+            json!({"command": "ls", "description": "d", "timeout": 5, "run_in_background": true,
+                "dangerouslyDisableSandbox": false}),
+        ),
+        with(Host::ClaudeCode, "Write", json!({"file_path": "/a", "content": "x"})),
+        with(
+            Host::ClaudeCode,
+            "Edit",
+            json!({"file_path": "/a", "old_string": "x", "new_string": "y", "replace_all": false}),
+        ),
+        with(Host::ClaudeCode, "Read", json!({"file_path": "/a", "offset": 1, "limit": 2, "pages": "1-3"})),
+        with(
+            Host::ClaudeCode,
+            "Grep",
+            json!({"pattern": "x", "path": "/p", "glob": "*.rs", "output_mode": "content", "-A": 1, "-n": true,
+                "type": "rust", "head_limit": 3}),
+        ),
+        with(Host::Codex, "Bash", json!({"command": "ls"})),
+        with(Host::Codex, "exec_command", json!({"cmd": "ls", "workdir": "/p", "yield_time_ms": 100})),
+        with(Host::Codex, "apply_patch", json!({"command": PATCH})),
+        with(
+            Host::Copilot,
+            "bash",
+            json!({"command": "ls", "description": "d", "shellId": "1", "mode": "sync", "initial_wait": 3}),
+        ),
+        with(Host::Copilot, "create", json!({"path": "/a", "file_text": "x"})),
+        with(Host::Copilot, "edit", json!({"path": "/a", "old_str": "x", "new_str": "y"})),
+        with(Host::Copilot, "view", json!({"path": "/a", "view_range": [1, 5], "forceReadLargeFiles": true})),
+        with(Host::Copilot, "grep", json!({"pattern": "x", "paths": ["/a", "/b"], "output_mode": "content"})),
+        with(Host::Cursor, "Shell", json!({"command": "ls", "working_directory": "/p", "timeout": 3})),
+        with(Host::Cursor, "Write", json!({"file_path": "/a", "content": "x"})),
+        with(Host::Cursor, "Read", json!({"file_path": "/a"})),
+        with(
+            Host::Qwen,
+            "run_shell_command",
+            json!({"command": "ls", "is_background": false, "description": "d", "directory": "/p", "timeout": 9}),
+        ),
+        with(Host::Qwen, "write_file", json!({"file_path": "/a", "content": "x", "record_as_artifact": true})),
+        with(Host::Qwen, "edit", json!({"file_path": "/a", "old_string": "x", "new_string": "y"})),
+        with(
+            Host::Droid,
+            "Execute",
+            json!({"command": "ls", "summary": "s", "riskLevel": "low", "riskLevelReason": "why", "timeout": 3,
+                "fireAndForget": false}),
+        ),
+        with(Host::Droid, "Create", json!({"file_path": "/a", "content": "x"})),
+        with(Host::Droid, "Edit", json!({"file_path": "/a", "old_str": "x", "new_str": "y", "change_all": true})),
+        with(Host::Droid, "Glob", json!({"patterns": ["*.rs", "*.md"], "folder": "/p"})),
+        with(
+            Host::Grok,
+            "run_terminal_command",
+            json!({"command": "ls", "description": "d", "timeout": null, "background": false}),
+        ),
+        with(Host::Grok, "write", json!({"file_path": "/a", "content": "x"})),
+        with(Host::Grok, "search_replace", json!({"file_path": "/a", "old_string": "x", "new_string": "y"})),
+        with(Host::Grok, "read_file", json!({"target_file": "/a", "offset": 1, "pages": null})),
+        with(
+            Host::GeminiCli,
+            "run_shell_command",
+            json!({"command": "ls", "description": "d", "dir_path": "/p", "is_background": true, "delay_ms": 3,
+                "wait_for_previous": true}),
+        ),
+        with(
+            Host::GeminiCli,
+            "replace",
+            json!({"file_path": "/a", "old_string": "x", "new_string": "y", "instruction": "why",
+                "expected_replacements": 2}),
+        ),
+        with(Host::GeminiCli, "write_file", json!({"file_path": "/a", "content": "x", "modified_by_user": true})),
+        with(Host::GeminiCli, "grep_search", json!({"pattern": "x", "dir_path": ".", "include_pattern": "*.rs"})),
+        with(
+            Host::Antigravity,
+            "run_command",
+            json!({"CommandLine": "ls", "Cwd": "/p", "SafeToAutoRun": true, "WaitMsBeforeAsync": 500,
+                "toolSummary": "List"}),
+        ),
+        with(
+            Host::Antigravity,
+            "write_to_file",
+            json!({"TargetFile": "/a", "CodeContent": "x", "Overwrite": true, "Complexity": 3, "Description": "d"}),
+        ),
+        with(
+            Host::Antigravity,
+            "multi_replace_file_content",
+            json!({"TargetFile": "/a", "Instruction": "i", "ReplacementChunks": [
+                {"TargetContent": "x", "ReplacementContent": "y", "AllowMultiple": false, "StartLine": 1, "EndLine": 2}]}),
+        ),
+        with(Host::Opencode, "bash", json!({"command": "ls", "workdir": "/p", "timeout": 5, "description": "d"})),
+        with(Host::Opencode, "write", json!({"filePath": "/a", "content": "x"})),
+        with(Host::Opencode, "edit", json!({"filePath": "/a", "oldString": "x", "newString": "y", "replaceAll": true})),
+        with(Host::Opencode, "apply_patch", json!({"patchText": PATCH})),
+    ]
+}
+
+#[test]
+fn an_ordinary_call_with_all_its_options_is_known() {
+    for (host, name, input) in ordinary_calls() {
+        let views = views(host, name, &map(input));
+        assert_eq!((views.standing, &views.doubt), (Standing::Known, &None), "{host} {name}");
+    }
+}
+
+/// Every spelling that any agent has for a path, a command, a directory or a text, in other letters and wrapped up.
+fn decoys() -> Vec<(String, Value)> {
+    let spellings = [
+        "file_path",
+        "filePath",
+        "path",
+        "absolute_path",
+        "AbsolutePath",
+        "TargetFile",
+        "target_file",
+        "target_path",
+        "File_Path",
+        "PATH",
+        "file-path",
+        "filepath",
+        "p\u{430}th",
+        "file_path ",
+        "files",
+        "paths",
+        "command",
+        "cmd",
+        "CommandLine",
+        "Command",
+        "script",
+        "cwd",
+        "Cwd",
+        "workdir",
+        "working_directory",
+        "dir_path",
+        "directory",
+        "content",
+        "contents",
+        "CodeContent",
+        "file_text",
+        "old_str",
+        "oldString",
+        "input",
+        "patch",
+        "patchText",
+        "edits",
+        "changes",
+        "0",
+        "",
+    ];
+    let values = [
+        json!(".env"),
+        json!([".env"]),
+        json!([[".env"]]),
+        json!({"path": ".env"}),
+        json!({".env": true}),
+        json!("{\"file_path\": \".env\"}"),
+        json!("42"),
+        json!([1, ".env"]),
+    ];
+    let each = |spelling: &str| values.iter().map(|value| (spelling.to_owned(), value.clone())).collect::<Vec<_>>();
+    spellings.iter().flat_map(|spelling| each(spelling)).collect()
+}
+
+/// Beside what the agent heeds, or in its place, no other spelling is believed.
+#[test]
+fn a_second_spelling_makes_any_call_unknown() {
+    let mut tried = 0;
+    for (host, name, input) in ordinary_calls() {
+        let whole = map(input);
+        for (key, value) in decoys() {
+            // The call's own arguments are not decoys, and options are known.
+            let row = vocabulary::row(host, name).unwrap();
+            if whole.contains_key(&key) || row.key(host, "", &key) == Key::Option {
+                continue;
+            }
+            let mut with_decoy = whole.clone();
+            with_decoy.insert(key.clone(), value.clone());
+            let views = views(host, name, &with_decoy);
+            let is_own = matches!(row.key(host, "", &key), Key::Argument { .. });
+            let is_other_spelling = is_own && views.doubt.is_none();
+            // An optional argument in its own spelling and of its own kind is just that.
+            if is_other_spelling {
+                assert!(value.is_string() || key == "paths", "{host} {name} {key} {value}");
+                continue;
+            }
+            assert_eq!(views.standing, Standing::UnknownArguments, "{host} {name} {key} {value}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 8_000, "{tried}");
+}
+
+#[test]
+fn an_argument_of_another_kind_makes_a_call_unknown() {
+    for (host, name, input) in ordinary_calls() {
+        let row = vocabulary::row(host, name).unwrap();
+        let whole = map(input);
+        for key in whole.keys() {
+            let Key::Argument { name: argument, many } = row.key(host, "", key) else { continue };
+            if NO_TEXTS.contains(&argument) && argument != EDITS {
+                continue;
+            }
+            for value in [json!(["rm", ".env"]), json!({"0": "rm"}), json!(7), json!(true), json!([["a"]])] {
+                if many && value == json!(["rm", ".env"]) {
+                    continue;
+                }
+                let mut other = whole.clone();
+                other.insert(key.clone(), value.clone());
+                let views = views(host, name, &other);
+                assert_eq!(views.standing, Standing::UnknownArguments, "{host} {name} {key} {value}");
+            }
+        }
+    }
+}
+
+/// What stands in a list of edits is looked at like the call itself.
+#[test]
+fn a_decoy_within_an_edit_makes_the_call_unknown() {
+    let edit = json!({"TargetContent": "x", "ReplacementContent": "y"});
+    for (key, value) in decoys() {
+        let mut edit = map(edit.clone());
+        edit.insert(key.clone(), value);
+        let input = json!({"TargetFile": "/ok", "ReplacementChunks": [{"TargetContent": "a"}, edit]});
+        let views = views(Host::Antigravity, "multi_replace_file_content", &map(input));
+        assert_eq!(views.standing, Standing::UnknownArguments, "{key}");
+    }
+    for edits in [json!("[{}]"), json!({"0": {}}), json!([["x"]]), json!(["x"])] {
+        let input = json!({"TargetFile": "/ok", "ReplacementChunks": edits});
+        let views = views(Host::Antigravity, "multi_replace_file_content", &map(input));
+        assert_eq!(views.standing, Standing::UnknownArguments);
+    }
+    let input =
+        json!({"file_path": "/a", "changes": [{"old_str": "x", "new_str": "y"}, {"old_str": "a", "new_str": "b"}]});
+    let two = views(Host::Droid, "MultiEdit", &map(input.clone()));
+    assert_eq!((two.standing, two.views.len()), (Standing::Known, 2));
+    let (view, back) = two.views[1].clone();
+    let mut changed = view.input;
+    changed.insert("new_string".to_owned(), "c".into());
+    let expected =
+        json!({"file_path": "/a", "changes": [{"old_str": "x", "new_str": "y"}, {"old_str": "a", "new_str": "c"}]});
+    assert_eq!(put_back(Host::Droid, "MultiEdit", &map(input), back, &changed).map(Value::Object), Ok(expected));
+}
+
+#[test]
+fn every_path_of_a_list_is_a_view() {
+    let views = views(Host::Copilot, "grep", &map(json!({"pattern": "x", "paths": ["/a", "/b"]})));
+    let paths: Vec<_> = views.views.iter().map(|(call, _)| call.input["dir_path"].clone()).collect();
+    assert_eq!(paths, ["/a", "/b"]);
+    assert!(matches!(views.views[0].1, Back::Impossible(_)));
 }

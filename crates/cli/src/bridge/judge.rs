@@ -155,18 +155,20 @@ fn unknown_event(call: &Call<'_>, heard: &Heard, registry: &Registry) -> Reply {
     Reply { written, line: Line::new(Ruling::Pass, "no event of ours".to_owned()) }
 }
 
-/// What guards say of a tool that nobody knows: those that do not match it may be blind to it.
+/// What guards say of a call that is not understood: those that do not match an unknown tool may be blind to it, and any
+/// guard to unknown arguments.
 fn blind_guards(heard: &Heard, engine: &HookEngine) -> Option<String> {
     let tool = heard.tool.as_ref()?;
     let registry = engine.registry();
-    let about_servers = match tool.standing {
-        Standing::Known | Standing::Harmless => return None,
-        Standing::SomeServers => true,
-        Standing::Unknown => false,
-    };
     if registry.on_unknown() == OnUnknown::Allow {
         return None;
     }
+    let about_servers = match tool.standing {
+        Standing::Known | Standing::Harmless => return None,
+        Standing::UnknownArguments => return misled_guard(heard, registry),
+        Standing::SomeServers => true,
+        Standing::Unknown => false,
+    };
     let asked: Vec<Arc<Hook>> = heard
         .views
         .iter()
@@ -185,6 +187,22 @@ fn blind_guards(heard: &Heard, engine: &HookEngine) -> Option<String> {
         "guard {blind} does not know the tool `{}` of {}, so this is a no; give it a matcher for that tool, or set `hooksConfig.onUnknown` in your own settings",
         tool.name,
         heard.host.title()
+    ))
+}
+
+/// What a guard says of a known tool's call whose arguments are not understood.
+fn misled_guard(heard: &Heard, registry: &Registry) -> Option<String> {
+    let tool = heard.tool.as_ref()?;
+    let is_awake = |(hook, state): &(&Arc<Hook>, &HookState)| {
+        hook.is_guard() && hook.event == EventKind::BeforeTool && **state == HookState::Enabled
+    };
+    let (guard, _) = registry.entries().find(is_awake)?;
+    Some(format!(
+        "guard {} can't judge this call of `{}` of {}, so this is a no: {}; `hooksConfig.onUnknown` in your own settings can let it pass",
+        guard.id(),
+        tool.name,
+        heard.host.title(),
+        tool.doubt.as_deref().unwrap_or("its arguments are not known")
     ))
 }
 
@@ -246,6 +264,7 @@ fn belongs(heard: &Heard) -> Belongs {
         version: heard.version.clone(),
         event: heard.event.clone(),
         tool_name: heard.tool.as_ref().map(|tool| tool.name.clone()),
+        tool_input: heard.tool.as_ref().map(|tool| tool.input.clone()),
     };
     Belongs {
         turn_id: key("turn_id").or(key("prompt_id")).or(key("generation_id")).map(Into::into),

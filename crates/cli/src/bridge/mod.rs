@@ -16,7 +16,7 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use hookwright_bridge::{Heard, Host, HostEvent, Misheard, Ruling, Written, payload};
+use hookwright_bridge::{Heard, Host, HostEvent, Misheard, Ruling, Standing, Written, payload};
 use hookwright_settings::{Paths, World};
 
 use crate::args::BridgeArgs;
@@ -84,6 +84,12 @@ fn answer(call: &Call<'_>) -> Reply {
 fn with_version(call: &Call<'_>, mut heard: Heard) -> Heard {
     let var = |name: &str| call.world.var(name).map(str::to_owned);
     heard.version = heard.version.or_else(|| call.host.version(var));
+    // A tool that this version does not have any more is another one of that name.
+    if let (Some(_), Some(tool)) = (&heard.version, &mut heard.tool)
+        && hookwright_bridge::tools::is_retired(call.host, &tool.name)
+    {
+        tool.standing = Standing::Unknown;
+    }
     heard
 }
 

@@ -51,7 +51,10 @@ impl Line {
         self.say("as", heard.kind().map(|kind| kind.name()));
         if let Some(tool) = &heard.tool {
             self.say("tool", tool.name.as_str());
-            self.say("known", format!("{:?}", tool.standing).to_lowercase());
+            self.say("known", tool.standing.as_str());
+            if let Some(doubt) = &tool.doubt {
+                self.say("doubt", doubt.as_str());
+            }
         }
         self.say("session_id", heard.session.id.as_str());
         self.fields.extend(heard.keys.iter().map(|(key, value)| ((*key).to_owned(), value.as_str().into())));

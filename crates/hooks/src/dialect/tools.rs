@@ -79,53 +79,6 @@ pub enum NotPutBack {
     Inexact(String),
 }
 
-/// What is known of a tool of Claude Code's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It is this tool of ours.
-    Counterpart(&'static str),
-    /// A tool of an MCP server; its name is the same here.
-    Mcp,
-    /// It touches neither files nor the world: questions, plans, lists of tasks, output of what runs already.
-    Harmless,
-    /// Nobody here has heard of it.
-    Unknown,
-}
-
-/// Tools of Claude Code's that do nothing which a guard would have to see.
-const HARMLESS: [&str; 20] = [
-    "AskUserQuestion",
-    "BashOutput",
-    "EnterPlanMode",
-    "ExitPlanMode",
-    "KillBash",
-    "KillShell",
-    "ListAgents",
-    "LSP",
-    "StructuredOutput",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskOutput",
-    "TaskStop",
-    "TaskUpdate",
-    "TodoRead",
-    "ToolSearch",
-    "WaitForMcpServers",
-    "exit_plan_mode",
-    "SendUserMessage",
-];
-
-/// What is known of a tool, by Claude Code's name for it.
-pub fn standing(claude: &str) -> Standing {
-    match claude_tool(claude) {
-        Some(ours) => Standing::Counterpart(ours),
-        None if mcp_spelling(claude).is_some() => Standing::Mcp,
-        None if HARMLESS.contains(&claude) => Standing::Harmless,
-        None => Standing::Unknown,
-    }
-}
-
 /// An argument's names, and what it holds.
 struct Argument {
     ours: &'static str,

@@ -1,0 +1,506 @@
+//! THE table of other agents' tools: which tool of Claude Code's each one stands for, and how it spells the arguments.
+//!
+//! Every tool has one spelling per argument, as measured (`fixtures/`) or as offered to a model by the version that `host.rs`
+//! names. An argument that is not here could be a path or a command that the agent heeds and no guard sees, so it makes the
+//! call unknown (`tools.rs`). Numbers and flags carry neither and need not be listed.
+
+use hookwright_hooks::McpName;
+
+use crate::host::Host;
+
+/// One tool of an agent.
+#[derive(Debug)]
+pub(crate) struct ToolRow {
+    /// Its names, apart by spaces; the first is the one that is spoken.
+    names: &'static str,
+    pub(crate) meaning: Meaning,
+    /// Its arguments that have a counterpart, apart by spaces: `native=claude`, or one word where both are the same.
+    ///
+    /// `a|b=claude` where versions or sources differ; only one of them may be there. `a*=claude` where it may also be a
+    /// list, each element of which is a call. `edits.a=claude` is an argument of each element of `edits`.
+    arguments: &'static str,
+    /// Its other arguments that may hold text: they name neither a file nor a command.
+    options: &'static str,
+    /// Whether current versions do not have it any more. They say which version they are; those that had it did not.
+    pub(crate) retired: bool,
+}
+
+/// What an agent's tool is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// A tool of Claude Code's.
+    Claude(&'static str),
+    /// A tool of ours, in our words.
+    Ours(&'static str),
+    /// A patch over any number of files; its text is the argument `patch`.
+    Patch,
+    /// It touches neither files nor the world: questions, plans, lists, output of what runs already.
+    Harmless,
+}
+
+/// What a native key is to a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Argument {
+        /// The counterpart's key.
+        name: &'static str,
+        /// Whether it may be a list, each element of which is a call.
+        many: bool,
+    },
+    Option,
+    Unknown,
+}
+
+/// How an agent names the tools of MCP servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum McpStyle {
+    /// `mcp__server__tool`.
+    Claude,
+    /// `mcp__server__tool` or `server/tool`.
+    Copilot,
+    /// `MCP:tool`, which does not say whose it is.
+    Cursor,
+    /// Anything that begins with `mcp_`.
+    Gemini,
+    /// Like any other tool.
+    None,
+}
+
+struct Vocabulary {
+    tools: &'static [ToolRow],
+    mcp: McpStyle,
+    /// Options of every tool.
+    common: &'static str,
+}
+
+const fn tool(names: &'static str, claude: &'static str, arguments: &'static str, options: &'static str) -> ToolRow {
+    ToolRow { names, meaning: Meaning::Claude(claude), arguments, options, retired: false }
+}
+
+const fn ours(names: &'static str, name: &'static str, arguments: &'static str, options: &'static str) -> ToolRow {
+    ToolRow { names, meaning: Meaning::Ours(name), arguments, options, retired: false }
+}
+
+const fn patch(names: &'static str, arguments: &'static str) -> ToolRow {
+    ToolRow { names, meaning: Meaning::Patch, arguments, options: "", retired: false }
+}
+
+const fn harmless(names: &'static str) -> ToolRow {
+    ToolRow { names, meaning: Meaning::Harmless, arguments: "", options: "", retired: false }
+}
+
+const fn retired(row: ToolRow) -> ToolRow {
+    ToolRow { retired: true, ..row }
+}
+
+const CLAUDE_CODE: &[ToolRow] = &[
+    tool("Bash", "Bash", "command description run_in_background", ""),
+    tool("PowerShell", "PowerShell", "command description run_in_background", ""),
+    tool("Monitor", "Monitor", "command description", ""),
+    tool("Write", "Write", "file_path content", ""),
+    tool("Edit", "Edit", "file_path old_string new_string replace_all", ""),
+    tool("Read", "Read", "file_path", "pages"),
+    tool("NotebookEdit", "NotebookEdit", "notebook_path new_source", "cell_id cell_type edit_mode"),
+    tool("Glob", "Glob", "pattern path", ""),
+    tool("Grep", "Grep", "pattern path glob -i -A -B -C head_limit", "output_mode type"),
+    tool("WebFetch", "WebFetch", "url prompt", ""),
+    tool("WebSearch", "WebSearch", "query", "allowed_domains blocked_domains"),
+    tool("TodoWrite", "TodoWrite", "todos", ""),
+    tool(
+        "Agent",
+        "Agent",
+        "prompt subagent_type",
+        "description model effort name team_name mode isolation resume max_turns",
+    ),
+    tool("Skill", "Skill", "skill", "args"),
+    tool("ListMcpResourcesTool", "ListMcpResourcesTool", "server", ""),
+    tool("ReadMcpResourceTool", "ReadMcpResourceTool", "uri", "server"),
+    tool("Task", "Task", "prompt subagent_type", "description model name team_name mode isolation resume"),
+    harmless(
+        "AskUserQuestion EnterPlanMode ExitPlanMode ListAgents LSP StructuredOutput TaskCreate TaskGet TaskList TaskOutput \
+         TaskStop TaskUpdate ToolSearch WaitForMcpServers SendUserMessage CronList ReadNotifications ReportFindings",
+    ),
+    retired(tool("MultiEdit", "MultiEdit", "file_path edits edits.old_string edits.new_string edits.replace_all", "")),
+    retired(tool("NotebookRead", "NotebookRead", "notebook_path", "cell_id")),
+    retired(tool("LS", "LS", "path ignore", "")),
+    retired(harmless("BashOutput KillBash KillShell TodoRead exit_plan_mode")),
+];
+
+const CODEX: &[ToolRow] = &[
+    // Whatever its shell is called, hooks are told this.
+    tool("Bash", "Bash", "command description", ""),
+    tool("exec_command", "Bash", "cmd=command workdir=dir_path justification=description", "sandbox_permissions"),
+    patch("apply_patch", "command=patch"),
+    tool("view_image", "Read", "path=file_path", "detail environment_id"),
+    tool(
+        "spawn_agent",
+        "Agent",
+        "message=prompt agent_type=subagent_type",
+        "task_name fork_turns model reasoning_effort service_tier",
+    ),
+    tool("list_mcp_resources", "ListMcpResourcesTool", "server", "cursor"),
+    tool("read_mcp_resource", "ReadMcpResourceTool", "uri", "server"),
+    harmless(
+        "update_plan request_user_input request_permissions list_agents wait_agent close_agent interrupt_agent \
+         resume_agent get_context_remaining new_context_window tool_search list_mcp_resource_templates",
+    ),
+];
+
+/// Each tool by Claude Code's name, as in events in Pascal case, and by its own.
+const COPILOT: &[ToolRow] = &[
+    tool("Bash bash powershell", "Bash", "command description", "shellId sessionId mode"),
+    tool("Write create", "Write", "path=file_path file_text=content", ""),
+    tool("Edit edit", "Edit", "path=file_path old_str=old_string new_str=new_string", ""),
+    patch("apply_patch", "input|patch=patch"),
+    tool("Read view", "Read", "path=file_path", ""),
+    tool("Grep grep rg", "Grep", "pattern paths*|path*=path glob -i -A -B -C head_limit", "output_mode type"),
+    tool("Glob glob", "Glob", "pattern paths*|path*=path", ""),
+    tool("WebFetch web_fetch", "WebFetch", "url prompt", ""),
+    tool("WebSearch web_search", "WebSearch", "query", ""),
+    tool("TodoWrite update_todo", "TodoWrite", "todos", ""),
+    tool(
+        "Agent Task task",
+        "Agent",
+        "prompt agent_type=subagent_type",
+        "description name model reasoning_effort context_tier mode",
+    ),
+    tool("Skill skill", "Skill", "skill", ""),
+    harmless(
+        "ask_user exit_plan_mode fetch_copilot_cli_documentation list_agents list_bash read_agent read_bash report_intent \
+         stop_bash task_complete",
+    ),
+];
+
+/// From its documentation and from what others have measured.
+const CURSOR: &[ToolRow] = &[
+    tool(
+        "Shell",
+        "Bash",
+        "command working_directory|cwd=dir_path description is_background=run_in_background",
+        "explanation required_permissions",
+    ),
+    tool("Write", "Write", "file_path|path=file_path content|contents=content", ""),
+    tool("Edit StrReplace", "Edit", "file_path|path=file_path old_string new_string replace_all", ""),
+    // What `afterFileEdit` tells of.
+    tool(
+        "MultiEdit",
+        "MultiEdit",
+        "file_path edits edits.old_string edits.new_string",
+        "edits.range edits.old_line edits.new_line",
+    ),
+    patch("ApplyPatch apply_patch", "patch|input=patch"),
+    tool("Read", "Read", "file_path|path|target_file=file_path", ""),
+    tool("Grep", "Grep", "pattern path glob -i -A -B -C head_limit", "output_mode type"),
+    tool("Glob", "Glob", "glob_pattern|pattern=pattern target_directory|path=path", ""),
+    tool("LS", "LS", "target_directory|path=path", "ignore_globs"),
+    tool("WebFetch", "WebFetch", "url prompt", ""),
+    tool("WebSearch", "WebSearch", "search_term|query=query", "explanation"),
+    tool("TodoWrite", "TodoWrite", "todos", ""),
+    tool("Task Subagent", "Agent", "prompt|task=prompt subagent_type", "description model resume"),
+    harmless("AskQuestion CreatePlan ReadLints SwitchMode"),
+];
+
+const QWEN: &[ToolRow] = &[
+    tool("run_shell_command", "Bash", "command description directory=dir_path is_background=run_in_background", ""),
+    tool("monitor", "Bash", "command description directory=dir_path", ""),
+    tool("write_file", "Write", "file_path content", "ai_proposed_content"),
+    tool("edit", "Edit", "file_path old_string new_string replace_all", "ai_proposed_content"),
+    tool("read_file", "Read", "file_path", "pages"),
+    tool("display_image zoom_image", "Read", "file_path", ""),
+    tool("notebook_edit", "NotebookEdit", "notebook_path new_source", "cell_id cell_type edit_mode"),
+    tool("glob", "Glob", "pattern path", ""),
+    tool("grep_search", "Grep", "pattern path glob", ""),
+    tool("list_directory", "LS", "path ignore", "file_filtering_options"),
+    tool("web_fetch", "WebFetch", "url prompt", "format"),
+    tool("web_search", "WebSearch", "query", ""),
+    tool("todo_write", "TodoWrite", "todos", ""),
+    tool(
+        "agent",
+        "Agent",
+        "prompt subagent_type",
+        "description fork_turns fork_tools fork_profile isolation working_dir",
+    ),
+    tool("skill", "Skill", "skill", "args"),
+    tool("read_mcp_resource", "ReadMcpResourceTool", "uri", "server_name"),
+    harmless(
+        "ask_user_question cron_list enter_plan_mode exit_plan_mode get_goal list_agents report_findings structured_output \
+         task_create task_list task_stop task_update tool_search update_goal",
+    ),
+];
+
+const DROID: &[ToolRow] = &[
+    tool("Execute", "Bash", "command summary=description fireAndForget=run_in_background", "riskLevel riskLevelReason"),
+    tool("Create", "Write", "file_path content", ""),
+    tool("Edit", "Edit", "file_path old_str=old_string new_str=new_string change_all=replace_all", ""),
+    tool(
+        "MultiEdit",
+        "MultiEdit",
+        "file_path changes=edits edits.old_str=old_string edits.new_str=new_string edits.change_all=replace_all",
+        "",
+    ),
+    patch("ApplyPatch", "input|patch=patch"),
+    tool("Read", "Read", "file_path", "image_quality"),
+    tool(
+        "Grep",
+        "Grep",
+        "pattern path glob_pattern=glob case_insensitive=-i context_after=-A context_before=-B head_limit",
+        "output_mode type",
+    ),
+    tool("Glob", "Glob", "patterns*=pattern folder=path", "excludePatterns"),
+    tool("LS", "LS", "directory_path=path ignorePatterns=ignore", ""),
+    tool("FetchUrl", "WebFetch", "url", ""),
+    tool("WebSearch", "WebSearch", "query", "includeDomains excludeDomains category"),
+    tool("TodoWrite", "TodoWrite", "todos", ""),
+    tool("Task", "Agent", "prompt subagent_type", "description image_paths complexity resume"),
+    tool("Skill", "Skill", "skill", ""),
+    harmless("AskUser ExitSpecMode TaskOutput TaskStop ToolSearch"),
+];
+
+const GROK: &[ToolRow] = &[
+    tool(
+        "run_terminal_command run_terminal_cmd",
+        "Bash",
+        "command description background|is_background=run_in_background",
+        "",
+    ),
+    tool("monitor", "Bash", "command description", ""),
+    tool("write", "Write", "file_path content", ""),
+    tool("search_replace", "Edit", "file_path old_string new_string replace_all", ""),
+    tool("read_file", "Read", "target_file=file_path", "pages format"),
+    tool("grep", "Grep", "pattern path glob -i -A -B -C head_limit", "type"),
+    tool("list_dir", "LS", "target_directory=path", ""),
+    tool("web_fetch", "WebFetch", "url", ""),
+    tool("web_search", "WebSearch", "query", "allowed_domains"),
+    tool("todo_write", "TodoWrite", "todos", ""),
+    tool("spawn_subagent", "Agent", "prompt subagent_type", "description isolation resume_from cwd model"),
+    harmless(
+        "ask_user_question enter_plan_mode exit_plan_mode get_command_or_subagent_output kill_command_or_subagent \
+         scheduler_delete scheduler_list search_tool",
+    ),
+];
+
+const GEMINI_CLI: &[ToolRow] = &[
+    ours("run_shell_command", "run_shell_command", "command description dir_path", "additional_permissions"),
+    ours("write_file", "write_file", "file_path content", "ai_proposed_content"),
+    ours("replace", "replace", "file_path old_string new_string", "instruction ai_proposed_content"),
+    ours("read_file", "read_file", "file_path", ""),
+    ours("read_many_files", "read_many_files", "", "include exclude file_filtering_options"),
+    ours("list_directory", "list_directory", "dir_path", "ignore file_filtering_options"),
+    ours("glob", "glob", "pattern dir_path", ""),
+    ours("search_file_content", "search_file_content", "pattern dir_path include_pattern exclude_pattern", ""),
+    ours("web_fetch", "web_fetch", "url prompt", ""),
+    ours("google_web_search", "google_web_search", "query", ""),
+    ours("write_todos", "write_todos", "todos", ""),
+    ours("save_memory", "save_memory", "fact", "scope"),
+    ours("activate_skill", "activate_skill", "name", ""),
+    ours("delegate_to_agent", "delegate_to_agent", "agent_name objective|prompt=objective", ""),
+    ours("list_mcp_resources", "list_mcp_resources", "serverName", ""),
+    ours("read_mcp_resource", "read_mcp_resource", "uri", ""),
+    harmless(
+        "ask_user complete_task enter_plan_mode exit_plan_mode get_internal_docs tracker_add_dependency \
+         tracker_create_task tracker_get_task tracker_list_tasks tracker_update_task tracker_visualize update_topic",
+    ),
+];
+
+/// From its documentation and from what others have measured.
+const ANTIGRAVITY: &[ToolRow] = &[
+    tool("run_command", "Bash", "CommandLine=command Cwd=dir_path", ""),
+    tool("write_to_file", "Write", "TargetFile=file_path CodeContent=content", "ArtifactMetadata ArtifactType"),
+    tool(
+        "replace_file_content",
+        "Edit",
+        "TargetFile=file_path TargetContent=old_string ReplacementContent=new_string AllowMultiple=replace_all",
+        "CodeMarkdownLanguage Instruction TargetLintErrorIds ArtifactMetadata",
+    ),
+    tool(
+        "multi_replace_file_content",
+        "MultiEdit",
+        "TargetFile=file_path ReplacementChunks=edits edits.TargetContent=old_string edits.ReplacementContent=new_string \
+         edits.AllowMultiple=replace_all",
+        "CodeMarkdownLanguage Instruction TargetLintErrorIds ArtifactMetadata",
+    ),
+    tool("view_file", "Read", "AbsolutePath=file_path", ""),
+    tool("view_file_outline", "Read", "AbsolutePath=file_path", ""),
+    tool("grep_search", "Grep", "Query=pattern SearchPath=path", "Includes"),
+    tool("find_by_name", "Glob", "Pattern=pattern SearchDirectory=path", "Extensions Excludes Type"),
+    tool("list_dir", "LS", "DirectoryPath=path", ""),
+    tool("read_url_content", "WebFetch", "Url=url", ""),
+    tool("search_web", "WebSearch", "query", "domain"),
+    harmless("command_status notify_user read_terminal task_boundary"),
+];
+
+const OPENCODE: &[ToolRow] = &[
+    tool("bash", "Bash", "command description workdir=dir_path", ""),
+    tool("write", "Write", "filePath=file_path content", ""),
+    tool("edit", "Edit", "filePath=file_path oldString=old_string newString=new_string replaceAll=replace_all", ""),
+    patch("apply_patch patch", "patchText=patch"),
+    tool("read", "Read", "filePath=file_path", ""),
+    tool("glob", "Glob", "pattern path", ""),
+    tool("grep", "Grep", "pattern path include=glob", ""),
+    tool("list", "LS", "path ignore", ""),
+    tool("webfetch", "WebFetch", "url", "format"),
+    tool("websearch", "WebSearch", "query", "livecrawl type"),
+    tool("todowrite", "TodoWrite", "todos", ""),
+    tool("task", "Agent", "prompt subagent_type", "description task_id command"),
+    tool("skill", "Skill", "name=skill", ""),
+    harmless("plan_enter plan_exit question todoread"),
+];
+
+const fn of(host: Host) -> Vocabulary {
+    let (tools, mcp, common) = match host {
+        Host::ClaudeCode => (CLAUDE_CODE, McpStyle::Claude, ""),
+        Host::Codex => (CODEX, McpStyle::Claude, ""),
+        Host::Copilot => (COPILOT, McpStyle::Copilot, ""),
+        Host::Cursor => (CURSOR, McpStyle::Cursor, ""),
+        Host::Qwen => (QWEN, McpStyle::Claude, ""),
+        Host::Droid => (DROID, McpStyle::Claude, ""),
+        Host::Grok => (GROK, McpStyle::Claude, ""),
+        Host::GeminiCli => (GEMINI_CLI, McpStyle::Gemini, ""),
+        Host::Antigravity => (ANTIGRAVITY, McpStyle::Claude, "Complexity Description toolAction toolSummary"),
+        Host::Opencode => (OPENCODE, McpStyle::None, ""),
+    };
+    Vocabulary { tools, mcp, common }
+}
+
+/// The row of an agent's tool.
+pub(crate) fn row(host: Host, name: &str) -> Option<&'static ToolRow> {
+    let name = if host == Host::GeminiCli { hookwright_hooks::canonical_tool_name(name) } else { name };
+    of(host).tools.iter().find(|row| row.names().any(|known| known == name))
+}
+
+/// The row of the tool that an agent has for one of Claude Code's.
+pub(crate) fn row_for(host: Host, claude: &str) -> Option<&'static ToolRow> {
+    of(host).tools.iter().find(|row| matches!(row.meaning, Meaning::Claude(name) if name == claude))
+}
+
+/// An MCP server's tool by the name that hooks here know it by, if an agent names such tools so; and whether the name says
+/// which server's it is.
+pub(crate) fn mcp_tool(host: Host, name: &str) -> Option<(String, bool)> {
+    let in_claudes_style = || {
+        let is_whole = McpName::read(name).is_some_and(|read| !read.server.is_empty() && !read.tool.is_empty());
+        (name.starts_with("mcp__") && is_whole).then(|| (name.to_owned(), true))
+    };
+    match of(host).mcp {
+        McpStyle::Claude => in_claudes_style(),
+        McpStyle::Copilot => in_claudes_style().or_else(|| {
+            let (server, tool) = name.split_once('/')?;
+            (is_word(server) && is_word(tool)).then(|| (format!("mcp__{server}__{tool}"), true))
+        }),
+        McpStyle::Cursor => name.strip_prefix("MCP:").map(|_| (name.to_owned(), false)).or_else(in_claudes_style),
+        McpStyle::Gemini => name.starts_with("mcp_").then(|| (name.to_owned(), true)),
+        McpStyle::None => None,
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|char| char.is_alphanumeric() || "-_.".contains(char))
+}
+
+impl ToolRow {
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.names.split_ascii_whitespace()
+    }
+
+    /// The name that is spoken.
+    pub(crate) fn name(&self) -> &'static str {
+        self.names().next().unwrap_or_default()
+    }
+
+    /// The native spellings of each argument, with its counterpart's key; `inside` is empty, or the list whose elements'
+    /// arguments are meant.
+    fn arguments(&self, inside: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let spellings =
+            self.arguments.split_ascii_whitespace().map(|word| word.split_once('=').unwrap_or((word, word)));
+        spellings.filter_map(move |(native, name)| match inside {
+            "" => (!native.contains('.')).then_some((native, name)),
+            inside => {
+                let native = native.strip_prefix(inside)?.strip_prefix('.')?;
+                Some((native, name.rsplit('.').next().unwrap_or(name)))
+            }
+        })
+    }
+
+    /// What a native key is to this tool of the host's.
+    pub(crate) fn key(&self, host: Host, inside: &'static str, native: &str) -> Key {
+        for (spellings, name) in self.arguments(inside) {
+            if let Some(spelling) = spellings.split('|').find(|spelling| spelling.trim_end_matches('*') == native) {
+                return Key::Argument { name, many: spelling.ends_with('*') };
+            }
+        }
+        let mut options = self.options.split_ascii_whitespace().chain(of(host).common.split_ascii_whitespace());
+        let is_option = |option: &str| match inside {
+            "" => option == native,
+            inside => option.strip_prefix(inside).and_then(|rest| rest.strip_prefix('.')) == Some(native),
+        };
+        if options.any(is_option) { Key::Option } else { Key::Unknown }
+    }
+
+    /// How the host spells an argument: as in these arguments, if it is there, or else as it usually does.
+    pub(crate) fn spelling(
+        &self,
+        inside: &'static str,
+        name: &str,
+        is_there: impl Fn(&str) -> bool,
+    ) -> Option<&'static str> {
+        let (spellings, _) = self.arguments(inside).find(|(_, argument)| *argument == name)?;
+        let mut natives = spellings.split('|').map(|spelling| spelling.trim_end_matches('*'));
+        let usual = natives.clone().next();
+        natives.find(|native| is_there(native)).or(usual)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_means_two_tools_and_no_key_two_arguments() {
+        for host in Host::all() {
+            let mut names = std::collections::HashSet::new();
+            for row in of(host).tools {
+                row.names().for_each(|name| assert!(names.insert(name), "{host} {name}"));
+                for inside in ["", "edits"] {
+                    let mut keys = std::collections::HashSet::new();
+                    let natives = row.arguments(inside).flat_map(|(natives, _)| natives.split('|'));
+                    natives.for_each(|key| assert!(keys.insert(key.trim_end_matches('*')), "{host} {row:?} {key}"));
+                }
+            }
+        }
+    }
+
+    /// An option keeps its name, so it must not have the name of another tool's argument that a hook would believe.
+    #[test]
+    fn no_option_looks_like_an_argument_of_ours() {
+        const BELIEVED: [&str; 8] =
+            ["file_path", "dir_path", "notebook_path", "old_string", "new_string", "pattern", "url", "path"];
+        for host in Host::all() {
+            for row in of(host).tools {
+                let mut options = row.options.split_ascii_whitespace();
+                assert!(!options.any(|option| BELIEVED.contains(&option)), "{host} {row:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn servers_tools_are_known_by_the_hosts_own_spelling_alone() {
+        let name = |host, name| mcp_tool(host, name).map(|(name, _)| name);
+        for host in Host::all().filter(|host| *host != Host::Opencode) {
+            assert_eq!(name(host, "mcp__git__push").as_deref(), Some("mcp__git__push"), "{host}");
+        }
+        assert_eq!(name(Host::Copilot, "git/push").as_deref(), Some("mcp__git__push"));
+        assert_eq!(mcp_tool(Host::Cursor, "MCP:push"), Some(("MCP:push".to_owned(), false)));
+        for (host, other) in [
+            (Host::ClaudeCode, "git/push"),
+            (Host::ClaudeCode, "git__push"),
+            (Host::Codex, "multi_agent__send"),
+            (Host::Copilot, "git__push"),
+            (Host::Copilot, "@git/push"),
+            (Host::Cursor, "git__push"),
+            (Host::Opencode, "mcp__git__push"),
+            (Host::Qwen, "mcp____"),
+            (Host::Qwen, "mcp__git__"),
+        ] {
+            assert_eq!(mcp_tool(host, other), None, "{host} {other}");
+        }
+    }
+}
