@@ -81,7 +81,7 @@ async fn it_is_told_what_a_command_is_told_and_where_it_is() {
     let engine = engine_of(&world, body, json!({"env": {"OWN": "x y"}}));
     assert_proceeds(&fire(&engine).await);
     let told: Value = serde_json::from_str(&world.read("told")).unwrap();
-    assert_eq!((told["id"].as_u64(), told.as_object().unwrap().len()), (Some(1), 2));
+    assert_eq!((told["id"].is_u64(), told.as_object().unwrap().len()), (true, 2));
     assert_eq!(told["input"]["hook_event_name"], "BeforeTool");
     assert_eq!(told["input"]["tool_input"], json!({"command": "ls"}));
     let env = world.read("env");
@@ -229,6 +229,36 @@ async fn what_nobody_asked_for_is_dropped_and_counted() {
     assert_eq!((pids(&world).len(), health(&engine).answered), (1, 5));
 }
 
+/// What was written before the question is no answer to it, whichever number it guesses.
+#[tokio::test]
+async fn an_answer_before_its_question_counts_for_nothing() {
+    let guard = || json!({"guard": true});
+    // Ahead of everything: low numbers are nobody's.
+    let early = "i=0; while [ $i -lt 200 ]; do i=$((i+1)); answer $i '{\"decision\":\"allow\"}'; done; \
+                 answer $id '{\"decision\":\"deny\",\"reason\":\"mine\"}'";
+    let world = World::new();
+    let engine = engine_of(&world, early, guard());
+    assert_eq!(denied(&fire(&engine).await), "mine");
+    // The next one's number, guessed: that process is not believed any more, and another is asked.
+    for guess in ["$((id+1))", "$((id+1000))", "9007199254740991"] {
+        let world = World::new();
+        let body = format!(
+            "if [ -e asked ]; then answer $id '{{\"decision\":\"deny\",\"reason\":\"mine\"}}'; \
+             else : > asked; answer $id '{{}}'; answer {guess} '{{}}'; fi"
+        );
+        let engine = engine_of(&world, &body, guard());
+        assert_proceeds(&fire(&engine).await);
+        eventually("it is not believed any more", || health(&engine).pid.is_none()).await;
+        assert_eq!(denied(&fire(&engine).await), "mine", "{guess}");
+        assert_eq!(pids(&world).len(), 2, "{guess}");
+    }
+    // In place of an answer it is a failure.
+    let world = World::new();
+    let engine = engine_of(&world, "answer $((id+1)) '{}'; sleep 600", guard());
+    let outcome = fire(&engine).await;
+    assert!(denied(&outcome).contains("which was not sent"), "{}", denied(&outcome));
+}
+
 #[tokio::test]
 async fn a_flood_of_answers_to_nobody_is_no_way_to_live() {
     let floods = ["while :; do answer 999 '{}'; done", "while :; do echo; done", "while :; do echo '{\"id\":0}'; done"];
@@ -302,7 +332,7 @@ async fn a_line_without_an_end_fills_no_memory_and_an_answer_that_is_cut_off_is_
 #[tokio::test]
 async fn one_that_never_answers_times_out_and_is_replaced() {
     for body in [
-        "[ $id -gt 1 ] && answer $id '{}'; [ -e old ] || { : > old; sleep 600; }; answer $id '{}'",
+        "[ -e old ] || { : > old; sleep 600; }; answer $id '{}'",
         "trap '' TERM; [ -e old ] || { : > old; while :; do sleep 600; done; }; answer $id '{}'",
     ] {
         let world = World::new();
@@ -337,8 +367,8 @@ async fn one_that_never_reads_times_out_and_is_replaced() {
 async fn a_late_answer_is_dropped_while_others_are_answered() {
     let world = World::new();
     // The first is answered with the third.
-    let body = "if [ $id = 1 ]; then : > asked; continue; fi; \
-                [ $id = 3 ] && answer 1 '{\"decision\":\"deny\"}'; answer $id '{}'";
+    let body = "n=$((n+1)); if [ $n = 1 ]; then first=$id; : > asked; continue; fi; \
+                [ $n = 3 ] && answer $first '{\"decision\":\"deny\"}'; answer $id '{}'";
     let engine = engine_of(&world, body, json!({"concurrency": 4, "timeout": 500}));
     let (slow, call) = (engine.clone(), tool_call());
     let first = tokio::spawn(async move { within(slow.fire(&call)).await });
@@ -353,7 +383,11 @@ async fn a_late_answer_is_dropped_while_others_are_answered() {
 #[tokio::test]
 async fn a_cancel_gives_up_the_request_and_not_the_process() {
     let world = World::new();
-    let engine = engine_of(&world, "while [ $id = 1 ] && [ ! -e go ]; do sleep 0.02; done; answer $id '{}'", json!({}));
+    let engine = engine_of(
+        &world,
+        "n=$((n+1)); while [ $n = 1 ] && [ ! -e go ]; do sleep 0.02; done; answer $id '{}'",
+        json!({}),
+    );
     let cancel = CancellationToken::new();
     let call = tool_call();
     let fired = engine.fire_until(&call, &cancel);

@@ -2,6 +2,7 @@
 //! what its end means for the next, is `mod.rs`.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,17 @@ const LARGE: usize = 256 << 10;
 const GREETED: Duration = Duration::from_millis(300);
 /// So many lines in a row that nobody waits for are a flood.
 const MOST_STRAYS: u32 = 1000;
+
+/// No request has a lower number.
+const FIRST_ID: u64 = 1 << 20;
+/// The largest step from one request's number to the next. Numbers are drawn, so that only a process that has read a request
+/// can answer it; they stay below 2^53 for half a billion requests.
+const MAX_ID_STEP: u64 = 1 << 24;
+
+/// The number of a request behind that one.
+fn id_after(last: u64) -> u64 {
+    last + 1 + RandomState::new().hash_one(last) % MAX_ID_STEP
+}
 
 /// What one process is held to.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +100,8 @@ struct Speech {
 #[derive(Default)]
 struct Book {
     waiting: HashMap<u64, Waiting>,
+    /// The highest number that was asked under.
+    last_asked: u64,
     /// Why nothing more can be asked.
     closed: Option<Closed>,
     /// What was wrong with what it said.
@@ -132,7 +146,14 @@ impl Talk {
     /// Goes on with a process that has just been started.
     pub(super) fn with(pipes: Pipes, log: SharedLog, bounds: Bounds, greets: bool) -> Arc<Self> {
         let Pipes { process, to, from } = pipes;
-        let speech = Speech { pipe: Some(to), next_id: 1, said: 0, last: u64::MAX, greets, refs: Refs::default() };
+        let speech = Speech {
+            pipe: Some(to),
+            next_id: id_after(FIRST_ID),
+            said: 0,
+            last: u64::MAX,
+            greets,
+            refs: Refs::default(),
+        };
         let talk = Arc::new(Talk {
             pid: process.pid(),
             speech: tokio::sync::Mutex::new(speech),
@@ -155,7 +176,7 @@ impl Talk {
         let id = speech.next_id;
         let (sender, mut answer) = oneshot::channel();
         let _asked = self.enter(id, sender)?;
-        speech.next_id += 1;
+        speech.next_id = id_after(id);
         self.say(&mut speech, id, input).await;
         drop(speech);
         let said = Instant::now();
@@ -206,6 +227,7 @@ impl Talk {
         if let Some(closed) = &book.closed {
             return Err(closed.clone());
         }
+        book.last_asked = id;
         book.waiting.insert(id, Waiting { sender, from: u64::MAX });
         Ok(Asked { talk: self, id })
     }
@@ -417,6 +439,9 @@ impl Talk {
             Word::Garbage(text) => return Err(Loss::new(text)),
         };
         let mut book = self.book();
+        if id > book.last_asked {
+            return Err(Loss::new(format!("it answered request {id}, which was not sent")));
+        }
         let Some(waiting) = book.waiting.remove(&id) else {
             book.dropped += 1;
             tracing::debug!(pid = self.pid, id, "an answer that nobody waits for");
