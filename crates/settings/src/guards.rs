@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hookwright_disk::{Links, Privacy};
-use hookwright_hooks::{Diagnostic, Layer, Registry, Severity, Unarmed, WhyUnarmed, declare};
+use hookwright_hooks::{Diagnostic, FailureAction, Hook, Layer, Registry, Severity, Unarmed, WhyUnarmed, declare};
 use serde::{Deserialize, Serialize};
 
 use crate::edit::{self, EditError};
@@ -15,6 +15,20 @@ use crate::file::read_text;
 use crate::load::{FileState, Loaded, SettingsFile};
 use crate::notice::Notice;
 use crate::paths::Paths;
+
+impl Loaded {
+    /// The project's hooks that would block when they fail and do not run, because the folder is not trusted. Guards are not
+    /// among them: those are asleep.
+    pub fn untrusted_blocking_hooks(&self) -> Vec<Hook> {
+        let left_out = self.files.iter().filter(|file| file.state == FileState::Untrusted);
+        let blocks = |hook: &Hook| hook.on_error.set().any(|(_, action)| action == FailureAction::Block);
+        left_out
+            .filter_map(|file| Some((file, read_text(&file.path).ok()??)))
+            .flat_map(|(file, text)| declare(&Layer::new(file.source.clone(), &file.path, &text)).hooks)
+            .filter(|hook| blocks(hook) && !hook.is_guard())
+            .collect()
+    }
+}
 
 /// The record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

@@ -15,7 +15,8 @@ use serde_json::json;
 use super::explain::{account, in_seconds};
 use super::found::{self, Presence};
 use super::list::state_json;
-use super::{State, own_path};
+use super::{State, is_this_program, own_path};
+use crate::bridge::left_out_words;
 use crate::exit;
 use crate::hooks::Toolbox;
 use crate::out::{self, BAD, GOOD, NOTE, WARN, paint};
@@ -182,14 +183,10 @@ fn called(wiring: &Wiring, world: &World, project: &Path) -> Option<Check> {
         Caller::At(path) if !found::is_executable(Path::new(&path)) => {
             Check::wrong(format!("the entries call {path}, which can't be run: every call is refused"))
         }
-        Caller::At(path) => {
-            let real = |path: &Path| path.canonicalize().ok();
-            let own = own_path(world, project).ok();
-            match own.is_some_and(|own| real(&own) == real(Path::new(&path))) {
-                true => Check::good(format!("the entries call this program, {path}")),
-                false => Check::beware(format!("the entries call another program than this one: {path}")),
-            }
-        }
+        Caller::At(path) => match is_this_program(&path, world, project) {
+            true => Check::good(format!("the entries call this program, {path}")),
+            false => Check::beware(format!("the entries call another program than this one: {path}")),
+        },
         Caller::OnPath => match found::search(world, project, "hookwright") {
             Some(path) => Check::good(format!("the entries call hookwright, which is {} here", path.display())),
             None => Check::wrong("the entries call hookwright, which is not on the search path: every call is refused"),
@@ -271,6 +268,9 @@ fn guards(toolbox: &Toolbox) -> Vec<Check> {
     if armed > 0 {
         let guards = if armed == 1 { "guard is" } else { "guards are" };
         checks.push(Check::good(format!("{armed} {guards} armed")));
+    }
+    for hook in toolbox.loaded.untrusted_blocking_hooks() {
+        checks.push(Check::beware(left_out_words(&hook)).todo("trust the folder, or remove the hook"));
     }
     for notice in &toolbox.loaded.notices {
         if matches!(notice, Notice::ProjectNotTrusted { .. }) {

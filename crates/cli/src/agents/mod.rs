@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use hookwright_bridge::Host;
-use hookwright_bridge::install::{Scope, Target, Trust, Wiring, trust, wiring};
+use hookwright_bridge::install::{Caller, Scope, Target, Trust, Wiring, trust, wiring};
 use hookwright_settings::World;
 use hookwright_settings::edit::EditError;
 
@@ -84,6 +84,19 @@ impl State {
             Ok(wiring) if !wiring.outdated.is_empty() => "outdated",
             Ok(_) => "wired",
         }
+    }
+}
+
+/// Whether the program that an entry calls is this one.
+pub(crate) fn is_this_program(program: &str, world: &World, project: &std::path::Path) -> bool {
+    let called = match Caller::of(program) {
+        Caller::At(path) => Some(PathBuf::from(path)),
+        Caller::OnPath => found::search(world, project, "hookwright"),
+    };
+    let own = std::env::current_exe().and_then(|own| own.canonicalize());
+    match (called.map(|path| path.canonicalize()), own) {
+        (Some(Ok(called)), Ok(own)) => called == own,
+        _ => false,
     }
 }
 

@@ -1,15 +1,16 @@
 //! An event that was heard → what hooks say about it, under the same settings, trust and guards as in a session; and whether
 //! anything keeps them from being asked.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookwright_agent::LeftChanges;
 use hookwright_agent::session::unarmed_in;
-use hookwright_bridge::{Heard, HostEvent, Ruling, Standing, Verdict};
+use hookwright_bridge::{Heard, HostEvent, Ruling, SessionFacts, Standing, Verdict};
 use hookwright_hooks::{
     AgentHost, AnyEvent, Belongs, EventKind, Hook, HookEngine, HookState, Limits, Merged, OnUnknown, Outcome, Power,
-    Registry, RunReport, Session, SubAgent, Unarmed,
+    Registry, RunReport, Session, Source, SubAgent, Unarmed,
 };
 use hookwright_settings::{FileState, Gone, LoadOptions, Loaded, load, remember_guards};
 use tokio_util::sync::CancellationToken;
@@ -20,18 +21,48 @@ use super::{Call, Reply, place, refusal, twice};
 /// How long a hook may take to obey when its time is up: the agent does not wait for more.
 const GRACE: Duration = Duration::from_millis(200);
 
+/// Which hooks of a configuration are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    All,
+    /// The project's own guards: the rest has been asked already.
+    ProjectGuards,
+}
+
 /// Judges an event.
 pub(super) fn judge(call: &Call<'_>, heard: &Heard) -> Reply {
     let project = place::project(call.host, &heard.session, call.world);
-    let loaded = load(call.world, &LoadOptions { project, ..LoadOptions::default() });
-    let mut reply = judged(call, heard, &loaded);
+    let loaded = load_project(call, project);
+    let mut reply = judged(call, heard, &loaded, Asked::All);
+    if heard.is_gate() {
+        for outer in outer_projects(call, &heard.session, &loaded) {
+            if reply.line.ruling >= Ruling::Deny {
+                break;
+            }
+            let judged = judged(call, heard, &outer, Asked::ProjectGuards);
+            if judged.line.ruling > reply.line.ruling {
+                reply = judged;
+            }
+        }
+    }
     reply.line.about(heard);
     reply
 }
 
-fn judged(call: &Call<'_>, heard: &Heard, loaded: &Loaded) -> Reply {
+fn load_project(call: &Call<'_>, project: PathBuf) -> Loaded {
+    load(call.world, &LoadOptions { project, ..LoadOptions::default() })
+}
+
+/// The trusted folders above the agent's directory whose guards are asked as well.
+fn outer_projects(call: &Call<'_>, session: &SessionFacts, nearest: &Loaded) -> Vec<Loaded> {
+    let folders = place::outer_projects(call.host, session, call.world).into_iter();
+    let loaded = folders.map(|folder| load_project(call, folder));
+    loaded.filter(|one| one.project.root != nearest.project.root && one.project.trust.is_trusted()).collect()
+}
+
+fn judged(call: &Call<'_>, heard: &Heard, loaded: &Loaded, asked: Asked) -> Reply {
     let deadline = call.deadline(heard.row);
-    let engine = engine(heard, loaded, deadline);
+    let engine = engine(heard, loaded, deadline, asked);
     if can_refuse(heard)
         && let Some(words) = asleep(&engine, loaded, heard)
     {
@@ -54,8 +85,14 @@ fn judged(call: &Call<'_>, heard: &Heard, loaded: &Loaded) -> Reply {
     };
     let merged: Vec<Merged> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
     let said = Verdict::of(heard, &merged);
-    let verdict = if verdict.ruling == Ruling::Pass { said } else { verdict };
+    let mut verdict = if verdict.ruling == Ruling::Pass { said } else { verdict };
+    let left_out = left_out(heard, loaded, verdict.ruling);
     let mut line = Line::new(verdict.ruling, verdict.reason.clone());
+    line.left_out(&left_out);
+    for words in &left_out {
+        let message = verdict.message.get_or_insert_default();
+        *message = if message.is_empty() { words.clone() } else { format!("{message}\n{words}") };
+    }
     let runs: Vec<&RunReport> = outcomes.iter().flat_map(|outcome| &outcome.runs).collect();
     line.ran(&runs);
     let mut written = call.host.dialect().write(heard, &verdict);
@@ -63,6 +100,7 @@ fn judged(call: &Call<'_>, heard: &Heard, loaded: &Loaded) -> Reply {
         .iter()
         .flat_map(|outcome| &outcome.warnings)
         .map(|said| format!("hookwright: {} {}", said.hook, said.text))
+        .chain(left_out.iter().map(|words| format!("hookwright: {words}")))
         .collect();
     if written.stderr.is_empty() {
         written.stderr = warnings.join("\n");
@@ -71,9 +109,13 @@ fn judged(call: &Call<'_>, heard: &Heard, loaded: &Loaded) -> Reply {
 }
 
 /// An engine as a session would have it, whose hooks end before the agent's patience does.
-fn engine(heard: &Heard, loaded: &Loaded, deadline: Instant) -> HookEngine {
+fn engine(heard: &Heard, loaded: &Loaded, deadline: Instant, asked: Asked) -> HookEngine {
     let mut registry = loaded.registry.clone();
-    registry.keep(|hook| heard.asks(hook) && !twice::is_asked_already(heard, hook, loaded));
+    let is_asked = |hook: &Hook| match asked {
+        Asked::All => true,
+        Asked::ProjectGuards => hook.is_guard() && hook.source == Source::Project,
+    };
+    registry.keep(|hook| is_asked(hook) && heard.asks(hook) && !twice::is_asked_already(heard, hook, loaded));
     registry.limit_timeouts(deadline.saturating_duration_since(Instant::now()).saturating_sub(2 * GRACE).max(GRACE));
     let root = loaded.project.root.clone();
     let session = Session {
@@ -129,10 +171,32 @@ pub(super) fn could_guard(call: &Call<'_>, row: Option<&HostEvent>) -> bool {
     if row.is_some_and(|row| !row.is_gate()) {
         return false;
     }
-    let project = place::project(call.host, &Default::default(), call.world);
-    let loaded = load(call.world, &LoadOptions { project, ..LoadOptions::default() });
-    let is_broken = loaded.files.iter().any(|file| file.state == FileState::Broken);
-    is_broken || !loaded.asleep.is_empty() || loaded.registry.has_guards() || has_blocking(&loaded.registry)
+    let session = SessionFacts::default();
+    let nearest = load_project(call, place::project(call.host, &session, call.world));
+    let guards = |loaded: &Loaded| {
+        let is_broken = loaded.files.iter().any(|file| file.state == FileState::Broken);
+        is_broken || !loaded.asleep.is_empty() || loaded.registry.has_guards() || has_blocking(&loaded.registry)
+    };
+    guards(&nearest) || outer_projects(call, &session, &nearest).iter().any(guards)
+}
+
+/// What is to be said of hooks that would block if they failed at this event, and are not asked because the folder is not
+/// trusted.
+fn left_out(heard: &Heard, loaded: &Loaded, ruling: Ruling) -> Vec<String> {
+    if ruling >= Ruling::Deny || !heard.is_gate() {
+        return Vec::new();
+    }
+    let is_for = |hook: &Hook| {
+        let mut views = heard.views.iter().filter(|view| view.event.kind() == hook.event);
+        views.any(|view| view.event.subject().is_none_or(|subject| hook.matcher.matches(subject)))
+    };
+    loaded.untrusted_blocking_hooks().iter().filter(|hook| is_for(hook)).map(left_out_words).collect()
+}
+
+/// That a hook is not asked because the folder is not trusted.
+pub(crate) fn left_out_words(hook: &Hook) -> String {
+    let file = hook.place.as_ref().map(|place| format!(" of {}", place.file.display())).unwrap_or_default();
+    format!("hook {}{file} would block if it failed, and does not run: the folder is not trusted", hook.id())
 }
 
 /// Whether a hook's failure would be a no.
@@ -165,7 +229,7 @@ fn blind_guards(heard: &Heard, engine: &HookEngine) -> Option<String> {
     }
     let about_servers = match tool.standing {
         Standing::Known | Standing::Harmless => return None,
-        Standing::UnknownArguments => return misled_guard(heard, registry),
+        Standing::UnknownArguments => return misled_guard(heard, &registry),
         Standing::SomeServers => true,
         Standing::Unknown => false,
     };

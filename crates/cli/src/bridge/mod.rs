@@ -12,6 +12,8 @@ mod stdin;
 mod trace;
 mod twice;
 
+pub(crate) use judge::left_out_words;
+
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -74,21 +76,23 @@ fn answer(call: &Call<'_>) -> Reply {
     }
     match call.host.dialect().hear(call.host, payload, call.told) {
         Ok(heard) => {
-            let heard = with_version(call, heard);
+            let heard = with_surroundings(call, heard);
             judge::judge(call, &heard)
         }
         Err(error) => not_heard(call, &error),
     }
 }
 
-fn with_version(call: &Call<'_>, mut heard: Heard) -> Heard {
+/// What else is known of the agent: its version, and whose a tool of that name is.
+fn with_surroundings(call: &Call<'_>, mut heard: Heard) -> Heard {
     let var = |name: &str| call.world.var(name).map(str::to_owned);
     heard.version = heard.version.or_else(|| call.host.version(var));
-    // A tool that this version does not have any more is another one of that name.
-    if let (Some(_), Some(tool)) = (&heard.version, &mut heard.tool)
-        && hookwright_bridge::tools::is_retired(call.host, &tool.name)
-    {
-        tool.standing = Standing::Unknown;
+    if let Some(tool) = &mut heard.tool {
+        // This version does not have that tool any more, so it is another one of that name.
+        let is_another = heard.version.is_some() && hookwright_bridge::tools::is_retired(call.host, &tool.name);
+        if is_another || place::brings_tool(call.host, &heard.session, call.world, &tool.name) {
+            tool.standing = Standing::Unknown;
+        }
     }
     heard
 }

@@ -1,17 +1,19 @@
 //! Agents that read another's settings fire its entries too: the bridge judges once, and that is in the agent's own entry.
 //!
 //! Standing down must not be a way to switch a guard off. It takes a payload that can only be the other agent's, nothing that
-//! speaks for the one whose entry this is, and an entry of the other's that is really there, for this event and every tool.
+//! speaks for the one whose entry this is, and an entry of the other's for this event and every tool, in the user's own
+//! settings or a trusted project's, that is exactly as `agents install` writes it and calls this very program.
 
 use std::path::{Path, PathBuf};
 
 use hookwright_bridge::install::{Found, Scope, Target, read, survey};
 use hookwright_bridge::{Host, HostEvent, SessionFacts};
 use hookwright_hooks::EventKind;
-use hookwright_settings::World;
+use hookwright_settings::{LoadOptions, World, load};
 use serde_json::{Map, Value};
 
 use super::{Call, place};
+use crate::agents::is_this_program;
 
 /// The agent that judges in our place.
 pub(super) fn for_whom(call: &Call<'_>, payload: &Map<String, Value>) -> Option<Host> {
@@ -49,21 +51,30 @@ fn borrower(host: Host, payload: &Map<String, Value>, world: &World) -> Option<H
 fn has_entry(host: Host, kind: EventKind, project: &Path, world: &World) -> bool {
     let scopes = [Scope::User, Scope::Project];
     let targets = scopes.map(|scope| Target::candidates(host, scope, world, project));
-    targets.into_iter().flatten().any(|target| entry_in(&target, kind))
+    targets.into_iter().flatten().any(|target| is_judged_by(&target, kind, world) && counts(&target, world))
 }
 
-fn entry_in(target: &Target, kind: EventKind) -> bool {
+/// Whether a file's entries count: the user's own do, a project's only where the user trusts it.
+fn counts(target: &Target, world: &World) -> bool {
+    let is_home = world.home.as_deref() == Some(&*target.project);
+    let of_project = target.scope == Scope::Project || target.file.starts_with(&target.project) && !is_home;
+    let options = || LoadOptions { project: target.project.clone(), ..LoadOptions::default() };
+    !of_project || load(world, &options()).project.trust.is_trusted()
+}
+
+/// Whether an entry of the file calls this very program at that event, exactly as it is written now.
+fn is_judged_by(target: &Target, kind: EventKind, world: &World) -> bool {
     let Ok(Some(text)) = read(target) else { return false };
-    // Whoever switches hooks off in that file, in whichever way, leaves nobody to judge.
+    // A switch in that file, of whichever kind, may leave no entry that judges.
     if ["disable", "enabled"].iter().any(|word| text.contains(word)) {
         return false;
     }
     let Ok(wiring) = survey(target, &text) else { return false };
     let is_for = |row: &HostEvent, found: &Found| {
         found.event == row.name
-            && found.narrowed.is_none()
             && found.call.installed
-            && found.call.event.as_deref() == Some(row.name)
+            && !wiring.outdated.iter().any(|event| *event == found.event)
+            && is_this_program(&found.call.program, world, &target.project)
     };
     let mut gates = target.host.events_for(kind).filter(|row| row.wired).take(1);
     gates.any(|row| wiring.found.iter().any(|found| is_for(row, found)))

@@ -19,12 +19,13 @@ const LONGEST: usize = 400;
 /// What is kept of one event.
 #[derive(Default)]
 pub(crate) struct Line {
+    pub(super) ruling: Ruling,
     fields: Map<String, Value>,
 }
 
 impl Line {
     pub(crate) fn new(ruling: Ruling, why: String) -> Line {
-        let mut line = Line::default();
+        let mut line = Line { ruling, fields: Map::new() };
         line.say("verdict", ruling.as_str());
         if !why.is_empty() {
             line.say("why", why);
@@ -65,6 +66,13 @@ impl Line {
         self.say("can_enforce", powers.iter().map(|power| power_word(*power).into()).collect::<Vec<Value>>());
         if heard.views.len() > 1 {
             self.say("views", heard.views.len());
+        }
+    }
+
+    /// Which hooks would have judged, were the folder trusted.
+    pub(super) fn left_out(&mut self, words: &[String]) {
+        if !words.is_empty() {
+            self.say("left_out", words);
         }
     }
 
