@@ -16,6 +16,8 @@ export interface AgentHost {
   event: string;
   /** The tool's name there. */
   tool_name?: string | null;
+  /** The tool's arguments there, whole and in that agent's own spelling. */
+  tool_input?: Record<string, any> | null;
 }
 
 export interface BeforeAgentHookSpecificOutput {

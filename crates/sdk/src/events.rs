@@ -31,6 +31,9 @@ pub struct AgentHost {
     /// The tool's name there.
     #[serde(default)]
     pub tool_name: Option<String>,
+    /// The tool's arguments there, whole and in that agent's own spelling.
+    #[serde(default)]
+    pub tool_input: Option<Map<String, Value>>,
 }
 
 /// `BeforeAgentHookSpecificOutput`.

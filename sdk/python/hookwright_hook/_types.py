@@ -29,6 +29,8 @@ class AgentHost(_AgentHostAlways, total=False):
     version: Optional[str]
     # The tool's name there.
     tool_name: Optional[str]
+    # The tool's arguments there, whole and in that agent's own spelling.
+    tool_input: Optional[Dict[str, Any]]
 
 
 class BeforeAgentHookSpecificOutput(TypedDict, total=False):

@@ -337,7 +337,8 @@ fn hooks_are_told_which_agent_they_run_in() {
     payload["tool_use_id"] = "u1".into();
     bridge(&sandbox, &["claude-code", "--event", "PreToolUse"], &payload).exits(0);
     let input: Value = serde_json::from_str(&sandbox.read("input.json")).unwrap();
-    let host = json!({"name": "claude-code", "version": "2.1.325", "event": "PreToolUse", "tool_name": "Bash"});
+    let host = json!({"name": "claude-code", "version": "2.1.325", "event": "PreToolUse", "tool_name": "Bash",
+        "tool_input": {"command": "ls"}});
     assert_eq!(input["host"], host);
     let of = |key: &str| input[key].as_str().unwrap_or_default().to_owned();
     assert_eq!(

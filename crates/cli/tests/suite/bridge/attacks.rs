@@ -148,46 +148,237 @@ fn leaving_the_project_does_not_leave_its_guards() {
     assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), no("codex", "no").0);
 }
 
+/// A repository inside of the project, made a moment ago, does not leave the project's guards behind.
+#[test]
+fn a_repository_within_the_project_is_under_its_guards() {
+    let sandbox = guarded(DENY);
+    let nested = sandbox.project().join("vendor/new");
+    for made in [".git", ".gemini", ".hookwright"] {
+        std::fs::create_dir_all(nested.join(made)).unwrap();
+        for (host, event) in [("codex", "PreToolUse"), ("opencode", "tool.execute.before")] {
+            let mut payload = shell(host, event, "rm");
+            payload["cwd"] = nested.to_string_lossy().into_owned().into();
+            let run = bridge(&sandbox, &[host], &payload);
+            assert_eq!((answer(&run), run.code), (no(host, "no").0, Some(0)), "{host} {made}: {run:#?}");
+        }
+    }
+    // Its own settings are asked, and the guards above as well.
+    let own = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "guard": true, "command": "true"}]}]}});
+    std::fs::write(nested.join(".gemini/settings.json"), own.to_string()).unwrap();
+    let mut payload = shell("codex", "PreToolUse", "rm");
+    payload["cwd"] = nested.to_string_lossy().into_owned().into();
+    assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), no("codex", "no").0);
+    // What is above and not trusted has no say.
+    let sandbox = guarded("touch $GEMINI_PROJECT_DIR/RAN").untrusted();
+    let nested = sandbox.project().join("nested");
+    std::fs::create_dir_all(nested.join(".git")).unwrap();
+    payload["cwd"] = nested.to_string_lossy().into_owned().into();
+    let mut command = sandbox.command(&["bridge", "codex"]);
+    command.current_dir(&nested).stdin(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.to_string().as_bytes()).unwrap();
+    let run = hookwright_testkit::finish(child);
+    assert_eq!((answer(&run), run.code, sandbox.has("RAN")), (Value::Null, Some(0), false), "{run:#?}");
+}
+
+/// What Cursor sends to an entry of Claude Code's that it reads too.
+fn borrowed() -> Value {
+    json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm"},
+        "session_id": "s1", "cursor_version": "3.9", "generation_id": "g", "workspace_roots": ["/p"]})
+}
+
+/// An entry of Cursor's as `agents install` writes it, but for the program.
+fn cursors_entry(program: &str, event: &str) -> Value {
+    let patience = std::time::Duration::from_secs(60);
+    let command = BridgeCall::command(program, "cursor", event, patience, hookwright_hooks::WithoutAnswer::Refused);
+    json!({"type": "command", "command": command, "timeout": 60, "failClosed": true})
+}
+
+fn cursors_settings(entry: &Value) -> String {
+    json!({"version": 1, "hooks": {"preToolUse": [entry]}}).to_string()
+}
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_hookwright");
+
 /// The bridge stands down only for an agent that really judges in its place.
 #[test]
 fn nobody_fakes_the_bridge_into_standing_down() {
-    let cursor = |sandbox: &Sandbox, entry: Value| {
-        sandbox.write(".cursor/hooks.json", json!({"version": 1, "hooks": {"preToolUse": [entry]}}).to_string());
-    };
-    let borrowed = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "rm"},
-        "session_id": "s1", "cursor_version": "3.9", "generation_id": "g", "workspace_roots": ["/p"]});
     let is_no = |sandbox: &Sandbox, payload: &Value, why: &str| {
         assert_eq!(answer(&bridge(sandbox, &["claude-code"], payload)), no("claude-code", "no").0, "{why}");
     };
-    let sandbox = guarded(DENY);
-    is_no(&sandbox, &borrowed, "no entry of its own");
-    let patience = std::time::Duration::from_secs(60);
-    let call = |host: &str, event: &str| {
-        BridgeCall::command("/opt/hookwright", host, event, patience, hookwright_hooks::WithoutAnswer::Refused)
+    let stands_down = |sandbox: &Sandbox| {
+        let run = bridge(sandbox, &["claude-code"], &borrowed());
+        assert_eq!((answer(&run), run.code), (Value::Null, Some(0)), "its own entry judges: {run:#?}");
     };
-    let own = call("cursor", "preToolUse");
+    let sandbox = guarded(DENY);
+    is_no(&sandbox, &borrowed(), "no entry of its own");
+    let own = cursors_entry(PROGRAM, "preToolUse");
+    let with = |key: &str, value: Value| {
+        let mut entry = own.clone();
+        entry[key] = value;
+        entry
+    };
+    let written = own["command"].as_str().unwrap().to_owned();
+    let script = ": written by hookwright agents install; exit 0";
     for (entry, why) in [
         (json!({"command": "true"}), "another command"),
         (json!({"command": "echo hookwright bridge cursor"}), "only its name"),
         (json!({"command": "hookwright bridge cursor --event preToolUse"}), "by hand"),
-        (json!({"command": own, "matcher": "Read"}), "for another tool"),
-        (json!({"command": format!("{own} || true")}), "a shell around it"),
-        (json!({"command": call("codex", "preToolUse")}), "another agent's"),
-        (json!({"command": call("cursor", "stop")}), "another event's"),
-        (json!({"command": own, "enabled": false}), "switched off"),
+        (with("matcher", "Read".into()), "for another tool"),
+        (with("command", format!("{written} || true").into()), "a shell around it"),
+        (with("command", written.replace("bridge cursor", "bridge codex").into()), "another agent's"),
+        (cursors_entry(PROGRAM, "stop"), "another event's"),
+        (with("enabled", false.into()), "switched off"),
+        (cursors_entry("/opt/hookwright", "preToolUse"), "a program that is not there"),
+        (cursors_entry("/bin/true", "preToolUse"), "another program"),
+        (cursors_entry("hookwright", "preToolUse"), "a name that leads nowhere"),
+        (
+            with(
+                "command",
+                format!("/bin/sh -c '{script}' {PROGRAM} bridge cursor --event preToolUse --deadline 60").into(),
+            ),
+            "our words and another script",
+        ),
+        (with("command", written.replace("exit 2", "exit 0").into()), "another exit code"),
+        (with("timeout", 1.into()), "another time"),
+        (with("failClosed", false.into()), "open when it fails"),
+        (with("type", "prompt".into()), "no command"),
     ] {
-        cursor(&sandbox, entry);
-        is_no(&sandbox, &borrowed, why);
+        sandbox.write(".cursor/hooks.json", cursors_settings(&entry));
+        is_no(&sandbox, &borrowed(), why);
     }
-    cursor(&sandbox, json!({"command": own, "failClosed": true}));
-    let run = bridge(&sandbox, &["claude-code"], &borrowed);
-    assert_eq!((answer(&run), run.code), (Value::Null, Some(0)), "its own entry judges: {run:#?}");
+    sandbox.write(".cursor/hooks.json", cursors_settings(&own));
+    stands_down(&sandbox);
+    // In the user's own settings as well.
+    std::fs::remove_dir_all(sandbox.project().join(".cursor")).unwrap();
+    is_no(&sandbox, &borrowed(), "it was taken out");
+    sandbox.run(&["agents", "install", "cursor", "--yes"]).exits(0);
+    stands_down(&sandbox);
     // Claude Code in a terminal of Cursor's is still Claude Code.
     let sandbox = sandbox.env("CURSOR_VERSION", "3.9").env("CLAUDE_CODE_SESSION_ID", "s1").env("COPILOT_CLI", "1");
     is_no(&sandbox, &shell("claude-code", "PreToolUse", "rm"), "by environment alone");
-    is_no(&sandbox, &borrowed, "with Claude Code's own session");
+    is_no(&sandbox, &borrowed(), "with Claude Code's own session");
     let other = json!({"hook_event_name": "PostToolUse", "tool_name": "Bash", "cursor_version": "3.9"});
     bridge(&sandbox, &["claude-code"], &other).exits(0);
+}
+
+/// Whatever a repository brings along, the user's own guard is asked until the user trusts it.
+#[test]
+fn an_untrusted_repository_does_not_put_the_users_guard_to_sleep() {
+    let sandbox = sandbox().untrusted();
+    sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [
+        {"type": "command", "name": "guard", "guard": true, "command": DENY},
+    ]}]}}));
+    sandbox.write(".cursor/hooks.json", cursors_settings(&cursors_entry(PROGRAM, "preToolUse")));
+    assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &borrowed())), no("claude-code", "no").0);
+    let groks = json!({"hookEventName": "PreToolUse", "sessionId": "s1", "workspaceRoot": "/p",
+        "toolName": "Bash", "toolInput": {"command": "rm"}});
+    let entry = BridgeCall::command(
+        PROGRAM,
+        "grok",
+        "PreToolUse",
+        std::time::Duration::from_secs(60),
+        hookwright_hooks::WithoutAnswer::Refused,
+    );
+    let entry = json!({"type": "command", "command": entry, "timeout": 60});
+    sandbox.write(".grok/hooks/hookwright.json", json!({"hooks": {"PreToolUse": [{"hooks": [entry]}]}}).to_string());
+    assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &groks)), no("claude-code", "no").0);
+}
+
+/// One argument in two spellings, in other letters, within other values: each is a no, even of a guard that would allow all.
+#[test]
+fn a_second_spelling_of_an_argument_is_a_no_for_guards() {
+    let sandbox = guarded("exit 0");
+    let call = |host: &str, event: &str, name: &str, input: Value| match host {
+        "antigravity" => json!({"conversationId": "s1", "toolCall": {"name": name, "args": input}}),
+        "grok" => json!({"hookEventName": event, "sessionId": "s1", "toolName": name, "toolInput": input}),
+        _ => json!({"hook_event_name": event, "session_id": "s1", "tool_name": name, "tool_input": input}),
+    };
+    let decoys = [
+        ("copilot", "create", json!({"path": ".env", "file_text": "x", "filePath": "ok.txt"})),
+        ("copilot", "create", json!({"path": ".env", "file_text": "x", "file_path": "ok.txt"})),
+        ("copilot", "bash", json!({"command": "rm .env", "cmd": "ls"})),
+        ("codex", "exec_command", json!({"cmd": "rm .env", "CommandLine": "ls"})),
+        ("codex", "exec_command", json!({"cmd": "rm .env", "command": "ls"})),
+        ("codex", "exec_command", json!({"cmd": "rm .env", "workdir": "/a", "cwd": "/b"})),
+        ("codex", "apply_patch", json!({"command": "*** Begin Patch\n*** End Patch", "input": "x"})),
+        ("codex", "Bash", json!({"command": "ls", "Command": "rm"})),
+        ("cursor", "Shell", json!({"command": "ls", "CommandLine": "rm"})),
+        ("cursor", "Write", json!({"file_path": "ok", "path": ".env", "content": "x"})),
+        ("opencode", "write", json!({"filePath": ".env", "file_path": "ok", "content": "x"})),
+        ("opencode", "bash", json!({"command": ["rm", ".env"]})),
+        ("claude-code", "Bash", json!({"command": "ls", "cmd": "rm"})),
+        ("qwen", "run_shell_command", json!({"command": "ls", "script": "rm"})),
+        ("droid", "Execute", json!({"command": "ls", "args": ["-rf"]})),
+        ("grok", "read_file", json!({"target_file": ".env", "file_path": "ok"})),
+        ("gemini-cli", "write_file", json!({"file_path": "ok", "absolute_path": ".env", "content": "x"})),
+        ("antigravity", "run_command", json!({"CommandLine": "rm", "command": "ls"})),
+    ];
+    for (host, name, input) in decoys {
+        let event = HOSTS.iter().find(|(known, _)| *known == host).unwrap().1;
+        let run = bridge(&sandbox, &[host], &call(host, event, name, input.clone()));
+        assert!(
+            run.stdout.contains("deny") && run.stdout.contains("can't judge this call"),
+            "{host} {input}: {run:#?}"
+        );
+    }
+    let trace = std::fs::read_to_string(sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl")).unwrap();
+    let last: Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
+    assert_eq!(last["known"], "unknown arguments");
+    assert_eq!(last["doubt"], "its argument `command` is not known");
+    // A key twice, written differently or deep within, is not read at all.
+    for twice in [
+        r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls","comm\u0061nd":"rm"}}"#,
+        r#"{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"a":[{"b":1,"b":2}]}}"#,
+        r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":"{\"command\":\"ls\",\"command\":\"rm\"}"}"#,
+        r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","toolName":"Read","tool_input":{}}"#,
+        r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"},"toolInput":{"command":"rm"}}"#,
+    ] {
+        is_blind_no("claude-code", &raw(&sandbox, &["claude-code"], twice.as_bytes()));
+    }
+    // The user may let them pass.
+    sandbox.user_settings(&json!({"hooksConfig": {"onUnknown": "allow"}}));
+    let run = bridge(&sandbox, &["codex"], &call("codex", "PreToolUse", "Bash", json!({"command": "ls", "cmd": "rm"})));
+    assert_eq!((answer(&run), run.code), (Value::Null, Some(0)), "{run:#?}");
+}
+
+/// A tool of a known name that is not the agent's own is unknown.
+#[test]
+fn a_known_name_that_is_another_tools_is_a_no_for_guards() {
+    let sandbox = guarded("exit 0");
+    let question = json!({"hook_event_name": "tool.execute.before", "tool_name": "question", "tool_input": {},
+        "cwd": sandbox.project().to_string_lossy()});
+    assert_eq!(answer(&bridge(&sandbox, &["opencode"], &question)), yes("opencode"));
+    sandbox.write(".opencode/tool/question.ts", "export default {}");
+    assert_eq!(answer(&bridge(&sandbox, &["opencode"], &question))["decision"], "deny");
+    let gone = json!({"hook_event_name": "PreToolUse", "tool_name": "KillShell", "tool_input": {}});
+    assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &gone)), Value::Null);
+    let sandbox = sandbox.env("AI_AGENT", "claude-code_2-1-325_harness");
+    assert!(bridge(&sandbox, &["claude-code"], &gone).stdout.contains("deny"));
+}
+
+/// A hook that would block when it fails is not passed over in silence where the folder is not trusted.
+#[test]
+fn a_blocking_hook_of_an_untrusted_folder_is_said_to_be_left_out() {
+    let sandbox = sandbox();
+    let command = sandbox.script("check.sh", "exit 1");
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [
+        {"type": "command", "name": "check", "onError": "block", "command": command},
+    ]}]}}));
+    let sandbox = sandbox.untrusted();
+    let words = "would block if it failed, and does not run: the folder is not trusted";
+    let run = bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
+    assert!(answer(&run)["systemMessage"].as_str().unwrap().contains(words), "{run:#?}");
+    let run = bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
+    assert!(run.stderr.contains(words) && run.code == Some(0), "{run:#?}");
+    let trace = std::fs::read_to_string(sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl")).unwrap();
+    let last: Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
+    assert!(last["left_out"][0].as_str().unwrap().contains(words), "{last}");
+    let doctor = sandbox.run(&["agents", "doctor", "codex"]);
+    assert!(doctor.stdout.contains(words), "{doctor:#?}");
+    // A call that it is not for is nothing to it.
+    let read = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "a"}});
+    assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &read)), Value::Null);
 }
 
 /// Settings that can't be read may hold guards.
