@@ -180,7 +180,7 @@ fn respell_one(
             continue;
         };
         if respelt.contains_key(name) {
-            doubts(format!("`{key}` is a second spelling of an argument that is there already"));
+            doubts(format!("`{}` is a second spelling of an argument that is there already", shown(key)));
             others.push((key, value));
             continue;
         }
@@ -188,21 +188,22 @@ fn respell_one(
             Value::Array(values) if many && !values.is_empty() && values.iter().all(Value::is_string) => {
                 *lists = Some((name, values.clone()));
             }
+            Value::Array(values) if many && values.is_empty() => continue,
             Value::Array(values) if name == EDITS => edits = Some(values),
             Value::Null => {}
             // A list that is written as a text may be read as one.
             Value::String(text) if many && serde_json::from_str::<Vec<Value>>(text).is_ok() => {
-                doubts(format!("`{key}` is a list within a text"));
+                doubts(format!("`{}` is a list within a text", shown(key)));
             }
             Value::String(_) if name != EDITS => {}
             _ if NO_TEXTS.contains(&name) && name != EDITS => {}
-            other => doubts(format!("its argument `{key}` is {}", kind_of(other))),
+            other => doubts(format!("its argument `{}` is {}", shown(key), kind_of(other))),
         }
         respelt.insert(name.to_owned(), value.clone());
     }
     for (key, value) in others {
         if row.key(host, inside, key) == Key::Unknown && may_be_heeded(value) {
-            doubts(format!("its argument `{key}` is not known"));
+            doubts(format!("its argument `{}` is not known", shown(key)));
         }
         respelt.entry(key.clone()).or_insert_with(|| value.clone());
     }
@@ -218,6 +219,13 @@ fn respell_one(
         respelt.insert(EDITS.to_owned(), parts.into());
     }
     respelt
+}
+
+/// A key as it is shown to people: the model may have written anything.
+fn shown(key: &str) -> String {
+    /// Enough to recognise it by.
+    const MAX_SHOWN_CHARS: usize = 40;
+    key.chars().take(MAX_SHOWN_CHARS).flat_map(char::escape_debug).collect()
 }
 
 /// Whether an argument is known, or can't be heeded as a path or a command.

@@ -27,9 +27,12 @@ pub(super) fn outer_projects(host: Host, session: &SessionFacts, world: &World) 
     if told_project(host, session, world).is_some() {
         return Vec::new();
     }
-    let starts = session.cwd.as_deref().into_iter().chain([&*world.cwd]).filter(|start| start.is_absolute());
+    let named: Vec<PathBuf> =
+        session.cwd.iter().chain([&world.cwd]).filter(|start| start.is_absolute()).cloned().collect();
+    // By another name, too: a link may lead into the project.
+    let real: Vec<PathBuf> = named.iter().filter_map(|start| start.canonicalize().ok()).collect();
     let mut folders: Vec<PathBuf> = Vec::new();
-    for folder in starts.flat_map(|start| up_to_home(start, world.home.as_deref())) {
+    for folder in named.iter().chain(&real).flat_map(|start| up_to_home(start, world.home.as_deref())) {
         let may_guard = HOLD_HOOKS.iter().any(|mark| folder.join(mark).exists());
         if may_guard && !folders.iter().any(|known| known == folder) {
             folders.push(folder.to_owned());

@@ -73,7 +73,7 @@ fn is_judged_by(target: &Target, kind: EventKind, world: &World) -> bool {
     let is_for = |row: &HostEvent, found: &Found| {
         found.event == row.name
             && found.call.installed
-            && !wiring.outdated.iter().any(|event| *event == found.event)
+            && !wiring.outdated.contains(&found.event)
             && is_this_program(&found.call.program, world, &target.project)
     };
     let mut gates = target.host.events_for(kind).filter(|row| row.wired).take(1);

@@ -123,7 +123,7 @@ pub(super) fn keep(paths: &Paths, call: &Call<'_>, reply: Reply) {
     line.lost(&reply.written.lost);
     // Most events have no words to hide anything in; then no key is looked for.
     let secrets = std::cell::LazyCell::new(|| Secrets::of_model(call.world, paths));
-    for key in ["why"] {
+    for key in ["why", "doubt"] {
         if let Some(Value::String(text)) = line.fields.get_mut(key) {
             let short: String = text.chars().take(LONGEST).collect();
             *text = secrets.hide(&short);

@@ -162,6 +162,12 @@ fn a_repository_within_the_project_is_under_its_guards() {
             assert_eq!((answer(&run), run.code), (no(host, "no").0, Some(0)), "{host} {made}: {run:#?}");
         }
     }
+    // Nor does a link that leads there from elsewhere.
+    let link = sandbox.beside("elsewhere");
+    std::os::unix::fs::symlink(&nested, &link).unwrap();
+    let mut payload = shell("codex", "PreToolUse", "rm");
+    payload["cwd"] = link.to_string_lossy().into_owned().into();
+    assert_eq!(answer(&bridge(&sandbox, &["codex"], &payload)), no("codex", "no").0);
     // Its own settings are asked, and the guards above as well.
     let own = json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "guard": true, "command": "true"}]}]}});
     std::fs::write(nested.join(".gemini/settings.json"), own.to_string()).unwrap();
