@@ -139,6 +139,12 @@ fn details(line: &Value) -> Vec<String> {
     if !words(&line["why"]).is_empty() {
         details.push(format!("{} {}", paint(DIM, "because:"), words(&line["why"])));
     }
+    if !words(&line["doubt"]).is_empty() {
+        details.push(format!("{} {}", paint(WARN, "not understood:"), words(&line["doubt"])));
+    }
+    for hook in line["left_out"].as_array().into_iter().flatten() {
+        details.push(format!("{} {}", paint(WARN, "left out:"), words(hook)));
+    }
     for loss in line["lost"].as_array().into_iter().flatten() {
         let (wanted, became) = (words(&loss["wanted"]), words(&loss["became"]));
         details.push(format!("{} {wanted} became {became}", paint(WARN, "lost:")));

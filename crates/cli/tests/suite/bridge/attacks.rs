@@ -380,6 +380,7 @@ fn a_blocking_hook_of_an_untrusted_folder_is_said_to_be_left_out() {
     let trace = std::fs::read_to_string(sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl")).unwrap();
     let last: Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
     assert!(last["left_out"][0].as_str().unwrap().contains(words), "{last}");
+    assert!(sandbox.run(&["agents", "trace"]).stdout.contains("left out: hook check"), "{last}");
     let doctor = sandbox.run(&["agents", "doctor", "codex"]);
     assert!(doctor.stdout.contains(words), "{doctor:#?}");
     // A call that it is not for is nothing to it.
