@@ -4,11 +4,19 @@
 
 use std::path::{Path, PathBuf};
 
+use hookwright_bridge::tools::views;
 use hookwright_bridge::{Heard, Host, Standing, payload};
 use hookwright_hooks::{AnyEvent, EventKind};
 use hookwright_testkit::fs;
+use serde_json::json;
 
+/// The payloads.
 fn recorded() -> Vec<(Host, PathBuf)> {
+    let is_payload = |path: &Path| !path.ends_with("environment.json") && !path.ends_with("tools.json");
+    files().into_iter().filter(|(_, path)| is_payload(path)).collect()
+}
+
+fn files() -> Vec<(Host, PathBuf)> {
     let mut found = Vec::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     for host in Host::all() {
@@ -16,7 +24,7 @@ fn recorded() -> Vec<(Host, PathBuf)> {
         for version in versions {
             for file in std::fs::read_dir(version.unwrap().path()).unwrap() {
                 let path = file.unwrap().path();
-                if path.extension().is_some_and(|end| end == "json") && !path.ends_with("environment.json") {
+                if path.extension().is_some_and(|end| end == "json") {
                     found.push((host, path));
                 }
             }
@@ -73,6 +81,30 @@ fn the_trials_calls_look_the_same_under_every_agent() {
         }
     }
     assert!(seen > 20, "{seen}");
+}
+
+/// What an agent offers its model is known with every argument that it has.
+#[test]
+fn every_argument_of_a_known_tool_is_known() {
+    let mut known = 0;
+    for (host, path) in files().into_iter().filter(|(_, path)| path.ends_with("tools.json")) {
+        for (name, arguments) in payload::read(&fs::read(&path).unwrap()).unwrap() {
+            let value = |kind: &str| match kind {
+                "string" => json!("x"),
+                "strings" => json!(["x"]),
+                "array" => json!([]),
+                "object" => json!({}),
+                "boolean" => json!(true),
+                _ => json!(1),
+            };
+            let arguments = arguments.as_object().unwrap();
+            let input = arguments.iter().map(|(key, kind)| (key.clone(), value(kind.as_str().unwrap()))).collect();
+            let views = views(host, &name, &input);
+            assert_eq!(views.doubt, None, "{host} {name}");
+            known += usize::from(views.standing != Standing::Unknown);
+        }
+    }
+    assert!(known > 45, "{known}");
 }
 
 #[test]
