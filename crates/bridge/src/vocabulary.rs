@@ -1,7 +1,8 @@
 //! THE table of other agents' tools: which tool of Claude Code's each one stands for, and how it spells the arguments.
 //!
-//! Every tool has one spelling per argument, as measured (`fixtures/`) or as offered to a model by the version that `host.rs`
-//! names. An argument that is not here could be a path or a command that the agent heeds and no guard sees, so it makes the
+//! Every tool has one spelling per argument. Those of Copilot, Qwen, Droid, Grok and opencode are what the version in `host.rs`
+//! offers its model (`fixtures/*/*/tools.json`), Claude Code's, Codex's and Gemini CLI's what their published types and sources
+//! say; rows for tools that were not offered in that run, and all of Cursor's and Antigravity's, are not measured. An argument that is not here could be a path or a command that the agent heeds and no guard sees, so it makes the
 //! call unknown (`tools.rs`). Numbers and flags carry neither and need not be listed.
 
 use hookwright_hooks::McpName;
@@ -171,7 +172,7 @@ const COPILOT: &[ToolRow] = &[
     ),
 ];
 
-/// From its documentation and from what others have measured.
+/// Not measured: put together from documentation and reports, so both spellings stand where they differ.
 const CURSOR: &[ToolRow] = &[
     tool(
         "Shell",
@@ -302,7 +303,7 @@ const GEMINI_CLI: &[ToolRow] = &[
     ),
 ];
 
-/// From its documentation and from what others have measured.
+/// Not measured: put together from documentation and reports.
 const ANTIGRAVITY: &[ToolRow] = &[
     tool("run_command", "Bash", "CommandLine=command Cwd=dir_path", ""),
     tool("write_to_file", "Write", "TargetFile=file_path CodeContent=content", "ArtifactMetadata ArtifactType"),
