@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use hookwright_hooks::McpName;
 use hookwright_settings::ApprovalMode;
-use hookwright_tools::ToolKind;
 use hookwright_tools::mcp::ServerTool;
+use hookwright_tools::{ToolKind, Workspace};
 use serde_json::{Map, Value};
 
 use crate::policy::{Decision, Memory, Offer, Policy, PolicyCall, Verdict};
@@ -83,12 +83,14 @@ pub struct Judged<'a> {
     pub reads_from: Option<Cow<'a, str>>,
     /// The sub-agent whose call it is.
     pub agent: Option<&'a str>,
+    /// Where the paths of the call lead, if they have been looked up for it.
+    pub workspace: Option<&'a Workspace>,
 }
 
 impl<'a> Judged<'a> {
     /// A call of a tool that is no server's.
     pub fn new(tool: &'a str, kind: ToolKind, args: &'a Map<String, Value>) -> Self {
-        Judged { tool, kind, args, server: None, reads_from: None, agent: None }
+        Judged { tool, kind, args, server: None, reads_from: None, agent: None, workspace: None }
     }
 
     /// All that it is called, if it has to do with an MCP server.
@@ -150,7 +152,7 @@ impl Approvals {
             return Vec::new();
         }
         let protected = self.protected();
-        let file = protected.edited(call.tool, call.args);
+        let file = protected.edited(call);
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut offers = memory.offers(call, file.as_deref());
         offers.retain(|offer| self.by_rules_of(&policy.with(&offer.rules), call).permission == Permission::Granted);
@@ -263,13 +265,12 @@ impl Approvals {
     /// The rules' word on a call, and which of them it is: any deny, then any ask, then what allows. No rule, mode or grant
     /// lets a guard be changed unasked.
     pub fn judge(&self, call: &Judged<'_>) -> Judgement {
-        let Judged { tool, kind, args, .. } = *call;
         let judgement = self.by_rules(call);
         if matches!(judgement.permission, Permission::Refused(_) | Permission::Denied(_)) {
             return judgement;
         }
         let protected = self.protected.read().unwrap_or_else(PoisonError::into_inner).clone();
-        match protected.touched(tool, kind, args) {
+        match protected.touched(call) {
             None => judgement,
             Some(path) => {
                 let path = protected.shorten(&path);
@@ -295,7 +296,7 @@ impl Approvals {
         let protected = self.protected();
         // Only rules about folders want to know.
         let about_folders = policy.rules().iter().any(|rule| rule.folder.is_some());
-        let file = about_folders.then(|| protected.edited(tool, args)).flatten();
+        let file = about_folders.then(|| protected.edited(call)).flatten();
         let (project, file) = (protected.project(), file.as_deref());
         let verdict = policy.decide(&PolicyCall { tool, mcp, others: &others, args, mode, agent, project, file });
         if let Some(refused) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use hookwright_hooks::{EventKind, RequestedBy, TailCall};
+use hookwright_hooks::{EventKind, PathResolver, RequestedBy, TailCall};
 use hookwright_model::{FunctionCall, Part, ToolChoice};
-use hookwright_tools::{OutputSink, Tool, ToolErrorKind, ToolResult, ToolSet};
+use hookwright_tools::{OutputSink, Tool, ToolContext, ToolErrorKind, ToolResult, ToolSet, Workspace};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -85,6 +85,8 @@ struct Call<'a> {
     voice: Voice,
     /// The tools of the moment in which it was made: what is judged is what runs.
     tools: Arc<ToolSet>,
+    /// Where its paths lead: looked up once, for hooks, rules and the tool alike.
+    workspace: Arc<Workspace>,
     /// For a tool of an MCP server, what hooks are told of that.
     mcp_context: Option<Value>,
     /// For a tail call: the tool that the model asked for.
@@ -198,6 +200,7 @@ impl<'a> Call<'a> {
             consent: Consent::Needed,
             voice: Voice::Plain,
             tools: services.tools.now(),
+            workspace: Arc::new(services.context().workspace.for_call()),
             mcp_context: None,
             original: None,
             unannounced: None,
@@ -209,6 +212,17 @@ impl<'a> Call<'a> {
             allowed: None,
             scope,
         }
+    }
+
+    /// What the tool may use.
+    fn context(&self) -> ToolContext {
+        ToolContext { workspace: self.workspace.clone(), ..self.services.context() }
+    }
+
+    /// Where its paths lead, for those who judge it.
+    fn paths(&self) -> PathResolver {
+        let workspace = self.workspace.clone();
+        PathResolver::new(move |path| workspace.leads_to(path))
     }
 
     /// What all that is logged of it belongs to.
@@ -255,7 +269,7 @@ impl<'a> Call<'a> {
                 rewritten: self.rewritten.clone(),
             })
         });
-        let mut context = self.services.context();
+        let mut context = self.context();
         context.cancel = self.scope.cancel.clone();
         context.search = Some(Arc::new(Search { services: self.services.clone(), scope: self.scope.clone() }));
         context.delegation = Some(Arc::new(Delegate {
@@ -290,7 +304,7 @@ impl<'a> Call<'a> {
 
     /// Keeps what it will change, so that it can be brought back.
     async fn keep_before(&self) -> Option<Pending> {
-        let (services, workspace) = (self.services.clone(), self.services.context().workspace);
+        let (services, workspace) = (self.services.clone(), self.workspace.clone());
         let (tool, args) = (self.name.clone(), self.args.clone());
         let (pending, trouble) = aside(move || {
             let protected = services.approvals.protected();
@@ -305,7 +319,7 @@ impl<'a> Call<'a> {
 
     /// Looks at what it has changed.
     async fn keep_after(&self, pending: Pending) {
-        let (services, workspace) = (self.services.clone(), self.services.context().workspace);
+        let (services, workspace) = (self.services.clone(), self.workspace.clone());
         let (tool, args) = (self.name.clone(), self.args.clone());
         let trouble = aside(move || {
             let protected = services.approvals.protected();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hookwright_hooks::{
-    Belongs, Event, EventKind, HookEngine, HookInput, Observer, Outcome, RunReport, RunStart, Said,
+    Belongs, Event, EventKind, HookEngine, HookInput, Observer, Outcome, PathResolver, RunReport, RunStart, Said,
 };
 use hookwright_model::{GenerationConfig, ToolDeclaration};
 use hookwright_tools::mcp::Servers;
@@ -76,21 +76,27 @@ pub struct Services {
 impl Services {
     /// Fires an event and passes on what hooks say and what went wrong with them.
     pub(crate) async fn fire<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
+        self.fire_call(event, PathResolver::default(), scope).await
+    }
+
+    /// The same for an event of a tool call, whose paths lead where they lead for the tool.
+    pub(crate) async fn fire_call<E: Event>(
+        &self,
+        event: &E,
+        paths: PathResolver,
+        scope: &Scope,
+    ) -> Outcome<E::Verdict> {
         // Every run is told of; a front end that does not keep up is waited for.
         if self.hooks.wants(E::KIND) {
             self.events.room(&scope.cancel).await;
         }
-        self.fire_now(event, scope).await
-    }
-
-    /// The same without waiting for anybody: a session's end does not depend on who reads of it.
-    pub(crate) async fn fire_now<E: Event>(&self, event: &E, scope: &Scope) -> Outcome<E::Verdict> {
         // Nothing runs, nothing changes.
         let window = self.hooks.plan_as(E::KIND, event.subject(), event.mcp_name()).map(|_| match scope.turn_id {
             Some(_) => self.guards.hooks_of_turn(),
             None => self.guards.hooks(),
         });
-        let outcome = self.hooks.fire_in(event, &self.belongs(scope), &scope.cancel).await;
+        let belongs = Belongs { paths, ..self.belongs(scope) };
+        let outcome = self.hooks.fire_in(event, &belongs, &scope.cancel).await;
         drop(window);
         self.pass_on::<E>(&outcome.messages, &outcome.warnings);
         outcome

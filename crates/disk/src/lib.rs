@@ -103,6 +103,11 @@ fn must_be_file(found: &Metadata) -> Result<(), ReadError> {
     }
 }
 
+/// Whether something stands at a real path. Where a link has taken a place among its directories since, nothing does.
+pub fn is_in_place(path: &Path) -> bool {
+    system::is_in_place(path)
+}
+
 /// All bytes of a regular file, if there are not more than that.
 ///
 /// # Errors

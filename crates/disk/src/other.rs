@@ -29,6 +29,10 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], _: Privacy, _: Links) -> io::Re
     draft.persist(path).map(drop).map_err(|error| error.error)
 }
 
+pub(crate) fn is_in_place(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
 pub(crate) fn rewrite(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
     fs::metadata(path.parent().ok_or(ErrorKind::IsADirectory)?)?;
     replace(path, bytes, privacy, links)

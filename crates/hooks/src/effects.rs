@@ -23,7 +23,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-pub use paths::Touched;
+pub use paths::{PathResolver, Touched};
 
 use crate::patch::{self, FileChange};
 use crate::shell::Field;
@@ -93,7 +93,12 @@ struct Doubts(u8);
 impl Effects {
     /// What a call of a tool does, by its canonical name.
     pub fn of(tool: &str, args: &Map<String, Value>, place: &Place<'_>) -> Effects {
-        let mut found = Finder { effects: Effects::default(), paths: Paths::new(place) };
+        Self::resolved(tool, args, place, &PathResolver::default())
+    }
+
+    /// The same where the caller resolves the paths of its tools itself.
+    pub fn resolved(tool: &str, args: &Map<String, Value>, place: &Place<'_>, resolver: &PathResolver) -> Effects {
+        let mut found = Finder { effects: Effects::default(), paths: Paths::new(place, resolver) };
         found.call(tool, args, place);
         found.effects
     }
@@ -158,6 +163,14 @@ impl Serialize for Command {
     }
 }
 
+/// The path that a glob pattern begins with, up to its first wildcard.
+pub fn fixed_part(pattern: &str) -> &str {
+    match pattern.find(['*', '?', '[', '{', '!']) {
+        Some(at) => pattern[..at].rsplit_once('/').map_or(".", |(folder, _)| if at > 0 { folder } else { "." }),
+        None => pattern,
+    }
+}
+
 /// Gathers effects.
 struct Finder<'p> {
     effects: Effects,
@@ -170,6 +183,7 @@ impl Finder<'_> {
         match tool {
             "run_shell_command" => {
                 let directory = text("dir_path").map(|path| place.cwd.join(path));
+                self.paths.start_in(directory.as_deref().unwrap_or(place.cwd));
                 match args.get("command").and_then(Value::as_str) {
                     Some(command) => walk::walk(self, command, directory.as_deref().unwrap_or(place.cwd), place.home),
                     None => self.effects.doubt_all(),
@@ -216,11 +230,7 @@ impl Finder<'_> {
         };
         for pattern in patterns {
             let Some(pattern) = pattern.as_str() else { return self.effects.doubt(Aspect::Reads) };
-            let fixed = match pattern.find(['*', '?', '[', '{', '!']) {
-                Some(at) => pattern[..at].rsplit_once('/').map_or(".", |(folder, _)| if at > 0 { folder } else { "." }),
-                None => pattern,
-            };
-            self.touch(Aspect::Reads, &place.cwd.join(fixed), Depth::All);
+            self.touch(Aspect::Reads, &place.cwd.join(fixed_part(pattern)), Depth::All);
         }
     }
 

@@ -174,7 +174,7 @@ impl Firing {
     /// What the call does that the event is about.
     fn effects<E: Event>(&self, event: &E) -> Option<Effects> {
         let (tool, args) = event.call()?;
-        Some(Effects::of(tool, args, &self.place()))
+        Some(Effects::resolved(tool, args, &self.place(), &self.belongs.paths))
     }
 
     fn place(&self) -> effects::Place<'_> {

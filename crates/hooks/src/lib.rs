@@ -98,7 +98,7 @@ pub use declare::{Declared, FileKind, HooksConfig, Layer, OnUnknown, declare, de
 pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
 pub use dialect::{Condition, Dialect};
 pub use difference::{Change, Difference};
-pub use effects::{Aspect, Command, Effects, Place as CallPlace, Touched};
+pub use effects::{Aspect, Command, Effects, PathResolver, Place as CallPlace, Touched, fixed_part};
 pub use engine::{Builder, HookEngine};
 pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};
 pub use files::{Around, AroundKind, CommandFiles, Fingerprinted, Follower, NamedFile, Naming, Whereabouts};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::answer::{Answer, Captured, Decision, End};
+use crate::effects::PathResolver;
 use crate::event::EventKind;
 use crate::hook::Source;
 use crate::input::HookInput;
@@ -59,6 +60,8 @@ pub struct Belongs {
     pub host: Option<Arc<AgentHost>>,
     /// What the agent may do unasked: `default`, `auto_edit`, `plan`, `yolo`, or another agent's own word.
     pub approval_mode: Option<Cow<'static, str>>,
+    /// Where the paths of the tool call lead, for callers that resolve them once.
+    pub paths: PathResolver,
 }
 
 /// Another agent, whose event it really is.

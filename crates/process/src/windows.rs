@@ -390,6 +390,15 @@ impl Directory {
         Directory(path.into())
     }
 
+    /// A directory by a path without links.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn open_real(path: impl Into<PathBuf>) -> std::io::Result<Self> {
+        let path = path.into();
+        if path.is_dir() { Ok(Directory(path)) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
+    }
+
     /// Where it was.
     pub fn path(&self) -> &Path {
         &self.0

@@ -7,7 +7,7 @@ use crate::workspace::Workspace;
 use hookwright_disk::{Links, Privacy, ReadError};
 use std::borrow::Cow;
 use std::fs::{File, Metadata};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The largest file that is read.
 pub(crate) const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
@@ -22,12 +22,25 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ToolFailure> {
     hookwright_disk::read(path, MAX_FILE_BYTES, Links::Refuse).map_err(|error| failure(path, &error))
 }
 
-/// The real path of a file that was found in the workspace, which may be a link to another one there.
-pub(crate) fn found<'p>(path: &'p Path, workspace: &Workspace) -> Result<Cow<'p, Path>, ToolFailure> {
-    match path.symlink_metadata() {
-        Ok(found) if found.is_symlink() => Ok(Cow::Owned(workspace.real(path)?)),
-        _ => Ok(Cow::Borrowed(path)),
+/// The real path of a file that was found below one of the judged directories. It may be a link, but only to another file
+/// below them: nothing else was judged.
+pub(crate) fn found<'p>(
+    path: &'p Path,
+    judged: &[PathBuf],
+    workspace: &Workspace,
+) -> Result<Cow<'p, Path>, ToolFailure> {
+    if !path.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+        return Ok(Cow::Borrowed(path));
     }
+    let real = workspace.real(path)?;
+    if judged.iter().any(|directory| real.starts_with(directory)) {
+        return Ok(Cow::Owned(real));
+    }
+    Err(ToolFailure::new(
+        ToolErrorKind::ReadContentFailure,
+        format!("{} is a link to {}, which is outside of what was asked for", path.display(), real.display()),
+    )
+    .hint("Read it by that path."))
 }
 
 /// What the model is told about a file that was not read.

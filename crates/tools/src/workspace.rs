@@ -2,11 +2,11 @@
 //! Resolves and refuses; opens nothing.
 
 use hookwright_process::{Directory, Standing};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// The directories tools may touch. All paths are real ones: symlinks resolved, `..` gone.
 #[derive(Debug, Clone)]
@@ -21,7 +21,12 @@ pub struct Workspace {
     reading: Arc<RwLock<Vec<PathBuf>>>,
     /// Files that no tool touches, wherever they are.
     closed: Arc<[PathBuf]>,
+    /// Where paths lead that were looked up for one call; see [`Workspace::for_call`].
+    resolved: Option<Arc<ResolvedPaths>>,
 }
+
+/// Absolute paths as they are written, and where they lead; nothing for links without an end.
+type ResolvedPaths = Mutex<HashMap<PathBuf, Option<PathBuf>>>;
 
 /// What is to be done with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +99,20 @@ impl Workspace {
         }
         let home = Directory::open(&directory);
         let (added, reading, closed) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(Self { directory, home, roots, added, reading, closed })
+        Ok(Self { directory, home, roots, added, reading, closed, resolved: None })
+    }
+
+    /// The workspace for one call. Every path is resolved once, by whoever asks first, and leads to the same place for hooks,
+    /// rules and the tool: files are then opened by that real path, and a link that has taken a place on it is refused.
+    #[must_use]
+    pub fn for_call(&self) -> Self {
+        Self { resolved: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// Resolves paths as another workspace does, so that both judge the same call alike.
+    #[must_use]
+    pub fn resolving_like(&self, other: &Self) -> Self {
+        Self { resolved: other.resolved.clone(), ..self.clone() }
     }
 
     /// The workspace without these files, which no tool reads or writes: they hold keys.
@@ -186,7 +204,7 @@ impl Workspace {
 
     fn follow(&self, path: &Path, aim: Aim) -> Result<PathBuf, PathError> {
         let asked = || path.display().to_string();
-        let real = follow(&self.directory.join(path)).ok_or_else(|| PathError::TooManyLinks { asked: asked() })?;
+        let real = self.leads_to(path).ok_or_else(|| PathError::TooManyLinks { asked: asked() })?;
         if self.contains(&real, aim) {
             Ok(real)
         } else {
@@ -194,9 +212,17 @@ impl Workspace {
         }
     }
 
+    /// The real path that a path leads to, inside the workspace or not; nothing if its links never end.
+    pub fn leads_to(&self, path: &Path) -> Option<PathBuf> {
+        let written = self.directory.join(path);
+        let Some(resolved) = &self.resolved else { return follow(&written) };
+        let mut resolved = resolved.lock().unwrap_or_else(PoisonError::into_inner);
+        resolved.entry(written).or_insert_with_key(|written| follow(written)).clone()
+    }
+
     /// True if `path`, with its symlinks followed, may be read.
     pub fn holds(&self, path: &Path) -> bool {
-        follow(&self.directory.join(path)).is_some_and(|real| self.contains(&real, Aim::Reading))
+        self.leads_to(path).is_some_and(|real| self.contains(&real, Aim::Reading))
     }
 
     /// The root that holds a real path, also one that may only be read; the innermost one if roots are nested.

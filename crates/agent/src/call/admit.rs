@@ -91,7 +91,7 @@ impl Call<'_> {
             tool_use_id: Some(Cow::Borrowed(&self.id)),
             requested_by: self.requested_by,
         };
-        let outcome = self.services.fire(&event, self.scope).await;
+        let outcome = self.services.fire_call(&event, self.paths(), self.scope).await;
         let answer = &outcome.merged.answer;
         let nothing_in_their_place = answer.redact_input && answer.tool_input.is_none();
         // What not all have judged does not run, and some might have wanted it kept nowhere.
@@ -288,7 +288,7 @@ impl Call<'_> {
             kind: tool.kind(),
             args: self.args.clone(),
             description: tool.describe(&args),
-            preview: tool.preview(&args, &self.services.context()).await,
+            preview: tool.preview(&args, &self.context()).await,
             rewritten: self.rewritten.clone(),
             before: self.redacted.is_none().then(|| self.before.clone()),
             number: self.number,
@@ -320,7 +320,8 @@ impl Call<'_> {
     fn judged<'a>(&'a self, tool: &'a Arc<dyn Tool>) -> Judged<'a> {
         let agent = self.scope.agent.as_ref().map(|agent| agent.name.as_str());
         let reads_from = tool.reads_from(&Value::Object(self.args.clone())).map(Cow::Owned);
-        Judged { tool: &self.name, kind: tool.kind(), args: &self.args, server: tool.server(), reads_from, agent }
+        let (server, workspace) = (tool.server(), Some(&*self.workspace));
+        Judged { tool: &self.name, kind: tool.kind(), args: &self.args, server, reads_from, agent, workspace }
     }
 
     /// Takes the user's arguments in place of the model's, if they fit the tool.

@@ -43,7 +43,7 @@ impl Call<'_> {
             tool_use_id: Some(Cow::Borrowed(&self.id)),
             requested_by: self.requested_by,
         };
-        let outcome = self.services.fire(&event, self.scope).await;
+        let outcome = self.services.fire_call(&event, self.paths(), self.scope).await;
         let metadata =
             metadata(&outcome.merged.answer.specific, outcome.messages.iter().map(|said| said.text.clone()).collect());
         if self.scope.is_cancelled() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hookwright_hooks::{Aspect, CallPlace, Effects};
+use hookwright_hooks::{Aspect, CallPlace, Effects, PathResolver};
 use hookwright_tools::Workspace;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -134,7 +134,9 @@ impl Checkpoints {
         };
         let root = touching.workspace.directory();
         let place = CallPlace { cwd: root, project: root, home: Some(&self.home) };
-        let effects = Effects::of(touching.tool, touching.args, &place);
+        let workspace = touching.workspace.clone();
+        let resolver = PathResolver::new(move |path| workspace.leads_to(path));
+        let effects = Effects::resolved(touching.tool, touching.args, &place, &resolver);
         let is_uncertain = effects.may_hold_more(Aspect::Writes) || effects.may_hold_more(Aspect::Deletes);
         let mut pending = Pending { paths: BTreeSet::new(), folders: Vec::new(), is_uncertain };
         let said = turn.checkpoint.notes.len();

@@ -168,11 +168,11 @@ impl<'a> ContextReader<'a> {
         }
     }
 
-    /// A file's text, unless it was read before or cannot be; then that is a warning.
+    /// A file's text, by the path without links that was judged. One that cannot be read is a warning.
     pub(super) fn read(&mut self, real: &Path) -> Option<String> {
         self.seen.insert(real.to_owned());
         let name = self.shorten(real);
-        let bytes = match hookwright_disk::read(real, LARGEST, Links::Follow) {
+        let bytes = match hookwright_disk::read(real, LARGEST, Links::Refuse) {
             Ok(bytes) => bytes,
             Err(ReadError::TooLarge(_)) => {
                 self.warn(format!("{name} is larger than 1 MiB and is not read"));

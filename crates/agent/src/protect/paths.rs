@@ -8,9 +8,10 @@ use std::path::{Component, Path, PathBuf};
 use hookwright_settings::Loaded;
 use hookwright_settings::trust::{GuardKind, may_be_loaded};
 use hookwright_tools::{PathError, ToolKind, Workspace};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::globs::Globs;
+use crate::approval::Judged;
 
 /// Folders whose content counts wherever they are: a session may be started there one day.
 const FOLDERS: [&str; 2] = [".gemini", ".hookwright"];
@@ -74,14 +75,15 @@ impl Protected {
     }
 
     /// The protected file that a call would change, as far as its arguments tell.
-    pub(crate) fn touched(&self, tool: &str, kind: ToolKind, args: &Map<String, Value>) -> Option<PathBuf> {
+    pub(crate) fn touched(&self, call: &Judged<'_>) -> Option<PathBuf> {
+        let Judged { tool, kind, args, .. } = *call;
         // What others change is noticed afterwards.
         if kind != ToolKind::Edit && tool != "save_memory" {
             return None;
         }
         let home = self.workspace.as_ref()?;
         let moved = home.moved();
-        let workspace = moved.as_ref().unwrap_or(home);
+        let workspace = &resolving(moved.as_ref().unwrap_or(home), call);
         let named = |key: &str| args.get(key).and_then(Value::as_str).into_iter().collect::<Vec<_>>();
         let asked = match tool {
             "save_memory" => vec![self.memory_file.to_str()?],
@@ -108,12 +110,12 @@ impl Protected {
     }
 
     /// The file that an edit is of, links followed, if it is one that tools may change.
-    pub(crate) fn edited(&self, tool: &str, args: &Map<String, Value>) -> Option<PathBuf> {
-        let asked =
-            args.get("file_path").and_then(Value::as_str).filter(|_| matches!(tool, "write_file" | "replace"))?;
+    pub(crate) fn edited(&self, call: &Judged<'_>) -> Option<PathBuf> {
+        let is_edit = matches!(call.tool, "write_file" | "replace");
+        let asked = call.args.get("file_path").and_then(Value::as_str).filter(|_| is_edit)?;
         let home = self.workspace.as_ref()?;
         // Where the project was moved, what was allowed in its old place is not allowed here.
-        home.moved().is_none().then(|| home.resolve(asked).ok()).flatten()
+        home.moved().is_none().then(|| resolving(home, call).resolve(asked).ok()).flatten()
     }
 
     /// Whether a path is protected.
@@ -201,6 +203,11 @@ impl Protected {
             false
         }
     }
+}
+
+/// The project, in which paths lead where they lead for the call.
+fn resolving(project: &Workspace, call: &Judged<'_>) -> Workspace {
+    call.workspace.map_or_else(|| project.clone(), |workspace| project.resolving_like(workspace))
 }
 
 /// What paths really are. Most share their folders, each of which is looked at once.
@@ -310,7 +317,7 @@ mod tests {
 
     fn touches(protected: &Protected, path: &str) -> bool {
         let args = json!({"file_path": path}).as_object().unwrap().clone();
-        protected.touched("write_file", ToolKind::Edit, &args).is_some()
+        protected.touched(&Judged::new("write_file", ToolKind::Edit, &args)).is_some()
     }
 
     #[test]
@@ -407,9 +414,10 @@ mod tests {
         let place = place();
         let protected = protected(&place, &json!([]));
         let args = json!({"target": ".env", "text": "x"}).as_object().unwrap().clone();
-        assert!(protected.touched("mcp_edit", ToolKind::Edit, &args).is_some());
-        assert!(protected.touched("read_file", ToolKind::Read, &args).is_none());
-        assert!(protected.touched("save_memory", ToolKind::Other, &args).is_none());
+        let touches = |tool, kind| protected.touched(&Judged::new(tool, kind, &args)).is_some();
+        assert!(touches("mcp_edit", ToolKind::Edit));
+        assert!(!touches("read_file", ToolKind::Read));
+        assert!(!touches("save_memory", ToolKind::Other));
     }
 
     #[test]

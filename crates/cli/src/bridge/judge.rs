@@ -333,9 +333,9 @@ fn belongs(heard: &Heard) -> Belongs {
     Belongs {
         turn_id: key("turn_id").or(key("prompt_id")).or(key("generation_id")).map(Into::into),
         agent: agent.map(Arc::new),
-        tool_use_id: None,
         host: Some(Arc::new(host)),
         approval_mode: heard.session.approval_mode.clone().map(Into::into),
+        ..Belongs::default()
     }
 }
 

@@ -125,6 +125,11 @@ pub(crate) fn create_held(path: &Path, bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
+pub(crate) fn is_in_place(path: &Path) -> bool {
+    let Ok((parent, name)) = split(path) else { return path.exists() };
+    open_directory(parent, Links::Refuse).is_ok_and(|directory| Place { directory, name }.look().is_ok())
+}
+
 /// Opens a regular file whose path has no links.
 pub(crate) fn open_real(path: &Path) -> Result<(File, Metadata), ReadError> {
     let Ok((parent, name)) = split(path) else { return Err(ReadError::Directory) };

@@ -1,10 +1,13 @@
 //! Paths as effects tell them: whole, without `.` and `..`, as they are written and as what their links lead to; from the
 //! project on where they are in it.
 //!
-//! The disk is looked at now; what changes before the call runs is not seen. A path that is deleted is not followed at its
+//! The disk is looked at now. Where the caller resolves the paths of its tools itself (a [`PathResolver`]), its answer counts,
+//! so that what is judged is what the tool opens; what else changes before the call runs is not seen. A path that is deleted is not followed at its
 //! end: the link goes, not what it leads to.
 
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
@@ -31,15 +34,59 @@ impl Serialize for Touched {
     }
 }
 
+type ResolveFn = dyn Fn(&Path) -> Option<PathBuf> + Send + Sync;
+
+/// Says where the paths of one tool call lead. A caller that opens files by the same answers gives it to the engine, so that
+/// a link that changes between the judgement and the act changes neither.
+#[derive(Clone, Default)]
+pub struct PathResolver(Option<Arc<ResolveFn>>);
+
+impl PathResolver {
+    /// A resolver for absolute paths; `None` leaves a path to the engine.
+    pub fn new(resolve: impl Fn(&Path) -> Option<PathBuf> + Send + Sync + 'static) -> Self {
+        PathResolver(Some(Arc::new(resolve)))
+    }
+
+    fn resolve(&self, path: &Path) -> Option<PathBuf> {
+        self.0.as_ref()?(path)
+    }
+}
+
+impl fmt::Debug for PathResolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PathResolver").field(&self.0.is_some()).finish()
+    }
+}
+
+impl PartialEq for PathResolver {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for PathResolver {}
+
 /// Tells paths.
 pub(super) struct Paths<'p> {
     project: &'p Path,
     real_project: PathBuf,
+    resolver: &'p PathResolver,
+    /// The directory that a command is started in, as it is written and as it is resolved.
+    start: Option<(PathBuf, PathBuf)>,
 }
 
 impl<'p> Paths<'p> {
-    pub(super) fn new(place: &Place<'p>) -> Self {
-        Paths { project: place.project, real_project: real(place.project) }
+    pub(super) fn new(place: &Place<'p>, resolver: &'p PathResolver) -> Self {
+        Paths { project: place.project, real_project: real(place.project), resolver, start: None }
+    }
+
+    /// A command's own paths are resolved when it runs; only the directory that it starts in is known before.
+    pub(super) fn start_in(&mut self, directory: &Path) {
+        self.start = self.resolver.resolve(directory).map(|real| (directory.to_owned(), real));
     }
 
     /// A path as it is written and, if that is another, as what it leads to.
@@ -59,6 +106,13 @@ impl<'p> Paths<'p> {
 
     /// Where the project leads to is known already.
     fn real(&self, path: &Path) -> PathBuf {
+        if let Some((written, real)) = &self.start {
+            if let Ok(rest) = path.strip_prefix(written) {
+                return follow(real.clone(), rest, 0);
+            }
+        } else if let Some(real) = self.resolver.resolve(path) {
+            return real;
+        }
         match path.strip_prefix(self.project) {
             Ok(rest) => follow(self.real_project.clone(), rest, 0),
             Err(_) => real(path),

@@ -52,6 +52,21 @@ impl Directory {
         Directory { path, open }
     }
 
+    /// Opens a directory by a path without links.
+    ///
+    /// # Errors
+    /// If there is none, or a link on the way leads elsewhere by now.
+    pub fn open_real(path: impl Into<PathBuf>) -> std::io::Result<Self> {
+        let directory = Self::open(path);
+        let Some(handle) = directory.handle() else { return Err(std::io::ErrorKind::NotADirectory.into()) };
+        // Where the system does not say what is open, the path is looked at once more.
+        let real = path_of(handle).or_else(|| directory.path.canonicalize().ok());
+        match real {
+            Some(real) if real == directory.path => Ok(directory),
+            _ => Err(std::io::Error::other("a symbolic link has taken a place on the way to this directory")),
+        }
+    }
+
     /// Where it was.
     pub fn path(&self) -> &Path {
         &self.path
@@ -123,6 +138,18 @@ mod tests {
         assert_eq!(directory.standing(), Standing::Gone);
         std::fs::create_dir(&there).unwrap();
         assert_eq!(directory.standing(), Standing::Gone);
+    }
+
+    #[test]
+    fn a_directory_behind_a_link_is_not_opened_by_a_path_without_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("real/sub")).unwrap();
+        std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+        assert!(Directory::open_real(root.join("real/sub")).is_ok());
+        for path in ["link", "link/sub", "missing"] {
+            assert!(Directory::open_real(root.join(path)).is_err(), "{path}");
+        }
     }
 
     #[test]

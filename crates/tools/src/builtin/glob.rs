@@ -91,7 +91,8 @@ fn find(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
             if ctx.cancel.is_cancelled() {
                 return Err(ToolFailure::cancelled());
             }
-            if path.strip_prefix(start).is_ok_and(|relative| pattern.is_match(relative)) {
+            let is_wanted = path.strip_prefix(start).is_ok_and(|relative| pattern.is_match(relative));
+            if is_wanted && hookwright_disk::is_in_place(&path) {
                 let changed = fs::metadata(&path).and_then(|found| found.modified()).ok();
                 found.push((changed, path));
             }

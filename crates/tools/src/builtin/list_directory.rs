@@ -94,7 +94,7 @@ fn list(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
         let Ok(found) = found else { continue };
         let path = found.path();
         let name = found.file_name().to_string_lossy().into_owned();
-        if unwanted.is_match(&name) || !ctx.workspace.holds(&path) {
+        if unwanted.is_match(&name) || !ctx.workspace.holds(&path) || !hookwright_disk::is_in_place(&path) {
             continue;
         }
         if rules.hide(&path, path.is_dir()) {

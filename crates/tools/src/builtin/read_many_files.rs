@@ -10,6 +10,7 @@ use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::filter::{FilteringOptions, Recursion};
 use crate::result::{Display, ResultContent, ResultPart, Skipped, ToolResult};
 use crate::tool::{Builtin, blocking};
+use hookwright_hooks::fixed_part;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -121,6 +122,8 @@ fn find(args: &Args, ctx: &ToolContext) -> Result<BTreeSet<PathBuf>, ToolFailure
 }
 
 fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+    let begins = |pattern: &String| ctx.workspace.leads_to(Path::new(fixed_part(pattern)));
+    let judged: Vec<PathBuf> = args.include.iter().filter_map(begins).collect();
     let mut parts = Vec::new();
     let mut read = Vec::new();
     let mut skipped = Vec::new();
@@ -133,7 +136,7 @@ fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result
         let part = if total > MAX_TOTAL_BYTES {
             Err("the files before it already fill the answer".to_owned())
         } else {
-            read_one(path, args, ctx)
+            read_one(path, &judged, args, ctx)
         };
         match part {
             Ok(part) => {
@@ -159,8 +162,8 @@ fn read_all(files: &BTreeSet<PathBuf>, args: &Args, ctx: &ToolContext) -> Result
     Ok(ToolResult::new(ResultContent::Parts(parts), Display::Files { summary, files: read, skipped }))
 }
 
-fn read_one(path: &Path, args: &Args, ctx: &ToolContext) -> Result<ResultPart, String> {
-    let loaded = disk::found(path, &ctx.workspace).and_then(|real| content::load(&real, Window::default()));
+fn read_one(path: &Path, judged: &[PathBuf], args: &Args, ctx: &ToolContext) -> Result<ResultPart, String> {
+    let loaded = disk::found(path, judged, &ctx.workspace).and_then(|real| content::load(&real, Window::default()));
     match loaded.map_err(|failure| failure.message)? {
         FileContent::Text(text) => {
             let notice = if text.is_whole() {

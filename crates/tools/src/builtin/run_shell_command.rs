@@ -7,10 +7,10 @@ use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::result::{CommandEnd, Display, ResultContent, ToolResult, untrusted};
 use crate::shell::{self, Command, FinishedCommand, On, ShellEnd, Watched};
 use crate::tool::{Builtin, whole};
-use hookwright_process::{Exit, signal_name};
+use hookwright_process::{Directory, Exit, signal_name};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// A command longer than this is described by its description, if it has one.
@@ -93,26 +93,27 @@ impl Builtin for RunShellCommand {
         let started = shell::start(&args.command, &directory, on, ctx).map_err(failed)?;
         if args.is_background {
             let delay = args.delay_ms.map_or(ctx.shell.background_delay, Duration::from_millis);
-            return in_background(&args, &directory, started, delay, ctx).await.map_err(failed);
+            return in_background(&args, directory.path(), started, delay, ctx).await.map_err(failed);
         }
         let pid = started.pid();
         let finished = started.finish(ctx).await.map_err(failed)?;
-        Ok(report(&args, &directory, pid, &finished))
+        Ok(report(&args, directory.path(), pid, &finished))
     }
 }
 
-fn directory(args: &Args, ctx: &ToolContext) -> Result<PathBuf, ToolFailure> {
+/// The directory that the command starts in, held open so that it is the one that was judged.
+fn directory(args: &Args, ctx: &ToolContext) -> Result<Directory, ToolFailure> {
     let Some(asked) = args.dir_path.as_deref().filter(|path| !path.trim().is_empty()) else {
-        return Ok(ctx.workspace.directory().to_owned());
+        return Ok(Directory::open(ctx.workspace.directory()));
     };
     let directory = ctx.workspace.resolve(asked)?;
-    if directory.is_dir() {
-        return Ok(directory);
+    let kind = ToolErrorKind::PathIsNotADirectory;
+    if !directory.is_dir() {
+        let words = format!("there is no directory {} to run the command in", directory.display());
+        return Err(ToolFailure::new(kind, words));
     }
-    Err(ToolFailure::new(
-        ToolErrorKind::PathIsNotADirectory,
-        format!("there is no directory {} to run the command in", directory.display()),
-    ))
+    Directory::open_real(&directory)
+        .map_err(|error| ToolFailure::new(kind, format!("the command was not run in {}: {error}", directory.display())))
 }
 
 async fn in_background(

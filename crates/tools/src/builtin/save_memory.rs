@@ -78,7 +78,7 @@ fn plan(fact: &str, ctx: &ToolContext) -> Result<(Edit, String), ToolFailure> {
         ToolFailure::new(ToolErrorKind::MemoryToolExecutionError, "there is no memory file in this session")
     })?;
     // A linked memory file is common among people who keep their settings in a repository; the link stays.
-    let path = path.canonicalize().unwrap_or(path);
+    let path = ctx.workspace.leads_to(&path).unwrap_or(path);
     let existing = disk::read_text_if_any(&path)?;
     if existing.as_ref().is_some_and(|existing| existing.fidelity == Fidelity::Lossy) {
         return Err(ToolFailure::new(

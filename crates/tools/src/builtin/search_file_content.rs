@@ -163,7 +163,7 @@ fn search(args: &Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
         (query.before, query.after) = (around, around);
         for hits in &mut found {
             let limit = hits.matches();
-            hits.lines = search_file(&query, &hits.path, limit, ctx)?;
+            hits.lines = search_file(&query, &hits.path, &start, limit, ctx)?;
         }
     }
     let mut result = show(args, asked, &found, count, total);
@@ -235,7 +235,7 @@ fn search_all(
             continue;
         }
         // One file that cannot be read does not spoil the search of the others.
-        let Ok(lines) = search_file(query, &path, left, ctx) else { continue };
+        let Ok(lines) = search_file(query, &path, start, left, ctx) else { continue };
         if lines.is_empty() {
             continue;
         }
@@ -259,8 +259,14 @@ fn include_set(args: &Args, base: &Path) -> Result<Option<GlobSet>, ToolFailure>
     compile(&[pattern], base, Case::Counts).map(Some).map_err(ToolFailure::invalid)
 }
 
-fn search_file(query: &Query, path: &Path, limit: u64, ctx: &ToolContext) -> Result<Vec<Line>, ToolFailure> {
-    let (file, _) = disk::open_regular(&disk::found(path, &ctx.workspace)?)?;
+fn search_file(
+    query: &Query,
+    path: &Path,
+    start: &Path,
+    limit: u64,
+    ctx: &ToolContext,
+) -> Result<Vec<Line>, ToolFailure> {
+    let (file, _) = disk::open_regular(&disk::found(path, &[start.to_owned()], &ctx.workspace)?)?;
     let mut collector =
         Collector { lines: Vec::new(), left: query.per_file.min(limit), unwanted: query.unwanted.as_ref(), ctx };
     SearcherBuilder::new()

@@ -10,7 +10,7 @@ pub use jobs::{Job, Jobs};
 
 use crate::context::ToolContext;
 use hookwright_process::{
-    Exit, Input, Keep, Live, Output, Place, Process, Program, Shares, Size, Step, Terminal, Until,
+    Directory, Exit, Input, Keep, Live, Output, Place, Process, Program, Shares, Size, Step, Terminal, Until,
 };
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -83,11 +83,11 @@ pub(crate) enum Watched {
 
 /// Starts `bash -c`, or `sh -c` where there is no bash. Commands have a share of this machine's room, and no more: however
 /// many are left running, hooks and the program itself have theirs.
-pub(crate) fn start(command: &str, directory: &Path, on: On, ctx: &ToolContext) -> io::Result<Command> {
+pub(crate) fn start(command: &str, directory: &Directory, on: On, ctx: &ToolContext) -> io::Result<Command> {
     let shares = Shares::of_process();
     // Nobody waits: those that are left running may do so for ever.
     let place = shares.commands.try_enter().ok_or_else(|| full(shares.commands.size()))?;
-    let shell = find_shell(directory, ctx).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no shell"))?;
+    let shell = find_shell(directory.path(), ctx).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no shell"))?;
     let terminal = if on == On::Terminal { terminal(ctx) } else { None };
     let variables = ctx.environment.get();
     let mut env = environment(&variables, &ctx.shell.pager, terminal.is_some()).into_iter();
@@ -96,8 +96,8 @@ pub(crate) fn start(command: &str, directory: &Path, on: On, ctx: &ToolContext) 
         path: first,
         name: first.file_name().unwrap_or(OsStr::new("sh")),
         args: &args,
-        cwd: directory,
-        directory: None,
+        cwd: directory.path(),
+        directory: Some(directory),
         env: &mut env,
     };
     let (sink, mut decoder) = (ctx.output.clone(), Utf8Stream::default());
