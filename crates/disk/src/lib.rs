@@ -140,6 +140,9 @@ pub enum Privacy {
     Private,
     /// The same if it is new; one that is there keeps its mode, which the user may have chosen.
     PrivateIfNew,
+    /// Exactly these permission bits, whatever the mask says and whatever was there; its directories are shared. Before it
+    /// has them it is its owner's alone.
+    Mode(u32),
 }
 
 /// What becomes of the mode of a file that is there already. A new one is its owner's alone.
@@ -187,6 +190,30 @@ pub fn replace(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io:
 /// As [`replace`], and if the directory is not there.
 pub fn rewrite(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
     system::rewrite(path, bytes, privacy, links)
+}
+
+/// Removes a file or a link by a path without links: one that has taken a place among its directories is refused.
+///
+/// # Errors
+/// If there is nothing, or a directory, or the system refuses.
+pub fn remove_file(path: &Path) -> io::Result<()> {
+    system::remove_file(path)
+}
+
+/// Removes an empty directory, likewise.
+///
+/// # Errors
+/// If there is none, or something is in it, or the system refuses.
+pub fn remove_directory(path: &Path) -> io::Result<()> {
+    system::remove_directory(path)
+}
+
+/// Makes a symbolic link in the place of a file, a link or nothing, likewise. Missing directories are made.
+///
+/// # Errors
+/// If a directory stands there, or it cannot be made.
+pub fn replace_by_link(path: &Path, target: &str) -> io::Result<()> {
+    system::replace_by_link(path, target)
 }
 
 /// Like [`replace`] for a private file of this program's own: asks nobody whether the old one may be written, and takes the

@@ -33,6 +33,18 @@ pub(crate) fn is_in_place(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
+pub(crate) fn remove_directory(path: &Path) -> io::Result<()> {
+    fs::remove_dir(path)
+}
+
+pub(crate) fn replace_by_link(_: &Path, _: &str) -> io::Result<()> {
+    Err(io::Error::other("links are not made here"))
+}
+
 pub(crate) fn rewrite(path: &Path, bytes: &[u8], privacy: Privacy, links: Links) -> io::Result<()> {
     fs::metadata(path.parent().ok_or(ErrorKind::IsADirectory)?)?;
     replace(path, bytes, privacy, links)

@@ -191,7 +191,7 @@ where
     let parent = target.parent().unwrap_or(Path::new("/"));
     let write_error = |cause| WriteError::Write { path: target.clone(), cause };
     match privacy {
-        Privacy::Shared => fs::create_dir_all(parent),
+        Privacy::Shared | Privacy::Mode(_) => fs::create_dir_all(parent),
         Privacy::Private | Privacy::PrivateIfNew => hookwright_disk::own_directory(parent),
     }
     .map_err(write_error)?;

@@ -81,13 +81,13 @@ pub(super) fn look(path: &Path) -> (State, Option<Vec<u8>>) {
             Err(error) => (State::unkept(error.to_string()), None),
         };
     }
-    // Only the file's own name was looked at: a link among the folders above was there when the path was told.
-    match hookwright_disk::read(path, LARGEST, Links::Follow) {
+    match hookwright_disk::read(path, LARGEST, Links::Refuse) {
         Ok(bytes) => {
             let state = State::File { sha256: hash(&bytes), size: bytes.len() as u64, mode: mode_of(&found) };
             (state, Some(bytes))
         }
         Err(ReadError::TooLarge(size)) => (State::unkept(format!("too large ({})", megabytes(size))), None),
+        Err(ReadError::Link) => (State::unkept("a link leads elsewhere on the way to it"), None),
         Err(ReadError::Directory) => (State::unkept("a folder"), None),
         Err(error) => (State::unkept(error.to_string()), None),
     }

@@ -1,5 +1,6 @@
 //! Brings files and a conversation back. What is there first becomes a checkpoint of its own, so that every restore can be
-//! undone; what can't be kept so is left alone.
+//! undone; what can't be kept so is left alone. Every act is by a path without links, in a directory that is held open: a
+//! link that turns up on the way is refused, whoever put it there.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +9,7 @@ use hookwright_disk::{Links, Privacy};
 use jiff::Timestamp;
 
 use super::What;
-use super::look::{State, look};
+use super::look::{State, look, state};
 use super::plan::{Change, Deed, Plan, Roots};
 use super::store::{Checkpoint, CheckpointError, KeptFile, Kind, Mark, Store};
 use crate::transcript::{self, Entry, Transcript};
@@ -66,8 +67,9 @@ impl Store {
             Restored { undo: undo.number, files: Vec::new(), left: Vec::new(), conversation: what.conversation() };
         if what.files() {
             self.keep_first(&plan, &mut undo)?;
-            for change in &plan.changes {
-                match self.bring_back(change, since) {
+            let done = self.bring_all_back(&plan.changes, since);
+            for (change, done) in plan.changes.iter().zip(done) {
+                match done {
                     Ok(()) => restored.files.push(change.shown.clone()),
                     Err(why) => {
                         undo.files.retain(|file| file.path != change.path);
@@ -92,16 +94,36 @@ impl Store {
         self.write(undo)
     }
 
-    fn bring_back(&self, change: &Change, since: Since) -> Result<(), String> {
+    /// Brings files back, in the order that lets none lead another elsewhere: what is new goes first, what is deepest before
+    /// what holds it, then files come back, and links last. What came of each, in the order of the changes.
+    fn bring_all_back(&self, changes: &[Change], since: Since) -> Vec<Result<(), String>> {
+        let rank = |change: &Change| match change.target {
+            State::Missing { .. } => 0,
+            State::File { .. } | State::Unkept { .. } => 1,
+            State::Link { .. } => 2,
+        };
+        let mut order: Vec<usize> = (0..changes.len()).rev().collect();
+        order.sort_by_key(|at| rank(&changes[*at]));
+        let mut done: Vec<Result<(), String>> = vec![Ok(()); changes.len()];
+        for at in order {
+            done[at] = self.bring_back(&changes[at], since);
+        }
+        done
+    }
+
+    pub(super) fn bring_back(&self, change: &Change, since: Since) -> Result<(), String> {
         if let Deed::Refused(why) = &change.deed {
             return Err(why.clone());
         }
         if change.changed_since && since == Since::Keep {
             return Err("it was changed since".to_owned());
         }
+        if state(&change.path) != change.now {
+            return Err("it has just changed".to_owned());
+        }
         let done = match &change.target {
             State::Missing { parents } => remove(&change.path, *parents),
-            State::Link { to } => link(&change.path, to, &change.now),
+            State::Link { to } => hookwright_disk::replace_by_link(&change.path, to),
             State::File { sha256, mode, .. } => {
                 let content = self.content(&change.path, sha256).map_err(|error| error.to_string())?;
                 write(&change.path, &content, *mode, &change.deed)
@@ -116,50 +138,28 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(200).collect()
 }
 
+/// Gives a file its former content and mode, which it has from the first moment on.
 fn write(path: &Path, content: &[u8], mode: u32, deed: &Deed) -> io::Result<()> {
-    if *deed != Deed::Mode {
-        hookwright_disk::replace(path, content, Privacy::Shared, Links::Refuse)?;
-    }
     #[cfg(unix)]
-    {
+    if *deed == Deed::Mode {
         use std::os::unix::fs::PermissionsExt;
-        // The file is the one that was just written; a link in its place would be followed.
-        if path.symlink_metadata()?.is_file() {
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
-        }
+        let (file, _) = hookwright_disk::open_regular(path, Links::Refuse).map_err(io::Error::other)?;
+        return file.set_permissions(std::fs::Permissions::from_mode(mode));
     }
     #[cfg(not(unix))]
-    let _ = mode;
-    Ok(())
+    let _ = deed;
+    hookwright_disk::replace(path, content, Privacy::Mode(mode), Links::Refuse)
 }
 
 /// Removes a file or a link, and so many of the folders above it as were made for it and are empty.
 fn remove(path: &Path, parents: u32) -> io::Result<()> {
-    std::fs::remove_file(path)?;
+    hookwright_disk::remove_file(path)?;
     for folder in path.ancestors().skip(1).take(parents as usize) {
-        if std::fs::remove_dir(folder).is_err() {
+        if hookwright_disk::remove_directory(folder).is_err() {
             break;
         }
     }
     Ok(())
-}
-
-fn link(path: &Path, to: &str, now: &State) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        if !matches!(now, State::Missing { .. }) {
-            std::fs::remove_file(path)?;
-        }
-        std::os::unix::fs::symlink(to, path)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (path, to, now);
-        Err(io::Error::other("links are not made here"))
-    }
 }
 
 impl Checkpoint {

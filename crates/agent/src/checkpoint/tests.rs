@@ -291,6 +291,72 @@ fn links_that_were_put_in_the_way_are_not_followed() {
     assert!(place.at("f").symlink_metadata().unwrap().is_file(), "the link was replaced, not followed");
 }
 
+/// A link that a restore brings back leads none of its other files elsewhere.
+#[test]
+fn what_lies_behind_a_link_that_comes_back_is_left_alone() {
+    let place = place();
+    place.write("a", "#!/bin/sh\n").write(".git/hooks/README", "").write(".git/hooks/kept", "kept");
+    let turn = place.turn("one");
+    place.edit("a", "1");
+    let record = place.root.parent().unwrap().join(format!("kept/{turn:06}.json"));
+    let mut kept: Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
+    let script = kept["files"][0]["before"].clone();
+    let missing = json!({"is": "missing"});
+    let at = |name: &str| place.at(name).display().to_string();
+    kept["files"] = json!([
+        {"path": at("d"), "before": {"is": "link", "to": ".git/hooks"}, "after": missing},
+        {"path": at("d/kept"), "before": missing, "after": script},
+        {"path": at("d/pre-commit"), "before": {"is": "link", "to": "../../a"}, "after": missing},
+        {"path": at("d/pre-push"), "before": script, "after": missing},
+    ]);
+    fs::write(&record, kept.to_string()).unwrap();
+    let restored = place.restore(turn, Since::Overwrite);
+    let mut found: Vec<_> = fs::read_dir(place.at(".git/hooks")).unwrap().map(|one| one.unwrap().file_name()).collect();
+    found.sort();
+    assert_eq!(found, ["README", "kept"], "{restored:?}");
+    assert_eq!(restored.left.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["d"]);
+}
+
+/// A folder that becomes a link between the plan and the act has nothing deleted, written or linked behind it.
+#[test]
+fn a_restore_does_what_it_planned_or_nothing() {
+    let place = place();
+    place.write("d/changed", "0").write("d/gone", "0").write("guards/new", "guard").write("guards/changed", "guard");
+    symlink("gone", place.at("d/link")).unwrap();
+    let turn = place.turn("one");
+    place.edit("d/changed", "1");
+    place.edit("d/new", "1");
+    place.shell("rm d/gone d/link");
+    let plan = place.plan(turn);
+    assert_eq!(plan.changes.len(), 4);
+    fs::rename(place.at("d"), place.at("old")).unwrap();
+    symlink("guards", place.at("d")).unwrap();
+    for change in &plan.changes {
+        assert!(place.store.bring_back(change, Since::Overwrite).is_err(), "{}", change.shown);
+    }
+    assert_eq!(fs::read_dir(place.at("guards")).unwrap().count(), 2);
+    assert_eq!((place.read("guards/new"), place.read("guards/changed")), ("guard".to_owned(), "guard".to_owned()));
+    fs::remove_file(place.at("d")).unwrap();
+    fs::rename(place.at("old"), place.at("d")).unwrap();
+    place.write("d/changed", "somebody else's");
+    let changed = plan.changes.iter().find(|change| change.shown == "d/changed").unwrap();
+    assert!(place.store.bring_back(changed, Since::Overwrite).is_err(), "nobody was shown that");
+}
+
+#[test]
+fn a_private_file_comes_back_private() {
+    let place = place();
+    place.write("key", "secret");
+    fs::set_permissions(place.at("key"), fs::Permissions::from_mode(0o600)).unwrap();
+    let mode = || fs::metadata(place.at("key")).unwrap().permissions().mode() & 0o777;
+    for change in ["rm key", "chmod 644 key && echo x >key", "chmod 644 key"] {
+        let turn = place.turn(change);
+        place.shell(change);
+        assert_eq!(place.restore(turn, Since::Keep).left, [], "{change}");
+        assert_eq!((place.read("key").as_str(), mode()), ("secret", 0o600), "{change}");
+    }
+}
+
 #[test]
 fn a_folder_in_a_files_place_stays() {
     let place = place();

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, chmodat, mkdirat, openat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, chmodat, mkdirat, openat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
 use crate::{Lasting, Links, Privacy, ReadError, must_be_file};
@@ -91,6 +91,7 @@ impl<'p> Place<'p> {
             (Privacy::Private, _) | (Privacy::PrivateIfNew, None) => {
                 draft.file().set_permissions(Permissions::from_mode(0o600))?;
             }
+            (Privacy::Mode(mode), _) => draft.file().set_permissions(Permissions::from_mode(mode))?,
             (_, Some(like)) => draft.file().set_permissions(like.permissions())?,
             (Privacy::Shared, None) => {}
         }
@@ -123,6 +124,27 @@ pub(crate) fn create_held(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let file = draft.appear(place.name)?;
     rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
     Ok(file)
+}
+
+pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
+    unlink(path, AtFlags::empty())
+}
+
+pub(crate) fn remove_directory(path: &Path) -> io::Result<()> {
+    unlink(path, AtFlags::REMOVEDIR)
+}
+
+fn unlink(path: &Path, flags: AtFlags) -> io::Result<()> {
+    let (parent, name) = split(path)?;
+    Ok(unlinkat(open_directory(parent, Links::Refuse)?, name, flags)?)
+}
+
+pub(crate) fn replace_by_link(path: &Path, target: &str) -> io::Result<()> {
+    let place = Place::make(path, Links::Refuse, Privacy::Shared)?;
+    match unlinkat(&place.directory, place.name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(symlinkat(target, &place.directory, place.name)?),
+        Err(error) => Err(error.into()),
+    }
 }
 
 pub(crate) fn is_in_place(path: &Path) -> bool {
@@ -180,12 +202,13 @@ fn open_directory(path: &Path, links: Links) -> Result<OwnedFd, Errno> {
 /// Makes what is missing of a path, one directory after another, each in the one before it.
 fn make_directories(path: &Path, links: Links, privacy: Privacy) -> io::Result<OwnedFd> {
     let follow = if links == Links::Refuse { OFlags::NOFOLLOW } else { OFlags::empty() };
-    let mode = Mode::from_raw_mode(if privacy == Privacy::Shared { 0o777 } else { 0o700 });
+    let is_shared = matches!(privacy, Privacy::Shared | Privacy::Mode(_));
+    let mode = Mode::from_raw_mode(if is_shared { 0o777 } else { 0o700 });
     Ok(walk(path, |directory, name| match openat(directory, name, DIRECTORY | follow, Mode::empty()) {
         Err(Errno::NOENT) => {
             match mkdirat(directory, name, mode) {
                 // Whatever the mask says, its owner needs it.
-                Ok(()) if privacy != Privacy::Shared => chmodat(directory, name, mode, AtFlags::empty())?,
+                Ok(()) if !is_shared => chmodat(directory, name, mode, AtFlags::empty())?,
                 // Somebody else may have been quicker.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error),
@@ -221,6 +244,44 @@ fn keep_owner(file: &File, existing: &Metadata) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_removed_or_linked_behind_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("real/empty")).unwrap();
+        std::fs::write(root.join("real/f"), "x").unwrap();
+        std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+        assert!(remove_file(&root.join("link/f")).is_err());
+        assert!(remove_directory(&root.join("link/empty")).is_err());
+        assert!(replace_by_link(&root.join("link/new"), "f").is_err());
+        assert!(replace_by_link(&root.join("real/empty"), "f").is_err(), "a directory stays");
+        replace_by_link(&root.join("real/f"), "g").unwrap();
+        replace_by_link(&root.join("new/f"), "g").unwrap();
+        assert_eq!(std::fs::read_link(root.join("real/f")).unwrap(), Path::new("g"));
+        // A link is removed, not what it leads to.
+        remove_file(&root.join("link")).unwrap();
+        remove_file(&root.join("real/f")).unwrap();
+        remove_directory(&root.join("real/empty")).unwrap();
+        assert_eq!(std::fs::read_dir(root.join("real")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_has_its_mode_from_its_first_moment() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("d/key");
+        for (mode, before) in [(0o600, None), (0o640, Some(0o644)), (0o600, Some(0o666))] {
+            if let Some(before) = before {
+                std::fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+            }
+            let place = Place::make(&path, Links::Refuse, Privacy::Mode(mode)).unwrap();
+            let draft = place.draft(b"secret", Privacy::Mode(mode), None).unwrap();
+            assert_eq!(draft.file().metadata().unwrap().permissions().mode() & 0o777, mode);
+            drop(draft);
+            replace(&path, b"secret", Privacy::Mode(mode), Links::Refuse).unwrap();
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        }
+    }
 
     #[test]
     fn going_down_step_by_step_refuses_links_like_the_system_does() {
