@@ -118,6 +118,17 @@ struct State {
     unopened: Option<String>,
 }
 
+/// Paths of instructions to the model that wait for trust.
+pub(crate) struct HeldInstructions(Vec<PathBuf>);
+
+impl HeldInstructions {
+    /// Why a file is not used, if it, or a folder that it is in, waits for trust.
+    pub(crate) fn why(&self, path: &Path) -> Option<String> {
+        let is_held = self.0.iter().any(|held| path.starts_with(held));
+        is_held.then(|| format!("an agent has changed {}, so it is not used; {WAY_ON}", path.display()))
+    }
+}
+
 /// A hook, and what it is made of.
 struct Armed {
     hook: Arc<Hook>,
@@ -256,6 +267,26 @@ impl Guards {
         }
         own.dedup();
         (own, settings)
+    }
+
+    /// Definitions of agents, commands and the system prompt that an agent has changed, and folders of them: nothing there
+    /// counts before it is trusted.
+    pub(crate) fn held_instructions(&self) -> HeldInstructions {
+        let state = self.state();
+        let held = |watched: &&Watched| watched.is_distrusted() && watched.file.kind == GuardKind::Instructions;
+        HeldInstructions(state.files.iter().filter(held).map(|watched| watched.file.path.clone()).collect())
+    }
+
+    /// The user has had this file changed, a moment ago.
+    pub(crate) fn take_over(&self, path: &Path) {
+        let mut state = self.state();
+        let project = state.project.clone();
+        for watched in state.files.iter_mut().filter(|watched| !watched.is_distrusted()) {
+            if is_same(&watched.file.path, path) {
+                watched.look(&project, |_| Whose::Users);
+            }
+        }
+        state.keep();
     }
 
     /// Whether anything waits for trust.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookwright_settings::Loaded;
-use hookwright_settings::trust::GuardFile;
+use hookwright_settings::trust::{GuardFile, GuardKind};
 
 use super::paths::Protected;
 
@@ -21,7 +21,13 @@ impl MadeOf {
     pub(crate) fn new(loaded: &Loaded, policies: &[PathBuf]) -> Self {
         let protected = Arc::new(Protected::new(loaded, policies));
         let files = loaded.guard_files(policies).into_iter();
-        let files = files.filter(|file| !protected.is_given_free(&file.path)).collect();
+        // A folder of definitions is given free with what is in it.
+        let is_free = |file: &GuardFile| {
+            let inside = file.path.join("new");
+            protected.is_given_free(&file.path)
+                || (file.kind == GuardKind::Instructions && protected.is_given_free(&inside))
+        };
+        let files = files.filter(|file| !is_free(file)).collect();
         MadeOf { protected, files }
     }
 }

@@ -12,7 +12,7 @@ mod settle;
 mod watched;
 
 pub use guards::{GuardChange, Guards};
-pub(crate) use guards::{LedgerStart, WAY_ON};
+pub(crate) use guards::{HeldInstructions, LedgerStart, WAY_ON};
 pub use left::LeftChanges;
 pub(crate) use made_of::MadeOf;
 pub use paths::Protected;

@@ -177,7 +177,7 @@ impl Watched {
     /// What is different, where that can be shown.
     pub(super) fn diff(&self) -> Option<String> {
         let now = self.distrusted.as_ref()?;
-        if matches!(self.file.kind, GuardKind::Environment | GuardKind::Trust) {
+        if !self.file.kind.is_shown() {
             return None;
         }
         let text = |look: &GuardLook| match look.digest.as_str() {

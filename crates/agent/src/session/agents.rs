@@ -1,14 +1,30 @@
 //! The sub-agents of a running session: found, listed, read again and switched.
 
-use hookwright_hooks::did_you_mean;
+use hookwright_hooks::{Diagnostic, Severity, did_you_mean};
+use hookwright_settings::Loaded;
 use hookwright_settings::edit::set_value;
-use hookwright_settings::subagents::{Definition, discover};
+use hookwright_settings::subagents::{Definition, SubAgents, discover};
 use serde_json::Value;
 
 use super::conduct::Conductor;
 use super::order::AgentsOrder;
 use super::reply::Reply;
 use crate::event::AgentEvent;
+use crate::protect::HeldInstructions;
+
+/// The sub-agents of a configuration, without those whose definitions wait for trust.
+pub(super) fn trusted_agents(loaded: &Loaded, held: &HeldInstructions) -> SubAgents {
+    let mut agents = discover(loaded);
+    let SubAgents { list, diagnostics, .. } = &mut agents;
+    list.retain(|agent| match held.why(&agent.path) {
+        Some(why) => {
+            diagnostics.push(Diagnostic::about_file(Severity::Warning, &agent.path, why));
+            false
+        }
+        None => true,
+    });
+    agents
+}
 
 impl Conductor {
     pub(super) fn agents(&mut self, order: AgentsOrder) {
@@ -27,7 +43,7 @@ impl Conductor {
     /// Reads the definitions again; the next request offers what is there then.
     pub(super) fn find_agents(&self) {
         let (services, loaded) = (self.services(), self.shared.view().loaded.clone());
-        services.agents.set(discover(&loaded), &services.tools);
+        services.agents.set(trusted_agents(&loaded, &services.guards.held_instructions()), &services.tools);
         self.tell(AgentEvent::Configured);
     }
 

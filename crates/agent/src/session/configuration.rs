@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_hooks::{Change, Difference, Hook, Registry, SwitchError, WhyUnarmed, did_you_mean};
+use hookwright_hooks::{
+    Change, Diagnostic, Difference, Hook, Registry, Severity, SwitchError, WhyUnarmed, did_you_mean,
+};
 use hookwright_settings::commands::{Commands, discover};
 use hookwright_settings::edit::Switch;
 use hookwright_settings::trust::trust_hooks;
@@ -22,7 +24,7 @@ use super::reply::{Reply, Tone};
 use super::watch::Watch;
 use crate::event::AgentEvent;
 use crate::policy::load_policies;
-use crate::protect::settle;
+use crate::protect::{Guards, settle};
 use crate::scope::Scope;
 use crate::services::Interaction;
 
@@ -37,6 +39,23 @@ pub const NO_HOOKS: &str = "there are no hooks here; `hookwright hooks add EXAMP
 enum Wanted<'a> {
     One(&'a str),
     Everything,
+}
+
+/// The custom commands of a configuration, without those that wait for trust.
+pub(super) fn trusted_commands(loaded: &Loaded, guards: &Guards) -> Commands {
+    let held = guards.held_instructions();
+    let mut commands = discover(&loaded.paths, &loaded.project, &loaded.extensions);
+    let Commands { list, diagnostics, left_out, .. } = &mut commands;
+    list.retain(|command| match held.why(&command.path) {
+        Some(why) => {
+            let wrong = Diagnostic::about_file(Severity::Warning, &command.path, why);
+            left_out.push((command.name.clone(), wrong.clone()));
+            diagnostics.push(wrong);
+            false
+        }
+        None => true,
+    });
+    commands
 }
 
 impl Conductor {
@@ -341,7 +360,7 @@ impl Conductor {
 
     fn find_commands(&mut self) {
         let loaded = self.shared.view().loaded.clone();
-        let commands = Arc::new(discover(&loaded.paths, &loaded.project, &loaded.extensions));
+        let commands = Arc::new(trusted_commands(&loaded, &self.services().guards));
         self.shared.change(|view| view.commands = commands);
     }
 

@@ -65,8 +65,14 @@ impl Conductor {
         let services = &view.services;
         let skills = crate::skills::told(&services.tools, &view.skills);
         let mode = services.approvals.mode();
-        let (system, warnings) =
-            open::system(&view.loaded, &skills, &services.tool_context, mode, self.options.interaction);
+        let (system, warnings) = open::system(
+            &view.loaded,
+            &skills,
+            &services.tool_context,
+            mode,
+            self.options.interaction,
+            &services.guards,
+        );
         for warning in warnings {
             self.tell(AgentEvent::Warning(warning));
         }

@@ -41,7 +41,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hookwright_hooks::Hook;
-use hookwright_settings::commands::{Commands, discover};
+use hookwright_settings::commands::Commands;
 use hookwright_settings::skills::Skills;
 use hookwright_settings::trust::{PendingChange, pending};
 use hookwright_settings::{ApprovalMode, Connection, FileState, Loaded, World};
@@ -210,7 +210,7 @@ impl Opened {
         let troubles = guards.take_troubles();
         let mut made = open::make(&options, &loaded, &unarmed, guards, events)?;
         made.warnings.extend(troubles);
-        let commands = Arc::new(discover(&loaded.paths, &loaded.project, &loaded.extensions));
+        let commands = Arc::new(configuration::trusted_commands(&loaded, &made.agent.services().guards));
         let view = SessionView {
             model: made.agent.model().to_owned(),
             connection: made.connection.clone(),

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use hookwright_hooks::{Builder, Hook, HookEngine, HookState, Power, Registry, Unarmed};
 use hookwright_model::{Content, GenerationConfig, Provider};
 use hookwright_settings::skills::{self, Skills};
-use hookwright_settings::{ApprovalMode, Connection, Loaded, Secrets, Shell, subagents};
+use hookwright_settings::{ApprovalMode, Connection, Loaded, Secrets, Shell};
 use hookwright_tools::{
     Console, FileFilter, HttpAccess, HttpPolicy, Origin, Selection, ShellSettings, ToolContext, ToolSet, Toolbox,
     WebSearching, Workspace,
 };
 
+use super::agents::trusted_agents;
 use super::choose::Chosen;
 use super::guards::mode_obstacle;
 use super::options::{HookUse, SessionError, SessionOptions};
@@ -24,7 +25,7 @@ use crate::context::{Memory, MemoryOptions, load_memory};
 use crate::door::Door;
 use crate::events::Events;
 use crate::policy::load_policies;
-use crate::protect::{Guards, WAY_ON};
+use crate::protect::{Guards, HeldInstructions, WAY_ON};
 use crate::services::{HookEvents, Interaction, Services};
 use crate::system::{Facts, system_prompt};
 use crate::transcript::{self, Header, LoadedTranscript, Transcript, TranscriptError};
@@ -73,7 +74,7 @@ pub(super) fn make(
     let tools = Toolbox::new(builtin(model.provider()), selection(loaded));
     tools.bring(&Origin::Skills, crate::skills::tools(&skills));
     let told = crate::skills::told(&tools, &skills);
-    let (system, mut warnings) = system(loaded, &told, &tool_context, mode, options.interaction);
+    let (system, mut warnings) = system(loaded, &told, &tool_context, mode, options.interaction, &guards);
     warnings.extend(crate::skills::remarks(&skills));
     warnings.extend(trouble);
     warnings.extend(fallback);
@@ -123,7 +124,7 @@ pub(super) fn make(
         compression_target: loaded.settings.model.compression_target,
         model: Arc::new(model),
     };
-    services.agents.set(subagents::discover(loaded), &services.tools);
+    services.agents.set(trusted_agents(loaded, &services.guards.held_instructions()), &services.tools);
     let source = if history.is_empty() { StartSource::Startup } else { StartSource::Resume };
     let agent = Agent::new(services, model_name, system, transcript, history);
     Ok(Made { agent, source, skills, connection, warnings })
@@ -386,10 +387,11 @@ pub(super) fn system(
     context: &ToolContext,
     mode: ApprovalMode,
     interaction: Interaction,
+    guards: &Guards,
 ) -> (String, Vec<String>) {
     let root = &loaded.project.root;
     let memory = memory(loaded);
-    let own_rules = own_rules(loaded);
+    let own_rules = own_rules(loaded, &guards.held_instructions());
     let warnings = memory.warnings.into_iter().chain(own_rules.as_ref().err().cloned()).collect();
     let roots = context.workspace.roots();
     let facts = Facts {
@@ -410,14 +412,12 @@ pub(super) fn system(
 /// The most that is read of them.
 const LARGEST_RULES: u64 = 1 << 20;
 
-/// The user's own rules in place of ours: `GEMINI_SYSTEM_MD` names a file, or is true for `.gemini/system.md`.
-fn own_rules(loaded: &Loaded) -> Result<Option<String>, String> {
-    let root = &loaded.project.root;
-    let file = match loaded.world.var("GEMINI_SYSTEM_MD").map(str::trim) {
-        None | Some("" | "0" | "false") => return Ok(None),
-        Some("1" | "true") => root.join(".gemini/system.md"),
-        Some(file) => root.join(file),
-    };
+/// The user's own rules in place of ours.
+fn own_rules(loaded: &Loaded, held: &HeldInstructions) -> Result<Option<String>, String> {
+    let Some(file) = loaded.system_prompt_file() else { return Ok(None) };
+    if let Some(why) = held.why(&file) {
+        return Err(why);
+    }
     match hookwright_disk::read_text(&file, LARGEST_RULES) {
         Ok(text) => Ok(Some(text)),
         Err(error) => Err(format!("GEMINI_SYSTEM_MD names {}, which can't be read: {error}", file.display())),

@@ -21,6 +21,7 @@ impl Conductor {
         let Some(server) = self.server_named(name) else { return };
         let view = self.shared.view();
         let (events, servers) = (view.services.events.clone(), view.services.servers.clone());
+        let guards = view.services.guards.clone();
         let (file, proxy) = (view.loaded.paths.mcp_tokens.clone(), choose::proxy(&view.loaded.world));
         // Whoever begins anew has given up the address of before.
         self.signing_in = SigningIn::default();
@@ -33,6 +34,7 @@ impl Conductor {
             let with = SignIn { file: &file, proxy: proxy.as_ref(), limit: SignIn::PATIENCE };
             match sign_in(&server, &with, send).await {
                 Ok(()) => {
+                    guards.take_over(&file);
                     servers.reconnect(name);
                     reply(Reply::news(format!("signed in to `{name}`; it is connected anew")));
                 }
@@ -47,7 +49,9 @@ impl Conductor {
     /// Forgets a server's token. Whoever is connected with it is connected anew, without.
     pub(super) fn sign_out(&mut self, name: &str) {
         let view = self.shared.view();
-        self.reply(match forget_credentials(&view.loaded.paths.mcp_tokens, name) {
+        let file = &view.loaded.paths.mcp_tokens;
+        let forgotten = view.services.guards.own_change(file, || forget_credentials(file, name));
+        self.reply(match forgotten {
             Ok(true) => {
                 view.services.servers.reconnect(name);
                 Reply::plain(format!("forgot the token for `{name}`; the server may still take it until it ends"))

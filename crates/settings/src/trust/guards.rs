@@ -9,10 +9,12 @@ use sha2::{Digest, Sha256};
 
 use super::fingerprint::{exact_name, manifest};
 use super::names;
+use crate::commands;
 use crate::extensions;
 use crate::file::read_bytes;
 use crate::load::Loaded;
 use crate::paths::{GEMINI_DIR, hex};
+use crate::subagents;
 
 /// Larger files are known by their times and sizes alone.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -40,6 +42,10 @@ pub enum GuardKind {
     Manifest,
     /// A folder where a new file may be loaded in place of another: which names are there counts.
     Names,
+    /// What the model is told or may start: definitions of agents, custom commands, the system prompt.
+    Instructions,
+    /// What MCP servers gave out to be let in with, of which renewals do not count.
+    Tokens,
 }
 
 /// A file, or a folder of files, that guards are made of. It need not be there.
@@ -93,12 +99,33 @@ impl Loaded {
         for folder in [root.clone(), root.join(GEMINI_DIR), paths.home.clone(), paths.user_dir.clone()] {
             add(GuardKind::Environment, folder.join(".env"));
         }
+        let of_extensions = self.extensions.iter().filter(|one| one.active).map(|one| one.agents());
+        for folder in [paths.user_agents(), paths.project_agents(root)].into_iter().chain(of_extensions) {
+            subagents::files(&folder).into_iter().for_each(|file| add(GuardKind::Instructions, file));
+            add(GuardKind::Instructions, folder);
+        }
+        let commands = commands::watched(paths, &self.project, &self.extensions);
+        commands.into_iter().for_each(|path| add(GuardKind::Instructions, path));
+        add(GuardKind::Instructions, root.join(GEMINI_DIR).join("system.md"));
+        self.system_prompt_file().into_iter().for_each(|file| add(GuardKind::Instructions, file));
+        add(GuardKind::Tokens, paths.mcp_tokens.clone());
+        add(GuardKind::Environment, paths.connections.clone());
         add(GuardKind::Trust, paths.trusted_folders.clone());
         add(GuardKind::Trust, paths.trusted_hooks.clone());
         found.extend(self.guard_files_by_hook().into_iter().flatten());
         found.sort_by(|one, other| one.1.cmp(&other.1).then(one.0.cmp(&other.0)));
         found.dedup_by(|later, first| later.1 == first.1);
         found.into_iter().map(|(kind, path)| GuardFile { path, kind }).collect()
+    }
+
+    /// The file that stands in for the system prompt, if `GEMINI_SYSTEM_MD` names one: `.gemini/system.md` if it is true.
+    pub fn system_prompt_file(&self) -> Option<PathBuf> {
+        let root = &self.project.root;
+        match self.world.var("GEMINI_SYSTEM_MD").map(str::trim) {
+            None | Some("" | "0" | "false") => None,
+            Some("1" | "true") => Some(root.join(GEMINI_DIR).join("system.md")),
+            Some(file) => Some(root.join(file)),
+        }
     }
 
     /// The files of each hook, in the registry's order: of guards all that they run, of others what they name; where that
@@ -172,6 +199,13 @@ fn all_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+impl GuardKind {
+    /// Whether the text of such a file holds no secrets, so that what changed can be shown.
+    pub fn is_shown(self) -> bool {
+        !matches!(self, GuardKind::Environment | GuardKind::Trust | GuardKind::Tokens)
+    }
+}
+
 impl GuardLook {
     /// Of a file that is not there.
     pub fn nothing() -> Self {
@@ -198,14 +232,26 @@ impl GuardFile {
                 none if none.is_empty() => return GuardLook::nothing(),
                 own => hex(&Sha256::digest(own)),
             },
+            GuardKind::Tokens => hex(&Sha256::digest(without_renewals(&bytes))),
             GuardKind::Manifest => manifest(&self.path).map_or_else(String::new, |manifest| manifest.sha256),
             _ => hex(&Sha256::digest(&bytes)),
         };
         // Secrets are not for showing.
-        let shown = !matches!(self.kind, GuardKind::Environment | GuardKind::Trust) && bytes.len() <= LONGEST_TEXT;
+        let shown = self.kind.is_shown() && bytes.len() <= LONGEST_TEXT;
         let text = if shown { String::from_utf8(bytes).ok() } else { None };
         GuardLook { digest: format!("file {digest}{mode}"), text }
     }
+}
+
+/// What a list of tokens says of whom each is for, and where it is renewed. The program renews tokens while the agent works.
+/// One that does not parse counts as a whole.
+fn without_renewals(bytes: &[u8]) -> Vec<u8> {
+    const LASTING: [&str; 5] = ["serverName", "clientId", "clientSecret", "tokenUrl", "mcpServerUrl"];
+    let Ok(Value::Array(entries)) = serde_json::from_slice::<Value>(bytes) else { return bytes.to_vec() };
+    let lasting = |entry: &Value| LASTING.map(|key| entry.get(key).map(Value::to_string).unwrap_or_default()).join(",");
+    let mut kept: Vec<String> = entries.iter().map(lasting).collect();
+    kept.sort();
+    kept.join("\n").into_bytes()
 }
 
 /// What a record of trust says about one project: other sessions add to it all the time. One that does not parse counts as a
@@ -311,6 +357,21 @@ mod tests {
         seen.sort();
         seen.dedup();
         assert_eq!(seen.len(), count, "{seen:?}");
+    }
+
+    #[test]
+    fn a_renewed_token_is_no_change_and_another_address_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = GuardFile { path: folder.path().join("tokens.json"), kind: GuardKind::Tokens };
+        let write = |token: &str, url: &str| {
+            let entry = serde_json::json!({"serverName": "s", "token": {"accessToken": token}, "tokenUrl": url});
+            std::fs::write(&file.path, serde_json::json!([entry]).to_string()).unwrap();
+            let GuardLook { digest, text } = file.look(folder.path());
+            assert_eq!(text, None, "tokens are not for showing");
+            digest
+        };
+        assert_eq!(write("a", "https://one"), write("b", "https://one"));
+        assert_ne!(write("a", "https://one"), write("a", "https://two"));
     }
 
     #[test]

@@ -212,6 +212,66 @@ fn another_sessions_agent_is_known_while_it_works_and_afterwards() {
     assert!(other.look(), "nobody but the user");
 }
 
+/// What tells the model something, or has programs started for it, waits for trust as settings do.
+#[test]
+fn instructions_that_an_agent_writes_are_not_used() {
+    let place = Place::new(1);
+    let home = place.root.with_file_name("home");
+    for (path, is_user) in [
+        ("agents/new.md", true),
+        ("agents/known.md", true),
+        ("agents/known.md", false),
+        ("commands/new.toml", true),
+        ("commands/git/new.toml", false),
+        ("system.md", false),
+    ] {
+        let base = if is_user { &home } else { &place.root };
+        for known in ["agents/known.md", "commands/git/known.toml"] {
+            std::fs::create_dir_all(base.join(".gemini").join(known).parent().unwrap()).unwrap();
+            std::fs::write(base.join(".gemini").join(known), "known").unwrap();
+        }
+        let file = base.join(".gemini").join(path);
+        let (guards, ..) = place.session();
+        {
+            let _call = guards.call(None);
+            std::fs::write(&file, "trust me").unwrap();
+        }
+        guards.look();
+        assert_eq!(guards.take_news().len(), 1, "{path}");
+        assert!(guards.held_instructions().why(&file).is_some(), "{path}");
+        drop(guards);
+        // The next session knows it, too.
+        let loaded = place.load();
+        let made_of = MadeOf::new(&loaded, &[]);
+        let left = pending(&loaded.paths, &place.root, &made_of.files);
+        assert_eq!(left.len(), 1, "{path}");
+        let next = Guards::new(&loaded, made_of, &left, LedgerStart::Now, || None);
+        assert!(next.held_instructions().why(&file).is_some(), "{path}");
+        next.trust(&next.waiting());
+        assert!(next.held_instructions().why(&file).is_none(), "{path}");
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[test]
+fn a_token_that_the_user_signs_in_for_is_the_users() {
+    let place = Place::new(1);
+    let tokens = place.load().paths.mcp_tokens;
+    std::fs::create_dir_all(tokens.parent().unwrap()).unwrap();
+    let write = |url: &str| std::fs::write(&tokens, json!([{"serverName": "s", "tokenUrl": url}]).to_string()).unwrap();
+    let (guards, ..) = place.session();
+    guards.serve();
+    write("https://users");
+    guards.take_over(&tokens);
+    assert!(guards.look(), "the user has signed in");
+    {
+        let _call = guards.call(None);
+        write("https://agents");
+    }
+    assert!(!guards.look());
+    assert_eq!(guards.take_news()[0].diff, None, "tokens are not for showing");
+}
+
 #[test]
 fn trust_that_is_given_elsewhere_counts_unless_a_call_gave_it() {
     let place = Place::new(1);

@@ -73,12 +73,18 @@ fn what_is_trusted_counts_and_what_is_put_back_needs_no_trust() {
 }
 
 #[test]
-fn rules_variables_and_records_of_trust_wait_too() {
+fn rules_variables_instructions_and_records_of_trust_wait_too() {
     for (before, command) in [
         (".gemini/policies/a.toml", "rm ~/.gemini/policies/a.toml"),
         (".gemini/policies/a.toml", "touch ~/.gemini/policies/b.toml"),
         (".gemini/x", "echo A=1 > .env"),
         (".gemini/x", "echo '{\"/\": \"TRUST_FOLDER\"}' > ~/.gemini/trustedFolders.json"),
+        (".gemini/agents/a.md", "echo more >> ~/.gemini/agents/a.md"),
+        (".gemini/x", "mkdir ~/.gemini/agents; echo x > ~/.gemini/agents/b.md"),
+        (".gemini/x", "mkdir -p .gemini/agents; echo x > .gemini/agents/b.md"),
+        (".gemini/x", "mkdir -p ~/.gemini/commands/git; echo 'prompt = \"x\"' > ~/.gemini/commands/git/b.toml"),
+        (".gemini/x", "mkdir -p .gemini; echo x > .gemini/system.md"),
+        (".gemini/x", "echo '[{\"serverName\": \"s\"}]' > ~/.gemini/mcp-oauth-tokens.json"),
     ] {
         let sandbox = crate::sandbox();
         let file = sandbox.home().join(before);
