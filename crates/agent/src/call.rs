@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use hookwright_hooks::{EventKind, PathResolver, RequestedBy, TailCall};
 use hookwright_model::{FunctionCall, Part, ToolChoice};
-use hookwright_tools::{OutputSink, Tool, ToolContext, ToolErrorKind, ToolResult, ToolSet, Workspace};
+use hookwright_tools::{FileDiff, OutputSink, Tool, ToolContext, ToolErrorKind, ToolResult, ToolSet, Workspace};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -103,6 +103,8 @@ struct Call<'a> {
     decision: Option<CallDecision>,
     /// The protected file that the user lets it change.
     allowed: Option<PathBuf>,
+    /// The change of a file that the user was shown and has allowed.
+    shown: Option<Arc<FileDiff>>,
     scope: &'a Scope,
 }
 
@@ -210,13 +212,14 @@ impl<'a> Call<'a> {
             number: None,
             decision: None,
             allowed: None,
+            shown: None,
             scope,
         }
     }
 
     /// What the tool may use.
     fn context(&self) -> ToolContext {
-        ToolContext { workspace: self.workspace.clone(), ..self.services.context() }
+        ToolContext { workspace: self.workspace.clone(), shown: self.shown.clone(), ..self.services.context() }
     }
 
     /// Where its paths lead, for those who judge it.

@@ -3,6 +3,7 @@
 use crate::builtin::google_web_search::WebSearch;
 use crate::console::Console;
 use crate::delegate::Delegation;
+use crate::diff::FileDiff;
 use crate::filter::FileFilter;
 use crate::http::{HttpAccess, HttpPolicy};
 use crate::shell::Jobs;
@@ -44,6 +45,8 @@ pub struct ToolContext {
     pub delegation: Option<Arc<dyn Delegation>>,
     /// The file that `save_memory` adds to.
     pub memory_file: Option<PathBuf>,
+    /// The change that the user was shown and has allowed: this one is made, or none.
+    pub shown: Option<Arc<FileDiff>>,
 }
 
 impl ToolContext {
@@ -63,6 +66,7 @@ impl ToolContext {
             search: None,
             delegation: None,
             memory_file: None,
+            shown: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hookwright_hooks::{BeforeTool, BeforeToolVerdict, EventKind, Outcome, RequestedBy};
 use hookwright_model::ToolChoice;
-use hookwright_tools::{Tool, ToolErrorKind, ToolKind, canonical_arguments};
+use hookwright_tools::{Display, FileDiff, Tool, ToolErrorKind, ToolKind, canonical_arguments};
 use serde_json::{Map, Value};
 
 use super::end::{CallEnd, cancelled, failure, nothing, stopped};
@@ -245,8 +245,9 @@ impl Call<'_> {
                 _ => Vec::new(),
             };
             let words = always.iter().map(|offer| offer.words.clone()).collect();
-            let request = self.approval_request(tool, asked_by.take()).await;
+            let request = self.approval_request(tool, asked_by.clone()).await;
             let request = ApprovalRequest { protected: protected.clone(), always: words, ..request };
+            let shown = request.preview.clone();
             let reply = ask(self.services, request, self.scope).await;
             tracing::debug!(by = "user", answer = reply.as_str(), "asked");
             // What is asked about every time is granted for no session.
@@ -256,6 +257,14 @@ impl Call<'_> {
                 self.remember(always.get(at));
             }
             let Some(args) = self.take_reply(tool, reply)? else {
+                if let Some(Display::Diff(shown)) = shown {
+                    if self.is_outdated(tool, &shown).await {
+                        let text = format!("{} has changed meanwhile: this is the change now", shown.shown_path);
+                        self.services.events.send(AgentEvent::Note(text));
+                        continue;
+                    }
+                    self.shown = Some(Arc::from(shown));
+                }
                 self.allowed = protected.map(|path| self.services.approvals.protected_path(&path));
                 return Ok(());
             };
@@ -273,6 +282,13 @@ impl Call<'_> {
                 Permission::Granted | Permission::Ask | Permission::Protected(_) => {}
             }
         }
+    }
+
+    /// Whether the change of a file would be another than the one that was shown.
+    async fn is_outdated(&self, tool: &Arc<dyn Tool>, shown: &FileDiff) -> bool {
+        let now = tool.preview(&Value::Object(self.args.clone()), &self.context()).await;
+        // What can't be changed any more is the tool's to say.
+        matches!(now, Some(Display::Diff(now)) if *now != *shown)
     }
 
     async fn approval_request(&self, tool: &Arc<dyn Tool>, asked_by: Option<AskedBy>) -> ApprovalRequest {

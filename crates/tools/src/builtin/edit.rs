@@ -1,9 +1,10 @@
 //! A planned change of one file: worked out first, shown if asked, then written whole. Shared by the tools that edit.
 
+use crate::context::ToolContext;
 use crate::diff::FileDiff;
 use crate::disk;
 use crate::encoding::{Encoding, LineEnding};
-use crate::failure::ToolFailure;
+use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::result::{Display, ResultContent, ToolResult};
 use crate::workspace::Workspace;
 use std::path::PathBuf;
@@ -40,11 +41,23 @@ impl Edit {
         Display::Diff(Box::new(self.into_diff(workspace)))
     }
 
+    /// Refuses a change other than the one that the user was shown, because the file has changed since.
+    pub(super) fn check_shown(&self, ctx: &ToolContext) -> Result<(), ToolFailure> {
+        let Some(shown) = &ctx.shown else { return Ok(()) };
+        if shown.file_path == self.path && shown.original == self.before && shown.new == self.after {
+            return Ok(());
+        }
+        let words =
+            format!("{} has changed since the user was shown this change; nothing was written", self.path.display());
+        Err(ToolFailure::new(ToolErrorKind::EditPreparationFailure, words).hint("Read it again before you change it."))
+    }
+
     /// Writes the file. `headline` is the model's first line; the changed places follow it where there was a file.
-    pub(super) fn apply(self, headline: String, workspace: &Workspace) -> Result<ToolResult, ToolFailure> {
+    pub(super) fn apply(self, headline: String, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
+        self.check_shown(ctx)?;
         let write = if self.before.is_some() { disk::rewrite } else { disk::write_atomically };
         write(&self.path, &self.encoding.encode(&self.after))?;
-        let diff = self.into_diff(workspace);
+        let diff = self.into_diff(&ctx.workspace);
         let snippet = if diff.is_new_file() { String::new() } else { diff.snippet(AROUND, MAX_SNIPPET_LINES) };
         let told =
             if snippet.is_empty() { headline } else { format!("{headline} Here is the updated code:\n{snippet}") };

@@ -101,7 +101,7 @@ impl Builtin for Replace {
                 None => format!("Created new file: {path} with provided content."),
                 Some(_) => format!("Successfully modified file: {path} ({count} replacements)."),
             };
-            edit.apply(headline, &ctx.workspace)
+            edit.apply(headline, ctx)
         })
         .await
     }

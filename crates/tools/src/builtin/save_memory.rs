@@ -55,6 +55,7 @@ impl Builtin for SaveMemory {
     async fn run(&self, args: Args, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
         blocking(ctx, move |ctx| {
             let (edit, fact) = plan(&args.fact, ctx)?;
+            edit.check_shown(ctx)?;
             if edit.before.as_ref() != Some(&edit.after) {
                 disk::write_privately(&edit.path, &edit.encoding.encode(&edit.after))?;
             }

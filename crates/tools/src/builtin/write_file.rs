@@ -60,7 +60,7 @@ impl Builtin for WriteFile {
                 None => format!("Successfully created and wrote to new file: {path}."),
                 Some(_) => format!("Successfully overwrote file: {path}."),
             };
-            edit.apply(headline, &ctx.workspace)
+            edit.apply(headline, ctx)
         })
         .await
     }
