@@ -15,6 +15,7 @@ mod suite {
     mod hooks;
     mod orders;
     mod queue;
+    mod races;
     mod reload;
     mod stream;
     mod subagent;

@@ -278,6 +278,49 @@ mod tests {
         assert_eq!(memory.warnings.len(), 2);
     }
 
+    /// A folder that becomes a link after an import was judged has nothing of its target read.
+    #[cfg(unix)]
+    #[test]
+    fn an_import_is_read_where_it_was_judged() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let dir = tempfile::tempdir().unwrap();
+        let project = dir.path().canonicalize().unwrap().join("p");
+        for (path, text) in [("d/a.md", "harmless"), ("../out/a.md", "secret"), ("GEMINI.md", "@d/a.md")] {
+            let path = project.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        std::os::unix::fs::symlink("../out", project.join("link")).unwrap();
+        let stop = AtomicBool::new(false);
+        let texts = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    for (from, to) in [("d", "plain"), ("link", "d"), ("d", "link"), ("plain", "d")] {
+                        fs::rename(project.join(from), project.join(to)).unwrap();
+                    }
+                }
+            });
+            let load = |_| {
+                load_memory(&MemoryOptions {
+                    home: dir.path(),
+                    home_gemini_dir: &dir.path().join(".gemini"),
+                    project_root: &project,
+                    cwd: &project,
+                    file_names: &["GEMINI.md".to_owned()],
+                    outside_file_names: &["GEMINI.md".to_owned()],
+                    trusted: true,
+                    extension_files: Vec::new(),
+                    filter: hookwright_tools::FileFilter::default(),
+                })
+                .text
+            };
+            let texts: Vec<String> = (0..300).map(load).collect();
+            stop.store(true, Ordering::Relaxed);
+            texts
+        });
+        assert_eq!(texts.iter().filter(|text| text.contains("secret")).count(), 0);
+    }
+
     #[test]
     fn what_is_missing_is_said_where_it_is_surely_a_path() {
         let (text, memory) = load(&[("p/GEMINI.md", "@gone.md, @./gone @p")]);

@@ -386,6 +386,22 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
+    fn a_path_is_judged_where_it_led_at_first() {
+        let place = place();
+        std::fs::create_dir(place.root.join("plain")).unwrap();
+        std::os::unix::fs::symlink(".gemini", place.root.join("door")).unwrap();
+        let protected = protected(&place, &json!([]));
+        let workspace = Workspace::new(&place.root, []).unwrap().for_call();
+        let args = json!({"file_path": "door/settings.json"}).as_object().unwrap().clone();
+        let call = Judged { workspace: Some(&workspace), ..Judged::new("write_file", ToolKind::Edit, &args) };
+        let led_to = workspace.resolve("door/settings.json").unwrap();
+        std::fs::remove_file(place.root.join("door")).unwrap();
+        std::os::unix::fs::symlink("plain", place.root.join("door")).unwrap();
+        assert!(protected.touched(&call).is_some(), "the tool would write {}", led_to.display());
+    }
+
+    #[cfg(unix)]
+    #[test]
     fn linked_settings_count_under_both_names() {
         let place = place();
         std::fs::rename(place.root.join(".gemini"), place.root.join("dotfiles")).unwrap();

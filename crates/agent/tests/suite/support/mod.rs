@@ -110,6 +110,15 @@ impl Project {
         self
     }
 
+    /// Adds a guard without a process, which denies what `when` says.
+    pub(crate) fn rule(mut self, event: &str, name: &str, when: Value) -> Self {
+        let rule =
+            json!({"type": "rule", "name": name, "guard": true, "when": when, "decision": "deny", "reason": "no"});
+        let of_event = self.hooks.entry(event).or_insert_with(|| json!([]));
+        of_event.as_array_mut().unwrap().push(json!({"hooks": [rule]}));
+        self
+    }
+
     /// Adds a hook for some subjects only.
     pub(crate) fn hook_on(mut self, event: &str, matcher: &str, name: &str, script: &str) -> Self {
         let hook = json!({"type": "command", "name": name, "command": self.script(name, script)});

@@ -1,0 +1,267 @@
+//! What was judged is what is opened: folders that become links while a hook thinks, while the user is asked, or at any
+//! moment at all.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use hookwright_agent::{AgentEvent, ApprovalReply, TurnEnd};
+use hookwright_tools::{Display, ToolContext, ToolSet, WebSearching, Workspace};
+use serde_json::json;
+
+use super::support::{Project, Script, Stage, call};
+
+/// The folder of the project that is exchanged for a link.
+const DOOR: &str = "door";
+
+/// Puts a link in the place of the folder.
+fn exchange(project: &Path, target: &str) {
+    fs::rename(project.join(DOOR), project.join("old-door")).unwrap();
+    symlink(target, project.join(DOOR)).unwrap();
+}
+
+fn project_with_git() -> Project {
+    let project = Project::new();
+    project.write(".git/hooks/README", "");
+    project.write(&format!("{DOOR}/README"), "");
+    project
+}
+
+fn writes_through_the_door() -> Script {
+    let write = call("write_file", json!({"file_path": format!("{DOOR}/pre-commit"), "content": "#!/bin/sh\n"}));
+    Script::new().parts(vec![write]).says("done")
+}
+
+/// The one call failed, and said why.
+#[track_caller]
+fn assert_refused(stage: &Stage) {
+    let [(key, text)] = &stage.results()[..] else { panic!("{:?}", stage.results()) };
+    assert!(key == "error" && text.contains("ymbolic link"), "{key}: {text}");
+}
+
+#[tokio::test]
+async fn a_folder_that_becomes_a_link_while_the_user_is_asked_leads_nowhere() {
+    let project = project_with_git();
+    let mut stage = project.setup(writes_through_the_door()).interactive().open();
+    stage.replies.push_back(ApprovalReply::Once);
+    let dir = project.dir();
+    let end = stage.prompt_watched("write", |event, _| {
+        if matches!(event, AgentEvent::Approval(..)) {
+            exchange(&dir, ".git/hooks");
+        }
+    });
+    assert_eq!(end.await, TurnEnd::Answered);
+    assert_eq!(stage.asked.len(), 1);
+    assert!(!project.has(".git/hooks/pre-commit"), "the write was sent elsewhere");
+    assert_refused(&stage);
+}
+
+#[tokio::test]
+async fn a_folder_that_becomes_a_link_while_a_hook_thinks_leads_nowhere() {
+    let project = project_with_git().hook("BeforeTool", "slow", "mv door old-door && ln -s .git/hooks door");
+    let mut stage = project.stage(writes_through_the_door());
+    assert_eq!(stage.prompt("write").await, TurnEnd::Answered);
+    assert!(!project.has(".git/hooks/pre-commit"), "the write was sent elsewhere");
+    assert_refused(&stage);
+}
+
+#[tokio::test]
+async fn a_command_runs_in_the_directory_that_was_judged() {
+    let project = Project::new().hook("BeforeTool", "slow", "mv door old-door && ln -s ../home door");
+    project.write("door/README", "");
+    let run = call("run_shell_command", json!({"command": "touch planted", "dir_path": DOOR}));
+    let mut stage = project.stage(Script::new().parts(vec![run]).says("done"));
+    assert_eq!(stage.prompt("run").await, TurnEnd::Answered);
+    assert!(!project.home().join("planted").exists(), "the command ran elsewhere");
+    assert_refused(&stage);
+}
+
+/// A file that changes while the user looks at the difference: the user is shown the new one, and only that is written.
+#[tokio::test]
+async fn a_file_that_changes_under_the_shown_difference_is_shown_again() {
+    for (tool, args) in [
+        ("write_file", json!({"file_path": "a.txt", "content": "new\n"})),
+        ("replace", json!({"file_path": "a.txt", "old_string": "old", "new_string": "new"})),
+    ] {
+        let project = Project::new();
+        project.write("a.txt", "old\n");
+        let script = Script::new().parts(vec![call(tool, args)]).says("done");
+        let mut stage = project.setup(script).interactive().open();
+        stage.replies.extend([ApprovalReply::Once, ApprovalReply::Deny(None)]);
+        let (path, mut asked) = (project.dir().join("a.txt"), 0);
+        let end = stage.prompt_watched("write", |event, _| {
+            if matches!(event, AgentEvent::Approval(..)) {
+                asked += 1;
+                if asked == 1 {
+                    fs::write(&path, "the user's work\nold\n").unwrap();
+                }
+            }
+        });
+        assert_eq!(end.await, TurnEnd::Answered);
+        let shown = |at: usize| match &stage.asked[at].preview {
+            Some(Display::Diff(diff)) => diff.original.clone().unwrap(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((shown(0).as_str(), shown(1).as_str()), ("old\n", "the user's work\nold\n"), "{tool}");
+        assert_eq!(project.read("a.txt"), "the user's work\nold\n", "{tool}");
+    }
+}
+
+/// What the user allowed is what is written, if a hook that notifies, or anybody else, changes the file at the last moment.
+#[tokio::test]
+async fn a_change_that_was_not_shown_is_not_made() {
+    let project = Project::new();
+    project.write("a.txt", "old\n");
+    let context = ToolContext::new(Workspace::new(project.dir(), []).unwrap());
+    let tools = ToolSet::builtin(WebSearching::Impossible);
+    for (tool, args) in [
+        ("write_file", json!({"file_path": "a.txt", "content": "new\n"})),
+        ("replace", json!({"file_path": "a.txt", "old_string": "old", "new_string": "new"})),
+    ] {
+        let tool = tools.get(tool).unwrap();
+        project.write("a.txt", "old\n");
+        let Some(Display::Diff(shown)) = tool.preview(&args, &context).await else { panic!("no difference") };
+        let allowed = ToolContext { shown: Some(Arc::from(shown)), ..context.clone() };
+        project.write("a.txt", "more\nold\n");
+        let failure = tool.run(&args, &allowed).await.error.unwrap();
+        assert!(failure.message.contains("has changed since"), "{failure:?}");
+        assert_eq!(project.read("a.txt"), "more\nold\n");
+        project.write("a.txt", "old\n");
+        assert!(tool.run(&args, &allowed).await.error.is_none());
+        assert_eq!(project.read("a.txt"), "new\n");
+    }
+}
+
+/// What was a link when it was judged is opened where it led then.
+#[tokio::test]
+async fn a_link_that_becomes_another_is_the_one_that_was_judged() {
+    let project = Project::new().hook("BeforeTool", "slow", "ln -sfn secret door");
+    project.write("public/key", "harmless");
+    project.write("secret/key", "top secret");
+    symlink("public", project.dir().join(DOOR)).unwrap();
+    let read = call("read_file", json!({"file_path": "door/key"}));
+    let mut stage = project.stage(Script::new().parts(vec![read]).says("done"));
+    assert_eq!(stage.prompt("read").await, TurnEnd::Answered);
+    assert_eq!(stage.results(), [("output".to_owned(), "harmless".to_owned())]);
+}
+
+/// Does something over and over, as fast as it can, until it is dropped.
+struct Flipper {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Flipper {
+    fn start(flip: impl Fn() + Send + 'static) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                flip();
+            }
+        });
+        Flipper { stop, thread: Some(thread) }
+    }
+
+    /// Exchanges the folder and a link to `secret`.
+    fn folder_and_link(project: PathBuf) -> Self {
+        symlink("secret", project.join("link")).unwrap();
+        Flipper::start(move || {
+            for (from, to) in [(DOOR, "plain"), ("link", DOOR), (DOOR, "link"), ("plain", DOOR)] {
+                fs::rename(project.join(from), project.join(to)).unwrap();
+            }
+        })
+    }
+
+    /// Lets a link lead now to `plain`, now to `secret`.
+    fn two_links(project: PathBuf) -> Self {
+        let lead_to = move |target: &str| {
+            symlink(target, project.join("next")).unwrap();
+            fs::rename(project.join("next"), project.join(DOOR)).unwrap();
+        };
+        lead_to("plain");
+        Flipper::start(move || ["secret", "plain"].into_iter().for_each(&lead_to))
+    }
+}
+
+impl Drop for Flipper {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// Several turns of many calls each, one for every number.
+fn turns(turns: usize, calls: usize, make: impl Fn(usize) -> hookwright_model::Part) -> Script {
+    (0..turns).fold(Script::new(), |script, turn| {
+        script.parts((0..calls).map(|nth| make(turn * calls + nth + 1)).collect()).says("next")
+    })
+}
+
+#[tokio::test]
+async fn no_read_passes_a_guard_however_quickly_links_come_and_go() {
+    let project = Project::new().rule("BeforeTool", "secrets", json!({"reads": ["secret/**"]}));
+    project.write("door/key", "harmless");
+    project.write("secret/key", "top secret");
+    let script = turns(6, 50, |nth| match nth % 3 {
+        0 => call("read_many_files", json!({"include": ["door/*"], "exclude": [format!("{nth}")]})),
+        1 => call("search_file_content", json!({"pattern": "top|harm", "dir_path": "door", "total_max_matches": nth})),
+        _ => call("read_file", json!({"file_path": "door/key", "end_line": nth})),
+    });
+    let mut stage = project.stage(script);
+    let flipper = Flipper::folder_and_link(project.dir());
+    for _ in 0..6 {
+        assert_eq!(stage.prompt("read").await, TurnEnd::Answered);
+    }
+    drop(flipper);
+    let results = stage.results();
+    assert_eq!(results.len(), 300);
+    let passed = results.iter().filter(|(_, text)| text.contains("top secret")).count();
+    assert_eq!(passed, 0, "reads that passed the guard");
+}
+
+#[tokio::test]
+async fn no_write_passes_a_guard_however_quickly_links_come_and_go() {
+    let project = Project::new().rule("BeforeTool", "secrets", json!({"writes": ["secret/**"]}));
+    project.write("plain/README", "");
+    project.write("secret/key", "top secret");
+    let script = turns(4, 25, |nth| {
+        call("write_file", json!({"file_path": format!("door/planted-{nth}"), "content": "planted"}))
+    });
+    let mut stage = project.stage(script);
+    let flipper = Flipper::two_links(project.dir());
+    for _ in 0..4 {
+        assert_eq!(stage.prompt("write").await, TurnEnd::Answered);
+    }
+    drop(flipper);
+    assert_eq!(stage.results().len(), 100);
+    let found: Vec<_> =
+        fs::read_dir(project.dir().join("secret")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(found, [project.dir().join("secret/key")], "writes that passed the guard");
+}
+
+/// A link in a folder does not lead a search of that folder to what no guard was asked about.
+#[tokio::test]
+async fn a_link_inside_of_what_was_judged_leads_not_out_of_it() {
+    let project = Project::new().rule("BeforeTool", "secrets", json!({"reads": ["secret/**"]}));
+    project.write("docs/a.md", "harmless");
+    project.write("secret/key", "top secret");
+    symlink("../secret/key", project.dir().join("docs/b.md")).unwrap();
+    symlink("a.md", project.dir().join("docs/c.md")).unwrap();
+    let script = Script::new()
+        .parts(vec![
+            call("read_many_files", json!({"include": ["docs/*.md"]})),
+            call("search_file_content", json!({"pattern": "secret|harmless", "dir_path": "docs"})),
+        ])
+        .says("done");
+    let mut stage = project.stage(script);
+    assert_eq!(stage.prompt("read").await, TurnEnd::Answered);
+    for (key, text) in stage.results() {
+        assert!(key == "output" && text.contains("c.md") && !text.contains("top secret"), "{key}: {text}");
+    }
+}
