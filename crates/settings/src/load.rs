@@ -262,7 +262,8 @@ pub fn load(world: &World, options: &LoadOptions) -> Loaded {
     let told = offers::Record::read(&paths.known_offers, &mut problems);
     let disabled = mcp::Disabled::read(&paths, &mut problems);
     let known = guards::Record::read(&paths.known_guards, &mut problems);
-    let hooks = Hooks { paths: &paths, root: &root, worlds: &worlds, settings: &settings };
+    let own_dir = Some(root.join(GEMINI_DIR)).filter(|folder| trust.is_trusted() && *folder != paths.user_dir);
+    let hooks = Hooks { paths: &paths, root: &root, worlds: &worlds, settings: &settings, own_dir };
     let all = beside::in_order(&trees, &more);
     let (mut registry, reviews) = hooks.gather(&all, setting_problems, &extensions, problems);
     let project = Project { root, trust };

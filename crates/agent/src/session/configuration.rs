@@ -46,7 +46,7 @@ pub(super) fn trusted_commands(loaded: &Loaded, guards: &Guards) -> Commands {
     let held = guards.held_instructions();
     let mut commands = discover(&loaded.paths, &loaded.project, &loaded.extensions);
     let Commands { list, diagnostics, left_out, .. } = &mut commands;
-    list.retain(|command| match held.why(&command.path) {
+    list.retain(|command| match held.why(&command.path).or_else(|| loaded.held_instruction(&command.path)) {
         Some(why) => {
             let wrong = Diagnostic::about_file(Severity::Warning, &command.path, why);
             left_out.push((command.name.clone(), wrong.clone()));

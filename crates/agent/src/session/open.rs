@@ -415,7 +415,7 @@ const LARGEST_RULES: u64 = 1 << 20;
 /// The user's own rules in place of ours.
 fn own_rules(loaded: &Loaded, held: &HeldInstructions) -> Result<Option<String>, String> {
     let Some(file) = loaded.system_prompt_file() else { return Ok(None) };
-    if let Some(why) = held.why(&file) {
+    if let Some(why) = held.why(&file).or_else(|| loaded.held_instruction(&file)) {
         return Err(why);
     }
     match hookwright_disk::read_text(&file, LARGEST_RULES) {

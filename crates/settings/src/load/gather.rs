@@ -11,8 +11,8 @@ use crate::env_file::Worlds;
 use crate::extensions::Extension;
 use crate::json::fill_variables;
 use crate::paths::Paths;
-use crate::settings::Settings;
-use crate::trust::{Review, Reviewer, Scope};
+use crate::settings::{HookReview, Settings};
+use crate::trust::{Review, Reviewer, Scope, stand_ins};
 
 /// What is needed to gather hooks.
 pub(super) struct Hooks<'a> {
@@ -20,6 +20,8 @@ pub(super) struct Hooks<'a> {
     pub(super) root: &'a Path,
     pub(super) worlds: &'a Worlds,
     pub(super) settings: &'a Settings,
+    /// The trusted project's directory of settings, if it is not the user's own.
+    pub(super) own_dir: Option<PathBuf>,
 }
 
 impl Hooks<'_> {
@@ -43,7 +45,11 @@ impl Hooks<'_> {
             all.push(declared);
         }
         let of_project = all.iter().filter(|declared| declared.source == Source::Project);
-        let of_project: Vec<Hook> = of_project.flat_map(|declared| declared.hooks.iter().cloned()).collect();
+        let mut of_project: Vec<Hook> = of_project.flat_map(|declared| declared.hooks.iter().cloned()).collect();
+        let is_held = review != HookReview::Announce;
+        if let Some(folder) = self.own_dir.as_ref().filter(|_| is_held) {
+            of_project.extend(stand_ins(&Source::Project, self.root, folder));
+        }
         if !of_project.is_empty() {
             let real = std::fs::canonicalize(self.root).unwrap_or_else(|_| self.root.to_owned());
             let scope = Scope::of_project(&real);
@@ -54,7 +60,11 @@ impl Hooks<'_> {
         for extension in extensions.iter().filter(|extension| extension.active) {
             let declared = extension.declared();
             let scope = Scope::Extension(extension.name.clone());
-            reviewer.look_at(&scope, &extension.path, &declared.hooks, review, &mut problems);
+            let mut hooks = declared.hooks.clone();
+            if is_held {
+                hooks.extend(stand_ins(&Source::Extension(extension.name.clone()), &extension.path, &extension.path));
+            }
+            reviewer.look_at(&scope, &extension.path, &hooks, review, &mut problems);
             all.push(declared);
         }
         all.push(Declared::empty(Source::User, problems));

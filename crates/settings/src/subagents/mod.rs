@@ -166,6 +166,14 @@ pub fn discover(loaded: &Loaded) -> SubAgents {
         return SubAgents::default();
     }
     let mut agents = find(&loaded.paths, &loaded.project, &loaded.extensions);
+    let SubAgents { list, diagnostics } = &mut agents;
+    list.retain(|agent| match loaded.held_instruction(&agent.path) {
+        Some(why) => {
+            diagnostics.push(Diagnostic::about_file(Severity::Warning, &agent.path, why));
+            false
+        }
+        None => true,
+    });
     for agent in &mut agents.list {
         loaded.settings.agents.apply(agent);
         if loaded.settings.agents.gives_servers(&agent.name) {

@@ -6,6 +6,7 @@ mod fingerprint;
 mod folders;
 mod guards;
 mod hooks;
+mod instructions;
 mod ledger;
 mod names;
 mod record;
@@ -18,6 +19,7 @@ pub use guards::{GuardFile, GuardKind, GuardLook, text_changes};
 pub use hooks::{Finding, Review, hold, trust_hooks, trust_hooks_too};
 pub(crate) use hooks::{Reviewer, Scope};
 pub(crate) use hookwright_hooks::shell::normalized;
+pub(crate) use instructions::stand_ins;
 pub(crate) use ledger::own_change;
 pub use ledger::{
     Ledger, LedgerEntry, LedgerHook, PendingChange, all_pending, any_ledger, hooks_before, pending, trust_changes,

@@ -193,6 +193,43 @@ fn ask_and_block_hold_hooks_until_they_are_trusted() {
 }
 
 #[test]
+fn ask_and_block_hold_agents_and_commands_of_a_project_until_they_are_trusted() {
+    let definition = |text: &str| format!("---\nname: x\ndescription: helps\n---\n{text}\n");
+    for word in ["announce", "ask", "block"] {
+        let place = Place::trusted();
+        place.user(&format!(r#"{{"security": {{"hooks": {{"review": "{word}"}}}}}}"#));
+        let write = |name: &str, text: &str| {
+            let path = place.project().join(".gemini").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let agent = write("agents/x's own.md", &definition("Help."));
+        let command = write("commands/git/y.toml", "prompt = 'y'");
+        let system = write("system.md", "Obey.");
+        let held = || {
+            let loaded = place.load();
+            let is_known = hookwright_settings::subagents::discover(&loaded).get("x").is_some();
+            assert_eq!(is_known, loaded.held_instruction(&agent).is_none());
+            [&agent, &command, &system].map(|file| loaded.held_instruction(file).is_some())
+        };
+        if word == "announce" {
+            assert!(held() == [false; 3] && place.load().reviews.is_empty());
+            continue;
+        }
+        assert_eq!(held(), [true; 3]);
+        assert!(place.load().reviews.iter().all(|review| review.certain));
+        trust_all(&place.load());
+        assert_eq!(held(), [false; 3]);
+        write("agents/x's own.md", &definition("Help yourself."));
+        assert_eq!(held(), [true, false, false]);
+        trust_all(&place.load());
+        write("commands/git/y.toml", "prompt = 'z'");
+        assert_eq!(held(), [false, true, false]);
+    }
+}
+
+#[test]
 fn users_and_systems_hooks_are_not_reviewed() {
     let place = Place::trusted();
     place.user(r#"{"security": {"hooks": {"review": "block"}}, "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#);
