@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 #[derive(Debug, Clone)]
 pub struct Workspace {
     directory: PathBuf,
+    /// The same as it was given, if links lead to it.
+    given: Option<PathBuf>,
     /// The same, held open.
     home: Directory,
     roots: Vec<PathBuf>,
@@ -89,7 +91,9 @@ fn list(roots: &[PathBuf]) -> String {
 impl Workspace {
     /// A workspace of the working directory, which is its first root, and any more.
     pub fn new(directory: impl AsRef<Path>, more: impl IntoIterator<Item = PathBuf>) -> Result<Self, WorkspaceError> {
-        let directory = real_directory(directory.as_ref())?;
+        let given = directory.as_ref();
+        let directory = real_directory(given)?;
+        let given = Some(given.to_owned()).filter(|given| given.is_absolute() && *given != directory);
         let mut roots = vec![directory.clone()];
         for root in more {
             let root = real_directory(&root)?;
@@ -99,7 +103,7 @@ impl Workspace {
         }
         let home = Directory::open(&directory);
         let (added, reading, closed) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(Self { directory, home, roots, added, reading, closed, resolved: None })
+        Ok(Self { directory, given, home, roots, added, reading, closed, resolved: None })
     }
 
     /// The workspace for one call. Every path is resolved once, by whoever asks first, and leads to the same place for hooks,
@@ -214,7 +218,9 @@ impl Workspace {
 
     /// The real path that a path leads to, inside the workspace or not; nothing if its links never end.
     pub fn leads_to(&self, path: &Path) -> Option<PathBuf> {
-        let written = self.directory.join(path);
+        // A path by the workspace's other name is the same path.
+        let below = self.given.as_ref().and_then(|given| path.strip_prefix(given).ok());
+        let written = self.directory.join(below.unwrap_or(path));
         let Some(resolved) = &self.resolved else { return follow(&written) };
         let mut resolved = resolved.lock().unwrap_or_else(PoisonError::into_inner);
         resolved.entry(written).or_insert_with_key(|written| follow(written)).clone()
@@ -392,6 +398,32 @@ mod tests {
         assert_eq!(workspace.resolve("alias/a.rs").unwrap(), inside.join("src/a.rs"));
         assert!(matches!(workspace.resolve("loop-a"), Err(PathError::TooManyLinks { .. })));
         assert!(!workspace.holds(&inside.join("escape/secret")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn for_one_call_a_path_leads_to_one_place_by_every_name() {
+        use std::os::unix::fs::symlink;
+        let (dir, one) = workspace();
+        let inside = one.directory().to_owned();
+        let alias = dir.path().join("alias");
+        symlink(&inside, &alias).unwrap();
+        symlink("src", inside.join("door")).unwrap();
+        let call = Workspace::new(&alias, []).unwrap().for_call();
+        let protecting = Workspace::new(&inside, []).unwrap().resolving_like(&call);
+        let led_to = inside.join("src/a.rs");
+        assert_eq!(call.resolve("door/a.rs").unwrap(), led_to);
+        fs::remove_file(inside.join("door")).unwrap();
+        symlink(dir.path().join("out"), inside.join("door")).unwrap();
+        for written in ["door/a.rs", "./door/a.rs", "door//a.rs"]
+            .map(PathBuf::from)
+            .into_iter()
+            .chain([alias.join("door/a.rs"), inside.join("door/a.rs")])
+        {
+            assert_eq!(call.leads_to(&written), Some(led_to.clone()), "{}", written.display());
+        }
+        assert_eq!(protecting.resolve("door/a.rs").unwrap(), led_to);
+        assert!(call.for_call().resolve("door/a.rs").is_err(), "another call looks for itself");
     }
 
     #[test]

@@ -105,7 +105,10 @@ impl Loaded {
             add(GuardKind::Instructions, folder);
         }
         let commands = commands::watched(paths, &self.project, &self.extensions);
-        commands.into_iter().for_each(|path| add(GuardKind::Instructions, path));
+        let of_extensions = self.extensions.iter().filter(|one| one.active).map(|one| one.commands());
+        let roots = [paths.user_commands.clone(), paths.project_commands(root)].into_iter().chain(of_extensions);
+        let commands = commands.into_iter().chain(roots.flat_map(|root| folders_below(&root)));
+        commands.for_each(|path| add(GuardKind::Instructions, path));
         add(GuardKind::Instructions, root.join(GEMINI_DIR).join("system.md"));
         self.system_prompt_file().into_iter().for_each(|file| add(GuardKind::Instructions, file));
         add(GuardKind::Tokens, paths.mcp_tokens.clone());
@@ -172,6 +175,18 @@ impl Loaded {
         }
         found
     }
+}
+
+/// The folders in a folder, however deep: a new file in one that is empty shows in its names alone.
+fn folders_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let mut at = 0;
+    while at < found.len() && found.len() < MOST_FILES {
+        let inner = std::fs::read_dir(&found[at]).into_iter().flatten().flatten();
+        found.extend(inner.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()));
+        at += 1;
+    }
+    found
 }
 
 /// Whether a file that a command only mentions may be what it runs in the end, as `wrapper ./guard.sh` does.

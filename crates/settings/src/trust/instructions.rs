@@ -1,9 +1,9 @@
 //! What a project or an extension tells the model: definitions of agents, custom commands, the system prompt. Under
 //! `security.hooks.review` a new or changed one waits for trust as a hook does.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use hookwright_hooks::{FileKind, Hook, Layer, Source, declare};
+use hookwright_hooks::{EventKind, FileKind, Hook, Layer, Source, declare};
 use serde_json::json;
 
 use crate::load::Loaded;
@@ -18,11 +18,11 @@ pub(crate) fn stand_ins(source: &Source, root: &Path, folder: &Path) -> Vec<Hook
     files.iter().flat_map(|file| stand_in(source, root, file)).collect()
 }
 
-fn stand_in(source: &Source, root: &Path, file: &PathBuf) -> Vec<Hook> {
+fn stand_in(source: &Source, root: &Path, file: &Path) -> Vec<Hook> {
     let name = file.strip_prefix(root).unwrap_or(file).to_string_lossy();
     let command = format!("cat '{}'", file.to_string_lossy().replace('\'', r"'\''"));
     let hook = json!({"type": "command", "name": name, "command": command});
-    let text = json!({"hooks": {"SessionStart": [{"hooks": [hook]}]}}).to_string();
+    let text = json!({"hooks": {EventKind::SessionStart.name(): [{"hooks": [hook]}]}}).to_string();
     declare(&Layer::new(source.clone(), file, &text).of_kind(FileKind::Settings)).hooks
 }
 

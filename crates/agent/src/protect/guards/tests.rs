@@ -223,9 +223,11 @@ fn instructions_that_an_agent_writes_are_not_used() {
         ("agents/known.md", false),
         ("commands/new.toml", true),
         ("commands/git/new.toml", false),
+        ("commands/empty/new.toml", true),
         ("system.md", false),
     ] {
         let base = if is_user { &home } else { &place.root };
+        std::fs::create_dir_all(base.join(".gemini/commands/empty")).unwrap();
         for known in ["agents/known.md", "commands/git/known.toml"] {
             std::fs::create_dir_all(base.join(".gemini").join(known).parent().unwrap()).unwrap();
             std::fs::write(base.join(".gemini").join(known), "known").unwrap();
