@@ -17,7 +17,8 @@ mod remote;
 mod transfer;
 mod walk;
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -26,8 +27,11 @@ use serde_json::{Map, Value};
 pub use paths::{PathResolver, Touched};
 
 use crate::patch::{self, FileChange};
-use crate::shell::Field;
+use crate::shell::{Budget, Field, TOO_MUCH_WORK};
 use paths::Paths;
+
+/// What it costs to look a path up on the disk.
+const UNITS_PER_PATH: usize = 512;
 
 /// Where a call would run.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +45,7 @@ pub struct Place<'a> {
 }
 
 /// One kind of effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Aspect {
@@ -75,6 +79,7 @@ pub struct Effects {
     /// Whom it talks to: hosts, or the name of a remote or a program where no host is told.
     pub network: Vec<String>,
     doubts: Doubts,
+    reason: Option<&'static str>,
 }
 
 /// One command of a call.
@@ -98,9 +103,38 @@ impl Effects {
 
     /// The same where the caller resolves the paths of its tools itself.
     pub fn resolved(tool: &str, args: &Map<String, Value>, place: &Place<'_>, resolver: &PathResolver) -> Effects {
-        let mut found = Finder { effects: Effects::default(), paths: Paths::new(place, resolver) };
+        let budget = Budget::new();
+        let paths = Paths::new(place, resolver);
+        let mut found = Finder { effects: Effects::default(), paths, seen: HashSet::new(), budget };
         found.call(tool, args, place);
+        if found.budget.is_spent() {
+            found.effects.give_up(TOO_MUCH_WORK);
+        }
         found.effects
+    }
+
+    /// The arguments of a call that tell what it does: a copy of them costs little, whatever the call writes.
+    pub(crate) fn telling_args(tool: &str, args: &Map<String, Value>) -> Map<String, Value> {
+        const TELLING: [&str; 6] = ["command", "dir_path", "file_path", "include", "url", "prompt"];
+        let tells = |name: &str| tool == "apply_patch" || TELLING.contains(&name);
+        args.iter().filter(|(name, _)| tells(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// The effects of a call that could not be looked at: everything is in doubt.
+    pub(crate) fn unknown(reason: &'static str) -> Effects {
+        let mut effects = Effects::default();
+        effects.give_up(reason);
+        effects
+    }
+
+    /// Why the call was not looked at to its end, if it was not.
+    pub fn reason(&self) -> Option<&'static str> {
+        self.reason
+    }
+
+    fn give_up(&mut self, reason: &'static str) {
+        self.doubt_all();
+        self.reason = Some(reason);
     }
 
     /// Whether every list is complete.
@@ -175,6 +209,9 @@ pub fn fixed_part(pattern: &str) -> &str {
 struct Finder<'p> {
     effects: Effects,
     paths: Paths<'p>,
+    /// What is in the lists already.
+    seen: HashSet<(Aspect, PathBuf, bool)>,
+    budget: Budget,
 }
 
 impl Finder<'_> {
@@ -274,10 +311,13 @@ impl Finder<'_> {
         if paths::is_of_a_process(path) {
             return self.effects.doubt(aspect);
         }
+        if !self.budget.spend(UNITS_PER_PATH + path.as_os_str().len()) {
+            return;
+        }
         let touched = self.paths.touched(path, depth, aspect);
         if let Some(list) = self.effects.list(aspect) {
             for one in touched {
-                if !list.contains(&one) {
+                if self.seen.insert((aspect, one.path.clone(), one.deep)) {
                     list.push(one);
                 }
             }
@@ -285,7 +325,7 @@ impl Finder<'_> {
     }
 
     fn talk(&mut self, peer: String) {
-        if !self.effects.network.contains(&peer) {
+        if self.budget.spend(UNITS_PER_PATH + self.effects.network.len()) && !self.effects.network.contains(&peer) {
             self.effects.network.push(peer);
         }
     }

@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -13,7 +14,7 @@ use tracing::Instrument;
 use crate::chunks::Grain;
 use crate::dialect::claude::Whose;
 use crate::event::{EventKind, Subject};
-use crate::firing::{Beside, Firing, Ran};
+use crate::firing::{Beside, Firing, Ran, survey};
 use crate::guard::Unarmed;
 use crate::hook::{Action, Hook, Occasion, Source, WorkerAction};
 use crate::input::{AnyEvent, Event, Session, with_event};
@@ -165,9 +166,13 @@ impl HookEngine {
         belongs: &Belongs,
         cancel: &CancellationToken,
     ) -> Outcome<E::Verdict> {
-        let Some(firing) = self.prepare(event, belongs, cancel) else { return conclude::<E>(Vec::new()) };
+        let Some(plan) = self.plan_of(event) else { return conclude::<E>(Vec::new()) };
+        let (session, effects) = survey(event, &belongs.paths, self.home(), self.user_home::<E>()).await;
+        let Some(firing) = self.prepare(plan, event, belongs, cancel, session) else {
+            return conclude::<E>(Vec::new());
+        };
         let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
-        conclude::<E>(firing.run(event).instrument(span).await)
+        conclude::<E>(firing.run(event, effects).instrument(span).await)
     }
 
     /// An event that the caller does not wait for, as it is now, whatever becomes of the session meanwhile; nothing if
@@ -178,21 +183,42 @@ impl HookEngine {
         belongs: &Belongs,
         cancel: &CancellationToken,
     ) -> Option<impl Future<Output = Outcome<E::Verdict>> + Send + use<E>> {
-        let firing = self.prepare(&event, belongs, cancel)?;
+        let (paths, home, user_home) = (belongs.paths.clone(), self.home(), self.user_home::<E>());
+        let mut firing = self.prepare(self.plan_of(&event)?, &event, belongs, cancel, home.assumed_spot())?;
         let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
-        Some(async move { conclude::<E>(firing.run(&event).await) }.instrument(span))
+        let run = async move {
+            let (session, effects) = survey(&event, &paths, home, user_home).await;
+            firing.session = Arc::new(session);
+            conclude::<E>(firing.run(&event, effects).await)
+        };
+        Some(run.instrument(span))
+    }
+
+    /// The hooks that an event may run, and whose plan that is.
+    fn plan_of<E: Event>(&self, event: &E) -> Option<(Arc<Planner>, Arc<Plan>)> {
+        let planner = self.planner();
+        let plan = planner.plan_as(E::KIND, event.subject(), event.mcp_name());
+        if plan.is_none() {
+            tracing::trace!(event = %E::KIND, subject = event.subject(), "no hook runs");
+        }
+        plan.map(|plan| (planner, plan))
+    }
+
+    /// The user's home directory, where an event is about a call.
+    fn user_home<E: Event>(&self) -> Option<PathBuf> {
+        if E::KIND.info().subject == Subject::ToolName { self.runners().home() } else { None }
     }
 
     /// Everything that the event's hooks need; nothing if there are none.
-    fn prepare<E: Event>(&self, event: &E, belongs: &Belongs, cancel: &CancellationToken) -> Option<Firing> {
-        let planner = self.planner();
-        let session = Arc::new(self.spot());
-        let plan = planner.plan_as(E::KIND, event.subject(), event.mcp_name());
-        let Some(plan) = plan.and_then(|plan| self.on_occasion(plan, event, belongs, &session)) else {
-            tracing::trace!(event = %E::KIND, subject = event.subject(), "no hook runs");
-            return None;
-        };
-        let runners = self.runners();
+    fn prepare<E: Event>(
+        &self,
+        (planner, plan): (Arc<Planner>, Arc<Plan>),
+        event: &E,
+        belongs: &Belongs,
+        cancel: &CancellationToken,
+        session: Spot,
+    ) -> Option<Firing> {
+        let plan = self.on_occasion(plan, event, belongs, &session)?;
         Some(Firing {
             id: EventId(self.shared.fired.fetch_add(1, Ordering::Relaxed) + 1),
             belongs: Belongs { tool_use_id: event.tool_use_id().map(Arc::from), ..belongs.clone() },
@@ -200,9 +226,9 @@ impl HookEngine {
             offered: event.tools_on_offer().into(),
             plan,
             planner,
-            session,
-            home: if E::KIND.info().subject == Subject::ToolName { runners.home() } else { None },
-            runners,
+            session: Arc::new(session),
+            home: self.user_home::<E>(),
+            runners: self.runners(),
             observers: self.shared.observers.clone(),
             sentry: self.shared.sentry.clone(),
             cancel: cancel.clone(),
@@ -428,8 +454,11 @@ impl HookEngine {
     }
 
     fn spot(&self) -> Spot {
-        let home = self.shared.home.read().unwrap_or_else(PoisonError::into_inner).clone();
-        home.spot()
+        self.home().spot()
+    }
+
+    fn home(&self) -> Arc<Home> {
+        self.shared.home.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn planner(&self) -> Arc<Planner> {

@@ -5,10 +5,11 @@ mod failure;
 mod ran;
 
 use std::future::{Future, poll_fn};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -16,7 +17,8 @@ use tracing::Instrument;
 use crate::answer::{self, Decision, End, Reading, Trouble};
 use crate::dialect::claude::Shown;
 use crate::dialect::{Dialect, read_claude};
-use crate::effects::{self, Effects};
+use crate::disk::{DISK_SILENT, within_disk_timeout};
+use crate::effects::{self, Effects, PathResolver};
 use crate::event::{EventKind, Power};
 use crate::hook::{Action, Hook};
 use crate::input::{Event, HookInput};
@@ -24,7 +26,7 @@ use crate::observe::{Belongs, EventId, Observer, RunId, RunReport, RunStart, Run
 use crate::plan::{Plan, Planner};
 use crate::run::{Company, RunEnd, Runners};
 use crate::sentry::Sentry;
-use crate::spot::Spot;
+use crate::spot::{Home, Spot};
 use crate::when::Because;
 use failure::{apply_failure_policy, note_dropped_output, refuse};
 pub(crate) use ran::Ran;
@@ -48,6 +50,50 @@ pub(crate) struct Firing {
     pub(crate) sentry: Option<Arc<dyn Sentry>>,
     pub(crate) cancel: CancellationToken,
     pub(crate) beside: Beside,
+}
+
+/// A tool call, as far as it tells what it does.
+struct Call {
+    tool: String,
+    args: Map<String, Value>,
+    paths: PathResolver,
+}
+
+impl Call {
+    fn of<E: Event>(event: &E, paths: &PathResolver) -> Option<Call> {
+        let (tool, args) = event.call()?;
+        Some(Call { tool: tool.to_owned(), args: Effects::telling_args(tool, args), paths: paths.clone() })
+    }
+
+    fn effects(&self, session: &Spot, home: Option<&Path>) -> Effects {
+        Effects::resolved(&self.tool, &self.args, &place_in(session, home), &self.paths)
+    }
+}
+
+/// Where a call of the session runs.
+fn place_in<'s>(session: &'s Spot, home: Option<&'s Path>) -> effects::Place<'s> {
+    let project = &session.project_dir;
+    let project = if project.as_os_str().is_empty() { &session.cwd } else { project };
+    effects::Place { cwd: &session.cwd, project, home }
+}
+
+/// Looks at the disk once for an event: where the session is, and what the call does that the event is about.
+///
+/// Where the disk does not answer, the session counts as being where it was, and everything that the call does is in doubt.
+pub(crate) async fn survey<E: Event>(
+    event: &E,
+    paths: &PathResolver,
+    home: Arc<Home>,
+    user_home: Option<PathBuf>,
+) -> (Spot, Option<Effects>) {
+    let call = Call::of(event, paths);
+    let (is_call, assumed) = (call.is_some(), home.assumed_spot());
+    let look = within_disk_timeout(move || {
+        let session = home.spot();
+        let effects = call.map(|call| call.effects(&session, user_home.as_deref()));
+        (session, effects)
+    });
+    look.await.unwrap_or_else(|| (assumed, is_call.then(|| Effects::unknown(DISK_SILENT))))
 }
 
 /// When a hook of the plan runs, and why.
@@ -97,14 +143,14 @@ impl Beside {
 }
 
 impl Firing {
-    /// Runs the plan.
-    pub(crate) async fn run<E: Event>(self, event: &E) -> Vec<Ran> {
+    /// Runs the plan. The effects are those of the event as it is.
+    pub(crate) async fn run<E: Event>(self, event: &E, effects: Option<Effects>) -> Vec<Ran> {
         let (hooks, sequential) = (self.plan.hooks.len(), self.plan.sequential);
         tracing::debug!(subject = event.subject(), hooks, sequential, "fires");
         let mut ran = if self.plan.sequential && self.plan.hooks.len() > 1 {
-            self.run_in_turn(event).await
+            self.run_in_turn(event, effects).await
         } else {
-            self.run_at_once(event).await
+            self.run_at_once(event, effects).await
         };
         let rewrites = |one: &Ran| one.report.answer.rewrites();
         if E::CAN_ADVANCE && self.plan.hooks.iter().any(|hook| hook.is_guard()) && ran.iter().any(rewrites) {
@@ -115,9 +161,8 @@ impl Firing {
     }
 
     /// One after another: each sees the input as changed by those before it, and a no ends the row.
-    async fn run_in_turn<E: Event>(&self, event: &E) -> Vec<Ran> {
+    async fn run_in_turn<E: Event>(&self, event: &E, mut effects: Option<Effects>) -> Vec<Ran> {
         let mut event = event.clone();
-        let mut effects = self.effects(&event);
         let mut ran: Vec<Ran> = Vec::with_capacity(self.plan.hooks.len());
         for at in 0..self.plan.hooks.len() {
             let Some(because) = self.because(at, effects.as_ref()) else { continue };
@@ -130,7 +175,7 @@ impl Firing {
             for one in self.run_by_itself(turn, input).await {
                 event.advance(&one.report.answer);
                 if one.report.answer.rewrites() {
-                    effects = self.effects(&event);
+                    effects = self.effects(&event).await;
                 }
                 ran.push(one);
             }
@@ -142,8 +187,7 @@ impl Firing {
     }
 
     /// All at once, on the same input.
-    async fn run_at_once<E: Event>(&self, event: &E) -> Vec<Ran> {
-        let effects = self.effects(event);
+    async fn run_at_once<E: Event>(&self, event: &E, effects: Option<Effects>) -> Vec<Ran> {
         let asked = |at: usize| Some((at, self.because(at, effects.as_ref())?));
         let mut asked: Vec<(usize, Because)> = (0..self.plan.hooks.len()).filter_map(asked).collect();
         if asked.is_empty() {
@@ -172,15 +216,15 @@ impl Firing {
     }
 
     /// What the call does that the event is about.
-    fn effects<E: Event>(&self, event: &E) -> Option<Effects> {
-        let (tool, args) = event.call()?;
-        Some(Effects::resolved(tool, args, &self.place(), &self.belongs.paths))
+    async fn effects<E: Event>(&self, event: &E) -> Option<Effects> {
+        let call = Call::of(event, &self.belongs.paths)?;
+        let (session, home) = (self.session.clone(), self.home.clone());
+        let effects = within_disk_timeout(move || call.effects(&session, home.as_deref())).await;
+        Some(effects.unwrap_or_else(|| Effects::unknown(DISK_SILENT)))
     }
 
     fn place(&self) -> effects::Place<'_> {
-        let project = &self.session.project_dir;
-        let project = if project.as_os_str().is_empty() { &self.session.cwd } else { project };
-        effects::Place { cwd: &self.session.cwd, project, home: self.home.as_deref() }
+        place_in(&self.session, self.home.as_deref())
     }
 
     /// Why a hook of the plan is asked, if it is. One that may not run is, whatever it says of itself.
@@ -200,12 +244,12 @@ impl Firing {
         /// Hooks that go on changing each other's changes after this come to no end.
         const ROUNDS: usize = 3;
         for _ in 0..ROUNDS {
-            let again = self.guards_to_ask(event, ran);
+            let again = self.guards_to_ask(event, ran).await;
             if again.is_empty() || self.is_over(ran) {
                 return;
             }
             let now = advanced(event, ran.iter());
-            let effects = self.effects(&now);
+            let effects = self.effects(&now).await;
             let input = HookInput::encode(&now, effects.as_ref(), &self.session, &self.belongs);
             let mut tasks = JoinSet::new();
             for (nth, (at, because)) in again.into_iter().enumerate() {
@@ -221,7 +265,7 @@ impl Firing {
         if self.is_over(ran) {
             return;
         }
-        for (at, _) in self.guards_to_ask(event, ran) {
+        for (at, _) in self.guards_to_ask(event, ran).await {
             // One that has not been asked at all says no by the mouth of the last one that was.
             let nth = ran.iter().rposition(|one| one.at == at).unwrap_or(ran.len().saturating_sub(1));
             let Some(last) = ran.get_mut(nth) else { continue };
@@ -234,7 +278,7 @@ impl Firing {
 
     /// The guards that have not seen the event as it would go on, and why they are asked about it as it is now: one that
     /// was not asked before may be now, and the other way round.
-    fn guards_to_ask<E: Event>(&self, event: &E, ran: &[Ran]) -> Vec<(usize, Because)> {
+    async fn guards_to_ask<E: Event>(&self, event: &E, ran: &[Ran]) -> Vec<(usize, Because)> {
         let guards = (0..self.plan.hooks.len()).filter(|at| self.plan.hooks[*at].is_guard());
         let now = advanced(event, ran.iter());
         let unseen = |at: &usize| {
@@ -244,7 +288,7 @@ impl Firing {
             !advanced(event, known.map(|(_, one)| one)).is_same(&now)
         };
         let unseen: Vec<usize> = guards.filter(unseen).collect();
-        let effects = if unseen.is_empty() { None } else { self.effects(&now) };
+        let effects = if unseen.is_empty() { None } else { self.effects(&now).await };
         unseen.into_iter().filter_map(|at| Some((at, self.because(at, effects.as_ref())?))).collect()
     }
 
@@ -299,10 +343,7 @@ impl Firing {
         let (belongs, total) = (&self.belongs, self.plan.hooks.len().max(id.position));
         let start = RunStart { id, belongs, event: self.kind, hook: hook.id(), source: &hook.source, total };
         self.observers.iter().for_each(|observer| observer.started(&start));
-        let distrust = self.sentry.as_ref().and_then(|sentry| sentry.challenge(hook).err()).map(|why| {
-            // Whoever took the directory away took the guards too, and that says more.
-            self.session.complaint().map_or_else(|| why.clone(), |complaint| format!("{complaint}, and {why}"))
-        });
+        let distrust = self.distrust(hook).await;
         let not_started = |message| RunEnd::not_run(End::NotStarted { code: 126, message });
         let (finished, input, mut reading) = match input {
             Ok(input) if let Some(message) = distrust.clone() => self.ended(not_started(message), input),
@@ -352,6 +393,19 @@ impl Firing {
             self.observers.iter().for_each(|observer| observer.finished(&report, &input));
         }
         Ran { report, untold, troubles: reading.troubles, guard: hook.is_guard(), at, saw }
+    }
+
+    /// Why a hook may not run any more, if it may not.
+    async fn distrust(&self, hook: &Arc<Hook>) -> Option<String> {
+        let sentry = self.sentry.clone()?;
+        let (hook, session) = (hook.clone(), self.session.clone());
+        let challenge = move || {
+            let why = sentry.challenge(&hook).err()?;
+            // Whoever took the directory away took the guards too, and that says more.
+            Some(session.complaint().map_or_else(|| why.clone(), |complaint| format!("{complaint}, and {why}")))
+        };
+        let unknown = || Some(format!("{DISK_SILENT}, so it can't be told whether it is still what you trust"));
+        within_disk_timeout(challenge).await.unwrap_or_else(unknown)
     }
 
     async fn run_hook(&self, (hook, because): (&Hook, &Because), input: &HookInput, company: Company) -> RunEnd {

@@ -167,7 +167,7 @@ impl Hook {
         for when in &self.when {
             match (when.judge(effects, place, self.is_guard())?, &because) {
                 // What is known says more than what is not.
-                (Because::Always, _) | (Because::Unsure, Because::Does { .. }) => {}
+                (Because::Always, _) | (Because::Unsure { .. }, Because::Does { .. }) => {}
                 (found, _) => because = found,
             }
         }

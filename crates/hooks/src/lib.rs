@@ -52,6 +52,7 @@ pub mod declare;
 mod diagnostic;
 pub mod dialect;
 mod difference;
+mod disk;
 mod effects;
 mod engine;
 mod event;
@@ -98,6 +99,7 @@ pub use declare::{Declared, FileKind, HooksConfig, Layer, OnUnknown, declare, de
 pub use diagnostic::{Diagnostic, Place, Severity, SourceText, Span};
 pub use dialect::{Condition, Dialect};
 pub use difference::{Change, Difference};
+pub use disk::{DISK_SILENT, DISK_TIMEOUT, within_disk_timeout};
 pub use effects::{Aspect, Command, Effects, PathResolver, Place as CallPlace, Touched, fixed_part};
 pub use engine::{Builder, HookEngine};
 pub use event::{EVENTS, EventInfo, EventKind, Power, Subject};

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+mod budget;
 mod changes;
 mod expand;
 mod free;
@@ -16,6 +17,7 @@ mod parts;
 mod sed;
 mod wrap;
 
+pub(crate) use budget::{Budget, TOO_MUCH_WORK};
 pub(crate) use changes::changes;
 pub use expand::normalized;
 pub(crate) use expand::{Field, State, fields, join};
@@ -163,9 +165,14 @@ pub enum PathPart {
     Name,
 }
 
-/// Reads a text. Never fails: what is not understood makes the script uncertain.
+/// Reads a text. Never fails: what is not understood, or takes too much work, makes the script uncertain.
 pub fn parse(text: &str) -> Script {
-    parse::script(text, 0)
+    parse_within(text, &Budget::new())
+}
+
+/// Reads a text as part of an analysis, which pays for it.
+pub(crate) fn parse_within(text: &str, budget: &Budget) -> Script {
+    parse::script(text, 0, budget)
 }
 
 impl Script {

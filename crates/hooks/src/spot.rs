@@ -38,6 +38,11 @@ impl Home {
         }
     }
 
+    /// Where it was, without a look at the disk.
+    pub(crate) fn assumed_spot(&self) -> Spot {
+        Spot { session: self.session.clone(), directory: self.directory.clone(), standing: Standing::InPlace }
+    }
+
     /// Where it is now: one look at the path, unless it was moved.
     pub(crate) fn spot(&self) -> Spot {
         let standing = self.directory.standing();

@@ -44,7 +44,10 @@ pub enum Because {
         what: String,
     },
     /// Of what the call may do, for all that anybody knows.
-    Unsure,
+    Unsure {
+        /// Why the call was not looked at to its end, if it was not.
+        reason: Option<&'static str>,
+    },
     /// It would run in any case.
     Always,
 }
@@ -99,8 +102,9 @@ impl When {
         if let Some(peer) = peer {
             return Some(Because::Does { aspect: Aspect::Network, what: peer.clone() });
         }
+        let unsure = Because::Unsure { reason: effects.reason() };
         if *uncertain && !effects.is_certain() {
-            return Some(Because::Unsure);
+            return Some(unsure);
         }
         let asked = [
             (Aspect::Reads, reads.is_some()),
@@ -110,7 +114,7 @@ impl When {
             (Aspect::Commands, commands.is_some()),
         ];
         may |= asked.iter().any(|(aspect, is_asked)| *is_asked && effects.may_hold_more(*aspect));
-        (is_guard && may).then_some(Because::Unsure)
+        (is_guard && may).then_some(unsure)
     }
 }
 

@@ -4,16 +4,20 @@
 mod signs;
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::{Aspect, Command, Depth, Finder, programs};
-use crate::shell::{self, Field, Inside, Language, Node, Piece, RedirectionKind, SimpleCommand, State, Word, Wrapped};
+use crate::shell::{
+    self, Field, Inside, Language, Node, Piece, RedirectionKind, SimpleCommand, State, Word, Wrapped, commands_in,
+};
 use signs::{exports_oddly, input, is_harmless, known_name, leaves, moves, sets_by_default, sets_in_other_ways};
 
 /// How many commands are looked at, and how deep they may run each other.
 const MOST_COMMANDS: usize = 2048;
 const DEEPEST: usize = 24;
+/// What it costs to look at a node, a word or a link.
+const UNITS_PER_NODE: usize = 64;
 
 /// Programs that run another one and do nothing else of note.
 const WRAPPERS: [&str; 21] = [
@@ -44,17 +48,17 @@ const WRAPPERS: [&str; 21] = [
 pub(super) fn walk(finder: &mut Finder<'_>, text: &str, cwd: &Path, home: Option<&Path>) {
     let home = home.map(|home| home.as_os_str().to_owned());
     let environment = |name: &str| -> Option<OsString> { home.clone().filter(|_| name == "HOME") };
-    let mut state = State::new(cwd, &environment);
+    let mut state = State::new(cwd, &environment, finder.budget.clone());
     // Other variables of the environment are nobody's to know here.
     state.foreign = true;
     let mut walk = Walk {
         finder,
         functions: HashSet::new(),
         links: Vec::new(),
-        ran: Vec::new(),
+        ran: HashSet::new(),
         sure: true,
         unproven: false,
-        moves: moves(&shell::parse(text).nodes),
+        moves: false,
         odd_environment: false,
         depth: Depth::Itself,
         left: MOST_COMMANDS,
@@ -80,7 +84,7 @@ pub(super) struct Walk<'f, 'p> {
     /// Links that it makes: nobody knows yet what is behind them.
     links: Vec<PathBuf>,
     /// The names of the programs that it runs.
-    ran: Vec<String>,
+    ran: HashSet<String>,
     /// Whether what is looked at surely runs, in this shell.
     sure: bool,
     /// Whether the last command went to a directory that it may not have reached.
@@ -113,18 +117,15 @@ impl<'f, 'p> Walk<'f, 'p> {
 
     /// What is made and then run under a name that is known was not what is known.
     fn settle(&mut self) {
-        let made = |name: &String| {
-            let writes = self.finder.effects.writes.iter();
-            let linked = self.links.iter().map(PathBuf::as_path);
-            writes.map(|one| one.path.as_path()).chain(linked).any(|path| path.ends_with(name))
-        };
-        if self.ran.iter().any(made) {
+        let is_run = |path: &Path| path.file_name().and_then(OsStr::to_str).is_some_and(|name| self.ran.contains(name));
+        let writes = self.finder.effects.writes.iter().map(|one| one.path.as_path());
+        if writes.chain(self.links.iter().map(PathBuf::as_path)).any(is_run) {
             self.doubt_all();
         }
     }
 
     pub(super) fn text(&mut self, text: &str, state: &mut State<'_>) {
-        let script = shell::parse(text);
+        let script = shell::parse_within(text, &self.finder.budget);
         // A carriage return or an escape is nothing that a person sees the same way as a shell does.
         let odd = text.contains(|char: char| char.is_control() && !matches!(char, '\n' | '\t'));
         if !script.certain || odd || sets_by_default(text) {
@@ -136,7 +137,7 @@ impl<'f, 'p> Walk<'f, 'p> {
 
     /// Guards against commands that nest without end.
     fn deeper(&mut self, go: impl FnOnce(&mut Self)) {
-        if self.deeper == 0 {
+        if self.deeper == 0 || self.finder.budget.is_spent() {
             return self.doubt_all();
         }
         self.deeper -= 1;
@@ -194,6 +195,9 @@ impl<'f, 'p> Walk<'f, 'p> {
     }
 
     fn node(&mut self, node: &Node, state: &mut State<'_>) {
+        if !self.finder.budget.spend(UNITS_PER_NODE) {
+            return;
+        }
         match node {
             Node::Simple(command) => self.simple(command, state),
             Node::Group(body) => self.nodes(body, state),
@@ -226,6 +230,10 @@ impl<'f, 'p> Walk<'f, 'p> {
     }
 
     fn repeat(&mut self, variable: Option<&(String, Vec<Word>)>, body: &[Node], state: &mut State<'_>) {
+        let commands = commands_in(body).len();
+        if !self.finder.budget.spend(UNITS_PER_NODE * commands) {
+            return;
+        }
         let before = state.clone();
         // What one round sets, the next one finds.
         shell::changes(body).names.iter().for_each(|name| drop(state.set(name, None)));
@@ -239,6 +247,9 @@ impl<'f, 'p> Walk<'f, 'p> {
                 let values: Vec<Field> = words.iter().flat_map(|word| self.fields(word, &before)).collect();
                 words.iter().flat_map(Word::scripts).for_each(|script| self.inner_script(script, &before));
                 for value in values {
+                    if !self.finder.budget.spend(UNITS_PER_NODE) {
+                        return;
+                    }
                     state.set(name, value);
                     self.nodes(body, state);
                 }
@@ -264,7 +275,7 @@ impl<'f, 'p> Walk<'f, 'p> {
     }
 
     fn simple(&mut self, command: &SimpleCommand, state: &mut State<'_>) {
-        if self.left == 0 {
+        if self.left == 0 || self.finder.budget.is_spent() {
             return self.doubt_all();
         }
         self.left -= 1;
@@ -329,6 +340,9 @@ impl<'f, 'p> Walk<'f, 'p> {
         let Some(path) = word.as_ref().filter(|word| !word.is_empty()).and_then(|word| state.path(word)) else {
             return self.doubt(aspect);
         };
+        if !self.finder.budget.spend(UNITS_PER_NODE * (1 + self.links.len())) {
+            return;
+        }
         let written = shell::normalized(&path);
         if self.links.iter().any(|link| written.starts_with(link)) {
             self.doubt(aspect);
@@ -346,6 +360,10 @@ impl<'f, 'p> Walk<'f, 'p> {
     }
 
     pub(super) fn run(&mut self, words: &[Field], shown: &[String], input: Input, state: &mut State<'_>) {
+        let units: usize = shown.iter().map(|word| UNITS_PER_NODE + 2 * word.len()).sum();
+        if !self.finder.budget.spend(UNITS_PER_NODE + units) {
+            return;
+        }
         self.finder.effects.commands.push(Command { words: words.to_vec(), shown: shown.to_vec() });
         // What looks like an option is one of `time`, which some shells have no word of their own for.
         let is_program = |word: &&str| !word.starts_with('-') && !word.is_empty();
@@ -353,7 +371,7 @@ impl<'f, 'p> Walk<'f, 'p> {
             return self.doubt_all();
         };
         let Some(name) = known_name(program) else { return self.doubt_all() };
-        self.ran.push(name.to_owned());
+        self.ran.insert(name.to_owned());
         if shell::sets(name, words) {
             self.doubt_all();
         }

@@ -154,7 +154,7 @@ impl<'a> Walk<'a> {
             };
             if !extension(&path).is_empty() && directory != follower.root() {
                 let kind = AroundKind::Kin(extension(&path).to_owned());
-                walk.around(follower.around(directory, kind, || follower.tree(directory, &kin)));
+                walk.around(follower.around(directory, kind, || follower.tree(directory, &kin, &state.budget)));
             }
             walk.strings(&text, directory, &state);
             walk.loose(&text, Passing::InAText, &state);

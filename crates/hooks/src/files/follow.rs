@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use super::{Around, AroundKind, NamedFile};
 use crate::ready::NotReady;
-use crate::shell::normalized;
+use crate::shell::{Budget, normalized};
 
 /// No directory that counts is larger; of a larger one not everything is known.
 const MOST_NAMES: usize = 10_000;
+/// What it costs to look at a name in a directory.
+const UNITS_PER_NAME: usize = 64;
 /// How deep directories are looked into.
 const DEEPEST: usize = 24;
 
@@ -193,13 +195,13 @@ impl<'a> Follower<'a> {
     }
 
     /// The files below a directory that fit, and whether these are all.
-    pub(super) fn tree(&self, directory: &Path, fits: &dyn Fn(&Path) -> bool) -> (Vec<PathBuf>, bool) {
-        let mut tree = Tree { files: Vec::new(), seen: HashSet::new(), whole: true };
+    pub(super) fn tree(&self, directory: &Path, fits: &dyn Fn(&Path) -> bool, budget: &Budget) -> (Vec<PathBuf>, bool) {
+        let mut tree = Tree { files: Vec::new(), seen: HashSet::new(), whole: true, budget };
         self.collect(directory, DEEPEST, fits, &mut tree);
         (tree.files, tree.whole)
     }
 
-    fn collect(&self, directory: &Path, depth: usize, fits: &dyn Fn(&Path) -> bool, tree: &mut Tree) {
+    fn collect(&self, directory: &Path, depth: usize, fits: &dyn Fn(&Path) -> bool, tree: &mut Tree<'_>) {
         // Links may lead in a circle.
         let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         if !tree.seen.insert(real) {
@@ -208,7 +210,7 @@ impl<'a> Follower<'a> {
         let listing = self.listing(directory);
         tree.whole &= listing.whole;
         for (name, is_directory) in &listing.names {
-            if tree.files.len() >= MOST_NAMES {
+            if tree.files.len() >= MOST_NAMES || !tree.budget.spend(UNITS_PER_NAME) {
                 tree.whole = false;
                 return;
             }
@@ -223,10 +225,11 @@ impl<'a> Follower<'a> {
     }
 }
 
-struct Tree {
+struct Tree<'b> {
     files: Vec<PathBuf>,
     seen: HashSet<PathBuf>,
     whole: bool,
+    budget: &'b Budget,
 }
 
 fn list(directory: &Path) -> Listing {

@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
             if follower.found.borrow().contains_key(&key) {
                 continue;
             }
-            if self.left == 0 {
+            if self.left == 0 || !self.pay(0) {
                 self.certain = false;
                 return;
             }
@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
                 self.passed(follower, path);
             }
         }
-        if self.left == 0 {
+        if self.left == 0 || !self.pay(0) {
             // What was found has ends that nobody looked at: the next one has to see for himself.
             let mut found = follower.found.borrow_mut();
             journey.new.iter().for_each(|key| drop(found.remove(key)));
@@ -164,7 +164,9 @@ impl<'a> Walk<'a> {
             // All of the project, and more, would be too much.
             true if follower.root().starts_with(shell::normalized(&path)) => {}
             true if follower.holds(&path) => {
-                self.around(follower.around(&path, AroundKind::All, || follower.tree(&path, &|_| true)));
+                self.around(
+                    follower.around(&path, AroundKind::All, || follower.tree(&path, &|_| true, &self.base.budget)),
+                );
             }
             true => {}
             false => {

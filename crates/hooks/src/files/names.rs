@@ -10,6 +10,9 @@ use super::walk::Walk;
 use super::{Follower, Naming};
 use crate::shell::{Piece, State, Word};
 
+/// What it costs to look for names in a byte of text.
+const UNITS_PER_BYTE: usize = 16;
+
 /// How a name is come by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passing {
@@ -31,6 +34,9 @@ fn is_filled_in(path: &Path) -> bool {
 impl<'a> Walk<'a> {
     /// A word that may be a file's name, or hold one: too much does no harm.
     pub(super) fn mention(&mut self, word: &str, state: &State<'a>) {
+        if !self.pay(UNITS_PER_BYTE * word.len()) {
+            return;
+        }
         let value = word.split_once('=').map(|(_, value)| value);
         let inside = word.split(|char: char| char.is_whitespace() || ";|&()<>`'\"".contains(char));
         let parts = inside.filter(|part| !part.is_empty() && *part != word);
@@ -106,6 +112,9 @@ impl<'a> Walk<'a> {
 
     /// The files that a source names in its strings, and the words of commands in them.
     pub(super) fn strings(&mut self, text: &str, directory: &Path, state: &State<'a>) {
+        if !self.pay(UNITS_PER_BYTE * text.len()) {
+            return;
+        }
         let mut seen = HashSet::new();
         for (_, inside) in literals(text) {
             for name in std::iter::once(inside).chain(inside.split([' ', ';', '=', ':', ','])) {
@@ -151,6 +160,9 @@ impl<'a> Walk<'a> {
     /// A text that was not understood: whatever in it is the name of a file.
     pub(super) fn loose(&mut self, text: &str, passing: Passing, state: &State<'a>) {
         let Some(follower) = self.follower else { return };
+        if !self.pay(UNITS_PER_BYTE * text.len() * (1 + self.went.len())) {
+            return;
+        }
         let root = follower.root().to_owned();
         let mut seen = HashSet::new();
         let plain = |char: char| char.is_alphanumeric() || "_-./@+~".contains(char);
@@ -169,6 +181,10 @@ impl<'a> Walk<'a> {
     pub(super) fn pieces(&mut self, word: &Word, state: &State<'a>) {
         let mut whole = String::new();
         spell_out(word, &mut whole);
+        // Each alternative is a text of its own.
+        if !self.pay(whole.len() * (1 + whole.matches(',').count())) {
+            return;
+        }
         for text in alternatives(&whole) {
             self.loose(&text, Passing::InPart, state);
             // A directory in front of a pattern.
@@ -181,6 +197,9 @@ impl<'a> Walk<'a> {
     /// A variable that a command sets. Some say what programs load before they do anything else.
     pub(super) fn variable(&mut self, name: &str, value: Option<&str>, state: &State<'a>) {
         let Some(follower) = self.follower else { return };
+        if !self.pay(UNITS_PER_BYTE * value.map_or(0, str::len)) {
+            return;
+        }
         let parts = value.unwrap_or_default().split([':', ';', ',', ' ', '=']).filter(|part| !part.is_empty());
         let there: Vec<PathBuf> = parts
             .flat_map(|part| self.places(part, state))

@@ -113,7 +113,8 @@ impl<'a> Walk<'a> {
     }
 
     fn package_of(&mut self, follower: &'a Follower<'a>, directory: &Path) -> Arc<Around> {
-        let around = follower.around(directory, AroundKind::Package, || follower.tree(directory, &is_python));
+        let around =
+            follower.around(directory, AroundKind::Package, || follower.tree(directory, &is_python, &self.base.budget));
         self.around(around.clone());
         around.0
     }

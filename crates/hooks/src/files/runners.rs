@@ -9,6 +9,9 @@ use super::programs::base_name;
 use super::walk::{Walk, When};
 use crate::shell::{Field, State};
 
+/// What it costs to compare a name with a pattern.
+const UNITS_PER_PATTERN: usize = 16;
+
 /// A program whose work is written down in files of the project.
 struct Runner {
     names: &'static [&'static str],
@@ -326,7 +329,7 @@ impl<'a> Walk<'a> {
 
     fn whole_directory(&mut self, path: &Path, state: &State<'a>) {
         let Some(follower) = self.follower.filter(|_| path.is_dir()) else { return };
-        let (files, whole) = follower.tree(path, &|_| true);
+        let (files, whole) = follower.tree(path, &|_| true, &self.base.budget);
         self.certain &= whole;
         for file in files {
             self.enter(&file, file.to_str(), &[], state);
@@ -367,12 +370,13 @@ impl<'a> Walk<'a> {
             }
             // The ends of the patterns are enough: too much does no harm.
             let fits = |path: &Path| {
+                self.base.budget.spend(UNITS_PER_PATTERN * patterns.len());
                 patterns.iter().any(|pattern| {
                     let end = pattern.rsplit(['*', '?', ']', '/']).next().unwrap_or_default();
                     path.to_string_lossy().ends_with(end)
                 })
             };
-            let (files, _) = follower.tree(&place, &fits);
+            let (files, _) = follower.tree(&place, &fits, &self.base.budget);
             files.into_iter().take(500).for_each(|file| self.likely(file));
         }
     }

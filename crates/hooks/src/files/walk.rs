@@ -12,7 +12,7 @@ use super::{Around, Follower, NamedFile, Naming, Whereabouts};
 use crate::hook::CommandAction;
 use crate::ready::NotReady;
 use crate::run::words::SHELL_WORDS;
-use crate::shell::{self, Field, Node, RedirectionKind, SimpleCommand, State, Word};
+use crate::shell::{self, Budget, Field, Node, RedirectionKind, SimpleCommand, State, Word, commands_in};
 
 /// One thing that a command does, for those who ask whether it can.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ pub(crate) fn walk<'a>(
     follower: Option<&'a Follower<'a>>,
 ) -> Walk<'a> {
     let variables = if action.env.is_empty() { String::new() } else { format!("{:?}", action.env) };
-    let mut state = State::new(place.cwd, place.variable);
+    let mut state = State::new(place.cwd, place.variable, Budget::new());
     let mut walk = Walk::new(follower, state.clone(), variables.into());
     let always = When { always: true, counts: true, unit: None };
     for (name, value) in action.env.iter().filter(|_| follower.is_some()) {
@@ -83,6 +83,11 @@ pub(crate) fn walk<'a>(
     walk.settle();
     walk
 }
+
+/// What it costs to look at a node.
+const UNITS_PER_NODE: usize = 64;
+/// What it costs to look for the files that a word may name.
+const UNITS_PER_WORD: usize = 256;
 
 /// Under which circumstances something runs.
 #[derive(Clone, Copy)]
@@ -127,7 +132,7 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn text(&mut self, text: &str, state: &mut State<'a>, when: When) {
-        let script = shell::parse(text);
+        let script = shell::parse_within(text, &state.budget);
         if !script.certain {
             self.unsure(when);
             self.loose(text, Passing::InAText, state);
@@ -137,13 +142,20 @@ impl<'a> Walk<'a> {
 
     /// Guards against commands that nest without end.
     pub(super) fn deeper(&mut self, when: When, go: impl FnOnce(&mut Self)) {
-        if self.deeper == 0 {
+        if self.deeper == 0 || self.base.budget.is_spent() {
             self.unsure(when);
             return;
         }
         self.deeper -= 1;
         go(self);
         self.deeper += 1;
+    }
+
+    /// Pays for work; without the means to, not everything can be told.
+    pub(super) fn pay(&mut self, units: usize) -> bool {
+        let paid = self.base.budget.spend(units);
+        self.certain &= paid;
+        paid
     }
 
     pub(super) fn unsure(&mut self, when: When) {
@@ -163,6 +175,9 @@ impl<'a> Walk<'a> {
 
     fn nodes(&mut self, nodes: &[Node], state: &mut State<'a>, when: When) {
         for node in nodes {
+            if !self.pay(UNITS_PER_NODE) {
+                return;
+            }
             match node {
                 Node::Simple(command) => self.simple(command, state, when),
                 Node::Group(body) => self.nodes(body, state, when),
@@ -191,6 +206,9 @@ impl<'a> Walk<'a> {
     }
 
     fn repeat(&mut self, variable: Option<&(String, Vec<Word>)>, body: &[Node], state: &mut State<'a>, when: When) {
+        if !self.pay(UNITS_PER_NODE * commands_in(body).len()) {
+            return;
+        }
         let before = state.clone();
         let changes = shell::changes(body);
         changes.names.iter().for_each(|name| drop(state.set(name, None)));
@@ -201,6 +219,9 @@ impl<'a> Walk<'a> {
             None => self.nodes(body, state, when.maybe()),
             Some((name, words)) => {
                 for value in words.iter().flat_map(|word| shell::fields(word, state)).collect::<Vec<_>>() {
+                    if !self.pay(UNITS_PER_NODE) {
+                        return;
+                    }
                     state.set(name, value);
                     self.nodes(body, state, when.maybe());
                 }
@@ -210,7 +231,7 @@ impl<'a> Walk<'a> {
     }
 
     fn simple(&mut self, command: &SimpleCommand, state: &mut State<'a>, when: When) {
-        if self.left == 0 {
+        if self.left == 0 || self.base.budget.is_spent() {
             return self.unsure(when);
         }
         self.left -= 1;
@@ -257,6 +278,10 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn run(&mut self, words: &[Field], input: Option<PathBuf>, state: &mut State<'a>, when: When) {
+        let units: usize = words.iter().flatten().map(|word| UNITS_PER_WORD + word.len()).sum();
+        if !self.pay(UNITS_PER_NODE + units) {
+            return;
+        }
         let Some((Some(program), args)) = words.split_first() else { return self.unsure(when) };
         if program.contains('/') || !self.built_in(program, args, state, when) {
             self.deeper(when, |walk| walk.program(program, words, input, state, when));

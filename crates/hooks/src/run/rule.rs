@@ -12,21 +12,24 @@ use crate::hook::RuleAction;
 use crate::when::Because;
 
 pub(crate) fn run(rule: &RuleAction, event: EventKind, because: &Because) -> RunEnd {
-    let unsure = *because == Because::Unsure && !rule.wants_unsure;
+    let unsure = match because {
+        Because::Unsure { reason } => Some(reason.unwrap_or("not everything that this call does can be told")),
+        Because::Does { .. } | Because::Always => None,
+    };
+    let unsure = unsure.filter(|_| !rule.wants_unsure);
     let decision = match rule.decision {
-        Decision::Deny if unsure && event.can(Power::Ask) => Decision::Ask,
+        Decision::Deny if unsure.is_some() && event.can(Power::Ask) => Decision::Ask,
         Decision::Ask if !event.can(Power::Ask) => Decision::Deny,
         decision => decision,
     };
-    let reason = if unsure {
-        format!("{} (not everything that this call does can be told)", rule.reason)
-    } else {
-        rule.reason.clone()
+    let reason = match unsure {
+        Some(why) => format!("{} ({why})", rule.reason),
+        None => rule.reason.clone(),
     };
     // What the call does may be nobody's to read: it stands where a hook's own words would.
     let why = match because {
         Because::Does { aspect, what } => format!("{aspect:?}: {what}\n").to_lowercase(),
-        Because::Unsure => "not everything can be told\n".to_owned(),
+        Because::Unsure { reason } => format!("{}\n", reason.unwrap_or("not everything can be told")),
         Because::Always => String::new(),
     };
     let stderr = Captured { bytes: why.len() as u64, text: why, truncated: false };

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{Node, PathPart, Piece, Script, SimpleCommand, Word};
+use super::{Budget, Node, PathPart, Piece, Script, SimpleCommand, Word};
 
 /// One word after expansion; `None` where nobody can know it beforehand.
 pub(crate) type Field = Option<String>;
@@ -34,8 +34,15 @@ const SHELLS_OWN: [&str; 18] = [
 /// A pattern that matches more is not followed.
 const MOST_MATCHES: usize = 256;
 
+/// What it costs to keep a variable or a parameter, besides its text.
+const UNITS_PER_VALUE: usize = 64;
+/// What it costs to take a text apart into characters.
+const UNITS_PER_CHAR: usize = 8;
+/// What it costs to look at a name in a directory, and to ask the disk for a path.
+const UNITS_PER_NAME: usize = 128;
+const UNITS_PER_LOOKUP: usize = 512;
+
 /// What a shell has in mind while it runs a script.
-#[derive(Clone)]
 pub(crate) struct State<'a> {
     /// Where it is, if that can be told.
     pub(crate) cwd: Option<PathBuf>,
@@ -52,6 +59,8 @@ pub(crate) struct State<'a> {
     /// Whether code that was not read has run in this shell: it may have set variables and defined functions.
     pub(crate) foreign: bool,
     environment: &'a dyn Fn(&str) -> Option<OsString>,
+    /// Pays for everything that is made of this state, copies of it included.
+    pub(crate) budget: Budget,
 }
 
 /// A variable as it was.
@@ -61,7 +70,7 @@ pub(crate) struct Before {
 }
 
 impl<'a> State<'a> {
-    pub(crate) fn new(cwd: &Path, environment: &'a dyn Fn(&str) -> Option<OsString>) -> Self {
+    pub(crate) fn new(cwd: &Path, environment: &'a dyn Fn(&str) -> Option<OsString>, budget: Budget) -> Self {
         State {
             cwd: Some(cwd.to_owned()),
             set: HashMap::new(),
@@ -71,7 +80,17 @@ impl<'a> State<'a> {
             reading: None,
             foreign: false,
             environment,
+            budget,
         }
+    }
+
+    /// What a copy of it costs.
+    fn units(&self) -> usize {
+        let value = |value: &Field| UNITS_PER_VALUE + value.as_ref().map_or(0, String::len);
+        let set = self.set.iter().map(|(name, one)| name.len() + value(one));
+        let path = self.cwd.as_ref().map_or(0, |cwd| cwd.as_os_str().len());
+        let set = set.chain(self.parameters.iter().flatten().map(value)).sum::<usize>();
+        UNITS_PER_VALUE * (1 + self.exported.len()) + path + set
     }
 
     /// Sets a variable; gives what is needed to take that back.
@@ -95,6 +114,9 @@ impl<'a> State<'a> {
     /// After code that was not read: what the script itself set may be something else now.
     pub(crate) fn forget(&mut self) {
         self.foreign = true;
+        if !self.budget.spend(self.set.len()) {
+            self.set.clear();
+        }
         self.set.values_mut().for_each(|value| *value = None);
     }
 
@@ -123,6 +145,9 @@ impl<'a> State<'a> {
 
     /// After something that may or may not have run: only what is the same in both cases is known.
     pub(crate) fn or(&mut self, other: &State<'a>) {
+        if !self.budget.spend(self.units() + other.units()) {
+            return self.forget();
+        }
         if self.cwd != other.cwd {
             self.cwd = None;
         }
@@ -139,6 +164,9 @@ impl<'a> State<'a> {
 
     /// What a program started by this shell has in mind: variables that are not exported are the script's own.
     pub(crate) fn of_child(&self) -> State<'a> {
+        if !self.budget.spend(self.units()) {
+            return self.unknown();
+        }
         let exported = |name: &str| self.exported.contains(name) || (self.environment)(name).is_some();
         let handed = |name: &String, value: &Field| value.clone().filter(|_| exported(name));
         let set = self.set.iter().map(|(name, value)| (name.clone(), handed(name, value))).collect();
@@ -151,6 +179,22 @@ impl<'a> State<'a> {
             reading: None,
             foreign: false,
             environment: self.environment,
+            budget: self.budget.clone(),
+        }
+    }
+
+    /// A state of which nothing is known.
+    fn unknown(&self) -> State<'a> {
+        State {
+            cwd: None,
+            set: HashMap::new(),
+            exported: HashSet::new(),
+            parameters: None,
+            script: None,
+            reading: None,
+            foreign: true,
+            environment: self.environment,
+            budget: self.budget.clone(),
         }
     }
 
@@ -180,6 +224,26 @@ impl<'a> State<'a> {
     }
 }
 
+impl Clone for State<'_> {
+    /// A copy that is paid for. Without the means to, it knows nothing.
+    fn clone(&self) -> Self {
+        if !self.budget.spend(self.units()) {
+            return self.unknown();
+        }
+        State {
+            cwd: self.cwd.clone(),
+            set: self.set.clone(),
+            exported: self.exported.clone(),
+            parameters: self.parameters.clone(),
+            script: self.script.clone(),
+            reading: self.reading.clone(),
+            foreign: self.foreign,
+            environment: self.environment,
+            budget: self.budget.clone(),
+        }
+    }
+}
+
 /// The path without `.` and `..`, without looking at the disk.
 pub fn normalized(path: &Path) -> PathBuf {
     use std::path::Component;
@@ -199,6 +263,7 @@ pub fn normalized(path: &Path) -> PathBuf {
 pub(crate) fn join(word: &Word, state: &State<'_>) -> Field {
     let mut text = String::new();
     for (at, piece) in word.pieces.iter().enumerate() {
+        let before = text.len();
         match piece {
             Piece::Plain(plain) if at == 0 && plain.starts_with('~') => text.push_str(&tilde(plain, state)?),
             Piece::Plain(plain) | Piece::Quoted(plain) => text.push_str(plain),
@@ -206,6 +271,9 @@ pub(crate) fn join(word: &Word, state: &State<'_>) -> Field {
             Piece::PathPart { name, part, .. } => text.push_str(path_part(&state.value(name)?, *part)),
             Piece::Output { script, .. } => text.push_str(&output(script, state)?),
             Piece::Other(_) => return None,
+        }
+        if !state.budget.spend(UNITS_PER_VALUE + text.len() - before) {
+            return None;
         }
     }
     Some(text)
@@ -250,6 +318,9 @@ fn expand(word: &Word, state: &State<'_>) -> Option<Vec<Field>> {
         {
             let parameters = state.parameters.clone()?.into_iter().collect::<Option<Vec<_>>>()?;
             for (at, parameter) in parameters.iter().enumerate() {
+                if !state.budget.spend(UNITS_PER_VALUE + UNITS_PER_CHAR * parameter.len()) {
+                    return None;
+                }
                 if at > 0 {
                     done.extend(current.take());
                 }
@@ -268,6 +339,9 @@ fn expand(word: &Word, state: &State<'_>) -> Option<Vec<Field>> {
             Piece::Output { script, quoted } => (output(script, state)?, *quoted, !quoted),
             Piece::Other(_) => return None,
         };
+        if !state.budget.spend(UNITS_PER_VALUE + UNITS_PER_CHAR * text.len()) {
+            return None;
+        }
         if !splits {
             current.get_or_insert_default().extend(text.chars().map(|char| (char, quoted)));
             continue;
@@ -325,9 +399,15 @@ fn glob(pattern: &[Marked], state: &State<'_>) -> Option<Vec<String>> {
                 next.push(prefix + &part.iter().map(|(char, _)| char).collect::<String>());
                 continue;
             }
+            if !state.budget.spend(UNITS_PER_LOOKUP + prefix.len()) {
+                return None;
+            }
             for name in names_in(&state.path(&prefix)?)? {
+                if !state.budget.spend(UNITS_PER_NAME + prefix.len()) {
+                    return None;
+                }
                 let hidden = name.starts_with('.') && part.first().is_none_or(|(char, _)| *char != '.');
-                if !hidden && matches(part, &name.chars().collect::<Vec<_>>()) {
+                if !hidden && matches(part, &name.chars().collect::<Vec<_>>(), &state.budget)? {
                     next.push(format!("{prefix}{name}"));
                 }
             }
@@ -336,6 +416,9 @@ fn glob(pattern: &[Marked], state: &State<'_>) -> Option<Vec<String>> {
             }
         }
         found = next;
+    }
+    if !state.budget.spend(UNITS_PER_LOOKUP * found.len()) {
+        return None;
     }
     found.retain(|path| state.path(path).is_some_and(|path| path.exists()));
     Some(if found.is_empty() { vec![literal()] } else { found })
@@ -355,11 +438,15 @@ fn names_in(directory: &Path) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Whether a name fits a pattern of `*`, `?` and `[…]`.
-fn matches(pattern: &[Marked], name: &[char]) -> bool {
+/// Whether a name fits a pattern of `*`, `?` and `[…]`; nothing if that takes too much work to tell.
+fn matches(pattern: &[Marked], name: &[char], budget: &Budget) -> Option<bool> {
     let (mut at, mut in_name) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while in_name < name.len() {
+        let is_class = pattern.get(at) == Some(&('[', false));
+        if !budget.spend(4 * if is_class { pattern.len() - at } else { 1 }) {
+            return None;
+        }
         let step = match pattern.get(at) {
             Some(('*', false)) => {
                 star = Some((at + 1, in_name));
@@ -380,10 +467,10 @@ fn matches(pattern: &[Marked], name: &[char]) -> bool {
                 star = Some((after, from + 1));
                 (at, in_name) = (after, from + 1);
             }
-            (None, None) => return false,
+            (None, None) => return Some(false),
         }
     }
-    pattern[at..].iter().all(|marked| *marked == ('*', false))
+    Some(pattern[at..].iter().all(|marked| *marked == ('*', false)))
 }
 
 /// How long the class at the pattern's start is, if it holds the character. An open one is a bracket like any other.

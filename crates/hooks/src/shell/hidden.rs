@@ -1,6 +1,8 @@
 //! Commands that a command line hides in words which are no commands to the grammar: subscripts that a shell expands even
 //! in quotes, variables that decide what later names mean, and programs that it makes before it runs them.
 
+use std::collections::HashSet;
+
 use super::{Field, Part, Piece, Word};
 
 /// The text in a word that a shell expands once more if it takes the word for a variable: what stands behind `name[` or
@@ -78,15 +80,22 @@ pub(crate) fn sets(program: &str, words: &[Field]) -> bool {
     }
 }
 
-/// The names of files that a command line makes; nothing for one that only the running shell knows.
+/// The names of files that a command line makes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Made(Vec<Field>);
+pub(super) struct Made {
+    names: HashSet<String>,
+    /// Whether one of them can't be told.
+    unknown: bool,
+}
 
 impl Made {
     /// A file, as it is written; only its name counts, for it may be told by another path.
     pub(super) fn add(&mut self, path: &str) {
         let name = file_name(path);
-        self.0.push((!name.contains(['$', '…', '*', '?', '[', '{'])).then(|| name.to_owned()));
+        match name.contains(['$', '…', '*', '?', '[', '{']) {
+            true => self.unknown = true,
+            false => drop(self.names.insert(name.to_owned())),
+        }
     }
 
     /// What a command makes by its arguments.
@@ -99,14 +108,13 @@ impl Made {
 
     /// Whether this is one of them.
     pub(super) fn may_be(&self, program: &str) -> bool {
-        let own = file_name(program);
-        self.0.iter().any(|made| made.as_deref().map_or_else(|| program.contains('/'), |made| made == own))
+        self.names.contains(file_name(program)) || (self.unknown && program.contains('/'))
     }
 
     /// Whether one of these commands is.
     pub(super) fn is_run(&self, parts: &[Part]) -> bool {
         let runs = |part: &Part| part.words.first().and_then(Option::as_deref).is_some_and(|name| self.may_be(name));
-        !self.0.is_empty() && parts.iter().any(runs)
+        parts.iter().any(runs)
     }
 }
 

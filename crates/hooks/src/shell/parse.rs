@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use word::Until;
 
-use super::{Assignment, Node, Piece, Redirection, RedirectionKind, Script, SimpleCommand, Word};
+use super::{Assignment, Budget, Node, Piece, Redirection, RedirectionKind, Script, SimpleCommand, Word};
 
 /// Longer texts are not read at all.
 const LONGEST: usize = 64 * 1024;
@@ -20,12 +20,17 @@ struct Unsure;
 
 type Parsed<T> = Result<T, Unsure>;
 
+/// What it costs to read a text: the nodes made of it take many times its size.
+fn units_to_read(text: &str) -> usize {
+    256 + 16 * text.len()
+}
+
 /// Reads a text that stands so deep in others.
-pub(super) fn script(text: &str, depth: usize) -> Script {
-    if text.len() > LONGEST || depth > DEEPEST {
+pub(super) fn script(text: &str, depth: usize, budget: &Budget) -> Script {
+    if text.len() > LONGEST || depth > DEEPEST || !budget.spend(units_to_read(text)) {
         return Script::default();
     }
-    let mut parser = Parser::new(text, depth);
+    let mut parser = Parser::new(text, depth, budget);
     let mut nodes = Vec::new();
     let read = parser.list(&[], &mut nodes).is_ok();
     let certain = read && parser.rest().is_empty() && parser.pending.is_empty() && parser.certain;
@@ -36,6 +41,8 @@ struct Parser<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
+    /// Pays for the text before it is read, and again before any of it is read again.
+    budget: &'t Budget,
     /// Whether everything inside substitutions was understood.
     certain: bool,
     /// Here-documents whose text begins at the next line.
@@ -63,8 +70,8 @@ fn ends_word(char: char) -> bool {
 }
 
 impl<'t> Parser<'t> {
-    fn new(text: &'t str, depth: usize) -> Self {
-        Parser { text, at: 0, depth, certain: true, pending: Vec::new() }
+    fn new(text: &'t str, depth: usize, budget: &'t Budget) -> Self {
+        Parser { text, at: 0, depth, budget, certain: true, pending: Vec::new() }
     }
 
     fn rest(&self) -> &'t str {

@@ -5,10 +5,12 @@
 use super::hidden::{Made, expanded, sets, steers, subscript};
 use super::inside::{GIT_VALUES, Inside, inside, is_option};
 use super::wrap::{has_odd_option, unwrap};
-use super::{Field, Language, Piece, RedirectionKind, SimpleCommand, Word, Wrapped, parse};
+use super::{Budget, Field, Language, Piece, RedirectionKind, SimpleCommand, Word, Wrapped, parse_within};
 
 /// How deep commands may run each other.
 const DEEPEST: usize = 16;
+/// What it costs to look at a word, besides its text.
+const UNITS_PER_WORD: usize = 64;
 
 /// Everything that a command line runs, as far as its text tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,25 +72,31 @@ struct Around<'a> {
 
 /// Finds what a text runs.
 pub fn parts(text: &str) -> Parts {
-    let mut finder = Finder::default();
+    let mut finder = Finder {
+        parts: Parts::default(),
+        unsure: false,
+        made: Made::default(),
+        scripts: Vec::new(),
+        budget: Budget::new(),
+    };
     finder.read(text, 0);
     let made =
         finder.made.is_run(&finder.parts.commands) || finder.scripts.iter().any(|script| finder.made.may_be(script));
-    Parts { certain: !finder.unsure && !made, ..finder.parts }
+    Parts { certain: !finder.unsure && !made && !finder.budget.is_spent(), ..finder.parts }
 }
 
-#[derive(Default)]
 struct Finder {
     parts: Parts,
     unsure: bool,
     made: Made,
     /// Scripts that interpreters are given.
     scripts: Vec<String>,
+    budget: Budget,
 }
 
 impl Finder {
     fn read(&mut self, text: &str, depth: usize) {
-        let script = parse(text);
+        let script = parse_within(text, &self.budget);
         // A carriage return or an escape is nothing that a person sees the same way as a shell does.
         let odd = text.contains(|char: char| char.is_control() && !matches!(char, '\n' | '\t'));
         self.unsure |= !script.certain || odd || depth > DEEPEST;
@@ -98,6 +106,9 @@ impl Finder {
     }
 
     fn add(&mut self, command: &SimpleCommand, depth: usize) {
+        if self.budget.is_spent() {
+            return;
+        }
         command.all_words().filter_map(subscript).for_each(|text| self.read(&expanded(&text), depth + 1));
         let mut written = command.redirections.iter().filter(|one| one.kind == RedirectionKind::Write).peekable();
         let redirects = written.peek().is_some();
@@ -118,6 +129,10 @@ impl Finder {
 
     fn push(&mut self, words: &[Field], text: &[String], around: Around<'_>, depth: usize) {
         let redirects = around.redirects;
+        let units: usize = text.iter().map(|word| UNITS_PER_WORD + 2 * word.len()).sum();
+        if !self.budget.spend(UNITS_PER_WORD + units) {
+            return;
+        }
         self.parts.commands.push(Part { words: words.to_vec(), text: text.join(" "), redirects });
         let Some(first) = words.first() else { return };
         // What looks like an option is one of `time`, which some shells have no word of their own for.

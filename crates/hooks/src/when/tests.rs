@@ -42,7 +42,7 @@ impl Project {
     fn word(&self, hook: &Hook, command: &str) -> &'static str {
         match self.judge(hook, command) {
             Some(Because::Does { .. }) => "does",
-            Some(Because::Unsure) => "unsure",
+            Some(Because::Unsure { .. }) => "unsure",
             Some(Because::Always) => "always",
             None => "no",
         }

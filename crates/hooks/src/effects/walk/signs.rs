@@ -82,16 +82,19 @@ pub(super) fn moves(nodes: &[Node]) -> bool {
 
 /// Whether variables are set otherwise than by assignments and what declares them.
 pub(super) fn sets_in_other_ways(nodes: &[Node]) -> bool {
-    let loops = |node: &Node| match node {
-        Node::Loop { .. } | Node::Function { .. } => true,
-        Node::Group(body) | Node::Maybe(body) | Node::And(body) | Node::Or(body) => sets_in_other_ways(body),
-        Node::Simple(_) | Node::Apart(_) | Node::Pipeline(_) => false,
-    };
     let sets = |name: String| {
         matches!(name.as_str(), "eval" | "." | "source" | "getopts" | "unset" | "let" | "command" | "builtin")
     };
     let acts = |command: &&SimpleCommand| command.words.first().is_some_and(|word| word.literal().is_none_or(sets));
-    nodes.iter().any(loops) || commands_in(nodes).iter().any(acts)
+    has_loops(nodes) || commands_in(nodes).iter().any(acts)
+}
+
+fn has_loops(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Loop { .. } | Node::Function { .. } => true,
+        Node::Group(body) | Node::Maybe(body) | Node::And(body) | Node::Or(body) => has_loops(body),
+        Node::Simple(_) | Node::Apart(_) | Node::Pipeline(_) => false,
+    })
 }
 
 /// Whether a part of a chain ends the shell, so that what follows runs only without it.

@@ -1,6 +1,6 @@
 //! The inside of words: quotes, escapes, variables and substitutions.
 
-use super::{DEEPEST, Parsed, Parser, Unsure, ends_word, is_name, is_name_start, script};
+use super::{DEEPEST, Parsed, Parser, Unsure, ends_word, is_name, is_name_start, script, units_to_read};
 use crate::shell::{PathPart, Piece, Script, Word};
 
 /// What ends a run of pieces.
@@ -88,11 +88,13 @@ impl Parser<'_> {
     }
 
     fn dollar(&mut self, quoted: bool, word: &mut Word) -> Parsed<()> {
-        if self.rest().starts_with("$((")
-            && let Ok(inside) = self.arithmetic(1)
-        {
-            word.pieces.push(Piece::Other(inside));
-            return Ok(());
+        if self.rest().starts_with("$((") {
+            if let Ok(inside) = self.arithmetic(1) {
+                word.pieces.push(Piece::Other(inside));
+                return Ok(());
+            }
+            // It is read again, as a substitution. Nested ones double the work at each level.
+            self.pay_for(self.rest())?;
         }
         self.next()?;
         match self.peek() {
@@ -154,7 +156,7 @@ impl Parser<'_> {
                 char => text.push(char),
             }
         }
-        let script = script(&text, self.depth + 1);
+        let script = script(&text, self.depth + 1, self.budget);
         self.certain &= script.certain;
         word.pieces.push(Piece::Output { script, quoted });
         Ok(())
@@ -255,12 +257,18 @@ impl Parser<'_> {
         Err(Unsure)
     }
 
+    /// Pays for reading a text.
+    fn pay_for(&self, text: &str) -> Parsed<()> {
+        if self.budget.spend(units_to_read(text)) { Ok(()) } else { Err(Unsure) }
+    }
+
     /// A text of its own in which only expansions count.
     pub(super) fn inner_word(&mut self, text: &str) -> Parsed<Word> {
         if self.depth >= DEEPEST {
             return Err(Unsure);
         }
-        let mut inner = Parser::new(text, self.depth + 1);
+        self.pay_for(text)?;
+        let mut inner = Parser::new(text, self.depth + 1, self.budget);
         let word = inner.pieces(Until::TextEnd)?;
         self.certain &= inner.certain;
         Ok(word)
