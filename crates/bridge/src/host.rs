@@ -388,6 +388,11 @@ impl Host {
         timeout.saturating_sub(spare).max(timeout / 2)
     }
 
+    /// When an answer must be given for a judgement that has not ended by its [`deadline`](Self::deadline).
+    pub fn last_moment(timeout: Duration) -> Duration {
+        (Host::deadline(timeout) + timeout) / 2
+    }
+
     /// The agent's version, by its environment.
     pub fn version(self, var: impl Fn(&str) -> Option<String>) -> Option<String> {
         let told = self.info().version_vars.iter().find_map(|name| var(name))?;

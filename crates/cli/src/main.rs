@@ -57,13 +57,13 @@ fn main() -> ExitCode {
     hookwright_process::keep_to_oneself();
     hookwright_process::raise_descriptor_limit();
     hookwright_process::at_abort(aborted);
-    // Between an agent and its tools every moment counts: no second thread, no other commands' options.
+    // Between an agent and its tools every moment counts: no other commands' options are read.
     if let Some(args) = args::BridgeArgs::at_a_glance(std::env::args_os().skip(1)) {
-        // Where there is no room for it, what there is has to do.
-        let _ = hookwright_process::take_stack(runtime::STACK);
-        let world = World::from_process();
-        log::start(None, &world);
-        let code = bridge::run(&args, &world);
+        let code = bridge::run(&args, || {
+            let world = World::from_process();
+            log::start(None, &world);
+            world
+        });
         hookwright_process::end_descendants();
         return ExitCode::from(code);
     }
@@ -114,7 +114,7 @@ fn command(cli: args::Cli, world: World) -> anyhow::Result<u8> {
     match cli.command {
         Some(args::Command::Hooks(hooks)) => hooks::run(hooks, world),
         Some(args::Command::Extensions(extensions)) => extensions::run(extensions, &world),
-        Some(args::Command::Bridge(bridge)) => Ok(bridge::run(&bridge, &world)),
+        Some(args::Command::Bridge(bridge)) => Ok(bridge::run(&bridge, World::from_process)),
         Some(args::Command::Policy(policy)) => policy::run(&policy, &world),
         Some(args::Command::Checkpoints(checkpoints)) => checkpoints::run(&checkpoints, &world),
         Some(args::Command::Mcp(mcp)) => mcp::run(&mcp, &world),

@@ -306,6 +306,8 @@ fn fire(
         engine.shutdown().await;
         outcomes
     });
+    // A thread that waits for the disk must not hold up the answer.
+    runtime.shutdown_background();
     let guarded = plans.iter().flatten().flat_map(|plan| &plan.hooks).any(|hook| hook.is_guard());
     let is_no = outcomes.iter().any(|outcome| outcome.merged.answer.ends_plan());
     if cancel.is_cancelled() && guarded && !is_no {

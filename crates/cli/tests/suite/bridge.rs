@@ -2,6 +2,7 @@
 
 mod asked;
 mod attacks;
+mod deadline;
 mod outliving;
 mod trace;
 
