@@ -1,9 +1,11 @@
 //! The signals that end the program. The first is for the front end, which ends what runs; one that comes before the front
-//! end has dealt with the first ends the program at once, whatever is stuck.
+//! end has dealt with the first ends the program at once, whatever is stuck. So does the first one where the front end does
+//! not take it up in time: a thread that never yields can't be ended from its own runtime.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -21,11 +23,39 @@ impl std::error::Error for Ended {}
 
 type LastAct = Arc<Mutex<Box<dyn Fn() + Send>>>;
 
+/// How long the front end may take to take a signal up. What it then does may take longer.
+const TAKE_UP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Whether the front end has taken up the last signal, or has a reason not to.
+#[derive(Default)]
+struct TakeUp {
+    is_done: Mutex<bool>,
+    changed: Condvar,
+    /// Whether signals wait, because another program has the terminal or the session ends already.
+    is_deferred: AtomicBool,
+}
+
+impl TakeUp {
+    fn set(&self, is_done: bool) {
+        *self.is_done.lock().unwrap_or_else(PoisonError::into_inner) = is_done;
+        self.changed.notify_all();
+    }
+
+    /// Waits for so long; whether nothing took the signal up, though it could have.
+    fn is_overdue(&self, timeout: Duration) -> bool {
+        let is_done = self.is_done.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(is_done, timeout, |is_done| !*is_done);
+        let (is_done, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !*is_done && !self.is_deferred.load(Ordering::SeqCst)
+    }
+}
+
 /// Signals, one at a time. There is one listener for the whole run: a second one would hear the same signals.
 pub(crate) struct Signals {
     codes: UnboundedReceiver<u8>,
     open: Arc<AtomicBool>,
     last_act: LastAct,
+    take_up: Arc<TakeUp>,
 }
 
 impl Signals {
@@ -37,11 +67,12 @@ impl Signals {
         let last_act: LastAct = Arc::new(Mutex::new(Box::new(|| {})));
         // Here and not on the thread, which nobody waits for so: what comes before that has started is kept for it.
         let ending = Ending::new()?;
-        let (unanswered, act) = (open.clone(), last_act.clone());
+        let take_up = Arc::new(TakeUp::default());
+        let (unanswered, act, taken) = (open.clone(), last_act.clone(), take_up.clone());
         std::thread::Builder::new()
             .name("signals".to_owned())
-            .spawn(move || hear(ending, &sender, &unanswered, &act))?;
-        Ok(Signals { codes, open, last_act })
+            .spawn(move || hear(ending, &sender, &unanswered, &act, &taken))?;
+        Ok(Signals { codes, open, last_act, take_up })
     }
 
     /// What is done before the program ends by a second signal; it must not block.
@@ -52,9 +83,17 @@ impl Signals {
     /// Waits until somebody wants the program to end; the exit code that says so.
     pub(crate) async fn next(&mut self) -> u8 {
         match self.codes.recv().await {
-            Some(code) => code,
+            Some(code) => {
+                self.take_up.set(true);
+                code
+            }
             None => std::future::pending().await,
         }
+    }
+
+    /// Lets signals wait without a bound, or no longer: while another program has the terminal, and once the session ends.
+    pub(crate) fn defer(&self, is_deferred: bool) {
+        self.take_up.is_deferred.store(is_deferred, Ordering::SeqCst);
     }
 
     /// Whether somebody has wanted that since the last time anybody asked.
@@ -69,15 +108,38 @@ impl Signals {
 }
 
 /// Passes signals on; one that nobody has dealt with when the next one comes ends the program.
-fn hear(mut ending: Ending, sender: &UnboundedSender<u8>, unanswered: &AtomicBool, last_act: &LastAct) {
+fn hear(
+    mut ending: Ending,
+    sender: &UnboundedSender<u8>,
+    unanswered: &AtomicBool,
+    last_act: &LastAct,
+    take_up: &Arc<TakeUp>,
+) {
     while let Some(code) = ending.next() {
-        tracing::warn!(code, "a signal");
+        // Nothing that could wait comes first: the log may stand on a disk that does not answer.
+        take_up.set(false);
         if unanswered.swap(true, Ordering::SeqCst) || sender.send(code).is_err() {
-            last_act.lock().unwrap_or_else(PoisonError::into_inner)();
-            hookwright_process::end_descendants();
-            std::process::exit(i32::from(code));
+            end_program(code, last_act);
         }
+        let (take_up, last_act) = (take_up.clone(), last_act.clone());
+        let watch = move || {
+            if take_up.is_overdue(TAKE_UP_TIMEOUT) {
+                let words = "hookwright: the session did not take up the signal within 5 seconds, so it is ended\n";
+                hookwright_process::last_words(&[], words);
+                end_program(code, &last_act);
+            }
+        };
+        // Where there is no room for a thread, a second signal ends the program as before.
+        let _ = std::thread::Builder::new().name("signal-deadline".to_owned()).spawn(watch);
+        tracing::warn!(code, "a signal");
     }
+}
+
+/// Ends the program and everything that it runs.
+fn end_program(code: u8, last_act: &LastAct) {
+    last_act.lock().unwrap_or_else(PoisonError::into_inner)();
+    hookwright_process::end_descendants();
+    std::process::exit(i32::from(code));
 }
 
 /// Waits for a signal, for ever where nobody listens to it.
@@ -126,5 +188,34 @@ impl Ending {
     /// Waits for the next one; none where the console can't tell of Ctrl-C.
     fn next(&mut self) -> Option<u8> {
         self.0.block_on(tokio::signal::ctrl_c()).ok().map(|()| crate::exit::INTERRUPTED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(20);
+    const AMPLE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_signal_that_is_not_taken_up_is_overdue() {
+        let take_up = TakeUp::default();
+        assert!(take_up.is_overdue(SOON));
+        take_up.set(true);
+        assert!(!take_up.is_overdue(AMPLE));
+        take_up.set(false);
+        assert!(take_up.is_overdue(SOON));
+        take_up.is_deferred.store(true, Ordering::SeqCst);
+        assert!(!take_up.is_overdue(SOON));
+    }
+
+    #[test]
+    fn a_signal_that_is_taken_up_meanwhile_is_not_overdue() {
+        let take_up = Arc::new(TakeUp::default());
+        let front_end = take_up.clone();
+        let taken = std::thread::spawn(move || front_end.set(true));
+        assert!(!take_up.is_overdue(AMPLE));
+        taken.join().unwrap();
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Conductor {
     pub(super) world: World,
     pub(super) shared: std::sync::Arc<Shared>,
     pub(super) watch: Watch,
+    /// Whether the disk did not answer at the last look.
+    pub(super) is_disk_silent: bool,
     /// The guards whose worker was given up, when that was last looked at.
     pub(super) given_up: Vec<String>,
     pub(super) updates: Updates,
@@ -95,6 +97,7 @@ impl Conductor {
     ) -> Self {
         Conductor {
             watch: Watch::new(&shared.view().loaded, &options.policies),
+            is_disk_silent: false,
             given_up: Vec::new(),
             updates: Updates::default(),
             signing_in: SigningIn::default(),
@@ -128,6 +131,7 @@ impl Conductor {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         look.reset();
+        let mut looking = JoinSet::new();
         let looks = self.options.interaction == Interaction::Interactive;
         if looks {
             self.look_for_newer();
@@ -140,7 +144,8 @@ impl Conductor {
                 Some(end) = self.talks.join_next() => self.talked(end),
                 Some(found) = self.updates.looking.join_next() => self.update_found(found),
                 Some(found) = self.updates.behind.join_next() => self.newer_found(found),
-                _ = look.tick(), if looks => self.look(),
+                Some(Ok(looked)) = looking.join_next() => self.looked(looked),
+                _ = look.tick(), if looks && looking.is_empty() => drop(looking.spawn(self.look())),
             }
         }
         let reason = self.ending.unwrap_or(EndReason::Exit);

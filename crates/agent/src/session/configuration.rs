@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_hooks::{
-    Change, Diagnostic, Difference, Hook, Registry, Severity, SwitchError, WhyUnarmed, did_you_mean,
+    Change, DISK_SILENT, Diagnostic, Difference, Hook, Registry, Severity, SwitchError, WhyUnarmed, did_you_mean,
+    within_disk_timeout,
 };
 use hookwright_settings::commands::{Commands, discover};
 use hookwright_settings::edit::Switch;
@@ -56,6 +57,21 @@ pub(super) fn trusted_commands(loaded: &Loaded, guards: &Guards) -> Commands {
         None => true,
     });
     commands
+}
+
+/// What one look at the disk found.
+pub(super) struct Looked {
+    /// The guards whose workers are not started any more.
+    given_up: Vec<String>,
+    /// Whether nothing that guards are made of waits for the user's trust.
+    is_trusted: bool,
+    /// What stands in for hooks that are missed.
+    missed: Vec<Hook>,
+    /// What was watched, as it was before the look and as it is.
+    before: Watch,
+    watch: Watch,
+    changed: Vec<PathBuf>,
+    have_commands_changed: bool,
 }
 
 impl Conductor {
@@ -205,40 +221,70 @@ impl Conductor {
         }
     }
 
-    /// Looks whether configuration has changed on disk.
-    pub(super) fn look(&mut self) {
-        self.look_at_workers();
+    /// Looks whether configuration has changed on disk; nothing if the disk does not answer. Keys are heard meanwhile.
+    pub(super) fn look(&self) -> impl Future<Output = Option<Looked>> + Send + 'static {
+        let (services, before) = (self.services(), self.watch.clone());
+        within_disk_timeout(move || {
+            let hooks = &services.hooks;
+            let is_given_up = |guard: &&Hook| hooks.worker_health(guard).is_some_and(|health| health.inert.is_some());
+            let registry = hooks.registry();
+            let given_up = registry.guards().filter(is_given_up).map(|guard| guard.id().to_owned()).collect();
+            let mut looked = Looked {
+                given_up,
+                is_trusted: services.guards.look(),
+                missed: services.guards.stand_ins(),
+                watch: before.clone(),
+                before,
+                changed: Vec::new(),
+                have_commands_changed: false,
+            };
+            if looked.is_trusted {
+                looked.changed = looked.watch.changed();
+                looked.have_commands_changed =
+                    looked.changed.is_empty() && looked.missed.is_empty() && looked.watch.commands_changed();
+            }
+            looked
+        })
+    }
+
+    /// Goes by what was seen on disk.
+    pub(super) fn looked(&mut self, looked: Option<Looked>) {
+        let Some(looked) = looked else {
+            if !std::mem::replace(&mut self.is_disk_silent, true) {
+                let text = format!("{DISK_SILENT}; until it does, changes of settings and hooks are not seen");
+                self.reply(Reply::warning(text));
+            }
+            return;
+        };
+        self.is_disk_silent = false;
+        let Looked { given_up, is_trusted, missed, before, watch, changed, have_commands_changed } = looked;
+        // A guard's worker is given up in the middle of a session, and no file tells of it.
+        if given_up != self.given_up {
+            self.given_up = given_up;
+            self.tell(AgentEvent::Configured);
+            self.tell_guards();
+        }
         // What the agent changed waits for the user's trust; until then nothing is read again.
         let services = self.services();
-        if !services.guards.look() {
+        if !is_trusted {
             let scope = Scope::outside(&CancellationToken::new());
             tokio::spawn(async move { settle(&services, &scope).await });
             return;
         }
-        let changed = self.watch.changed();
+        // What was read meanwhile is newer than this look.
+        if self.watch != before {
+            return;
+        }
+        self.watch = watch;
         // What stands in for hooks that are missed goes once the user has trusted that they are gone.
-        let missed = services.guards.stand_ins();
         if !changed.is_empty() || !missed.is_empty() {
             self.reload(&changed);
             if services.guards.stand_ins().is_empty() {
                 let told = |hook: &Hook| self.reply(Reply::plain(format!("hook {} is missed no more", hook.id())));
                 missed.iter().for_each(told);
             }
-        } else if self.watch.commands_changed() {
+        } else if have_commands_changed {
             self.reload_commands();
-        }
-    }
-
-    /// A guard's worker is given up in the middle of a session, and no file tells of it.
-    fn look_at_workers(&mut self) {
-        let hooks = &self.services().hooks;
-        let is_given_up = |guard: &&Hook| hooks.worker_health(guard).is_some_and(|health| health.inert.is_some());
-        let given_up: Vec<String> =
-            hooks.registry().guards().filter(is_given_up).map(|guard| guard.id().to_owned()).collect();
-        if given_up != self.given_up {
-            self.given_up = given_up;
-            self.tell(AgentEvent::Configured);
-            self.tell_guards();
         }
     }
 

@@ -13,6 +13,7 @@ use crate::policy::watched;
 type Look = Option<(SystemTime, u64)>;
 
 /// The files that count, as they were when we last looked.
+#[derive(Clone, PartialEq)]
 pub(super) struct Watch {
     files: BTreeMap<PathBuf, Look>,
     /// Custom commands and where they are, which are read by themselves.

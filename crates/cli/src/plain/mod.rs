@@ -49,6 +49,7 @@ pub(crate) async fn converse(args: &AgentArgs, opened: Opened) -> anyhow::Result
     let mut front = Front::new(session, telemetry);
     let begun = Instant::now();
     let left = front.converse(&mut events, &mut lines, &mut signals).await;
+    signals.defer(true);
     let farewell = Farewell::of(&front.session.view());
     front.session.end(When::Now, front.reason);
     front.question = None;

@@ -93,6 +93,7 @@ pub(crate) async fn converse(
 ) -> anyhow::Result<u8> {
     let mut driver = Driver::new(args, world, opened, hands, consoles);
     let result = driver.run().await;
+    driver.signals.defer(true);
     driver.part().await;
     // Somebody may have lost patience with the end.
     result.map(|code| driver.signals.heard().unwrap_or(code))

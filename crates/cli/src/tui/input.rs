@@ -1,10 +1,12 @@
 //! Reads keys on a thread of its own, which can be told to leave them to another program for a while.
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossterm::event::{self, Event};
+use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Interval, MissedTickBehavior};
 
@@ -17,9 +19,14 @@ const PAUSE_DEADLINE: Duration = Duration::from_secs(2);
 /// How long it takes at most until it is noticed that the terminal is gone.
 const TERMINAL_CHECK: Duration = Duration::from_millis(250);
 
+/// How long Ctrl-C may wait for the driver before it becomes the signal that it is elsewhere.
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// The keys, as they come.
 pub(crate) struct Input {
     events: UnboundedReceiver<Event>,
+    /// How many of them the driver has taken.
+    taken: Arc<AtomicUsize>,
     pause: Arc<Pause>,
     looks: Interval,
 }
@@ -34,21 +41,25 @@ impl Input {
     fn start_with(poll: impl FnMut() -> io::Result<Option<Event>> + Send + 'static) -> io::Result<Input> {
         let (sender, events) = unbounded_channel();
         let pause = Arc::new(Pause::default());
-        let shared = pause.clone();
+        let taken = Arc::new(AtomicUsize::new(0));
+        let (shared, heard) = (pause.clone(), taken.clone());
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || {
-            read(&sender, &shared, poll);
+            read(&sender, &shared, &heard, poll);
             shared.set(KeyReader::Ended);
         })?;
         let mut looks = tokio::time::interval(TERMINAL_CHECK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        Ok(Input { events, pause, looks })
+        Ok(Input { events, taken, pause, looks })
     }
 
     /// The next one; none if the terminal is gone. Whoever reads from such a terminal waits for ever, so it is looked at.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             tokio::select! {
-                event = self.events.recv() => return event,
+                event = self.events.recv() => {
+                    self.taken.fetch_add(1, Ordering::SeqCst);
+                    return event;
+                }
                 _ = self.looks.tick() => {
                     if !std::io::stdin().is_terminal() {
                         return None;
@@ -137,12 +148,22 @@ impl Pause {
 }
 
 /// Ends when nobody listens any more, or the terminal is gone.
-fn read(sender: &UnboundedSender<Event>, pause: &Pause, mut poll: impl FnMut() -> io::Result<Option<Event>>) {
+fn read(
+    sender: &UnboundedSender<Event>,
+    pause: &Pause,
+    taken: &AtomicUsize,
+    mut poll: impl FnMut() -> io::Result<Option<Event>>,
+) {
+    let mut interrupts = Interrupts::default();
     while !sender.is_closed() {
+        if interrupts.is_overdue(taken.load(Ordering::SeqCst), Instant::now()) {
+            raise_interrupt();
+        }
         pause.wait_if_requested();
         match poll() {
             Ok(None) => {}
             Ok(Some(event)) => {
+                interrupts.note(&event, Instant::now());
                 if sender.send(event).is_err() {
                     return;
                 }
@@ -152,12 +173,49 @@ fn read(sender: &UnboundedSender<Event>, pause: &Pause, mut poll: impl FnMut() -
     }
 }
 
+/// The presses of Ctrl-C that the driver has not taken. One that waits too long is a signal: the driver is stuck, and the
+/// second signal ends the program.
+#[derive(Default)]
+struct Interrupts {
+    /// How many events there were.
+    events: usize,
+    /// Which of them were Ctrl-C, and when.
+    pressed: VecDeque<(usize, Instant)>,
+}
+
+impl Interrupts {
+    /// An event that is passed on.
+    fn note(&mut self, event: &Event, now: Instant) {
+        self.events += 1;
+        let is_interrupt = matches!(event, Event::Key(key) if key.code == KeyCode::Char('c')
+            && key.modifiers == KeyModifiers::CONTROL
+            && key.kind == KeyEventKind::Press);
+        if is_interrupt {
+            self.pressed.push_back((self.events, now));
+        }
+    }
+
+    /// Whether the first press that was not taken waits for too long; each counts once.
+    fn is_overdue(&mut self, taken: usize, now: Instant) -> bool {
+        while self.pressed.pop_front_if(|(event, _)| *event <= taken).is_some() {}
+        self.pressed.pop_front_if(|(_, since)| now.duration_since(*since) >= INTERRUPT_TIMEOUT).is_some()
+    }
+}
+
+#[cfg(unix)]
+fn raise_interrupt() {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
+}
+
+/// There is no such signal.
+#[cfg(not(unix))]
+fn raise_interrupt() {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use crossterm::event::KeyEvent;
     use std::sync::mpsc;
-    use std::time::Instant;
 
     #[tokio::test]
     async fn the_keys_are_lent_only_after_the_thread_has_stopped_reading() {
@@ -207,5 +265,25 @@ mod tests {
         let mut input = Input::start_with(|| Err(io::ErrorKind::UnexpectedEof.into())).unwrap();
         assert!(input.lend(|| ()).is_ok());
         assert!(input.lend(|| ()).is_ok());
+    }
+
+    #[test]
+    fn ctrl_c_that_the_driver_does_not_take_becomes_a_signal() {
+        let press = |code, modifiers| Event::Key(KeyEvent::new(code, modifiers));
+        let (key, ctrl_c) =
+            (press(KeyCode::Char('x'), KeyModifiers::NONE), press(KeyCode::Char('c'), KeyModifiers::CONTROL));
+        let start = Instant::now();
+        let mut interrupts = Interrupts::default();
+        interrupts.note(&key, start);
+        assert!(!interrupts.is_overdue(0, start + INTERRUPT_TIMEOUT));
+        interrupts.note(&ctrl_c, start);
+        interrupts.note(&ctrl_c, start);
+        assert!(!interrupts.is_overdue(1, start + INTERRUPT_TIMEOUT / 2));
+        assert!(interrupts.is_overdue(1, start + INTERRUPT_TIMEOUT));
+        // The second one is a signal of its own, unless it has been taken meanwhile.
+        let mut taken = Interrupts { events: interrupts.events, pressed: interrupts.pressed.clone() };
+        assert!(interrupts.is_overdue(2, start + INTERRUPT_TIMEOUT));
+        assert!(!interrupts.is_overdue(2, start + INTERRUPT_TIMEOUT));
+        assert!(!taken.is_overdue(3, start + INTERRUPT_TIMEOUT));
     }
 }

@@ -29,7 +29,10 @@ impl Driver<'_> {
             // It is the user's: a window that it opened may stay.
             hookwright_process::start_to_stay(|| command.spawn())?.wait()
         };
-        let status = match self.input.lend(|| guard.lend(run)) {
+        self.signals.defer(true);
+        let lent = self.input.lend(|| guard.lend(run));
+        self.signals.defer(false);
+        let status = match lent {
             Ok(status) => status?,
             Err(error) => Err(error),
         };

@@ -40,11 +40,15 @@ impl Birth {
         }
     }
 
-    /// Whether one that is started now would be the same.
-    pub(super) fn still_is(&self, runner: &Runner, session: &Spot) -> bool {
+    /// Whether one that is started now would have the same session and surroundings.
+    pub(super) fn is_of(&self, runner: &Runner, session: &Spot) -> bool {
         self.surroundings == runner.number
             && (Arc::ptr_eq(&self.session, session.session()) || *self.session == **session.session())
-            && self.files.iter().all(|(file, known)| stamp(file) == *known)
+    }
+
+    /// Whether the files are as they were. The disk is asked for each of them.
+    pub(super) fn has_same_files(&self) -> bool {
+        self.files.iter().all(|(file, known)| stamp(file) == *known)
     }
 }
 

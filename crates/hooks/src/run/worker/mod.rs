@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::command::Start;
 use super::{RunEnd, Runner};
 use crate::answer::{Captured, End};
+use crate::disk::{DISK_SILENT, within_disk_timeout};
 use crate::hook::{Source, WorkerAction};
 use crate::input::HookInput;
 use crate::spot::Spot;
@@ -130,7 +131,7 @@ struct Worker {
 #[derive(Default)]
 struct Live {
     talk: Option<Arc<Talk>>,
-    birth: Option<Birth>,
+    birth: Option<Arc<Birth>>,
     /// Whether it stands a greeting; one that died of it is not greeted again.
     shy: bool,
     last_failure: Option<(Instant, String)>,
@@ -282,7 +283,7 @@ impl Worker {
         cancel: &CancellationToken,
     ) -> Result<Arc<Talk>, End> {
         let _hiring = self.hiring.lock().await;
-        if let Some(talk) = self.present(runner, session) {
+        if let Some(talk) = self.present(runner, session).await? {
             return Ok(talk);
         }
         self.pause(deadline).await?;
@@ -303,16 +304,25 @@ impl Worker {
         let talk = Talk::with(pipes, log, self.bounds(runner), !current.shy);
         tracing::debug!(pid = talk.pid(), command = self.action.command.command, "a worker runs");
         current.talk = Some(talk.clone());
-        current.birth = Some(birth);
+        current.birth = Some(Arc::new(birth));
         Ok(talk)
     }
 
     /// The process that is there, if it is still the right one.
-    fn present(&self, runner: &Runner, session: &Spot) -> Option<Arc<Talk>> {
+    async fn present(&self, runner: &Runner, session: &Spot) -> Result<Option<Arc<Talk>>, End> {
+        let birth = self.live().birth.clone();
+        let is_same = match birth {
+            None => true,
+            Some(birth) if !birth.is_of(runner, session) => false,
+            Some(birth) => {
+                let has_same_files = within_disk_timeout(move || birth.has_same_files()).await;
+                let unknown = || format!("{DISK_SILENT}, so it can't be told whether its files are as they were");
+                has_same_files.ok_or_else(|| End::Failed(unknown()))?
+            }
+        };
         let mut live = self.live();
-        let is_same = live.birth.as_ref().is_none_or(|birth| birth.still_is(runner, session));
         if is_same && let Some(talk) = live.talk.as_ref().filter(|talk| talk.is_open()) {
-            return Some(talk.clone());
+            return Ok(Some(talk.clone()));
         }
         let old = live.talk.take();
         if !is_same {
@@ -331,7 +341,7 @@ impl Worker {
         if !is_same {
             self.failures.store(0, Ordering::Relaxed);
         }
-        None
+        Ok(None)
     }
 
     /// Waits longer after every failure; after too many for ever. For what has no time to wait, the failure before counts.
@@ -417,12 +427,14 @@ impl Worker {
     }
 
     fn health(&self, (runner, session): (&Runner, &Spot)) -> WorkerHealth {
+        // The disk is not waited for under the lock.
+        let birth = self.live().birth.clone();
+        let is_same = birth.is_none_or(|birth| birth.is_of(runner, session) && birth.has_same_files());
         let live = self.live();
         let talk = live.talk.as_ref();
         let (answered, late) = talk.map_or((0, 0), |talk| talk.counts());
         let past = *self.past.lock().unwrap_or_else(PoisonError::into_inner);
         // What has changed since then is tried again.
-        let is_same = live.birth.as_ref().is_none_or(|birth| birth.still_is(runner, session));
         let gave_up = is_same && self.failures.load(Ordering::Relaxed) >= MOST_FAILURES;
         WorkerHealth {
             pid: talk.filter(|talk| talk.is_open()).map(|talk| talk.pid()),
