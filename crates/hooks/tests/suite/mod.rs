@@ -2,6 +2,7 @@ mod world;
 
 mod cancel;
 mod claude;
+mod disk;
 mod embed;
 mod endings;
 mod faults;
