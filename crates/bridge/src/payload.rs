@@ -1,10 +1,8 @@
 //! A host's stdin → one JSON object, read strictly: what could be read in two ways is not read at all. And what dialects
 //! take out of it, field by field.
 
-use std::fmt;
-
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use hookwright_hooks::strict_json;
+use serde_json::{Map, Value};
 
 use crate::dialect::Misheard;
 
@@ -20,69 +18,9 @@ pub fn read(bytes: &[u8]) -> Result<Map<String, Value>, Misheard> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Misheard::Empty);
     }
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = Strictly.deserialize(&mut reader).map_err(|error| Misheard::NoJson(error.to_string()))?;
-    reader.end().map_err(|error| Misheard::NoJson(error.to_string()))?;
-    match value {
+    match strict_json::from_slice(bytes).map_err(Misheard::NoJson)? {
         Value::Object(object) => Ok(object),
         other => Err(Misheard::NoJson(format!("it is {}, not an object", kind_of(&other)))),
-    }
-}
-
-/// JSON without keys that stand twice: of those, each reader would believe another.
-struct Strictly;
-
-impl<'de> DeserializeSeed<'de> for Strictly {
-    type Value = Value;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strictly {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
-    }
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
-        while let Some(value) = list.next_element_seed(Strictly)? {
-            values.push(value);
-        }
-        Ok(Value::Array(values))
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(Strictly)?;
-            if object.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key `{key}` stands twice")));
-            }
-            object.insert(key, value);
-        }
-        Ok(Value::Object(object))
     }
 }
 

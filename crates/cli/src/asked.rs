@@ -2,6 +2,7 @@
 //! changed, and the text in it that people would edit. Draws nothing.
 
 use hookwright_agent::ApprovalRequest;
+use hookwright_hooks::strict_json;
 use hookwright_tools::{Display, FileDiff};
 use serde_json::{Map, Value};
 
@@ -48,7 +49,7 @@ pub(crate) fn text_of(request: &ApprovalRequest) -> String {
 /// The arguments with another text.
 pub(crate) fn with_text(request: &ApprovalRequest, text: &str) -> Result<Map<String, Value>, String> {
     let Some(key) = text_key(request) else {
-        return serde_json::from_str(text).map_err(|error| format!("this is no JSON object: {error}"));
+        return strict_json::object_from_slice(text.as_bytes()).map_err(|why| format!("this is no JSON object: {why}"));
     };
     let mut args = request.args.clone();
     args.insert(key.to_owned(), Value::String(text.to_owned()));

@@ -5,12 +5,12 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anstyle::Style;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use hookwright_agent::session::tool_limits;
 use hookwright_agent::{
     Approvals, Interaction, Judged, Permission, Policy, Protected, Rule, check_policy, load_policies,
 };
-use hookwright_hooks::{AnyEvent, Diagnostic, EventKind, Source, canonical_tool_name};
+use hookwright_hooks::{AnyEvent, Diagnostic, EventKind, Source, canonical_tool_name, strict_json};
 use hookwright_settings::World;
 use hookwright_tools::{ToolKind, ToolSet, WebSearching};
 use serde_json::{Map, Value, json};
@@ -99,8 +99,8 @@ fn rule_json(rule: &Rule) -> Value {
 }
 
 fn explain(toolbox: &Toolbox, explain: &Explain) -> anyhow::Result<u8> {
-    let args: Map<String, Value> = serde_json::from_str(&explain.args)
-        .context("the arguments are no JSON object such as {\"command\": \"ls\"}")?;
+    let args = strict_json::object_from_slice(explain.args.as_bytes())
+        .map_err(|why| anyhow!("the arguments are no JSON object such as {{\"command\": \"ls\"}}: {why}"))?;
     let (policy, diagnostics) = in_force(toolbox)?;
     let loaded = &toolbox.loaded;
     let tool = canonical_tool_name(&explain.tool);

@@ -261,6 +261,12 @@ fn read_success(kind: EventKind, stdout: &Captured) -> Reading {
     reading
 }
 
+/// What is said of an answer with a repeated key, in the object at a path or at the top.
+pub(crate) fn repeated_key_problem(at: &str, key: &str) -> String {
+    let place = if at.is_empty() { String::new() } else { format!(" in `{at}`") };
+    format!("answered with the key `{key}` twice{place}; of a repeated key, only a no counts")
+}
+
 /// Why a program's output is nothing to be read: a no in it would not be heard.
 pub(crate) fn no_text(text: &str) -> Option<&'static str> {
     // What decoding makes of a UTF-16 byte order mark.

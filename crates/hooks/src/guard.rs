@@ -214,14 +214,15 @@ fn why_unarmed(hook: &Hook, state: &HookState) -> Option<WhyUnarmed> {
 pub(crate) fn lost(root: &Object<'_>, hooks: &[Hook], source: &SourceText<'_>, wrong: &[Diagnostic]) -> Vec<Lost> {
     let mut written = Vec::new();
     for property in root.properties.iter().filter(|property| may_hold_hooks(property.name.as_str())) {
-        find_written(property, &mut vec![property.value.range().start], &mut written);
+        find_written(property, &mut vec![property.value.range().start], None, &mut written);
     }
     let guards = hooks.iter().filter(|hook| hook.is_guard()).filter_map(|hook| hook.place.as_ref());
     let armed: HashSet<(usize, usize)> = guards.map(|place| (place.line, place.column)).collect();
     let lost = written.into_iter().filter_map(|guard| {
         let object = guard.object;
         let place = source.place(object.range.start);
-        if armed.contains(&(place.line, place.column)) {
+        let is_armed = armed.contains(&(place.line, place.column));
+        if is_armed && guard.repeated.is_none() {
             return None;
         }
         let lines = place.line..=source.place(object.range.end).line;
@@ -233,7 +234,8 @@ pub(crate) fn lost(root: &Object<'_>, hooks: &[Hook], source: &SourceText<'_>, w
             })
         };
         let worst = wrong.iter().filter(about_it).max_by_key(|one| one.severity == Severity::Error);
-        let problem = worst.map(|one| one.message.clone());
+        let repeated = guard.repeated.filter(|_| is_armed).map(|key| format!("`{key}` stands twice in it"));
+        let problem = repeated.or_else(|| worst.map(|one| one.message.clone()));
         let text = |name: &str| object.get_string(name).map(|text| text.value.clone().into_owned());
         Some(Lost {
             name: text("name").or_else(|| text("command")).unwrap_or_else(|| "without a name".to_owned()),
@@ -304,34 +306,67 @@ struct Written<'v, 't> {
     key: &'v str,
     /// Where everything stands that it is in.
     above: Vec<usize>,
+    /// A key that stands twice in it or in its definition: other readers may see another guard.
+    repeated: Option<&'v str>,
 }
 
-fn find_written<'v, 't>(property: &'v ObjectProp<'t>, above: &mut Vec<usize>, found: &mut Vec<Written<'v, 't>>) {
+fn find_written<'v, 't>(
+    property: &'v ObjectProp<'t>,
+    above: &mut Vec<usize>,
+    repeated: Option<&'v str>,
+    found: &mut Vec<Written<'v, 't>>,
+) {
     above.extend([property.name.range().start, property.value.range().start]);
-    written_guards(&property.value, above, found);
+    written_guards(&property.value, above, repeated, found);
     above.truncate(above.len() - 2);
 }
 
 /// The objects below a value that have a `guard`, however spelt; not what a hook gives to its program.
-fn written_guards<'v, 't>(value: &'v Value<'t>, above: &mut Vec<usize>, found: &mut Vec<Written<'v, 't>>) {
+fn written_guards<'v, 't>(
+    value: &'v Value<'t>,
+    above: &mut Vec<usize>,
+    repeated: Option<&'v str>,
+    found: &mut Vec<Written<'v, 't>>,
+) {
     match value {
-        Value::Array(array) => array.elements.iter().for_each(|element| written_guards(element, above, found)),
+        Value::Array(array) => {
+            array.elements.iter().for_each(|element| written_guards(element, above, repeated, found));
+        }
         Value::Object(object) => {
             let says_no = |value: &Value<'_>| match value {
                 Value::BooleanLit(boolean) => !boolean.value,
                 value => matches!(value, Value::NullKeyword(_)),
             };
+            let is_hook = object.properties.iter().any(|property| matches!(property.name.as_str(), "command" | "type"));
+            let is_definition = !is_hook && last(object, "hooks").is_some();
             let mut keys = object.properties.iter().filter(|property| !says_no(&property.value));
             if let Some(key) = keys.find(|property| is_guard_key(property.name.as_str())) {
-                found.push(Written { object, key: key.name.as_str(), above: above.clone() });
+                let repeated = repeated.or_else(|| repeated_key(object));
+                found.push(Written { object, key: key.name.as_str(), above: above.clone(), repeated });
             }
-            let is_hook = object.properties.iter().any(|property| matches!(property.name.as_str(), "command" | "type"));
+            let repeated = repeated.or_else(|| definition_repeats(object).filter(|_| is_definition));
             if !is_hook {
-                object.properties.iter().for_each(|property| find_written(property, above, found));
+                object.properties.iter().for_each(|property| find_written(property, above, repeated, found));
             }
         }
         _ => {}
     }
+}
+
+/// A key of a definition that stands twice, or one in its `when`.
+fn definition_repeats<'v>(object: &'v Object<'_>) -> Option<&'v str> {
+    own_repeated_key(object).or_else(|| repeated_key(last(object, "when")?.value.as_object()?))
+}
+
+/// The first key that stands twice in an object, at any depth.
+fn repeated_key<'v>(object: &'v Object<'_>) -> Option<&'v str> {
+    let below = || object.properties.iter().find_map(|property| repeated_key(property.value.as_object()?));
+    own_repeated_key(object).or_else(below)
+}
+
+fn own_repeated_key<'v>(object: &'v Object<'_>) -> Option<&'v str> {
+    let mut seen = HashSet::new();
+    object.properties.iter().map(|property| property.name.as_str()).find(|key| !seen.insert(*key))
 }
 
 /// `hooks`, however spelt, and events that stand outside of it.

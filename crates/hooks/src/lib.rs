@@ -87,6 +87,7 @@ pub mod schema;
 mod sentry;
 pub mod shell;
 mod spot;
+pub mod strict_json;
 mod tool_names;
 mod when;
 mod wildcard;

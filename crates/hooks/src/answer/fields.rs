@@ -1,7 +1,7 @@
 //! The fields of a hook's JSON answer, each read on its own: a wrong one is reported by name, the others count.
 
 use serde::de::{DeserializeOwned, Deserializer as _, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use crate::model_api::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequestPatch, LlmResponse, LlmUsage, ToolConfig, ToolMode,
 };
 use crate::outcome::TailCall;
+use crate::strict_json;
 
 type Raw = BTreeMap<String, Box<RawValue>>;
 
@@ -20,6 +21,8 @@ type Raw = BTreeMap<String, Box<RawValue>>;
 /// fields that nobody asks for.
 pub(super) struct Fields {
     top: Raw,
+    /// A key that stands more than once.
+    repeated: Option<String>,
 }
 
 /// What reading gathers on its way.
@@ -43,15 +46,17 @@ impl Fields {
     }
 
     fn parse_object(text: &str) -> Result<Fields, serde_json::Error> {
-        serde_json::from_str(text).map(|top| Fields { top })
+        let mut object = RawObject::default();
+        object.read_whole(text)?;
+        Ok(Fields { top: object.fields, repeated: object.repeated })
     }
 
     /// The fields of an object up to where its text ends or breaks, and the name of the one that is broken.
     pub(super) fn parse_start(text: &str) -> (Fields, Option<String>) {
-        let mut start = Start::default();
+        let mut start = RawObject::default();
         // Its end is known to be missing.
-        let _ = serde_json::Deserializer::from_str(text).deserialize_map(&mut start);
-        (Fields { top: start.read }, start.reading)
+        let _ = start.read_whole(text);
+        (Fields { top: start.fields, repeated: start.repeated }, start.reading)
     }
 
     /// What seems to be said here and does not count: a misspelt field, a decision in another agent's place for it, or
@@ -98,19 +103,44 @@ impl Fields {
 
     pub(super) fn read(self, kind: EventKind) -> Reading {
         let mut reader = FieldReader { kind, troubles: Vec::new() };
+        reader.note_repeated("", self.repeated);
         let answer = reader.answer(&self.top);
         Reading { answer, troubles: reader.troubles }
     }
 }
 
-/// As much of an object as can be read.
+/// The fields of one object, as far as it can be read.
+///
+/// Of a repeated key, the value counts that is nearest to a no; null stands for it where none is a no.
 #[derive(Default)]
-struct Start {
-    read: Raw,
+struct RawObject {
+    fields: Raw,
+    /// The key whose value is being read.
     reading: Option<String>,
+    repeated: Option<String>,
 }
 
-impl<'de> Visitor<'de> for &mut Start {
+impl RawObject {
+    fn read_whole(&mut self, text: &str) -> Result<(), serde_json::Error> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        reader.deserialize_map(&mut *self)?;
+        reader.end()
+    }
+
+    fn insert(&mut self, key: String, value: Box<RawValue>) {
+        let Some(before) = self.fields.remove(&key) else {
+            self.fields.insert(key, value);
+            return;
+        };
+        let parsed = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or(Value::Null);
+        let nearest = strict_json::nearest_to_no(parsed(&before), parsed(&value));
+        let kept = nearest.and_then(|value| to_raw_value(&value).ok());
+        self.repeated.get_or_insert_with(|| key.clone());
+        self.fields.insert(key, kept.unwrap_or_else(|| RawValue::NULL.to_owned()));
+    }
+}
+
+impl<'de> Visitor<'de> for &mut RawObject {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -118,9 +148,10 @@ impl<'de> Visitor<'de> for &mut Start {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key::<String>()? {
-            self.reading = Some(name.clone());
-            self.read.insert(name, map.next_value()?);
+        while let Some(key) = map.next_key::<String>()? {
+            self.reading = Some(key.clone());
+            let value = map.next_value()?;
+            self.insert(key, value);
             self.reading = None;
         }
         Ok(())
@@ -155,7 +186,8 @@ impl FieldReader {
             suppress_output: self.get(top, "suppressOutput", "", "true or false").unwrap_or(false),
             ..Answer::default()
         };
-        let specific: Raw = self.get(top, "hookSpecificOutput", "", "an object").unwrap_or_default();
+        let specific = top.get("hookSpecificOutput");
+        let specific = specific.and_then(|raw| self.object("hookSpecificOutput", raw, "an object")).unwrap_or_default();
         self.specific(&mut answer, top, &specific);
         answer.specific = specific
             .iter()
@@ -220,8 +252,8 @@ impl FieldReader {
 
     fn tail_call(&mut self, specific: &Raw) -> Option<TailCall> {
         const AT: &str = "hookSpecificOutput.tailToolCallRequest.";
-        let request: Raw =
-            self.get(specific, "tailToolCallRequest", "hookSpecificOutput.", "an object with name and args")?;
+        let raw = specific.get("tailToolCallRequest")?;
+        let request = self.object(AT.trim_end_matches('.'), raw, "an object with name and args")?;
         let args = self.get(&request, "args", AT, "an object").unwrap_or_default();
         match self.text(&request, "name", AT) {
             Some(name) => Some(TailCall { name, args }),
@@ -233,9 +265,9 @@ impl FieldReader {
     }
 
     fn tool_config(&mut self, name: &str, raw: &RawValue) -> Option<ToolConfig> {
-        let mut config: Raw = self.value(name, raw, "an object")?;
+        let mut config = self.object(name, raw, "an object")?;
         if let Some(nested) = config.remove("functionCallingConfig") {
-            config = self.value("functionCallingConfig", &nested, "an object")?;
+            config = self.object("functionCallingConfig", &nested, "an object")?;
         }
         let mode = self.get::<String>(&config, "mode", "toolConfig.", "AUTO, ANY or NONE");
         let mode = mode.and_then(|word| match word.to_ascii_uppercase().as_str() {
@@ -252,7 +284,7 @@ impl FieldReader {
     }
 
     fn request_patch(&mut self, name: &str, raw: &RawValue) -> Option<LlmRequestPatch> {
-        let fields: Raw = self.value(name, raw, "an object")?;
+        let fields = self.object(name, raw, "an object")?;
         let messages: Option<Vec<Value>> = self.get(&fields, "messages", "llm_request.", "an array of messages");
         let tool_config = fields.get("toolConfig").and_then(|raw| self.tool_config("toolConfig", raw));
         Some(LlmRequestPatch {
@@ -310,12 +342,40 @@ impl FieldReader {
         if raw.get() == "null" {
             return None;
         }
-        match serde_json::from_str(raw.get()) {
+        let value = match raw.get().starts_with(['{', '[']) {
+            true => strict_json::parse(raw.get().as_bytes()).and_then(|parsed| {
+                self.note_repeated(name, parsed.repeated);
+                serde_json::from_value(parsed.value)
+            }),
+            false => serde_json::from_str(raw.get()),
+        };
+        match value {
             Ok(value) => Some(value),
             Err(_) => {
                 self.wrong(name, expected, &preview(raw.get()));
                 None
             }
+        }
+    }
+
+    /// Reads an object whose fields are read one by one; null counts as absent.
+    fn object(&mut self, name: &str, raw: &RawValue, expected: &str) -> Option<Raw> {
+        if raw.get() == "null" {
+            return None;
+        }
+        let mut object = RawObject::default();
+        if object.read_whole(raw.get()).is_err() {
+            self.wrong(name, expected, &preview(raw.get()));
+            return None;
+        }
+        self.note_repeated(name, object.repeated);
+        Some(object.fields)
+    }
+
+    fn note_repeated(&mut self, at: &str, repeated: Option<String>) {
+        if let Some(key) = repeated {
+            let text = super::repeated_key_problem(at, &key);
+            self.troubles.push(Trouble { cause: Some(Cause::Output), text });
         }
     }
 

@@ -414,6 +414,7 @@ fn environment(read: &mut NodeReader<'_>, object: &Object<'_>) -> Vec<(String, S
         read.wrong_type("env", &property.value, "an object of strings");
         return Vec::new();
     };
+    read.duplicate_keys(variables, "env");
     let mut env = Vec::new();
     for variable in &variables.properties {
         let name = variable.name.as_str();

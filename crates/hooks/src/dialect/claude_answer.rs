@@ -9,6 +9,7 @@ use super::claude::{Shown, Whose, event_name};
 use crate::answer::{self, Answer, Captured, Cause, Decision, End, Reading, Trouble};
 use crate::event::{EventKind, Power};
 use crate::hook::Hook;
+use crate::strict_json::{self, ParsedJson};
 
 type Fields = Map<String, Value>;
 
@@ -47,8 +48,14 @@ struct Reader<'a> {
 
 /// What stands in a hook's output.
 enum Found {
-    /// An answer, and whether another one stands before it.
-    Object(Fields, bool),
+    /// An answer.
+    Object {
+        fields: Fields,
+        /// A key that stands more than once, at any depth.
+        repeated: Option<String>,
+        /// Whether another answer stands before it.
+        again: bool,
+    },
     /// Words.
     Text,
     /// Something that a no may stand in and that can't be read.
@@ -67,8 +74,11 @@ impl Reader<'_> {
             return failed(Cause::Truncated, text);
         }
         match find(text) {
-            Found::Object(fields, again) => {
+            Found::Object { fields, repeated, again } => {
                 let mut reading = self.object(&fields);
+                if let Some(key) = repeated {
+                    trouble(&mut reading, answer::repeated_key_problem("", &key));
+                }
                 if again {
                     trouble(&mut reading, "its output holds more than one answer; the last one counts".to_owned());
                 }
@@ -96,7 +106,7 @@ impl Reader<'_> {
     fn block(&self, stdout: &Captured, stderr: &Captured) -> Reading {
         let said = |text: &str| Some(answer::trim(text)).filter(|text| !text.is_empty()).map(str::to_owned);
         let printed = match find(answer::trim(&stdout.text)) {
-            Found::Object(fields, _) => self.object(&fields).answer,
+            Found::Object { fields, .. } => self.object(&fields).answer,
             Found::Text | Found::Unreadable(_) => Answer::default(),
         };
         let reason = said(&stderr.text).or(printed.reason).or_else(|| said(&stdout.text));
@@ -362,9 +372,9 @@ fn find(text: &str) -> Found {
     }
     let unwrapped = serde_json::from_str::<String>(text).ok();
     let text = unwrapped.as_deref().map_or(text, str::trim);
-    let whole = serde_json::from_str::<Fields>(text);
-    if let Ok(fields) = whole {
-        return Found::Object(fields, false);
+    let whole = strict_json::parse(text.as_bytes());
+    if let Ok(ParsedJson { value: Value::Object(fields), repeated }) = whole {
+        return Found::Object { fields, repeated, again: false };
     }
     let mut at = 0;
     let starts = text.split_inclusive('\n').filter_map(|line| {
@@ -374,8 +384,10 @@ fn find(text: &str) -> Found {
     });
     let starts: Vec<usize> = starts.collect();
     for start in starts.into_iter().rev().take(CANDIDATES) {
-        if let Ok(fields) = serde_json::from_str::<Fields>(text[start..].trim_end()) {
-            return Found::Object(fields, answer::holds_an_answer(&text[..start]));
+        if let Ok(ParsedJson { value: Value::Object(fields), repeated }) =
+            strict_json::parse(text[start..].trim_end().as_bytes())
+        {
+            return Found::Object { fields, repeated, again: answer::holds_an_answer(&text[..start]) };
         }
     }
     match whole {

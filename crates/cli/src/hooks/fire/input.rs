@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
-use hookwright_hooks::{EventKind, Subject, canonical_tool_name, sample, sample_args, sample_subject};
+use anyhow::{Context, anyhow, bail, ensure};
+use hookwright_hooks::{EventKind, Subject, canonical_tool_name, sample, sample_args, sample_subject, strict_json};
 use serde_json::{Map, Value};
 
 use super::Toolbox;
@@ -24,7 +24,10 @@ pub(super) fn fields(toolbox: &Toolbox, fire: &Fire) -> anyhow::Result<Map<Strin
     let mut fields = sample(fire.event, subject);
     if let Some(tool) = &fire.tool {
         let args: Map<String, Value> = match &fire.args {
-            Some(args) => serde_json::from_str(args).context("--args is no JSON object")?,
+            Some(args) => {
+                let read = strict_json::object_from_slice(args.as_bytes());
+                read.map_err(|why| anyhow!("--args is no JSON object: {why}"))?
+            }
             None => sample_args(tool),
         };
         fields.insert("tool_input".to_owned(), Value::Object(args));
@@ -49,9 +52,9 @@ fn read_fields(path: &Path) -> anyhow::Result<Map<String, Value>> {
     } else {
         text = hookwright_disk::read_text(path, LARGEST).with_context(|| format!("can't read {}", path.display()))?;
     }
-    serde_json::from_str(text.trim_start_matches('\u{feff}')).with_context(|| {
+    strict_json::object_from_slice(text.trim_start_matches('\u{feff}').as_bytes()).map_err(|why| {
         let name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
-        format!("{name} holds no JSON object")
+        anyhow!("{name} holds no JSON object: {why}")
     })
 }
 

@@ -180,3 +180,32 @@ fn a_requirement_that_is_written_wrong_is_not_forgotten() {
         assert!(lost(fine).is_empty(), "{fine}");
     }
 }
+
+#[test]
+fn a_guard_with_a_repeated_key_runs_and_is_not_armed() {
+    let guard = |definition: &str, hook: &str| {
+        let hook = format!(r#"{{"type": "command", "name": "g", "command": "x", "guard": true{hook}}}"#);
+        format!(r#"{{"hooks": {{"BeforeTool": [{{{definition}"hooks": [{hook}]}}]}}}}"#)
+    };
+    for (definition, hook, key) in [
+        ("", r#", "command": "true""#, "command"),
+        ("", r#", "\u0063ommand": "true""#, "command"),
+        ("", r#", "name": "h""#, "name"),
+        ("", r#", "env": {"A": "1", "A": "2"}"#, "A"),
+        ("", r#", "when": {"writes": ["a"], "writes": ["b"]}"#, "writes"),
+        ("", r#", "onError": {"exit": "block", "exit": "allow"}"#, "exit"),
+        (r#""matcher": "a", "matcher": "b", "#, "", "matcher"),
+        (r#""when": {"writes": ["a"], "writes": ["b"]}, "#, "", "writes"),
+    ] {
+        let text = guard(definition, hook);
+        let declared = declare_text(&text);
+        assert_eq!(declared.hooks.len(), 1, "{text}");
+        let problems: Vec<&str> = declared.lost.iter().map(|lost| lost.problem.as_str()).collect();
+        assert_eq!(problems, [format!("`{key}` stands twice in it")], "{text}");
+        let said = declared.diagnostics.iter().any(|one| one.message.contains(&format!("`{key}` stands twice")));
+        assert!(said, "{text}: {:?}", declared.diagnostics);
+    }
+    let twice = guard("", r#", "guard": false"#);
+    assert_eq!(declare_text(&twice).lost.len(), 1, "{twice}");
+    assert!(lost(&guard(r#""matcher": "a", "#, r#", "env": {"A": "1"}"#)).is_empty());
+}

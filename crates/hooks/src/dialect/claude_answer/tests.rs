@@ -196,3 +196,26 @@ fn many_lines_that_begin_like_objects_take_no_time() {
     let text = "{\n".repeat(100_000);
     assert!(matches!(find(&text), Found::Unreadable(_)));
 }
+
+#[test]
+fn a_repeated_key_opens_nothing() {
+    for stdout in [
+        r#"{"decision":"block","decision":"approve"}"#,
+        r#"{"decision":"approve","decision":"block"}"#,
+        r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecision":"allow"}}"#,
+        r#"{"hookSpecificOutput":{"permissionDecision":"deny"},"hookSpecificOutput":{"permissionDecision":"allow"}}"#,
+        r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecisionReason":"x","permissionDecision":"allow","y":""}}"#,
+        "a log line\n{\"decision\":\"block\",\"decision\":\"approve\"}",
+        r#""{\"decision\":\"block\",\"decision\":\"approve\"}""#,
+    ] {
+        assert_eq!(before_tool(stdout).answer.decision, Some(Decision::Deny), "{stdout}");
+        assert!(guards_no(stdout), "{stdout}");
+    }
+    for stdout in [
+        r#"{"decision":"approve","decision":"approve"}"#,
+        r#"{"hookSpecificOutput":{"updatedInput":{"command":"ls","command":"rm x"}}}"#,
+    ] {
+        assert!(guards_no(stdout), "{stdout}");
+        assert!(before_tool(stdout).answer.tool_input.is_none(), "{stdout}");
+    }
+}
