@@ -11,6 +11,10 @@ pub struct Event {
     pub event: String,
     /// Its data lines, joined by newlines.
     pub data: String,
+    /// Its id, if it has one of its own.
+    pub id: Option<String>,
+    /// After how many milliseconds the server wants the client to connect again, if it says.
+    pub retry: Option<u64>,
 }
 
 /// An event is larger than the decoder takes.
@@ -29,6 +33,8 @@ pub struct SseDecoder {
     data: Vec<u8>,
     has_data: bool,
     event: Vec<u8>,
+    id: Option<Vec<u8>>,
+    retry: Option<u64>,
     /// A line ended with CR at the very end of the input: an LF that follows belongs to it.
     after_cr: bool,
     at_start: bool,
@@ -50,6 +56,8 @@ impl SseDecoder {
             data: Vec::new(),
             has_data: false,
             event: Vec::new(),
+            id: None,
+            retry: None,
             after_cr: false,
             at_start: true,
             limit,
@@ -123,7 +131,11 @@ impl SseDecoder {
                 self.data.extend_from_slice(value);
             }
             b"event" => self.event = value.to_vec(),
-            // Comments have an empty name; `id` and `retry` are about reconnecting, which nobody does here.
+            b"id" if !value.contains(&0) => self.id = Some(value.to_vec()),
+            b"retry" if value.iter().all(u8::is_ascii_digit) => {
+                self.retry = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
+            }
+            // Comments have an empty name.
             _ => {}
         }
         None
@@ -132,7 +144,13 @@ impl SseDecoder {
     fn end_event(&mut self) -> Option<Event> {
         let event = std::mem::take(&mut self.event);
         let data = std::mem::take(&mut self.data);
-        std::mem::take(&mut self.has_data).then(|| Event { event: into_text(event), data: into_text(data) })
+        // An id without data stays for the next event: it says how far the stream has come.
+        std::mem::take(&mut self.has_data).then(|| Event {
+            event: into_text(event),
+            data: into_text(data),
+            id: self.id.take().map(into_text),
+            retry: self.retry.take(),
+        })
     }
 }
 
@@ -170,7 +188,10 @@ mod tests {
         assert_eq!(data("\u{feff}data: a\ndata:\ndata:  b\n\n"), ["a\n\n b"]);
         assert_eq!(data(": keep-alive\n\nid: 7\nretry: 9\n\nunknown\n\ndata\n\n"), [""]);
         let events = decode(&[b"event: error\ndata: x\n\n"]);
-        assert_eq!(events, [Event { event: "error".into(), data: "x".into() }]);
+        assert_eq!(events, [Event { event: "error".into(), data: "x".into(), ..Event::default() }]);
+        let events = decode(&[b"id: 7\nretry: 90\ndata:\n\ndata: x\n\nid: 8\n\ndata: y\n\n"]);
+        let ids: Vec<_> = events.iter().map(|event| (event.id.as_deref(), event.retry)).collect();
+        assert_eq!(ids, [(Some("7"), Some(90)), (None, None), (Some("8"), None)]);
     }
 
     #[test]

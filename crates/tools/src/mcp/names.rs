@@ -8,8 +8,8 @@ use hookwright_settings::McpServer;
 
 /// What providers take.
 const LONGEST: usize = 64;
-/// A server's own part; the rest is for its tools.
-const LONGEST_SERVER: usize = 32;
+/// A server's own part: what is left is enough for a tool's shortened name with its mark.
+const LONGEST_SERVER: usize = LONGEST - "mcp____".len() - 12;
 
 /// Who names a server; those before choose first, so that nobody renames the tools of a server that guards already know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,6 +154,9 @@ mod tests {
         assert_eq!(names[0], names[2]);
         let aliases = own_aliases([one.as_str(), other.as_str()]);
         assert_ne!(aliases[&one], aliases[&other]);
+        let server = "a-server-with-a-name-of-forty-characters";
+        assert_eq!(own_aliases([server])[server], server);
+        assert_eq!(tool_names(server, &["list_all_issues"])[0], format!("mcp__{server}__list_all_issues"));
         let of_long_server = tool_names(&aliases[&one], &["a", "b"]);
         assert!(of_long_server[0].len() <= 64 && of_long_server[0].ends_with("__a"));
     }

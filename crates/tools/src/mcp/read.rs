@@ -9,6 +9,9 @@ use super::names::fingerprint;
 /// A description past this is no help to a model.
 const LONGEST_DESCRIPTION: usize = 8 << 10;
 
+/// How many levels of objects and arrays the schema of a tool may have.
+const MAX_SCHEMA_DEPTH: usize = 96;
+
 /// A tool as its server describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteTool {
@@ -74,10 +77,22 @@ pub(super) fn tools(entries: &[Value]) -> (Vec<RemoteTool>, Vec<String>) {
 fn tool(entry: &Value) -> Result<RemoteTool, (Option<String>, String)> {
     let name = text(entry, "name").filter(|name| !name.trim().is_empty());
     let name = name.ok_or_else(|| (None, "it has no name".to_owned()))?;
+    if entry.get("inputSchema").is_some_and(|schema| is_deeper_than(schema, MAX_SCHEMA_DEPTH)) {
+        return Err((Some(name), format!("its schema is nested more than {MAX_SCHEMA_DEPTH} levels deep")));
+    }
     let parameters = mend::parameters(entry.get("inputSchema")).map_err(|why| (Some(name.clone()), why))?;
     let description = described(entry);
     let print = fingerprint(format!("{name}\0{description}\0{parameters}").as_bytes());
     Ok(RemoteTool { name, description, parameters, print })
+}
+
+fn is_deeper_than(value: &Value, levels: usize) -> bool {
+    let below = |value: &Value| is_deeper_than(value, levels - 1);
+    match value {
+        Value::Array(values) => levels == 0 || values.iter().any(below),
+        Value::Object(fields) => levels == 0 || fields.values().any(below),
+        _ => false,
+    }
 }
 
 pub(super) fn prompts(entries: &[Value]) -> Vec<RemotePrompt> {

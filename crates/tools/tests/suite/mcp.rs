@@ -416,3 +416,76 @@ async fn names_that_look_the_same_stay_apart() {
     world.end().await;
     assert_eq!(Origin::Server("a".into()).to_string(), "MCP server a");
 }
+
+#[tokio::test]
+async fn a_schema_that_is_too_deep_costs_its_tool_alone() {
+    let deep = format!("{}{{}}{}", r#"{"properties":{"a":"#.repeat(90), "}}".repeat(90));
+    let tools = format!(r#"{{"name":"deep","inputSchema":{deep}}},{{"name":"echo"}}"#);
+    let seen = look(&server("s", &[("tools", &tools)])).await.unwrap();
+    assert_eq!(seen.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["echo"]);
+    assert_eq!(seen.problems, ["its tool deep is left out: its schema is nested more than 96 levels deep"]);
+}
+
+#[tokio::test]
+async fn a_repeated_key_in_an_answer_costs_the_call() {
+    let twice =
+        r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"a","text":"b"}]}}\n' "$id""#;
+    let world = World::with(vec![server("s", &[("on_call", twice)])]).await;
+    let (_, words) = failure(&world.call("mcp__s__echo", json!({})).await);
+    assert!(words.contains("its message has the key `text` twice"), "{words}");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_flood_of_notifications_slows_its_server_and_no_call_is_lost() {
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#;
+    let few = format!("yes '{note}' | head -n 1000; text called");
+    // Some 90 MB, which nobody reads in this time.
+    let many = format!("yes '{note}' | head -n 1000000; : > sent; sleep 60");
+    let mut endless = server("t", &[("on_call", &many)]);
+    endless.timeout = Duration::from_secs(2);
+    let world = World::with(vec![server("s", &[("on_call", &few)]), endless]).await;
+    let result = world.call("mcp__s__echo", json!({})).await;
+    assert!(result.llm_content.to_text().contains("called"), "{result:?}");
+    failure(&world.call("mcp__t__echo", json!({})).await);
+    assert!(!world.project.root.join("sent").exists(), "the server was not slowed down");
+    world.end().await;
+}
+
+/// A server over HTTP whose stream for a call ends before its answer.
+#[tokio::test]
+async fn a_stream_that_ends_before_its_answer_is_resumed() {
+    use hookwright_testkit::http::service::{Reply, Service};
+    const EVENTS: &str = "content-type: text/event-stream\r\nmcp-session-id: 1\r\n";
+    let called = Mutex::new(Value::Null);
+    let service = Service::start(move |asked| {
+        let message = asked.json();
+        let answer = |result: Value| json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+        match (asked.method.as_str(), message["method"].as_str()) {
+            ("POST", Some("initialize")) => Reply::status(
+                200,
+                "content-type: application/json\r\nmcp-session-id: 1\r\n",
+                answer(json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "small", "version": "1" } }))
+                .to_string(),
+            ),
+            ("POST", Some("tools/list")) => Reply::json(&answer(json!({ "tools": [{ "name": "echo" }] }))),
+            ("POST", Some("tools/call")) => {
+                *called.lock().unwrap() = answer(json!({ "content": [{ "type": "text", "text": "resumed" }] }));
+                Reply::status(200, EVENTS, "id: one\nretry: 100\ndata:\n\n")
+            }
+            ("POST", _) => Reply::status(202, "", ""),
+            ("GET", _) if asked.header("last-event-id") == "one" => {
+                let answer = called.lock().unwrap().clone();
+                Reply::status(200, EVENTS, format!("id: two\ndata: {answer}\n\n"))
+            }
+            _ => Reply::status(405, "", ""),
+        }
+    });
+    let transport = Transport::Http { url: format!("{}/mcp", service.address), headers: Vec::new() };
+    let remote = McpServer { timeout: Duration::from_secs(20), ..McpServer::new("s", transport) };
+    let world = World::with(vec![remote]).await;
+    let result = world.call("mcp__s__echo", json!({})).await;
+    assert!(result.llm_content.to_text().contains("resumed"), "{result:?}");
+    world.end().await;
+}

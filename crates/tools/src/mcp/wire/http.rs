@@ -12,7 +12,7 @@ use hookwright_model::sse::SseDecoder;
 use hookwright_settings::McpServer;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, redirect};
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpClientTransport,
     StreamableHttpClientTransportConfig, StreamableHttpError, StreamableHttpPostResponse,
@@ -20,6 +20,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use tokio_util::sync::CancellationToken;
 
+use super::inbound::Inbound;
 use super::{Connection, LARGEST_MESSAGE, Trouble, bounded, chain, introduce};
 use crate::mcp::access::{Access, Tokens};
 use crate::mcp::error::McpError;
@@ -29,6 +30,9 @@ const LARGEST_REFUSAL: usize = 64 << 10;
 /// How long it may take to reach a server at all.
 const CONNECT: Duration = Duration::from_secs(30);
 const REDIRECTS: usize = 5;
+/// The bounds of how long a server may ask us to wait before its stream is resumed.
+const MIN_RETRY_MILLIS: u64 = 100;
+const MAX_RETRY_MILLIS: u64 = 60_000;
 
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 type Failure = StreamableHttpError<HttpFailure>;
@@ -46,6 +50,7 @@ pub(super) struct Client {
     headers: HashMap<HeaderName, HeaderValue>,
     /// Who knows its tokens, where its configuration does not say what to show.
     tokens: Option<(Arc<dyn Tokens>, McpServer)>,
+    pub(super) inbound: Arc<Inbound>,
     pub(super) trouble: Trouble,
 }
 
@@ -83,16 +88,16 @@ impl Client {
             .redirect(redirect::Policy::custom(within_origin))
             .build()
             .map_err(unbuilt)?;
-        Ok(Client { client, url: parsed, headers: all, tokens, trouble: Trouble::default() })
+        Ok(Client { client, url: parsed, headers: all, tokens, inbound: Inbound::new(), trouble: Trouble::default() })
     }
 
     /// Connects the newer way.
     pub(super) async fn connect(self, access: &Access) -> Result<Connection, McpError> {
         let config =
             StreamableHttpClientTransportConfig::with_uri(self.url.as_str()).max_sse_event_size(LARGEST_MESSAGE);
-        let trouble = self.trouble.clone();
+        let (inbound, trouble) = (self.inbound.clone(), self.trouble.clone());
         let transport = StreamableHttpClientTransport::with_client(self, config);
-        introduce(transport, access, trouble, CancellationToken::new()).await
+        introduce(transport, access, &inbound, trouble, CancellationToken::new()).await
     }
 
     fn request(&self, method: Method, url: Url) -> RequestBuilder {
@@ -150,7 +155,25 @@ impl Client {
             .header(ACCEPT, "application/json, text/event-stream")
             .header(CONTENT_TYPE, "application/json")
             .body(serde_json::to_vec(message)?);
-        self.send(more(request)).await
+        let response = self.send(more(request)).await;
+        self.inbound.sent(message);
+        response
+    }
+
+    /// Events whose messages have been read strictly, without the notifications among them.
+    fn screened(&self, events: Events) -> Events {
+        let inbound = self.inbound.clone();
+        let screen = move |event: Result<Sse, SseError>| {
+            let inbound = inbound.clone();
+            async move {
+                let mut event = event?;
+                if let Some(data) = event.data.take().filter(|data| !data.is_empty()) {
+                    event.data = inbound.screen(data.as_bytes()).await.map(|message| message.to_string());
+                }
+                Ok(event)
+            }
+        };
+        events.then(screen).boxed()
     }
 }
 
@@ -255,7 +278,8 @@ fn decode(response: Response) -> Events {
             let Some(piece) = piece else { return Ok(None) };
             let emit = |event: hookwright_model::sse::Event| {
                 let kind = Some(event.event).filter(|kind| !kind.is_empty());
-                queue.push_back(Sse { event: kind, data: Some(event.data), id: None, retry: None });
+                let retry = event.retry.map(|millis| millis.clamp(MIN_RETRY_MILLIS, MAX_RETRY_MILLIS));
+                queue.push_back(Sse { event: kind, data: Some(event.data), id: event.id, retry });
             };
             decoder.push(&piece, emit).map_err(|error| body(Box::new(error)))?;
         }
@@ -289,11 +313,11 @@ impl StreamableHttpClient for Client {
         match () {
             () if !status.is_success() => Err(refusal(response).await),
             () if kind.starts_with("text/event-stream") => {
-                Ok(StreamableHttpPostResponse::Sse(decode(response), session))
+                Ok(StreamableHttpPostResponse::Sse(self.screened(decode(response)), session))
             }
             () if kind.starts_with("application/json") && wants_answer => {
-                let message = serde_json::from_slice::<ServerJsonRpcMessage>(&body(response, LARGEST_MESSAGE).await?);
-                let message = message.map_err(|_| {
+                let message = self.inbound.read(&body(response, LARGEST_MESSAGE).await?).await;
+                let message = message.ok_or_else(|| {
                     StreamableHttpError::Client(HttpFailure("its answer is no message of the protocol".to_owned()))
                 })?;
                 Ok(StreamableHttpPostResponse::Json(message, session))
@@ -322,14 +346,14 @@ impl StreamableHttpClient for Client {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Failure> {
-        self.events(|request| {
+        let resumed = |request| {
             let request = with(request, session, headers);
             match last {
                 Some(last) => request.header("last-event-id", last),
                 None => request,
             }
-        })
-        .await
+        };
+        self.events(resumed).await.map(|events| self.screened(events))
     }
 }
 

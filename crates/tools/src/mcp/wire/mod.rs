@@ -2,6 +2,7 @@
 //! method with JSON and gives JSON; what that means is read elsewhere, more patiently than by types.
 
 mod http;
+mod inbound;
 mod listen;
 mod sse;
 mod stdio;
@@ -21,6 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::access::Access;
 use super::error::McpError;
+use inbound::Inbound;
 use listen::Listener;
 
 /// The most that one message of a server may weigh.
@@ -136,6 +138,7 @@ fn nobody_there(error: McpError, url: &str) -> McpError {
 async fn introduce<T, E, A>(
     transport: T,
     access: &Access,
+    inbound: &Inbound,
     trouble: Trouble,
     stop: CancellationToken,
 ) -> Result<Connection, McpError>
@@ -144,8 +147,8 @@ where
     E: Error + Send + Sync + 'static,
 {
     let guard = stop.clone().drop_guard();
-    let changes = Arc::new(Changes::default());
-    let listener = Listener { roots: access.roots.clone(), changes: changes.clone() };
+    let changes = inbound.changes.clone();
+    let listener = Listener { roots: access.roots.clone() };
     let running = match serve_client_with_ct(listener, transport, stop).await {
         Ok(running) => running,
         Err(error) => return Err(not_met(error, &trouble).await),

@@ -2,6 +2,7 @@
 //! wants to be told things.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use reqwest::Url;
@@ -13,12 +14,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::http::{Client, Events, HttpFailure, refusal};
+use super::inbound::Inbound;
 use super::{Connection, Trouble, chain, introduce};
 use crate::mcp::access::Access;
 use crate::mcp::error::McpError;
 
 /// How many messages wait for us before the server does.
-const WAITING: usize = 16;
+pub(super) const WAITING: usize = 16;
 
 pub(super) async fn connect(client: Client, access: &Access) -> Result<Connection, McpError> {
     let mut events = client.events(|request| request).await.map_err(|error| match error {
@@ -31,8 +33,9 @@ pub(super) async fn connect(client: Client, access: &Access) -> Result<Connectio
     let endpoint = endpoint(&client, &mut events).await?;
     let (stop, trouble) = (CancellationToken::new(), client.trouble.clone());
     let (sender, messages) = mpsc::channel(WAITING);
-    tokio::spawn(read(events, sender, trouble.clone(), stop.clone()));
-    introduce(Older { client, endpoint, messages }, access, trouble, stop).await
+    let inbound = client.inbound.clone();
+    tokio::spawn(read(events, sender, inbound.clone(), trouble.clone(), stop.clone()));
+    introduce(Older { client, endpoint, messages }, access, &inbound, trouble, stop).await
 }
 
 /// Where the server wants to be told things: at its own address and nowhere else.
@@ -54,6 +57,7 @@ async fn endpoint(client: &Client, events: &mut Events) -> Result<Url, McpError>
 async fn read(
     mut events: Events,
     sender: mpsc::Sender<ServerJsonRpcMessage>,
+    inbound: Arc<Inbound>,
     trouble: Trouble,
     stop: CancellationToken,
 ) {
@@ -67,15 +71,18 @@ async fn read(
             Some(Err(error)) => return trouble.tell(|| chain(&error)),
             Some(Ok(event)) => event.data.unwrap_or_default(),
         };
-        match serde_json::from_str(&data) {
-            Ok(message) => {
-                tokio::select! {
-                    sent = sender.send(message) => if sent.is_err() { return },
-                    () = stop.cancelled() => return,
-                }
-            }
-            Err(error) => tracing::debug!(%error, "an event is no message of the protocol"),
+        tokio::select! {
+            passed = pass_on(&inbound, data.as_bytes(), &sender) => if !passed { return },
+            () = stop.cancelled() => return,
         }
+    }
+}
+
+/// Hands a server's message on; whether anybody is still there for more.
+pub(super) async fn pass_on(inbound: &Inbound, bytes: &[u8], to: &mpsc::Sender<ServerJsonRpcMessage>) -> bool {
+    match inbound.read(bytes).await {
+        Some(message) => to.send(message).await.is_ok(),
+        None => !to.is_closed(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Servers that are programs of this machine: started like any process of ours, spoken to line by line through their pipes.
 
 use std::ffi::{OsStr, OsString};
+use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -8,11 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use hookwright_process::{Exit, Hearing, Pipes, Process, Program, Until, signal_name};
+use hookwright_process::{Exit, Hearing, Pipes, Process, Program, Speaking, Until, signal_name};
 use hookwright_settings::{McpServer, Transport};
-use tokio::io::{AsyncRead, ReadBuf};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::service::RoleClient;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader, ReadBuf};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::inbound::Inbound;
+use super::sse::{WAITING, pass_on};
 use super::{Connection, LARGEST_MESSAGE, Trouble, introduce};
 use crate::mcp::access::Access;
 use crate::mcp::error::McpError;
@@ -26,10 +32,64 @@ pub(super) async fn connect(server: &McpServer, access: &Access) -> Result<Conne
     let pipes = start(server, access, said.clone())?;
     let (stop, trouble) = (CancellationToken::new(), Trouble::default());
     let from = Lines { from: pipes.from, line: 0, trouble: trouble.clone() };
-    let to = pipes.to;
-    let watched = watch(pipes.process, said, trouble.clone(), stop.clone());
-    tokio::spawn(watched);
-    introduce((from, to), access, trouble, stop).await
+    let inbound = Inbound::new();
+    let (sender, messages) = mpsc::channel(WAITING);
+    tokio::spawn(watch(pipes.process, said, trouble.clone(), stop.clone()));
+    tokio::spawn(read(from, sender, inbound.clone(), stop.clone()));
+    let to = Arc::new(tokio::sync::Mutex::new(Some(pipes.to)));
+    introduce(ProgramTransport { to, messages, inbound: inbound.clone() }, access, &inbound, trouble, stop).await
+}
+
+/// Reads a program's messages, line by line, until its output ends.
+async fn read(from: Lines, sender: mpsc::Sender<ServerJsonRpcMessage>, inbound: Arc<Inbound>, stop: CancellationToken) {
+    let mut from = BufReader::new(from);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let passed = async {
+            let count = from.read_until(b'\n', &mut line).await?;
+            let blank = line.trim_ascii().is_empty();
+            Ok::<_, io::Error>(count > 0 && (blank || pass_on(&inbound, line.trim_ascii(), &sender).await))
+        };
+        tokio::select! {
+            passed = passed => if !passed.unwrap_or(false) { return },
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+struct ProgramTransport {
+    to: Arc<tokio::sync::Mutex<Option<Speaking>>>,
+    messages: mpsc::Receiver<ServerJsonRpcMessage>,
+    inbound: Arc<Inbound>,
+}
+
+impl rmcp::transport::Transport<RoleClient> for ProgramTransport {
+    type Error = io::Error;
+
+    fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let (to, inbound) = (self.to.clone(), self.inbound.clone());
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            let mut to = to.lock().await;
+            let Some(to) = to.as_mut() else { return Err(io::ErrorKind::NotConnected.into()) };
+            to.write_all(&line).await?;
+            to.flush().await?;
+            inbound.sent(&message);
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        self.messages.recv().await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.messages.close();
+        self.to.lock().await.take();
+        Ok(())
+    }
 }
 
 fn start(server: &McpServer, access: &Access, said: Arc<Mutex<Said>>) -> Result<Pipes, McpError> {
