@@ -33,6 +33,9 @@ pub(super) fn fill(command: &str, args: &str) -> Result<String, Unsafe> {
     let mut done = 0;
     for (at, _) in command.match_indices(ARGS) {
         let quote = reader.quote_at(at).map_err(|why| Unsafe { at, why })?;
+        if let Some(why) = reader.place().evaluated() {
+            return Err(Unsafe { at, why });
+        }
         filled.push_str(&command[done..at]);
         done = at + ARGS.len();
         reader.at = done;
@@ -63,6 +66,17 @@ const RESERVED: [&str; 16] = [
 /// What parts words, to the shell.
 const SEPARATORS: &str = " \t\n;|&()<>";
 
+/// The program that reads `{{args}}` as code once more, where one does: quotes of this shell protect from no other.
+pub(super) fn evaluator(command: &str) -> Option<String> {
+    let mut reader = ShellCursor::new(command);
+    command.match_indices(ARGS).find_map(|(at, _)| {
+        reader.quote_at(at).ok()?;
+        let found = reader.place().evaluator();
+        reader.at = at + ARGS.len();
+        found
+    })
+}
+
 /// What the shell would make of the next character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Frame {
@@ -77,6 +91,8 @@ struct ShellCursor<'a> {
     command: &'a str,
     at: usize,
     frames: Vec<Frame>,
+    /// Where the simple command at hand begins, for each `Frame::Command`.
+    starts: Vec<usize>,
     lost: Option<&'static str>,
 }
 
@@ -84,7 +100,7 @@ impl<'a> ShellCursor<'a> {
     fn new(command: &'a str) -> Self {
         // The patterns of `case` have parentheses that only close.
         let lost = command.contains("esac").then_some("in a command with case");
-        ShellCursor { command, at: 0, frames: vec![Frame::Command], lost }
+        ShellCursor { command, at: 0, frames: vec![Frame::Command], starts: vec![0], lost }
     }
 
     /// The quote that `place` is between, if any; or why that is unknown.
@@ -98,6 +114,13 @@ impl<'a> ShellCursor<'a> {
             (None, Some(Frame::Double)) => Ok(Some("\"")),
             (None, _) => Ok(None),
         }
+    }
+
+    /// What stands before the place that was reached, in its simple command.
+    fn place(&self) -> ArgsPlace<'a> {
+        let start = self.starts.last().copied().unwrap_or(0).min(self.at);
+        let (words, prefix) = split_words(&self.command[start..self.at]);
+        ArgsPlace { command: self.command, at: self.at, words, prefix }
     }
 
     fn step(&mut self, place: usize) {
@@ -121,8 +144,18 @@ impl<'a> ShellCursor<'a> {
             (Frame::Command, '\'') => self.frames.push(Frame::Single),
             (Frame::Command, '"') => self.frames.push(Frame::Double),
             (Frame::Command, '(') if after.starts_with('(') => self.lost = Some("in or after arithmetic"),
-            (Frame::Command, '(') => self.frames.push(Frame::Command),
-            (Frame::Command, ')') if self.frames.len() > 1 => drop(self.frames.pop()),
+            (Frame::Command, '(') => self.open(self.at + 1),
+            (Frame::Command, ')') if self.frames.len() > 1 => {
+                self.frames.pop();
+                self.starts.pop();
+            }
+            // Part of a redirection, such as `2>&1`, `&>file` and `>|file`.
+            (Frame::Command, '|' | '&') if self.command[..self.at].ends_with(['<', '>']) || after.starts_with('>') => {}
+            (Frame::Command, ';' | '|' | '&' | '\n') => {
+                if let Some(start) = self.starts.last_mut() {
+                    *start = self.at + 1;
+                }
+            }
             (Frame::Command, '<') if after.starts_with("<<") => width = 3,
             (Frame::Command, '<') if after.starts_with('<') => self.lost = Some("after the start of a here-document"),
             (Frame::Command, '#') => width = self.hash(rest, place),
@@ -140,7 +173,7 @@ impl<'a> ShellCursor<'a> {
             return self.lose("in or after $'…'");
         }
         if after.starts_with('(') {
-            self.frames.push(Frame::Command);
+            self.open(self.at + 2);
             return 2;
         }
         match after.strip_prefix('{').map(|inside| inside.split_once('}')) {
@@ -166,10 +199,204 @@ impl<'a> ShellCursor<'a> {
         }
     }
 
+    fn open(&mut self, start: usize) {
+        self.frames.push(Frame::Command);
+        self.starts.push(start);
+    }
+
     fn lose(&mut self, why: &'static str) -> usize {
         self.lost = Some(why);
         1
     }
+}
+
+/// Where `{{args}}` stands among the words of a simple command.
+struct ArgsPlace<'a> {
+    command: &'a str,
+    at: usize,
+    /// The words before it, without quotes.
+    words: Vec<String>,
+    /// What stands before it in its own word.
+    prefix: String,
+}
+
+/// Words that a simple command may begin with and that are no part of it.
+const BEFORE_A_COMMAND: [&str; 13] =
+    ["if", "then", "else", "elif", "while", "until", "do", "!", "{", "time", "command", "builtin", "coproc"];
+/// Builtins that take names of variables, of which an index is evaluated.
+const NAMING_BUILTINS: [&str; 10] =
+    ["read", "unset", "mapfile", "readarray", "getopts", "declare", "typeset", "local", "readonly", "export"];
+/// Operators of `[[` that evaluate what stands beside them.
+const ARITHMETIC_TESTS: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
+/// Programs that read their arguments as code.
+const EVALUATORS: [&str; 10] = ["eval", "trap", "ssh", "watch", "parallel", "awk", "gawk", "mawk", "source", "."];
+/// Interpreters with the option that is followed by code.
+const INTERPRETERS: [(&str, char); 16] = [
+    ("sh", 'c'),
+    ("bash", 'c'),
+    ("dash", 'c'),
+    ("zsh", 'c'),
+    ("ksh", 'c'),
+    ("mksh", 'c'),
+    ("ash", 'c'),
+    ("fish", 'c'),
+    ("su", 'c'),
+    ("python", 'c'),
+    ("python3", 'c'),
+    ("perl", 'e'),
+    ("ruby", 'e'),
+    ("node", 'e'),
+    ("php", 'r'),
+    ("env", 'S'),
+];
+
+impl ArgsPlace<'_> {
+    /// Why the shell would evaluate the arguments however they are quoted: an index of an array may hold a command.
+    fn evaluated(&self) -> Option<&'static str> {
+        let command_words = self.command_words();
+        let (program, before) = command_words.split_first().map_or(("", &[][..]), |(program, rest)| (*program, rest));
+        let names_variable = !self.prefix.contains('=') && !self.is_here_string();
+        match () {
+            () if self.is_in_index() => Some("in an index, which is arithmetic,"),
+            () if self.is_in_arithmetic_test() => Some("in a [[ … ]] that calculates"),
+            () if matches!(program, "test" | "[") && before.iter().any(|word| matches!(*word, "-v" | "-R")) => {
+                Some("as the name of a variable")
+            }
+            () if program == "let" => Some("in or after arithmetic"),
+            () if program == "printf" && self.is_named_by_printf(before) => Some("as the name of a variable"),
+            () if NAMING_BUILTINS.contains(&program) && names_variable => Some("as the name of a variable"),
+            () if self.sets_variable(program, before) && calculates(self.command) => {
+                Some("in a variable, in a command that also calculates,")
+            }
+            () => None,
+        }
+    }
+
+    /// The words of the command itself, without what may stand before its name.
+    fn command_words(&self) -> Vec<&str> {
+        let start = self.words.iter().rposition(|word| word == "{").map_or(0, |at| at + 1);
+        let mut words = self.words[start..].iter().map(String::as_str).peekable();
+        while let Some(word) = words.peek() {
+            let operator = word.trim_start_matches(|char: char| char.is_ascii_digit() || char == '&');
+            let is_redirection = operator.starts_with(['<', '>']);
+            let takes_next =
+                *word == "function" || is_redirection && operator.chars().all(|char| "<>|&".contains(char));
+            let stands_before = BEFORE_A_COMMAND.contains(word)
+                || word.starts_with('-')
+                || word.ends_with("()")
+                || is_assignment(word)
+                || is_redirection
+                || takes_next;
+            if !stands_before {
+                break;
+            }
+            words.next();
+            if takes_next {
+                words.next();
+            }
+        }
+        words.collect()
+    }
+
+    /// `a[{{args}}`, `([{{args}}`.
+    fn is_in_index(&self) -> bool {
+        self.prefix.rsplit_once('[').is_some_and(|(name, index)| {
+            !index.contains(']') && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+        })
+    }
+
+    fn is_in_arithmetic_test(&self) -> bool {
+        let before = &self.command[..self.at];
+        let Some(start) = before.rfind("[[").filter(|start| !before[*start..].contains("]]")) else { return false };
+        let rest = &self.command[start..];
+        let body = rest.split_once("]]").map_or(rest, |(body, _)| body);
+        body.split_whitespace().any(|word| ARITHMETIC_TESTS.contains(&word))
+    }
+
+    fn is_here_string(&self) -> bool {
+        self.prefix.starts_with("<<<") || self.words.last().is_some_and(|word| word == "<<<")
+    }
+
+    fn is_named_by_printf(&self, before: &[&str]) -> bool {
+        before.last() == Some(&"-v") || self.prefix.starts_with("-v")
+    }
+
+    /// Whether the arguments may become the value of a variable, or of `$1`.
+    fn sets_variable(&self, program: &str, before: &[&str]) -> bool {
+        const CARRIERS: [&str; 5] = ["()", "function ", "=$(", "=\"$(", "=("];
+        let reads = |word: &str| matches!(word, "read" | "mapfile" | "readarray");
+        is_assignment(&self.prefix)
+            || self.is_here_string()
+            || matches!(program, "for" | "select" | "set")
+            || program == "printf" && before.contains(&"-v")
+            || CARRIERS.iter().any(|carrier| self.command.contains(carrier))
+            || self.command.split([' ', '\t', '\n', '|', ';', '&']).any(reads)
+    }
+
+    /// The program that reads the arguments as code.
+    fn evaluator(&self) -> Option<String> {
+        let words: Vec<&str> = self.words.iter().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
+        let program = self.command_words().first().map(|word| word.rsplit('/').next().unwrap_or(word));
+        if let Some(program) = program.filter(|program| EVALUATORS.contains(program)) {
+            return Some(program.to_owned());
+        }
+        // The code is the word right behind the option; words behind that are its arguments.
+        let is_option = |word: &str, letter: char| {
+            word.starts_with('-') && !word.starts_with("--") && word.ends_with(letter) || word == format!("-{letter}")
+        };
+        INTERPRETERS.iter().find_map(|(name, letter)| {
+            let at = words.iter().position(|word| word == name)?;
+            let takes_code = words[at..].last().is_some_and(|word| is_option(word, *letter));
+            takes_code.then(|| format!("{name} -{letter}"))
+        })
+    }
+}
+
+/// `NAME=…`, `NAME+=…`, `NAME[…]=…`.
+fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else { return false };
+    let name = name.trim_end_matches('+').split('[').next().unwrap_or_default();
+    !name.is_empty()
+        && !name.starts_with(|char: char| char.is_ascii_digit())
+        && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+}
+
+/// Whether a command evaluates anything as arithmetic, or as the name of a variable, so that a value may become code.
+fn calculates(command: &str) -> bool {
+    let words = || command.split([' ', '\t', '\n', ';', '&', '|', '(', ')']).filter(|word| !word.is_empty());
+    let declares = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains(['i', 'n']);
+    let mut pairs = words().zip(words().skip(1));
+    command.contains("((")
+        || command.contains("$[")
+        || command.contains("]=")
+        || command.contains("]+=")
+        || words().any(|word| matches!(word, "let" | "unset") || ARITHMETIC_TESTS.contains(&word))
+        || pairs.any(|(word, next)| NAMING_BUILTINS[5..].contains(&word) && declares(next))
+        || command.match_indices("${").any(|(at, _)| {
+            let inside = command[at + 2..].split('}').next().unwrap_or_default();
+            let cut = inside.split_once(':').is_some_and(|(_, rest)| !rest.starts_with(['-', '=', '?', '+']));
+            inside.starts_with('!') || inside.contains('[') || cut
+        })
+}
+
+/// The words of a text without their quotes, and the beginning of the one that is not over.
+fn split_words(text: &str) -> (Vec<String>, String) {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        match (quote, char) {
+            (None, '\'' | '"') => quote = Some(char),
+            (Some(open), _) if char == open => quote = None,
+            (None | Some('"'), '\\') => word.extend(chars.next().filter(|next| *next != '\n')),
+            (None, ' ' | '\t' | '\n') => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            _ => word.push(char),
+        }
+    }
+    (words, word)
 }
 
 #[cfg(test)]
@@ -194,6 +421,7 @@ mod tests {
         "A=b",
         "é€😀\u{a0}\t.",
         "{{args}}",
+        "a[$(touch pwned)]",
     ];
 
     #[test]
@@ -239,8 +467,88 @@ mod tests {
             ("echo a\\\n#' {{args}}", "after \\ and #"),
             ("(ls)#' {{args}}", "after )#"),
             (r#"echo "$(case x in x) echo {{args}};; esac)""#, "in a command with case"),
+            ("[[ {{args}} -gt 3 ]] && ls", "in a [[ … ]] that calculates"),
+            ("ls; [[ -n x && 3 -lt '{{args}}' ]]", "in a [[ … ]] that calculates"),
+            ("[[ -v {{args}} ]]", "in a [[ … ]] that calculates"),
+            ("let x={{args}}", "in or after arithmetic"),
+            (r#"if l\et "{{args}}"; then ls; fi"#, "in or after arithmetic"),
+            ("command let {{args}}", "in or after arithmetic"),
+            ("X=1 let {{args}}", "in or after arithmetic"),
+            ("let x 2>&1 {{args}}", "in or after arithmetic"),
+            ("> log let {{args}}", "in or after arithmetic"),
+            ("time -p let {{args}}", "in or after arithmetic"),
+            ("f() { let {{args}}; }; f", "in or after arithmetic"),
+            ("coproc X { let {{args}}; }", "in or after arithmetic"),
+            ("for ((i=0; i<{{args}}; i++)); do ls; done", "in or after arithmetic"),
+            ("declare -i x={{args}}", "in a variable, in a command that also calculates,"),
+            ("declare -ai x={{args}}", "in a variable, in a command that also calculates,"),
+            ("local -n x={{args}}", "in a variable, in a command that also calculates,"),
+            ("declare -i n; n={{args}}", "in a variable, in a command that also calculates,"),
+            ("n={{args}}; (( n > 3 ))", "in a variable, in a command that also calculates,"),
+            ("n=$(echo {{args}}); (( n > 3 ))", "in a variable, in a command that also calculates,"),
+            ("echo {{args}} | while read n; do let n; done", "in a variable, in a command that also calculates,"),
+            ("printf -v n %s {{args}}; let n", "in a variable, in a command that also calculates,"),
+            ("n={{args}}; [[ $n -gt 3 ]]", "in a variable, in a command that also calculates,"),
+            ("n={{args}}; echo ${!n}", "in a variable, in a command that also calculates,"),
+            ("n={{args}}; echo ${x[n]} ${x:n}", "in a variable, in a command that also calculates,"),
+            ("for n in {{args}}; do echo $((n)); done", "in a variable, in a command that also calculates,"),
+            ("set -- {{args}}; echo $(( $1 ))", "in a variable, in a command that also calculates,"),
+            ("f() { let x=$1; }; f {{args}}", "in a variable, in a command that also calculates,"),
+            ("read n <<< {{args}}; let n", "in a variable, in a command that also calculates,"),
+            ("echo {{args}} | read n; let n", "in a variable, in a command that also calculates,"),
+            ("declare {{args}}", "as the name of a variable"),
+            ("test -v {{args}}", "as the name of a variable"),
+            ("[ -v '{{args}}' ]", "as the name of a variable"),
+            ("ls && [ ! -v {{args}} ]", "as the name of a variable"),
+            ("printf -v {{args}} x", "as the name of a variable"),
+            ("printf -v'{{args}}' x", "as the name of a variable"),
+            ("read -r {{args}}", "as the name of a variable"),
+            ("unset {{args}}", "as the name of a variable"),
+            ("mapfile {{args}}", "as the name of a variable"),
+            ("a[{{args}}]=1", "in an index, which is arithmetic,"),
+            ("a=([{{args}}]=1)", "in an index, which is arithmetic,"),
+            ("echo ${a[{{args}}]}", "in or after ${…}"),
+            ("echo ${x:{{args}}}", "in or after ${…}"),
         ] {
             assert_eq!(fill(command, "x").map_err(|problem| problem.why), Err(why), "{command}");
+        }
+    }
+
+    #[test]
+    fn plain_uses_stay() {
+        for command in [
+            "[ -f {{args}} ] && cat {{args}}",
+            r#"[[ "{{args}}" == x ]] && ls"#,
+            "[[ -n {{args}} ]]; test {{args}} = x; [ {{args}} -gt 3 ]",
+            "export NAME={{args}}; make",
+            "FOO={{args}} make; echo ${FOO:-x} ${FOO%.c}",
+            "for f in {{args}}; do ls $f; done",
+            "printf '%s' {{args}}; git log --grep={{args}}",
+            "echo let {{args}}",
+            "grep -r read {{args}}",
+            "echo {{args}} $((1 + 2))",
+            "sed -n {{args}}p file | wc -l",
+        ] {
+            assert!(fill(command, "x").is_ok(), "{command}: {:?}", fill(command, "x"));
+        }
+    }
+
+    #[test]
+    fn code_within_code_is_known() {
+        for (command, program) in [
+            ("eval {{args}}", Some("eval")),
+            (r#"sh -c "echo {{args}}""#, Some("sh -c")),
+            ("/bin/bash -euc 'ls {{args}}'", Some("bash -c")),
+            ("ssh host ls {{args}}", Some("ssh")),
+            ("su -c 'ls {{args}}' root", Some("su -c")),
+            ("find . -exec sh -c 'echo {{args}}' ';'", Some("sh -c")),
+            ("sudo bash -c {{args}}", Some("bash -c")),
+            ("ls && python3 -c 'print({{args}})'", Some("python3 -c")),
+            (r#"sh -c 'echo "$1"' _ {{args}}"#, None),
+            ("grep {{args}} file; sh -c ls", None),
+            ("git commit -m {{args}}", None),
+        ] {
+            assert_eq!(evaluator(command).as_deref(), program, "{command}");
         }
     }
 

@@ -47,6 +47,14 @@ pub fn check(command: &Command) -> Result<(), CommandError> {
     shell::resolve(command, &segments, "args").map(drop)
 }
 
+/// The program that reads a command's `{{args}}` as code, such as `eval` or `sh -c`: what is typed there is run.
+pub(crate) fn evaluator(command: &Command) -> Option<String> {
+    segments(command).ok()?.iter().find_map(|segment| match segment {
+        Segment::Shell { command, .. } => escape::evaluator(command),
+        _ => None,
+    })
+}
+
 /// A command with the user's arguments, well-formed and ready to be filled in; nothing is read or run yet.
 pub(crate) struct Invoked<'a> {
     command: &'a Command,

@@ -417,10 +417,12 @@ impl Conductor {
         for diagnostic in &commands.diagnostics {
             self.reply(Reply::Diagnostic(Box::new(diagnostic.clone())));
         }
-        let rows = commands
-            .list
-            .iter()
-            .map(|command| (format!("/{}", command.name), format!("{} ({})", command.about(), command.source)));
+        let rows = commands.list.iter().map(|command| {
+            let evaluator = crate::commands::evaluator(command);
+            let warning = evaluator.map(|program| format!("; beware: {{{{args}}}} is read as code by `{program}`"));
+            let about = format!("{} ({}){}", command.about(), command.source, warning.unwrap_or_default());
+            (format!("/{}", command.name), about)
+        });
         let none = "there are no custom commands; write one as .gemini/commands/NAME.toml";
         self.reply(if commands.list.is_empty() { Reply::aside(none) } else { Reply::Rows(rows.collect()) });
         self.tell(AgentEvent::Configured);
