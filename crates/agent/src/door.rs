@@ -4,9 +4,12 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use hookwright_hooks::{BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, Purpose, SharedJson};
-use hookwright_model::{AnyModel, Chunk, Model, ModelError, Provider, Request, ToolChoice};
+use hookwright_hooks::{
+    BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, LlmResponse, Purpose, SharedJson,
+};
+use hookwright_model::{AnyModel, Chunk, Model, ModelError, Part, PartKind, Provider, Request, ToolChoice};
 use hookwright_settings::Secrets;
+use hookwright_tools::{ToolSet, canonical_name};
 
 use crate::call;
 use crate::event::AgentEvent;
@@ -121,12 +124,66 @@ fn may_be_redacted(services: &Services, chunk: &Chunk) -> bool {
 }
 
 /// What is told of an answer. Calls of one that was cut off are not made, so no hook judges them.
-fn to_tell(answer: &ModelAnswer, chunk: &Chunk) -> Chunk {
-    let mut told = chunk.clone();
+fn to_tell(services: &Services, answer: &ModelAnswer, chunk: &Chunk) -> Chunk {
+    let mut told = Chunk { finish_message: None, ..chunk.clone() };
     if !matches!(answer, ModelAnswer::Complete(..)) {
         told.parts.retain(|part| part.as_function_call().is_none());
     }
+    let tools = services.tools.now();
+    told.parts.iter_mut().for_each(|part| hide_unseen(&tools, part));
     told
+}
+
+/// What is told of a request.
+fn request_to_tell(services: &Services, request: &Request) -> Request {
+    let mut told = request.clone();
+    let tools = services.tools.now();
+    for content in &mut told.contents {
+        if content.parts.iter().any(|part| is_unseen(&tools, part)) {
+            Arc::make_mut(content).parts.iter_mut().for_each(|part| hide_unseen(&tools, part));
+        }
+    }
+    told
+}
+
+/// The name that is told for a tool that does not exist: no hook judges a call of it, and its name is the model's own text.
+const UNKNOWN_TOOL: &str = "unknown_tool";
+
+/// Whether a part holds what no hook is shown: media, and calls of tools that do not exist.
+fn is_unseen(tools: &ToolSet, part: &Part) -> bool {
+    let is_unknown = |name: &str| tools.get(canonical_name(name)).is_none();
+    match &part.kind {
+        PartKind::InlineData(_) | PartKind::FileData(_) => true,
+        PartKind::FunctionCall(call) => is_unknown(&call.name),
+        PartKind::FunctionResponse(response) => is_unknown(&response.name) || !response.parts.is_empty(),
+        _ => false,
+    }
+}
+
+/// Takes out of a part what no hook is shown, for those who record it: a hook could not have redacted it.
+fn hide_unseen(tools: &ToolSet, part: &mut Part) {
+    if !is_unseen(tools, part) {
+        return;
+    }
+    match &mut part.kind {
+        PartKind::InlineData(blob) => {
+            let text = format!("[{} bytes of {} are not recorded]", blob.data.len(), blob.mime_type);
+            *part = Part::text(text);
+        }
+        PartKind::FileData(_) => *part = Part::text("[the address of a file is not recorded]"),
+        PartKind::FunctionCall(call) => {
+            call.name = UNKNOWN_TOOL.to_owned();
+            call.args.clear();
+        }
+        PartKind::FunctionResponse(response) => {
+            if tools.get(canonical_name(&response.name)).is_none() {
+                response.name = UNKNOWN_TOOL.to_owned();
+                response.response.clear();
+            }
+            response.parts.clear();
+        }
+        _ => {}
+    }
 }
 
 /// Sends a request and sees its answer through. What there is to tell of an answer whose calls hooks have yet to judge is
@@ -156,7 +213,8 @@ pub(crate) async fn ask(
         "asks the model"
     );
     let prompt_id = scope.prompt_id();
-    services.events.send(AgentEvent::ModelRequest { request: Box::new(request.clone()), prompt_id: prompt_id.clone() });
+    let told = Box::new(request_to_tell(services, &request));
+    services.events.send(AgentEvent::ModelRequest { request: told, prompt_id: prompt_id.clone() });
     let answer = send(services, &request, view, asking, scope).await.unwrap_or_else(|error| match error {
         error if error.is_cancelled() => ModelAnswer::Cancelled(Chunk::default()),
         error => ModelAnswer::Failed(error, Chunk::default()),
@@ -181,7 +239,7 @@ pub(crate) async fn ask(
         | ModelAnswer::Loop(_, chunk) => AgentEvent::ModelResponse {
             model,
             usage: chunk.usage,
-            response: Box::new(to_tell(&answer, chunk)),
+            response: Box::new(to_tell(services, &answer, chunk)),
             duration,
             prompt_id,
         },
@@ -235,16 +293,25 @@ async fn before_model(
             }
             None
         }
-        BeforeModelVerdict::Answer { response } => {
-            let answer = stream::whole(translate::chunk_of(&response), request);
-            if let (Purpose::Answer, ModelAnswer::Complete(chunk, _)) = (purpose, &answer) {
-                stream::show(services, chunk);
-            }
-            Some(answer)
-        }
+        BeforeModelVerdict::Answer { response } => Some(answer_of_hook(services, request, &response, purpose)),
         BeforeModelVerdict::Deny { reason } => Some(ModelAnswer::Denied(reason)),
-        BeforeModelVerdict::Stop { reason } => Some(ModelAnswer::Stopped(reason, Chunk::default())),
+        BeforeModelVerdict::Stop { reason, response: None } => Some(ModelAnswer::Stopped(reason, Chunk::default())),
+        BeforeModelVerdict::Stop { reason, response: Some(response) } => {
+            Some(match answer_of_hook(services, request, &response, purpose) {
+                ModelAnswer::Complete(chunk, _) => ModelAnswer::Stopped(reason, chunk),
+                failed => failed,
+            })
+        }
     }
+}
+
+/// A hook's answer in the model's place, shown where it is the answer to the user.
+fn answer_of_hook(services: &Services, request: &Request, response: &LlmResponse, purpose: Purpose) -> ModelAnswer {
+    let answer = stream::whole(translate::chunk_of(response), request);
+    if let (Purpose::Answer, ModelAnswer::Complete(chunk, _)) = (purpose, &answer) {
+        stream::show(services, chunk);
+    }
+    answer
 }
 
 /// BeforeToolSelection: which tools go along. Gives back the request as later hooks see it, if any will.

@@ -253,8 +253,8 @@ impl<'a> Watcher<'a> {
             content: Cow::Owned(content),
             full_content: full_content.clone(),
         };
-        let hooks = &self.services.hooks;
-        let outcome = hooks.fire_in(&event, &scope.belongs(), &scope.cancel).await;
+        let belongs = self.services.belongs(scope);
+        let outcome = self.services.hooks.fire_in(&event, &belongs, &scope.cancel).await;
         let fresh = outcome.warnings.iter().filter(|said| self.said.insert((said.hook.clone(), said.text.clone())));
         let warnings: Vec<_> = fresh.cloned().collect();
         self.services.pass_on::<AfterModel<'_>>(&outcome.messages, &warnings);

@@ -212,7 +212,10 @@ impl Agent {
         let mut ids = Vec::new();
         for call in batch {
             self.calls += 1;
-            let call_id = call.id.clone().unwrap_or_else(|| format!("{}-{}", call.name, self.calls));
+            // The name of a tool that does not exist is the model's own text, and no name of a call.
+            let known = self.services.tools.now().get(canonical_name(&call.name)).is_some();
+            let name = if known { call.name.as_str() } else { "call" };
+            let call_id = call.id.clone().unwrap_or_else(|| format!("{name}-{}", self.calls));
             // Models number their calls as they like; several of them at work must not mean one call.
             let call_id = scope.agent.as_ref().map_or(call_id.clone(), |agent| format!("{}/{call_id}", agent.id));
             // What hooks may want nobody to read is told when they have seen it.

@@ -214,6 +214,11 @@ impl EventKind {
         self.info().name
     }
 
+    /// Whether hooks of this event can keep its content from every record.
+    pub(crate) fn can_withhold_content(self) -> bool {
+        matches!(self, EventKind::BeforeAgent | EventKind::BeforeTool | EventKind::AfterModel | EventKind::AfterTool)
+    }
+
     /// Whether a hook on this event has that power.
     pub fn can(self, power: Power) -> bool {
         self.info().powers.contains(&power)

@@ -385,12 +385,19 @@ impl Firing {
         note_dropped_output(&finished, &mut reading);
         let mut report = self.report(hook, id, input.len(), finished, &mut reading);
         report.answer.suppress_output |= report.answer.redact_input;
-        log_end(&report);
-        // Another hook may yet say that nobody is to read these arguments.
-        let may_be_kept_back = self.kind == EventKind::BeforeAgent || (total > 1 && self.kind.can(Power::RedactInput));
-        let untold = (may_be_kept_back && !hook.runs_beside()).then(|| input.clone());
-        if untold.is_none() {
-            self.observers.iter().for_each(|observer| observer.finished(&report, &input));
+        // Another hook, or this one, may yet keep the content of this event from every record.
+        let may_be_withheld = self.kind.can_withhold_content() && (total > 1 || self.kind != EventKind::BeforeTool);
+        log_end(&report, may_be_withheld);
+        let mut untold = None;
+        match (may_be_withheld, hook.runs_beside()) {
+            (false, _) => self.observers.iter().for_each(|observer| observer.finished(&report, &input)),
+            (true, false) => untold = Some(input),
+            // It ends at any time, perhaps before the hooks that withhold the content.
+            (true, true) if total > 1 => {
+                report.answer.suppress_output = true;
+                self.observers.iter().for_each(|observer| observer.finished(&report, &HookInput::default()));
+            }
+            (true, true) => self.observers.iter().for_each(|observer| observer.finished(&report, &input)),
         }
         Ran { report, untold, troubles: reading.troubles, guard: hook.is_guard(), at, saw }
     }
@@ -482,9 +489,9 @@ impl Firing {
     }
 }
 
-fn log_end(report: &RunReport) {
+fn log_end(report: &RunReport, may_be_withheld: bool) {
     // A hook's complaint may quote what it was given.
-    let error = report.error.as_ref().filter(|_| !report.answer.suppress_output);
+    let error = report.error.as_ref().filter(|_| !report.answer.suppress_output && !may_be_withheld);
     tracing::debug!(
         status = report.status.as_str(),
         exit = report.exit_code,

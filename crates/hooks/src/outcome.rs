@@ -112,6 +112,8 @@ pub enum BeforeModelVerdict {
     Stop {
         /// Why.
         reason: String,
+        /// The turn's answer, if a hook gives one.
+        response: Option<LlmResponse>,
     },
 }
 
@@ -244,7 +246,10 @@ impl From<&Merged> for AfterAgentVerdict {
 impl From<&Merged> for BeforeModelVerdict {
     fn from(merged: &Merged) -> Self {
         if merged.answer.stop {
-            return BeforeModelVerdict::Stop { reason: merged.stop_text() };
+            return BeforeModelVerdict::Stop {
+                reason: merged.stop_text(),
+                response: merged.answer.llm_response.clone(),
+            };
         }
         if let Some(response) = &merged.answer.llm_response {
             return BeforeModelVerdict::Answer { response: response.clone() };

@@ -1,6 +1,6 @@
 //! A configuration that changes on disk while a session runs: what is good acts at once, what is broken changes nothing.
 
-use hookwright_agent::session::{HooksOrder, Order, SessionOptions};
+use hookwright_agent::session::{HooksOrder, Order, Reply, SessionOptions};
 use hookwright_agent::{AgentEvent, ApprovalReply, GuardReply};
 use hookwright_settings::ApprovalMode;
 use serde_json::{Value, json};
@@ -229,4 +229,21 @@ async fn a_lax_mode_ends_when_a_changed_guard_is_left_untrusted() {
     change_a_guard(&mut session).await;
     hears(&mut session, "so the approval mode is default from now on, not auto_edit").await;
     assert_eq!(mode(&mut session).await, ApprovalMode::Default);
+}
+
+#[tokio::test]
+async fn the_list_of_commands_says_where_arguments_are_read_as_code() {
+    let project = Project::new();
+    let mut session = project.session().await;
+    project.write(".gemini/commands/plain.toml", "prompt = \"\"\"!{ls {{args}}}\"\"\"\n");
+    project.write(".gemini/commands/risky.toml", "prompt = \"\"\"!{sh -c {{args}}}\"\"\"\n");
+    session.order(Order::CustomCommands);
+    let rows = session
+        .find(|event| match event {
+            AgentEvent::Reply(Reply::Rows(rows)) => Some(rows),
+            _ => None,
+        })
+        .await;
+    let warned: Vec<_> = rows.iter().filter(|(_, about)| about.contains("read as code by `sh -c`")).collect();
+    assert!(rows.len() == 2 && warned.len() == 1 && warned[0].0 == "/risky", "{rows:?}");
 }

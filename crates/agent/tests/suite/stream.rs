@@ -79,6 +79,83 @@ async fn a_denied_and_a_stopped_request_are_not_made() {
 }
 
 #[tokio::test]
+async fn a_stop_with_an_answer_ends_the_turn_with_that_answer() {
+    let response = json!({"candidates": [{"content": {"parts": ["from the hook"]}}]});
+    let stop =
+        answer(&json!({"continue": false, "stopReason": "closed", "hookSpecificOutput": {"llm_response": response}}));
+    let project = Project::new().hook("BeforeModel", "stop", &stop);
+    let mut stage = project.stage(Script::new());
+    assert_eq!(stage.prompt("hello").await, TurnEnd::Stopped("closed".into()));
+    assert!(stage.script.requests().is_empty());
+    assert_eq!((stage.text().as_str(), stage.texts()), ("from the hook", vec!["hello".into(), "from the hook".into()]));
+}
+
+#[tokio::test]
+async fn every_event_of_a_turn_tells_the_approval_mode() {
+    let events =
+        ["BeforeAgent", "BeforeModel", "BeforeToolSelection", "AfterModel", "BeforeTool", "AfterTool", "AfterAgent"];
+    let project = events.iter().fold(Project::new(), |project, event| project.hook(event, event, ""));
+    let script = Script::new().parts(vec![call("look", json!({"text": "x"}))]).says("ok");
+    let mut stage = project.setup(script).tool(TestTool::echo("look", ToolKind::Read)).open();
+    assert_eq!(stage.prompt("hello").await, TurnEnd::Answered);
+    for event in events {
+        let inputs = project.inputs(event);
+        assert!(
+            !inputs.is_empty() && inputs.iter().all(|input| input["approval_mode"].is_string()),
+            "{event}: {inputs:?}"
+        );
+    }
+}
+
+/// What may be recorded of the runs of hooks on an event.
+fn records(stage: &Stage, event: EventKind) -> String {
+    let record = |seen: &AgentEvent| match seen {
+        AgentEvent::HookFinished { report, input } if report.event == event => {
+            let shown = !report.answer.suppress_output;
+            let said = shown.then(|| format!("{:?} {:?} {:?}", report.stdout, report.stderr, report.answer));
+            Some(format!("{}: {input:?} {}\n", report.hook, said.unwrap_or_default()))
+        }
+        _ => None,
+    };
+    stage.seen.iter().filter_map(record).collect()
+}
+
+#[tokio::test]
+async fn what_one_hook_withholds_is_in_no_record_of_any_other() {
+    for (event, withholds) in [
+        (EventKind::AfterModel, redacts()),
+        (EventKind::AfterModel, "case $input in *'\"content\":\"hunter2'*) echo no >&2; exit 2 ;; esac".to_owned()),
+        (EventKind::AfterTool, "echo no >&2; exit 2".to_owned()),
+    ] {
+        let repeats = "echo \"$input\" >&2";
+        let project = Project::new().hook(event.name(), "withholds", &withholds).hook(event.name(), "repeats", repeats);
+        let script = Script::new().parts(vec![call("act", json!({}))]).pieces(&["the word is ", "hunter2 ", "I think"]);
+        let result = if event == EventKind::AfterTool { SECRET } else { "fine" };
+        let act = TestTool::make("act", ToolKind::Read, move |_, _| async move { result.to_owned() });
+        let mut stage = project.setup(script).tool(act).open();
+        stage.prompt("which word?").await;
+        let records = records(&stage, event);
+        assert!(records.contains("withholds") && !records.contains(SECRET), "{event} {withholds}: {records}");
+    }
+}
+
+#[tokio::test]
+async fn what_no_hook_is_shown_is_in_no_record() {
+    let finish = Chunk { finish_message: Some(SECRET.to_owned()), ..Chunk::default() };
+    let media = Part::inline_data("image/png", SECRET);
+    let calls = Chunk { parts: vec![call(SECRET, json!({"a": SECRET})), media], ..Chunk::default() };
+    let script = Script::new().chunks(vec![calls, finish]).says("ok");
+    let mut stage = Project::new().stage(script);
+    stage.prompt("hello").await;
+    let told = stage
+        .seen
+        .iter()
+        .filter(|event| matches!(event, AgentEvent::ModelRequest { .. } | AgentEvent::ModelResponse { .. }));
+    let told: String = told.map(|event| format!("{event:?}\n")).collect();
+    assert!(told.contains("unknown_tool") && !told.contains(SECRET), "{told}");
+}
+
+#[tokio::test]
 async fn a_call_outside_of_the_selection_is_refused() {
     let only = specific(json!({"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["look"]}}));
     let project = Project::new().hook("BeforeToolSelection", "only", &only).hook("BeforeTool", "guard", "");

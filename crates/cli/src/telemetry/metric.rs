@@ -8,7 +8,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
 
 use super::file::hr_time;
-use super::record::{Fields, hook_success, millis, program, tool_type};
+use super::record::{Fields, hook_success, millis, program, tool_name, tool_type};
 
 /// Something that is counted or timed.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,12 +80,12 @@ pub(crate) fn of(event: &AgentEvent) -> Vec<Measurement> {
     let measure = |metric, value, tags| Measurement { metric, value, tags };
     match event.unwrapped().1 {
         AgentEvent::ToolFinished(end) => {
-            let mut tags = vec![("function_name", json!(end.name)), ("success", json!(end.error.is_none()))];
+            let mut tags = vec![("function_name", json!(tool_name(end))), ("success", json!(end.error.is_none()))];
             tags.extend(end.decision.map(|decision| ("decision", json!(decision.as_str()))));
-            tags.push(("tool_type", json!(tool_type(&end.name))));
+            tags.push(("tool_type", json!(tool_type(tool_name(end)))));
             vec![
                 measure(&TOOL_CALLS, 1, tags),
-                measure(&TOOL_LATENCY, millis(end.duration), vec![("function_name", json!(end.name))]),
+                measure(&TOOL_LATENCY, millis(end.duration), vec![("function_name", json!(tool_name(end)))]),
             ]
         }
         AgentEvent::ModelResponse { model, usage, duration, .. } => {

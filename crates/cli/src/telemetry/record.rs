@@ -7,6 +7,7 @@ use std::time::Duration;
 use hookwright_agent::{AgentEvent, ToolEnd};
 use hookwright_hooks::{Answer, HookInput, RunReport, RunStatus, Source, SubAgent};
 use hookwright_model::{Chunk, FinishReason, Request, Usage};
+use hookwright_tools::ToolErrorKind;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -251,7 +252,7 @@ fn api_error<'a>(
 fn tool_call(end: &ToolEnd, content: Privacy) -> Record<'_> {
     let success = end.error.is_none();
     let mut fields = vec![
-        ("function_name", Field::from(end.name.as_str())),
+        ("function_name", Field::from(tool_name(end))),
         ("tool_use_id", end.call_id.as_str().into()),
         ("duration_ms", end.duration.into()),
         ("success", Field::Flag(success)),
@@ -259,9 +260,10 @@ fn tool_call(end: &ToolEnd, content: Privacy) -> Record<'_> {
     fields.extend(end.decision.map(|decision| ("decision", decision.as_str().into())));
     fields.extend([
         ("prompt_id", end.prompt_id.as_str().into()),
-        ("tool_type", tool_type(&end.name).into()),
+        ("tool_type", tool_type(tool_name(end)).into()),
         ("content_length", utf16_length(&end.content).into()),
     ]);
+    let content = if is_unknown(end) { Privacy::LeftOut } else { content };
     if content == Privacy::Kept
         && let Ok(args) = serde_json::to_string(&end.args)
     {
@@ -278,8 +280,18 @@ fn tool_call(end: &ToolEnd, content: Privacy) -> Record<'_> {
         ]);
     }
     let decision = end.decision.map(|decision| format!("Decision: {}. ", decision.as_str())).unwrap_or_default();
-    let body = format!("Tool call: {}. {decision}Success: {success}. Duration: {}ms.", end.name, millis(end.duration));
+    let name = tool_name(end);
+    let body = format!("Tool call: {name}. {decision}Success: {success}. Duration: {}ms.", millis(end.duration));
     Record { name: "gemini_cli.tool_call", body, fields }
+}
+
+/// A call's tool, as it is recorded. The name of one that does not exist is the model's own text, which no hook has seen.
+pub(crate) fn tool_name(end: &ToolEnd) -> &str {
+    if is_unknown(end) { "unknown_tool" } else { &end.name }
+}
+
+fn is_unknown(end: &ToolEnd) -> bool {
+    end.error.as_ref().is_some_and(|error| error.kind == ToolErrorKind::ToolNotRegistered)
 }
 
 /// `mcp` for tools of servers, which carry the server's name in theirs.

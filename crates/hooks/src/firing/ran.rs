@@ -30,6 +30,12 @@ impl Ran {
         self.guard && answer.decision == Some(Decision::Deny) && answer.llm_response.is_none()
     }
 
+    /// Whether its answer is its own, and not what a failure counts as.
+    fn is_judged(&self) -> bool {
+        matches!(self.report.status, RunStatus::Ok | RunStatus::Blocked)
+            && self.troubles.iter().all(|trouble| trouble.cause.is_none())
+    }
+
     /// What it says, and what is said about it.
     pub(crate) fn words(&self) -> (Vec<Said>, Vec<Said>) {
         let said = |text: &str| Said {
@@ -59,17 +65,33 @@ pub(super) fn forget_what_was_said(again: &mut Ran, ran: &[Ran]) {
     }
 }
 
-/// Tells observers of the runs that they have not been told of. What one hook redacts is in no other's record either, and a
-/// prompt that is denied, or that not all have judged, is in none.
+/// Tells observers of the runs that they have not been told of. What one hook withholds is in no other's record either.
 pub(super) fn tell_the_rest(kind: EventKind, observers: &[Arc<dyn Observer>], ran: &mut [Ran]) {
-    let refuses =
-        |one: &Ran| one.report.answer.decision == Some(Decision::Deny) || one.report.status == RunStatus::Cancelled;
-    let is_denied_prompt = kind == EventKind::BeforeAgent && ran.iter().any(refuses);
-    let redacted = ran.iter().any(|one| one.report.answer.redact_input);
+    let withheld = ran.iter().any(|one| withholds_content(kind, one));
     for one in ran {
         let Some(input) = one.untold.take() else { continue };
-        let input = if is_denied_prompt { HookInput::default() } else { input };
-        one.report.answer.suppress_output |= redacted;
+        let input = if withheld { HookInput::default() } else { input };
+        // What a hook prints may quote what it was given, unless it is the answer that counts.
+        let is_answer = match kind {
+            EventKind::BeforeTool => false,
+            EventKind::AfterModel | EventKind::AfterTool => withholds_content(kind, one) && one.is_judged(),
+            _ => true,
+        };
+        one.report.answer.suppress_output |= withheld && !is_answer;
         observers.iter().for_each(|observer| observer.finished(&one.report, &input));
+    }
+}
+
+/// Whether a run keeps the content of its event from every record: a prompt that is denied or not judged, arguments that are
+/// redacted, a piece of an answer that is replaced or denied, a result that is hidden.
+fn withholds_content(kind: EventKind, one: &Ran) -> bool {
+    let answer = &one.report.answer;
+    let refuses = answer.decision == Some(Decision::Deny) || one.report.status == RunStatus::Cancelled;
+    match kind {
+        EventKind::BeforeAgent => refuses,
+        EventKind::BeforeTool => answer.redact_input,
+        EventKind::AfterModel => refuses || answer.llm_response.is_some(),
+        EventKind::AfterTool => refuses,
+        _ => false,
     }
 }

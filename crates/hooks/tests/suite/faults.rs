@@ -261,10 +261,16 @@ async fn json_nested_ten_thousand_deep_does_not_hide_a_deny() {
 }
 
 #[tokio::test]
-async fn of_duplicate_keys_the_last_counts() {
+async fn of_a_repeated_key_only_a_no_counts() {
     let world = World::new();
-    let outcome = world.print(br#"{"decision": "allow", "reason": "a", "decision": "deny", "reason": "b"}"#).await;
-    assert_eq!(denied(&outcome), "b");
+    for answer in [
+        r#"{"decision": "allow", "reason": "a", "decision": "deny", "reason": "b"}"#,
+        r#"{"decision": "deny", "reason": "a", "decision": "allow", "reason": "b"}"#,
+    ] {
+        let outcome = world.print(answer.as_bytes()).await;
+        denied(&outcome);
+        assert!(warning(&outcome).contains("the key `decision` twice"), "{answer}");
+    }
 }
 
 #[tokio::test]

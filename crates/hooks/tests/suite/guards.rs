@@ -27,6 +27,8 @@ async fn a_guard_that_fails_says_no_whatever_on_error_says() {
         ("sleep 30", json!({"timeout": 150})),
         (r#"echo '{"decision": 7}'"#, json!({"onError": "allow"})),
         (r#"echo 'loading… {"decision": "allow"}'"#, json!({})),
+        (r#"echo '{"decision": "allow", "decision": "allow"}'"#, json!({"onError": "allow"})),
+        (r#"echo '{"hookSpecificOutput": {"tool_input": {"a": 1, "a": 2}}}'"#, json!({})),
     ] {
         let world = World::new();
         let lenient = json!({"hooksConfig": {"onError": "allow"}});

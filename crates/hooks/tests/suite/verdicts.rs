@@ -112,7 +112,7 @@ async fn before_model_proceeds_changes_answers_denies_or_stops() {
         assert_eq!(response.text(), "mine");
     }
     assert_eq!(verdict(&event, deny()).await, BeforeModelVerdict::Deny { reason: "no".into() });
-    assert_eq!(verdict(&event, stop()).await, BeforeModelVerdict::Stop { reason: "over".into() });
+    assert_eq!(verdict(&event, stop()).await, BeforeModelVerdict::Stop { reason: "over".into(), response: None });
 }
 
 #[tokio::test]

@@ -258,7 +258,8 @@ impl Observer for Notes {
     }
 
     fn finished(&self, run: &RunReport, input: &HookInput) {
-        assert_eq!(run.input_bytes, input.len());
+        // What hooks withhold is in no record.
+        assert!(input.is_empty() || run.input_bytes == input.len());
         self.note(format!(
             "end {} {} {} {}/{} {} {:?}",
             run.event,

@@ -44,6 +44,11 @@ impl Script {
         self.stream(texts.iter().map(|text| Ok(Chunk::text_piece(*text))).collect())
     }
 
+    /// An answer of these chunks.
+    pub(crate) fn chunks(self, chunks: Vec<Chunk>) -> Self {
+        self.stream(chunks.into_iter().map(Ok).collect())
+    }
+
     /// An answer of these parts.
     pub(crate) fn parts(self, parts: Vec<Part>) -> Self {
         self.stream(vec![Ok(Chunk { parts, ..Chunk::default() })])

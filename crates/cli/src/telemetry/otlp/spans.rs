@@ -7,7 +7,7 @@ use hookwright_agent::{AgentEvent, TurnEnd};
 use hookwright_hooks::{EventKind, RunReport, canonical_tool_name};
 use uuid::Uuid;
 
-use crate::telemetry::record::{Field, Fields, Privacy, hook_name};
+use crate::telemetry::record::{Field, Fields, Privacy, hook_name, tool_name};
 
 /// A time in which something happened, and within what.
 #[derive(Debug)]
@@ -81,6 +81,7 @@ pub(super) struct Spans {
 #[derive(Debug)]
 struct OpenTool {
     call_id: String,
+    name: String,
     span: Span,
 }
 
@@ -149,6 +150,7 @@ impl Spans {
                     self.tools.len() - 1
                 });
                 let mut tool = self.tools.remove(at);
+                tool.span.set("gen_ai.tool.name", canonical_tool_name(tool_name(finished)).to_owned());
                 tool.span.set("success", Field::Flag(finished.error.is_none()));
                 Some(self.end(tool.span, finished.error.as_ref().map(|error| error.kind.as_str()), now))
             }
@@ -170,7 +172,10 @@ impl Spans {
 
     /// Ends whatever is still open.
     pub(super) fn close(&mut self, now: SystemTime) {
-        let tools = self.tools.drain(..).map(|tool| tool.span);
+        let tools = self.tools.drain(..).map(|OpenTool { name, mut span, .. }| {
+            span.set("gen_ai.tool.name", name);
+            span
+        });
         let open = tools.chain(self.request.take()).chain(self.turn.take());
         self.finished.extend(open.map(|span| span.ended(now)));
     }
@@ -191,15 +196,13 @@ impl Spans {
     }
 
     fn open_tool(&mut self, call_id: &str, name: &str, start: SystemTime) -> SpanContext {
-        let name = canonical_tool_name(name).to_owned();
-        let attributes = [
-            ("gen_ai.operation.name", "execute_tool".into()),
-            ("gen_ai.tool.name", name.into()),
-            ("gen_ai.tool.call.id", call_id.to_owned().into()),
-        ];
+        let attributes =
+            [("gen_ai.operation.name", "execute_tool".into()), ("gen_ai.tool.call.id", call_id.to_owned().into())];
         let span = open("tool_call", Kind::Internal, self.turn(), start, attributes);
         let context = span.context;
-        self.tools.push(OpenTool { call_id: call_id.to_owned(), span });
+        // What is no tool is known at its end.
+        let name = canonical_tool_name(name).to_owned();
+        self.tools.push(OpenTool { call_id: call_id.to_owned(), name, span });
         context
     }
 
