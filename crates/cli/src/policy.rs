@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anstyle::Style;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use hookwright_agent::session::tool_limits;
 use hookwright_agent::{
     Approvals, Interaction, Judged, Permission, Policy, Protected, Rule, check_policy, load_policies,

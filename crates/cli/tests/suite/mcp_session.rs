@@ -2,6 +2,7 @@
 
 mod auth;
 pub(crate) mod authority;
+mod conformance;
 mod remote;
 mod rmcp;
 

@@ -1,9 +1,13 @@
 //! Hooks that must be awake: what a guard does when it fails, what other layers can't do to it, and that it judges last.
 //! And their opposite: hooks that run beside their event.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use hookwright_hooks::{
-    Answer, BeforeAgent, BeforeAgentVerdict, BeforeModel, BeforeModelVerdict, BeforeToolVerdict, Duty, EventKind, Hook,
-    HookState, LlmRequest, Purpose, SharedJson, Source, SwitchError, WhyUnarmed,
+    AfterTool, Answer, BeforeAgent, BeforeAgentVerdict, BeforeModel, BeforeModelVerdict, BeforeToolVerdict, Duty,
+    EventKind, Hook, HookInput, HookState, LlmRequest, Observer, Purpose, RequestedBy, RunReport, SharedJson, Source,
+    SwitchError, WhyUnarmed,
 };
 use serde_json::{Value, json};
 
@@ -490,4 +494,44 @@ async fn a_stop_keeps_nothing_that_a_guard_denies() {
     assert_eq!(outcome.merged.decided_by, ["no-evil"]);
     let outcome = within(engine.fire(&prompt("hello"))).await;
     assert_eq!(outcome.verdict, BeforeAgentVerdict::Stop { reason: "enough".into() });
+}
+
+/// What may be recorded of each run: how much of its input, and whether what it printed.
+#[derive(Default)]
+struct Records(std::sync::Mutex<Vec<(String, usize, bool)>>);
+
+impl Observer for Records {
+    fn finished(&self, run: &RunReport, input: &HookInput) {
+        self.0.lock().unwrap().push((run.hook.clone(), input.len(), !run.answer.suppress_output));
+    }
+}
+
+#[tokio::test]
+async fn a_guard_that_fails_keeps_a_result_from_every_record() {
+    for (command_line, says_itself) in
+        [("exit 2", true), ("exit 1", false), ("kill -9 $$", false), ("sleep 30", false), ("echo '{\"x'", false)]
+    {
+        let world = World::new();
+        let guard = json!({"type": "command", "name": "guard", "command": command_line, "guard": true, "timeout": 300});
+        let beside = json!({"type": "command", "name": "beside", "command": "cat", "async": true});
+        let hooks = json!([guard, command("other", "cat >&2"), beside]);
+        let records = Arc::new(Records::default());
+        let engine = world.hooks(EventKind::AfterTool, hooks).observer(records.clone()).build();
+        let args = serde_json::Map::new();
+        let event = AfterTool {
+            tool_name: "glob".into(),
+            tool_input: Cow::Borrowed(&args),
+            tool_response: Cow::Owned(json!({"llmContent": "secret"})),
+            mcp_context: None,
+            original_request_name: None,
+            tool_use_id: None,
+            requested_by: RequestedBy::Model,
+        };
+        within(engine.fire(&event)).await;
+        eventually("all have ended", || records.0.lock().unwrap().len() == 3).await;
+        let mut seen = std::mem::take(&mut *records.0.lock().unwrap());
+        seen.sort();
+        let expected = [("beside", 0, false), ("guard", 0, says_itself), ("other", 0, false)];
+        assert_eq!(seen, expected.map(|(hook, bytes, said)| (hook.to_owned(), bytes, said)), "{command_line}");
+    }
 }

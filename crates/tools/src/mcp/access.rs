@@ -34,4 +34,9 @@ pub trait Tokens: Send + Sync {
 
     /// Another one, after the server has refused this one.
     fn another<'a>(&'a self, server: &'a McpServer, refused: &'a str) -> BoxFuture<'a, Option<String>>;
+
+    /// The server wants a token with more scopes, as its challenge says: they are asked for when the user signs in again.
+    fn lacks_scopes<'a>(&'a self, _server: &'a McpServer, _challenge: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async {})
+    }
 }

@@ -24,11 +24,16 @@ pub(super) struct Authority {
     pub(super) registration: Option<Url>,
     /// Whether a program's secret goes into a header alone.
     pub(super) only_basic: bool,
+    /// Whether tokens that renew others are given for a scope of their own.
+    pub(super) renews_offline: bool,
     /// What to ask for, where the entry does not say.
     pub(super) scopes: Vec<String>,
     /// The server, as tokens for it name it (RFC 8707).
     pub(super) resource: String,
 }
+
+/// The scope of OpenID that a token to renew others is given for.
+const OFFLINE: &str = "offline_access";
 
 /// How many authorisation servers of a server are tried.
 const MOST_AUTHORITIES: usize = 4;
@@ -38,7 +43,8 @@ pub(super) async fn discover(server: &McpServer, url: &Url, web: &Web) -> Result
     if let (Some(authorization), Some(token)) = (&settings.authorization_url, &settings.token_url) {
         return named(server, &settings, authorization, token, url, web);
     }
-    let challenge = web.challenge(url).await?.map(|text| Challenge::parse(&text)).unwrap_or_default();
+    let challenge = web.challenge(url).await?.map(|text| Challenge::parse(&text));
+    let (challenged, challenge) = (challenge.is_some(), challenge.unwrap_or_default());
     let resource = resource(&challenge, url, web).await?;
     let issuers = match (&settings.issuer, resource.issuers.as_slice()) {
         (Some(issuer), _) => vec![issuer.clone()],
@@ -46,11 +52,17 @@ pub(super) async fn discover(server: &McpServer, url: &Url, web: &Web) -> Result
         (None, []) => vec![url.origin().ascii_serialization()],
         (None, issuers) => issuers.to_vec(),
     };
+    // As the protocol had it until 2025-03: the authorisation server is at the server's own origin.
+    let describes_nothing = settings.issuer.is_none() && resource.issuers.is_empty();
     let mut last = OAuthError::NoAuthority;
     for issuer in issuers.iter().take(MOST_AUTHORITIES) {
-        match authority(issuer, web).await {
+        match authority(issuer, describes_nothing, web).await {
             Ok(Some(found)) => {
-                let scopes = if challenge.scopes.is_empty() { resource.scopes } else { challenge.scopes };
+                let mut scopes = if challenge.scopes.is_empty() { resource.scopes } else { challenge.scopes };
+                // Else there may be no token to renew the first one with.
+                if found.renews_offline && !scopes.is_empty() && !scopes.iter().any(|scope| scope == OFFLINE) {
+                    scopes.push(OFFLINE.to_owned());
+                }
                 return Ok(Authority { scopes, resource: resource.name, ..found });
             }
             Ok(None) => {}
@@ -58,6 +70,20 @@ pub(super) async fn discover(server: &McpServer, url: &Url, web: &Web) -> Result
             Err(error) if !matches!(error, OAuthError::Unreachable { .. }) => return Err(error),
             Err(error) => last = error,
         }
+    }
+    // And a server that describes nothing at all has its endpoints at fixed places.
+    if describes_nothing && challenged && matches!(last, OAuthError::NoAuthority) {
+        return Ok(Authority {
+            issuer: None,
+            says_issuer: false,
+            authorization: with_path(url, "/authorize"),
+            token: with_path(url, "/token"),
+            registration: Some(with_path(url, "/register")),
+            only_basic: false,
+            renews_offline: false,
+            scopes: challenge.scopes,
+            resource: resource.name,
+        });
     }
     Err(last)
 }
@@ -85,6 +111,7 @@ fn named(
         token,
         registration,
         only_basic: false,
+        renews_offline: false,
         scopes: Vec::new(),
         resource: name_of(url),
     })
@@ -121,8 +148,9 @@ async fn resource(challenge: &Challenge, url: &Url, web: &Web) -> Result<Resourc
     Ok(Resource { name: name_of(url), issuers: Vec::new(), scopes: Vec::new() })
 }
 
-/// What an authorisation server says of itself; nothing if it says nothing.
-async fn authority(issuer: &str, web: &Web) -> Result<Option<Authority>, OAuthError> {
+/// What an authorisation server says of itself; nothing if it says nothing. Its name must be the one that was given, or where
+/// only its origin is known, of that origin.
+async fn authority(issuer: &str, is_origin: bool, web: &Web) -> Result<Option<Authority>, OAuthError> {
     let url = web.judge(issuer, "authorisation server")?;
     let mut places = well_known(&url, "oauth-authorization-server");
     places.extend(well_known(&url, "openid-configuration"));
@@ -133,7 +161,8 @@ async fn authority(issuer: &str, web: &Web) -> Result<Option<Authority>, OAuthEr
     for place in places {
         let Some(document) = web.document(&place).await? else { continue };
         let found = text(&document, "issuer").unwrap_or_default();
-        if found.trim_end_matches('/') != issuer.trim_end_matches('/') {
+        let is_same_origin = || Url::parse(&found).is_ok_and(|found| found.origin() == url.origin());
+        if found.trim_end_matches('/') != issuer.trim_end_matches('/') && !(is_origin && is_same_origin()) {
             return Err(OAuthError::WrongIssuer { expected: shown(issuer), found: shown(&found) });
         }
         return described(&document, found, web).map(Some);
@@ -156,6 +185,7 @@ fn described(document: &Value, issuer: String, web: &Web) -> Result<Authority, O
         token: place("token_endpoint", "token_endpoint")?.ok_or(OAuthError::NoAuthority)?,
         registration: place("registration_endpoint", "registration_endpoint")?,
         only_basic: !can_post && ways.iter().any(|way| way == "client_secret_basic"),
+        renews_offline: texts(document, "scopes_supported").iter().any(|scope| scope == OFFLINE),
         scopes: Vec::new(),
         resource: String::new(),
     })

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hookwright_model::ProxyOptions;
 use hookwright_settings::McpServer;
-use hookwright_settings::mcp::{McpCredentials, keep_credentials};
+use hookwright_settings::mcp::{McpCredentials, credentials, keep_credentials};
 use reqwest::Url;
 use sha2::{Digest, Sha256};
 
@@ -45,7 +45,14 @@ pub async fn sign_in(server: &McpServer, with: &SignIn<'_>, send: impl FnOnce(&s
     let web = Web::new(&url, with.proxy).await?;
     // A token must not be shown where anybody can listen.
     let url = web.judge(url.as_str(), "server")?;
-    let authority = discover(server, &url, &web).await?;
+    let mut authority = discover(server, &url, &web).await?;
+    // What the last token had, or lacked.
+    let last = credentials(with.file, &server.name)?.filter(|kept| kept.mcp_server_url == Some(name_of(&url)));
+    for scope in last.and_then(|kept| kept.token.scope).unwrap_or_default().split_whitespace() {
+        if !authority.scopes.iter().any(|known| known == scope) {
+            authority.scopes.push(scope.to_owned());
+        }
+    }
     let loopback = Loopback::open(server.oauth.as_ref().and_then(|oauth| oauth.redirect_uri.as_deref())).await?;
     let redirect = loopback.redirect.clone();
     let client = client(server.oauth.as_ref(), &authority, &redirect, &web).await?;

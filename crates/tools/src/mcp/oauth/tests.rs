@@ -354,6 +354,63 @@ async fn redirects_huge_answers_and_silence_end() {
 }
 
 #[tokio::test]
+async fn a_server_that_describes_nothing_has_its_endpoints_at_fixed_places() {
+    let nothing = |path: &str| path == "/about" || path.starts_with("/.well-known/");
+    let stand = Stand::twisted(move |heard, _| nothing(&heard.path).then(|| (404, "{}".to_owned()))).await;
+    stand.sign_in(stand.server(), agrees).await.unwrap();
+    assert_eq!(stand.heard("/register").len(), 1);
+    assert_eq!(stand.heard("/token")[0].form()["grant_type"], "authorization_code");
+}
+
+#[tokio::test]
+async fn a_token_to_renew_others_is_asked_for_where_it_is_a_scope() {
+    let stand = Stand::twisted(|heard, base| match heard.path.as_str() {
+        "/.well-known/oauth-authorization-server" => {
+            let mut document = description(base);
+            document["scopes_supported"] = json!(["read", "offline_access"]);
+            Some((200, document.to_string()))
+        }
+        _ => None,
+    })
+    .await;
+    let asked = Mutex::new(String::new());
+    let agrees_to = |page: &Url| {
+        let scope = page.query_pairs().find(|(key, _)| key == "scope").map(|(_, scope)| scope.into_owned());
+        *asked.lock().unwrap() = scope.unwrap_or_default();
+        agrees(page)
+    };
+    stand.sign_in(stand.server(), agrees_to).await.unwrap();
+    assert_eq!(*asked.lock().unwrap(), "read write offline_access");
+    let challenge = r#"Bearer error="insufficient_scope", scope="read admin""#;
+    stand.tokens().lacks_scopes(&stand.server(), challenge).await;
+    stand.sign_in(stand.server(), agrees_to).await.unwrap();
+    assert_eq!(*asked.lock().unwrap(), "read write offline_access admin");
+}
+
+#[tokio::test]
+async fn an_older_server_may_name_a_path_of_its_own_as_issuer() {
+    let described = |issuer: String| {
+        move |heard: &Heard, base: &str| match heard.path.as_str() {
+            "/about" | "/.well-known/oauth-protected-resource/mcp" | "/.well-known/oauth-protected-resource" => {
+                Some((404, "{}".to_owned()))
+            }
+            "/.well-known/oauth-authorization-server" => {
+                let mut document = with(base, "issuer", &issuer.replace("BASE", base));
+                document["authorization_response_iss_parameter_supported"] = json!(false);
+                Some((200, document.to_string()))
+            }
+            _ => None,
+        }
+    };
+    let agrees_silently = |page: &Url| agrees(page).split("&iss=").next().unwrap().to_owned();
+    let stand = Stand::twisted(described("BASE/oauth".to_owned())).await;
+    stand.sign_in(stand.server(), agrees_silently).await.unwrap();
+    let stand = Stand::twisted(described("https://other.example/oauth".to_owned())).await;
+    let refused = stand.sign_in(stand.server(), agrees_silently).await;
+    assert!(matches!(refused, Err(OAuthError::WrongIssuer { .. })), "{refused:?}");
+}
+
+#[tokio::test]
 async fn without_registration_a_client_must_be_named() {
     let stand = Stand::twisted(|heard, base| {
         let mut document = description(base);

@@ -10,7 +10,7 @@ use reqwest::Url;
 use tokio::sync::Mutex;
 
 use super::client::Client;
-use super::discover::name_of;
+use super::discover::{Challenge, name_of};
 use super::error::OAuthError;
 use super::token::{self, now};
 use super::web::Web;
@@ -37,6 +37,10 @@ impl Tokens for OAuthTokens {
     fn another<'a>(&'a self, server: &'a McpServer, refused: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(self.instead_of(server, refused))
     }
+
+    fn lacks_scopes<'a>(&'a self, server: &'a McpServer, challenge: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(self.note_scopes(server, Challenge::parse(challenge).scopes))
+    }
 }
 
 impl OAuthTokens {
@@ -62,6 +66,25 @@ impl OAuthTokens {
             return Some(kept.token.access_token);
         }
         self.renewed(server, &kept).await.filter(|token| token != refused)
+    }
+
+    /// Keeps scopes with the token that lacks them.
+    async fn note_scopes(&self, server: &McpServer, lacking: Vec<String>) {
+        let _turn = self.renewing.lock().await;
+        let Some(mut kept) = self.kept(server).await else { return };
+        let known = kept.token.scope.clone().unwrap_or_default();
+        let mut scopes: Vec<&str> = known.split_whitespace().collect();
+        let new: Vec<&str> = lacking.iter().map(String::as_str).filter(|scope| !scopes.contains(scope)).collect();
+        if new.is_empty() {
+            return;
+        }
+        scopes.extend(new);
+        kept.token.scope = Some(scopes.join(" "));
+        let file = self.file.clone();
+        let written = tokio::task::spawn_blocking(move || keep_credentials(&file, &kept)).await;
+        if let Ok(Err(error)) = written {
+            tracing::warn!(server = server.name, "the scopes that it wants can't be kept: {error}");
+        }
     }
 
     /// What is kept for a server at exactly this address.

@@ -121,6 +121,11 @@ impl Client {
         match response.status() {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+                if let (StatusCode::FORBIDDEN, Some((tokens, server)), Some(challenge)) =
+                    (response.status(), &self.tokens, challenge)
+                {
+                    tokens.lacks_scopes(server, challenge).await;
+                }
                 Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default().to_owned())))
             }
             _ => Ok(response),
