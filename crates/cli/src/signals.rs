@@ -216,6 +216,6 @@ mod tests {
         let front_end = take_up.clone();
         let taken = std::thread::spawn(move || front_end.set(true));
         assert!(!take_up.is_overdue(AMPLE));
-        taken.join().unwrap();
+        hookwright_testkit::deadline::JoinDeadline::join_in_time(taken).unwrap();
     }
 }

@@ -64,7 +64,8 @@ mod tests {
         let blocked = Arc::new(Mutex::new(blocked));
         for _ in 0..MAX_STUCK_CALLS {
             let blocked = blocked.clone();
-            let stuck = within(soon, &STUCK, move || blocked.lock().unwrap().recv().is_err());
+            let stuck =
+                within(soon, &STUCK, move || blocked.lock().unwrap().recv_timeout(Duration::from_secs(60)).is_err());
             assert_eq!(stuck.await, None);
         }
         assert_eq!(within(ample, &STUCK, || 1).await, None);

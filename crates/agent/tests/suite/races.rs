@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use hookwright_agent::{AgentEvent, ApprovalReply, TurnEnd};
+use hookwright_testkit::deadline::*;
 use hookwright_tools::{Display, ToolContext, ToolSet, WebSearching, Workspace};
 use serde_json::json;
 
@@ -191,7 +192,7 @@ impl Drop for Flipper {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
+            thread.join_in_time().unwrap();
         }
     }
 }

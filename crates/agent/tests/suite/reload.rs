@@ -171,7 +171,7 @@ async fn enabling_a_hook_clears_it_from_the_users_settings_too() {
     session.order(Order::Hooks(HooksOrder::Enable("h".to_owned())));
     let reply = hears(&mut session, "enabled h in").await;
     assert!(reply.contains(&*user.to_string_lossy()), "{reply}");
-    for file in [project.read(".gemini/settings.json"), std::fs::read_to_string(&user).unwrap()] {
+    for file in [project.read(".gemini/settings.json"), hookwright_testkit::fs::read_to_string(&user).unwrap()] {
         assert!(!file.contains("\"disabled\": [\"h\"]") && !file.contains("[\"h\"]"), "{file}");
     }
 }

@@ -142,6 +142,7 @@ impl Pause {
             *reader = KeyReader::Paused;
             self.changed.notify_all();
         }
+        #[expect(clippy::disallowed_methods, reason = "an editor may run for as long as the user wants")]
         let resumed = self.changed.wait_while(reader, |reader| *reader == KeyReader::Paused);
         drop(resumed.unwrap_or_else(PoisonError::into_inner));
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::{Replay, Run, Sandbox, finish_measured, wait_until};
 use serde_json::json;
 
@@ -266,7 +267,7 @@ fn too_much_on_stdin_is_refused() {
 /// The time that a process has used, in ticks of the system; 0 for one that is gone.
 #[cfg(target_os = "linux")]
 fn ticks_of(pid: u32) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = hookwright_testkit::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     fields.iter().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
@@ -284,7 +285,7 @@ fn signals_end_the_program_while_it_loads() {
             let mut child = sandbox.command(&["-p", "hi", "--fake-responses", &replay]).spawn().unwrap();
             wait_until("it works", || ticks_of(child.id()) >= ticks || child.try_wait().unwrap().is_some());
             if child.try_wait().unwrap().is_none() {
-                let _ = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+                let _ = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status_in_time();
             }
             let (run, _) = finish_measured(child);
             // By the signal itself, by what the program makes of it, or it was done before.

@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(20);
 fn stuck() -> (Runtime, Sender<()>) {
     let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
     let (release, released) = channel::<()>();
-    drop(runtime.spawn_blocking(move || released.recv().is_err()));
+    drop(runtime.spawn_blocking(move || released.recv_timeout(Duration::from_secs(60)).is_err()));
     (runtime, release)
 }
 
@@ -58,7 +58,7 @@ struct StuckSentry(Mutex<std::sync::mpsc::Receiver<()>>);
 
 impl Sentry for StuckSentry {
     fn challenge(&self, _: &Arc<Hook>) -> Result<(), String> {
-        self.0.lock().unwrap().recv().map_or(Ok(()), |()| Ok(()))
+        self.0.lock().unwrap().recv_timeout(Duration::from_secs(60)).map_or(Ok(()), |()| Ok(()))
     }
 }
 

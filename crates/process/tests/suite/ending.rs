@@ -50,7 +50,7 @@ async fn a_stopped_process_hears_that_it_should_end() {
 }
 
 fn kill(pid: u32) {
-    assert!(std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+    assert!(std::process::Command::new("kill").args(["-9", &pid.to_string()]).status_in_time().unwrap().success());
 }
 
 /// A leader that obeys, and a child that does not.

@@ -213,6 +213,6 @@ fn what_the_agent_remembers_and_a_project_imports_sends_no_secret() {
     }
     lacks(&again.said, "@notes.md");
     lacks(&again.said, "id_rsa");
-    let home = std::fs::read_to_string(sandbox.home().join(".gemini/GEMINI.md")).unwrap();
+    let home = fs::read_to_string(sandbox.home().join(".gemini/GEMINI.md")).unwrap();
     has(&home, r"see \@~/.ssh/id_rsa");
 }

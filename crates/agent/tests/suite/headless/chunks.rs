@@ -33,7 +33,7 @@ fn redacting(chunks: Value) -> Headless {
 
 /// One field of what the redactor was handed, run by run.
 fn seen(sandbox: &Headless, field: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(sandbox.beside("seen.jsonl")).unwrap_or_default();
+    let text = fs::read_to_string(sandbox.beside("seen.jsonl")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()[field].clone()).collect()
 }
 
@@ -42,7 +42,7 @@ fn seen(sandbox: &Headless, field: &str) -> Vec<Value> {
 fn is_nowhere(sandbox: &Headless, run: &Run) {
     let kept = files_under(&sandbox.home())
         .into_iter()
-        .map(|file| String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned());
+        .map(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned());
     for text in kept.chain([run.text.clone(), run.said.clone()]) {
         lacks(&text, SECRET);
         lacks(&text, "ter2");

@@ -91,7 +91,7 @@ fn a_broken_file_is_known_to_have_held_guards() {
     assert!(record.exists());
     assert_eq!(record.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let settings = sandbox.home().join(".gemini/settings.json");
-    let good = std::fs::read_to_string(&settings).unwrap();
+    let good = fs::read_to_string(&settings).unwrap();
     std::fs::write(&settings, good.replacen('{', "{,", 1)).unwrap();
     // The flag is for files of which nobody knows that they held any.
     for (options, words) in [(yolo(), "can't be read as settings"), (despite_broken_settings(), "guard mine (")] {

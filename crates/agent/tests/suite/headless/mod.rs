@@ -26,6 +26,7 @@ use hookwright_agent::session::{Opened, Order, Reply, SessionError, SessionOptio
 use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, ToolEnd, TurnEnd};
 use hookwright_model::{ReplayOrder, Request};
 use hookwright_settings::World;
+use hookwright_testkit::fs;
 use hookwright_testkit::{EVENTS, Replay, is_running, wait_until};
 use serde_json::{Map, Value, json};
 
@@ -287,7 +288,7 @@ fn transcript(project: &Project) -> String {
     let files: Vec<_> = files_under(&project.home());
     let mut transcripts = files.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
     let (Some(file), None) = (transcripts.next(), transcripts.next()) else { panic!("{files:?}") };
-    std::fs::read_to_string(file).unwrap()
+    fs::read_to_string(file).unwrap()
 }
 
 fn files_under(folder: &Path) -> Vec<PathBuf> {

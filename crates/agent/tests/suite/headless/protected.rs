@@ -37,11 +37,11 @@ fn no_mode_list_or_rule_lets_a_tool_change_a_guard_unasked() {
         for path in
             [".gemini/settings.json", ".gemini/hooks/hook1.sh", "src/../.gemini/new.json", ".env", ".git/hooks/x"]
         {
-            let before = std::fs::read(sandbox.dir().join(path)).ok();
+            let before = fs::read(sandbox.dir().join(path)).ok();
             let run = run_with(&sandbox, "go", &edit(path), options.clone()).ends_well();
             has(&run.said, "is protected, because guards are made of it, and nobody is there to ask");
             has(&run.said, "security.protectedPaths");
-            assert_eq!(std::fs::read(sandbox.dir().join(path)).ok(), before, "{path} {flag}");
+            assert_eq!(fs::read(sandbox.dir().join(path)).ok(), before, "{path} {flag}");
         }
         run_with(&sandbox, "go", &edit("src/a.txt"), options).ends_well();
         assert!(sandbox.has("src/a.txt"), "{flag}");
@@ -53,7 +53,7 @@ fn memory_is_no_guard() {
     let sandbox = empty_project();
     let replay = Replay::new().calls("save_memory", json!({"fact": "likes tea"})).says("done");
     prompt(&sandbox, "go", &replay);
-    has(&std::fs::read_to_string(sandbox.home().join(".gemini/GEMINI.md")).unwrap(), "likes tea");
+    has(&fs::read_to_string(sandbox.home().join(".gemini/GEMINI.md")).unwrap(), "likes tea");
     // Unless it leads to one.
     let settings = sandbox.home().join(".gemini/settings.json");
     std::fs::remove_file(sandbox.home().join(".gemini/GEMINI.md")).unwrap();
@@ -61,7 +61,7 @@ fn memory_is_no_guard() {
     std::os::unix::fs::symlink("settings.json", sandbox.home().join(".gemini/GEMINI.md")).unwrap();
     let run = prompt(&sandbox, "go", &replay);
     has(&run.said, "is protected");
-    assert_eq!(std::fs::read_to_string(settings).unwrap(), "{}");
+    assert_eq!(fs::read_to_string(settings).unwrap(), "{}");
 }
 
 #[test]
@@ -136,10 +136,10 @@ fn what_a_guard_loads_is_its_own_and_what_an_ordinary_hook_runs_is_not() {
             ("tools/notes.txt", false),
             ("src/rules.py", false),
         ] {
-            let before = std::fs::read(sandbox.dir().join(path)).ok();
+            let before = fs::read(sandbox.dir().join(path)).ok();
             let ran = run_with(&sandbox, "go", &edit(path), auto_edit()).ends_well();
             assert_eq!(ran.said.contains("is protected"), guard && own, "{path}\n{ran:#?}");
-            let after = std::fs::read(sandbox.dir().join(path)).ok();
+            let after = fs::read(sandbox.dir().join(path)).ok();
             assert_eq!(before == after, guard && own, "{path}");
             if let Some(before) = before {
                 sandbox.write(path, before);

@@ -155,7 +155,7 @@ fn wiping_the_memory_of_a_change_has_no_effect() {
             }
             has(&refused(&sandbox, &attacking("true")), ".gemini/settings.json");
             assert!(!sandbox.has("made"), "{wipe} {record}");
-            let known = std::fs::read_to_string(sandbox.home().join(".gemini/known_guards.json")).unwrap();
+            let known = fs::read_to_string(sandbox.home().join(".gemini/known_guards.json")).unwrap();
             has(&known, "mine");
             sandbox.write_user_settings(&settings);
             attack(&sandbox, "true");

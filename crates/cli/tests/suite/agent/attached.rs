@@ -1,7 +1,6 @@
 //! What is piped in brings nothing along. What a prompt does is in `crates/agent/tests/suite/headless/attached.rs`.
 
 use super::*;
-use hookwright_testkit::fs;
 
 const SECRET: &str = "hunter2";
 

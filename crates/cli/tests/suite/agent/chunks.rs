@@ -2,6 +2,7 @@
 //! `crates/agent/tests/suite/headless/chunks.rs`.
 
 use super::*;
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::replay::chunk;
 
 const SECRET: &str = "hunter2";

@@ -2,7 +2,6 @@
 //! `crates/agent/tests/suite/headless/guards.rs`.
 
 use super::*;
-use hookwright_testkit::fs;
 
 fn writes() -> Replay {
     Replay::new().calls("write_file", json!({"file_path": "a.txt", "content": "A"})).says("done")

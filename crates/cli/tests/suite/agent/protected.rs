@@ -2,7 +2,6 @@
 //! `crates/agent/tests/suite/headless/protected.rs`.
 
 use super::*;
-use hookwright_testkit::fs;
 
 fn edit(path: &str) -> Replay {
     Replay::new().calls("write_file", json!({"file_path": path, "content": "{}"})).says("done")

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::{has_program, skipped};
 
 /// What must pass. Not among them: elicitation (a server gets no user), tokens without a user (`client-credentials-*`) and of
@@ -47,7 +48,7 @@ fn the_protocols_own_conformance_suite_passes() {
     let node = |words: &[&str]| {
         let mut node = Command::new("node");
         node.arg(&suite).args(words).env("HOOKWRIGHT_PROGRAM", env!("CARGO_BIN_EXE_hookwright"));
-        node.output().expect("node starts")
+        node.output_in_time().expect("node starts")
     };
     // It wants a newer node than some have.
     if !node(&["list"]).status.success() {

@@ -216,7 +216,7 @@ fn server_everything_over_http_and_events() {
         let replay = Replay::new().calls("mcp__all__echo", json!({ "message": "hello there" })).says("done");
         let run = ask(&sandbox, "hi", &replay, YOLO);
         let _ = child.kill();
-        let _ = child.wait();
+        let _ = child.wait_in_time();
         assert!(results(&run)[0]["output"].as_str().unwrap_or_default().contains("hello there"), "{kind}: {run:?}");
         assert!(seen(&sandbox)[0]["mcp_context"]["url"].as_str().unwrap().contains(&port.to_string()));
     }

@@ -132,7 +132,7 @@ fn files_of_a_bomb_are_unsure() {
     for (name, command) in bombs() {
         let action = action(&command);
         timed("files", name, || action.files(&place));
-        let read = |path: &Path| std::fs::read(path).ok();
+        let read = |path: &Path| hookwright_testkit::fs::read(path).ok();
         let follower = Follower::new(vec![folder.path().to_owned()], &read);
         let followed = timed("followed files", name, || action.followed(&place, &follower));
         assert!(followed.files.len() < 100_000, "{name}");
