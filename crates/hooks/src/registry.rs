@@ -42,6 +42,8 @@ pub struct Registry {
     layers: Vec<LayerSwitches>,
     overrides: HashMap<String, bool>,
     held: HashMap<usize, String>,
+    /// Hooks that the project switches off without the user's trust, by source and name: its word does not count for them.
+    untrusted_switch_offs: HashSet<(Source, String)>,
     lost: Vec<Lost>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -290,6 +292,24 @@ impl Registry {
         self.refresh();
     }
 
+    /// Ignores the project's settings where they switch off one of these hooks, until the user trusts that.
+    pub fn hold_switch_offs(&mut self, hooks: HashSet<(Source, String)>) {
+        self.untrusted_switch_offs = hooks;
+        self.refresh();
+    }
+
+    /// Hooks of other layers that only the project's settings keep from running, in order.
+    pub fn switched_off_by_project(&self) -> impl Iterator<Item = (&Arc<Hook>, &HookState)> {
+        self.entries().filter(|(hook, state)| {
+            let by_project = match state {
+                HookState::Disabled { by } => by.as_slice() == [Source::Project],
+                HookState::SwitchedOff { by } => *by == Source::Project,
+                HookState::Enabled | HookState::Held { .. } => false,
+            };
+            by_project && hook.source != Source::Project
+        })
+    }
+
     /// Leaves out hooks that are nobody's business at the moment.
     pub fn keep(&mut self, wanted: impl Fn(&Hook) -> bool) {
         if self.hooks.iter().all(|hook| wanted(hook)) {
@@ -311,7 +331,10 @@ impl Registry {
         if let Some(why) = self.held.get(&at) {
             return HookState::Held { why: why.clone() };
         }
-        let heeded = || self.layers.iter().filter(|layer| hook.heeds(layer));
+        let ignores_project = !self.untrusted_switch_offs.is_empty()
+            && self.untrusted_switch_offs.contains(&(hook.source.clone(), hook.id().to_owned()));
+        let counts = |layer: &&LayerSwitches| !(ignores_project && layer.source == Source::Project);
+        let heeded = || self.layers.iter().filter(counts).filter(|layer| hook.heeds(layer));
         let decider = heeded().find(|layer| layer.enabled.is_some());
         if let Some(layer) = decider.filter(|layer| layer.enabled == Some(false)) {
             return HookState::SwitchedOff { by: layer.source.clone() };

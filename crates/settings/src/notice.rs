@@ -55,6 +55,8 @@ pub enum Notice {
         hooks: Vec<(String, Source)>,
         /// By which word.
         how: SwitchedOff,
+        /// Whether that waits for the user's trust; until then the hooks run.
+        held: bool,
     },
 }
 
@@ -65,6 +67,13 @@ pub enum SwitchedOff {
     ByName,
     /// It turns all hooks off.
     All,
+}
+
+impl Notice {
+    /// Whether it is about something that waits for the user's trust.
+    pub fn waits_for_trust(&self) -> bool {
+        matches!(self, Notice::Hook { held: true, .. } | Notice::ProjectSwitchesOff { held: true, .. })
+    }
 }
 
 impl std::fmt::Display for Notice {
@@ -81,6 +90,7 @@ impl std::fmt::Display for Notice {
                 match finding {
                     Finding::New => write!(f, "new {source} hook `{hook}`")?,
                     Finding::Changed { what } => write!(f, "{source} hook `{hook}` has changed: {}", what.join("; "))?,
+                    Finding::SwitchOff => write!(f, "{source} hook `{hook}` is {finding}")?,
                 }
                 if hook != command {
                     write!(f, ", which runs `{command}`")?;
@@ -103,13 +113,18 @@ impl std::fmt::Display for Notice {
                 "this project has an AGENTS.md, which is not read; it is with `\"context\": {\"fileName\": [\"AGENTS.md\", \
                  \"GEMINI.md\"]}` in its .gemini/settings.json or in yours",
             ),
-            Notice::ProjectSwitchesOff { hooks, how } => {
+            Notice::ProjectSwitchesOff { hooks, how, held } => {
                 let names: Vec<_> = hooks.iter().map(|(name, source)| format!("`{name}` ({source})")).collect();
                 match how {
-                    SwitchedOff::ByName => write!(f, "this project's settings disable {}", join(&names)),
+                    SwitchedOff::ByName => write!(f, "this project's settings disable {}", join(&names))?,
                     SwitchedOff::All => {
-                        write!(f, "this project's settings turn all hooks off, among them {}", join(&names))
+                        write!(f, "this project's settings turn all hooks off, among them {}", join(&names))?;
                     }
+                }
+                match (*held, names.len()) {
+                    (false, _) => Ok(()),
+                    (true, 1) => f.write_str("; it stays on until you trust that"),
+                    (true, _) => f.write_str("; they stay on until you trust that"),
                 }
             }
         }

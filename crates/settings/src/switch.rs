@@ -1,11 +1,14 @@
 //! Switches hooks on and off in the settings, by name: off in the workspace's settings, else in the user's; on in both.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use hookwright_hooks::{HookState, Registry, Source};
+use hookwright_hooks::{Hook, HookState, Registry, Source};
 
 use crate::edit::{Disabled, EditError, Switch, set_disabled};
 use crate::load::Loaded;
+use crate::settings::HookReview;
+use crate::trust::trust_switch_offs;
 
 /// What came of switching hooks in the settings.
 #[derive(Debug, Default)]
@@ -16,7 +19,8 @@ pub struct SwitchedHooks {
     pub unchanged: Option<(PathBuf, EditError)>,
 }
 
-/// Writes names into the list of disabled hooks, or takes them out of every list that may be written. `change` makes each
+/// Writes names into the list of disabled hooks, or takes them out of every list that may be written. What the user switches
+/// off here in the project's settings needs no further trust. `change` makes each
 /// change; a session tells its own from others there.
 ///
 /// # Errors
@@ -30,6 +34,14 @@ pub fn switch_hooks(
     let set = |file: &Path| change(file, &|| set_disabled(file, Disabled::Hooks, names, switch));
     let (own, user) = (loaded.settings_file(), loaded.paths.user_settings.as_path());
     let mut switched = SwitchedHooks::default();
+    if switch == Switch::Disable && own != user && loaded.settings.security.hook_review != HookReview::Announce {
+        let of_others = |hook: &&Hook| hook.source != Source::Project && names.contains(&hook.id());
+        let hooks: Vec<&Hook> = loaded.registry.hooks().iter().map(Arc::as_ref).filter(of_others).collect();
+        let record = &loaded.paths.trusted_hooks;
+        if !hooks.is_empty() {
+            change(record, &|| trust_switch_offs(&loaded.paths, &loaded.project.root, &hooks).map(|()| true))?;
+        }
+    }
     if set(own)? {
         switched.changed.push(own.to_owned());
     }

@@ -58,7 +58,13 @@ pub(crate) fn run(toolbox: &Toolbox, name: Option<&str>, all: bool, folder: bool
         trust_changes(root, &changes.iter().collect::<Vec<_>>())?;
     }
     for review in &chosen {
-        out::note(format!("hook `{}` on {} is trusted now", review.hook.id(), review.hook.event))?;
+        let name = review.hook.id();
+        out::note(match review.finding {
+            Finding::SwitchOff => format!("hook `{name}` is off in this project now, as its settings say"),
+            Finding::New | Finding::Changed { .. } => {
+                format!("hook `{name}` on {} is trusted now", review.hook.event)
+            }
+        })?;
     }
     Ok(exit::OK)
 }
@@ -126,10 +132,7 @@ fn show(root: &Path, changes: &[PendingChange], reviews: &[Review]) -> anyhow::R
     }
     let mut stdout = out::stdout();
     for review in reviews {
-        let what = match &review.finding {
-            Finding::New => "new".to_owned(),
-            Finding::Changed { what } => format!("changed: {}", what.join("; ")),
-        };
+        let what = &review.finding;
         let held = if review.held { ", waits for trust" } else { "" };
         writeln!(stdout, "{} on {} ({what}{held})", paint(BOLD, out::one_line(review.hook.id())), review.hook.event)?;
         if let Some(deed) = review.hook.deed() {

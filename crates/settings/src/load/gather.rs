@@ -46,14 +46,17 @@ impl Hooks<'_> {
         }
         let of_project = all.iter().filter(|declared| declared.source == Source::Project);
         let mut of_project: Vec<Hook> = of_project.flat_map(|declared| declared.hooks.iter().cloned()).collect();
+        let real = std::fs::canonicalize(self.root).unwrap_or_else(|_| self.root.to_owned());
+        let project_scope = Scope::of_project(&real);
         let is_held = review != HookReview::Announce;
+        if is_held {
+            reviewer.read_record(&mut problems);
+        }
         if let Some(folder) = self.own_dir.as_ref().filter(|_| is_held) {
             of_project.extend(stand_ins(&Source::Project, self.root, folder));
         }
         if !of_project.is_empty() {
-            let real = std::fs::canonicalize(self.root).unwrap_or_else(|_| self.root.to_owned());
-            let scope = Scope::of_project(&real);
-            reviewer.look_at(&scope, self.root, &of_project, review, &mut problems);
+            reviewer.look_at(&project_scope, self.root, &of_project, review, &mut problems);
         }
         let in_a_file = |problem: &Diagnostic| trees.iter().any(|tree| tree.file.path == problem.file);
         problems.extend(setting_problems.into_iter().filter(|problem| !in_a_file(problem)));
@@ -69,7 +72,11 @@ impl Hooks<'_> {
         }
         all.push(Declared::empty(Source::User, problems));
         all.iter_mut().for_each(|declared| fill_hook_variables(declared, self.worlds, extensions));
-        (Registry::new(all), reviewer.finish())
+        let registry = Registry::new(all);
+        if review != HookReview::Announce {
+            reviewer.look_at_switch_offs(&project_scope, &registry);
+        }
+        (registry, reviewer.finish())
     }
 }
 

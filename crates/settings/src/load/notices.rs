@@ -8,7 +8,7 @@ use hookwright_hooks::{FileKind, HookState, Registry, Source};
 use super::{FileState, Project, SettingsFile};
 use crate::notice::{Notice, SwitchedOff};
 use crate::paths::Paths;
-use crate::trust::Review;
+use crate::trust::{Finding, Review};
 
 pub(super) fn notices(
     project: &Project,
@@ -30,7 +30,7 @@ pub(super) fn notices(
             notices.push(Notice::ProjectNotTrusted { root: project.root.clone(), ignored });
         }
     }
-    notices.extend(reviews.iter().map(|review| Notice::Hook {
+    notices.extend(reviews.iter().filter(|review| review.finding != Finding::SwitchOff).map(|review| Notice::Hook {
         hook: review.hook.id().to_owned(),
         command: review.hook.deed().unwrap_or_default().into_owned(),
         source: review.hook.source.clone(),
@@ -38,10 +38,17 @@ pub(super) fn notices(
         held: review.held,
         certain: review.certain,
     }));
+    let waits = |name: &str, source: &Source| {
+        let mut switch_offs = reviews.iter().filter(|review| review.finding == Finding::SwitchOff);
+        switch_offs.any(|review| review.held && review.hook.id() == name && review.hook.source == *source)
+    };
     for how in [SwitchedOff::ByName, SwitchedOff::All] {
-        let hooks = switched_off(registry, how);
-        if !hooks.is_empty() {
-            notices.push(Notice::ProjectSwitchesOff { hooks, how });
+        let (held, off) = switched_off(registry, how).into_iter().partition(|(name, source)| waits(name, source));
+        for (hooks, held) in [(off, false), (held, true)] {
+            let hooks: Vec<_> = hooks;
+            if !hooks.is_empty() {
+                notices.push(Notice::ProjectSwitchesOff { hooks, how, held });
+            }
         }
     }
     notices
@@ -49,13 +56,9 @@ pub(super) fn notices(
 
 /// Hooks of others that would run if it were not for the project.
 fn switched_off(registry: &Registry, how: SwitchedOff) -> Vec<(String, Source)> {
-    let by_project = |state: &HookState| match (state, how) {
-        (HookState::Disabled { by }, SwitchedOff::ByName) => by.as_slice() == [Source::Project],
-        (HookState::SwitchedOff { by }, SwitchedOff::All) => *by == Source::Project,
-        _ => false,
-    };
+    let in_this_way = |state: &HookState| matches!(state, HookState::SwitchedOff { .. }) == (how == SwitchedOff::All);
     let mut seen = HashSet::new();
-    let others = registry.entries().filter(|(hook, state)| hook.source != Source::Project && by_project(state));
+    let others = registry.switched_off_by_project().filter(|(_, state)| in_this_way(state));
     let named = others.filter(|(hook, _)| seen.insert((hook.id(), &hook.source)));
     named.map(|(hook, _)| (hook.id().to_owned(), hook.source.clone())).collect()
 }

@@ -30,6 +30,9 @@ const MOST_WITH_LINES: usize = 16;
 /// Which fingerprints these are. What an older form did not look at, nobody has trusted.
 pub(crate) const FORM: u32 = 2;
 
+/// The field that holds the name of a hook that a project switches off. No hook declares it.
+pub(super) const SWITCH_OFF_KEY: &str = "switches off";
+
 /// What a hook is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
@@ -73,6 +76,17 @@ impl Fingerprint {
             });
         }
         hex(&hash.finalize())
+    }
+
+    /// The fingerprint of a project's word that a hook of another layer is off: whose hook, and which.
+    pub(crate) fn of_switch_off(hook: &Hook) -> Self {
+        let declared = [(SWITCH_OFF_KEY, hook.id().to_owned()), ("source", hook.source.to_string())];
+        Fingerprint {
+            declared: declared.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+            variables: BTreeMap::new(),
+            scripts: BTreeMap::new(),
+            certain: true,
+        }
     }
 
     pub(crate) fn name(&self) -> Option<&str> {

@@ -26,6 +26,8 @@ pub enum Finding {
         /// What is different, in words.
         what: Vec<String>,
     },
+    /// It is a hook of another layer, and the project's settings switch it off.
+    SwitchOff,
 }
 
 impl std::fmt::Display for Finding {
@@ -33,6 +35,7 @@ impl std::fmt::Display for Finding {
         match self {
             Finding::New => f.write_str("new"),
             Finding::Changed { what } => write!(f, "changed: {}", what.join("; ")),
+            Finding::SwitchOff => f.write_str("switched off by this project's settings"),
         }
     }
 }
@@ -44,7 +47,7 @@ pub struct Review {
     pub hook: Arc<Hook>,
     /// What is to be said about it.
     pub finding: Finding,
-    /// Whether it waits for the user's trust.
+    /// Whether it waits for the user's trust; of a hook that is switched off, whether that does.
     pub held: bool,
     /// Whether all files that it runs are known; if not, all that are likely to count.
     pub certain: bool,
@@ -113,6 +116,34 @@ impl<'a> Reviewer<'a> {
         }
     }
 
+    /// Reads the record, so that what is wrong with it can be reported.
+    pub(crate) fn read_record(&mut self, diagnostics: &mut Vec<Diagnostic>) {
+        self.record.get_or_insert_with(|| Record::read(&self.paths.trusted_hooks, diagnostics));
+    }
+
+    /// Finds the hooks of other layers that the project switches off without the user's trust.
+    pub(crate) fn look_at_switch_offs(&mut self, scope: &Scope, registry: &Registry) {
+        let trusted = self.record.as_ref().and_then(|record| record.seen(scope)).unwrap_or_default();
+        let trusted: HashSet<&str> = trusted.iter().map(|seen| seen.fingerprint.as_str()).collect();
+        let mut seen = HashSet::new();
+        for (hook, _) in registry.switched_off_by_project() {
+            let fingerprint = Fingerprint::of_switch_off(hook);
+            let digest = fingerprint.digest();
+            if trusted.contains(digest.as_str()) || !seen.insert(digest) {
+                continue;
+            }
+            self.reviews.push(Review {
+                hook: hook.clone(),
+                finding: Finding::SwitchOff,
+                held: true,
+                certain: true,
+                scope: scope.clone(),
+                fingerprint,
+                replaces: None,
+            });
+        }
+    }
+
     pub(crate) fn finish(self) -> Vec<Review> {
         self.reviews
     }
@@ -133,7 +164,8 @@ impl<'s> Known<'s> {
     fn new<'d>(seen: &'s [Seen], now: impl Iterator<Item = &'d str>) -> Self {
         let now: HashSet<&str> = now.collect();
         let is_form = |seen: &&Seen| seen.form == FORM;
-        let gone: Vec<_> = seen.iter().filter(|seen| !now.contains(seen.fingerprint.as_str())).collect();
+        let gone: Vec<_> =
+            seen.iter().filter(|seen| !seen.is_switch_off() && !now.contains(seen.fingerprint.as_str())).collect();
         let (mut by_name, mut by_command) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
         for (at, seen) in gone.iter().enumerate() {
             seen.name.iter().for_each(|name| by_name.entry(name.as_str()).or_default().push(at));
@@ -262,6 +294,15 @@ pub fn trust_hooks_too<'r>(paths: &Paths, reviews: impl IntoIterator<Item = &'r 
     record_as_seen(paths, reviews, |_| None)
 }
 
+/// Records that the user switches these hooks off in the project's own settings, so that it needs no further trust.
+pub(crate) fn trust_switch_offs(paths: &Paths, project: &Path, hooks: &[&Hook]) -> Result<(), EditError> {
+    let scope = Scope::of_project(&std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned()));
+    let fingerprints: Vec<_> = hooks.iter().map(|hook| Fingerprint::of_switch_off(hook)).collect();
+    let entry = |fingerprint| Entry { scope: &scope, fingerprint, replaces: None };
+    let entries: Vec<_> = fingerprints.iter().map(entry).collect();
+    ledger::own_change(paths, &paths.trusted_hooks, || record::add(&paths.trusted_hooks, &entries))
+}
+
 fn record_as_seen<'r>(
     paths: &Paths,
     reviews: impl IntoIterator<Item = &'r Review>,
@@ -279,7 +320,7 @@ fn record_as_seen<'r>(
     ledger::own_change(paths, &paths.trusted_hooks, || record::add(&paths.trusted_hooks, &entries))
 }
 
-/// Holds back the hooks that wait for trust, and lets go of all others.
+/// Holds back the hooks and the project's switch-offs that wait for trust, and lets go of all others.
 pub fn hold(registry: &mut Registry, reviews: &[Review]) {
     // Its variables may have been filled in since; hooks that differ in nothing else wait together.
     type Key<'k> = (&'k Source, Vec<Field>);
@@ -287,9 +328,13 @@ pub fn hold(registry: &mut Registry, reviews: &[Review]) {
         (&hook.source, hook.declaration())
     }
     let held = reviews.iter().filter(|review| review.held);
+    let (switch_offs, held): (Vec<_>, Vec<_>) = held.partition(|review| review.finding == Finding::SwitchOff);
+    let held = held.into_iter();
     let waiting: HashMap<Key<'_>, &Finding> = held.map(|review| (key(&review.hook), &review.finding)).collect();
     registry.hold(|hook| {
         let finding = if waiting.is_empty() { None } else { waiting.get(&key(hook)) }?;
         Some(format!("{finding}; not trusted yet"))
     });
+    let switched = switch_offs.iter().map(|review| (review.hook.source.clone(), review.hook.id().to_owned()));
+    registry.hold_switch_offs(switched.collect());
 }

@@ -17,7 +17,7 @@ pub(crate) use folders::folder_trust;
 pub use folders::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
 pub use guards::{GuardFile, GuardKind, GuardLook, text_changes};
 pub use hooks::{Finding, Review, hold, trust_hooks, trust_hooks_too};
-pub(crate) use hooks::{Reviewer, Scope};
+pub(crate) use hooks::{Reviewer, Scope, trust_switch_offs};
 pub(crate) use hookwright_hooks::shell::normalized;
 pub(crate) use instructions::stand_ins;
 pub(crate) use ledger::own_change;

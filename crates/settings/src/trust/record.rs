@@ -10,7 +10,7 @@ use hookwright_hooks::{Diagnostic, Severity};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::fingerprint::{FORM, Fingerprint, Script, exact_name};
+use super::fingerprint::{FORM, Fingerprint, SWITCH_OFF_KEY, Script, exact_name};
 use crate::edit::{self, EditError};
 use crate::file::read_text;
 use crate::json::parse_map;
@@ -88,6 +88,11 @@ impl Seen {
             "command" => Some(self.command.as_str()).filter(|command| !command.is_empty()),
             key => self.declared.get(key).map(String::as_str),
         }
+    }
+
+    /// Whether this is no hook, but a project's word that another layer's hook is off.
+    pub(super) fn is_switch_off(&self) -> bool {
+        self.declared.contains_key(SWITCH_OFF_KEY)
     }
 
     /// The fields that the declaration had.
@@ -195,8 +200,8 @@ fn add_one(record: &mut Record, whole: &mut Map<String, Value>, entry: &Entry<'_
 /// Keeps Gemini CLI's own list true as well, so that it does not announce what the user has seen here.
 fn add_to_gemini_list(whole: &mut Map<String, Value>, root: &str, seen: &Seen) {
     let key = Value::String(format!("{}:{}", seen.name.as_deref().unwrap_or_default(), seen.command));
-    // Gemini CLI knows a folder by its path as text; another text would be another folder.
-    if Path::new(root).is_relative() {
+    // Gemini CLI knows a folder by its path as text; another text would be another folder. It has no record of switch-offs.
+    if Path::new(root).is_relative() || seen.is_switch_off() {
         return;
     }
     if let Value::Array(list) = whole.entry(root).or_insert_with(|| Value::Array(Vec::new()))

@@ -230,6 +230,57 @@ fn ask_and_block_hold_agents_and_commands_of_a_project_until_they_are_trusted() 
 }
 
 #[test]
+fn a_switch_off_by_the_project_waits_for_trust() {
+    let spellings = [
+        r#"{"hooks": {"disabled": ["mine"]}}"#,
+        r#"{"hooksConfig": {"disabled": ["mine"]}}"#,
+        r#"{"hooks": {"enabled": false}}"#,
+        r#"{"hooksConfig": {"enabled": false}}"#,
+        r#"{"tools": {"enableHooks": false}}"#,
+    ];
+    for (word, own) in ["ask", "block"].into_iter().flat_map(|word| spellings.map(|own| (word, own))) {
+        let place = Place::trusted();
+        place.user(&format!(
+            r#"{{"security": {{"hooks": {{"review": "{word}"}}}},
+                "hooks": {{"SessionStart": [{{"hooks": [{{"type": "command", "name": "mine", "command": "x"}}]}}]}}}}"#
+        ));
+        place.own(own);
+        let loaded = place.load();
+        let states: Vec<_> = loaded.registry.entries().map(|(_, state)| state.clone()).collect();
+        assert_eq!(states, [HookState::Enabled], "{own}");
+        assert_eq!(findings(&loaded), ["mine: switched off by this project's settings"], "{own}");
+        let said = loaded.notices.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        assert!(said.contains("`mine` (user); it stays on until you trust that"), "{own}: {said}");
+        trust_all(&loaded);
+        let loaded = place.load();
+        assert_ne!(loaded.registry.entries().next().unwrap().1, &HookState::Enabled, "{own}");
+        assert_eq!(findings(&loaded), [""; 0], "{own}");
+    }
+}
+
+#[test]
+fn trust_in_one_switch_off_covers_no_other() {
+    let place = Place::trusted();
+    let hook = |name: &str| format!(r#"{{"type": "command", "name": "{name}", "command": "x-{name}"}}"#);
+    let user = |hooks: &str| {
+        format!(
+            r#"{{"security": {{"hooks": {{"review": "ask"}}}}, "hooks": {{"SessionStart": [{{"hooks": [{hooks}]}}]}}}}"#
+        )
+    };
+    place.user(&user(&hook("a")));
+    place.own(r#"{"hooks": {"enabled": false}}"#);
+    trust_all(&place.load());
+    // A hook that the user adds later, one of the same name in another layer, and one of the project's own.
+    place.user(&user(&format!("{}, {}", hook("a"), hook("b"))));
+    place.system(&one_hook("a", "true"));
+    let mut found = findings(&place.load());
+    found.sort();
+    assert_eq!(found, ["a", "b"].map(|name| format!("{name}: switched off by this project's settings")));
+    place.own(&one_hook("a", "own"));
+    assert_eq!(findings(&place.load()), ["a: new"]);
+}
+
+#[test]
 fn users_and_systems_hooks_are_not_reviewed() {
     let place = Place::trusted();
     place.user(r#"{"security": {"hooks": {"review": "block"}}, "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#);

@@ -11,6 +11,33 @@ fn hello() -> Replay {
 }
 
 #[test]
+fn a_switch_off_by_the_project_takes_effect_after_trust() {
+    let sandbox = project_with(&[], json!({"hooks": {"disabled": ["mine"]}}));
+    let hook = |name: &str| json!({"type": "command", "name": name, "command": format!("touch {name}-ran")});
+    sandbox.user_settings(&json!({
+        "security": {"hooks": {"review": "ask"}},
+        "hooks": {"BeforeAgent": [{"hooks": [hook("mine"), hook("other")]}]},
+    }));
+    let ran = |name: &str| {
+        let file = sandbox.project().join(format!("{name}-ran"));
+        let ran = file.exists();
+        let _ = std::fs::remove_file(file);
+        ran
+    };
+    let first = run(&sandbox, &hello(), &[]).exits(0);
+    has(&first.stderr, "this project's settings disable `mine` (user); it stays on until you trust that");
+    assert!(ran("mine") && ran("other"));
+    has(&sandbox.run(&["hooks", "trust"]).exits(0).stdout, "switched off by this project's settings, waits for trust");
+    sandbox.run(&["hooks", "trust", "mine"]).exits(0);
+    run(&sandbox, &hello(), &[]).exits(0);
+    assert!(!ran("mine") && ran("other"));
+    // The user's own switch needs no second word, though it stands in the project's settings.
+    sandbox.run(&["hooks", "disable", "other"]).exits(0);
+    run(&sandbox, &hello(), &[]).exits(0);
+    assert!(!ran("mine") && !ran("other"));
+}
+
+#[test]
 fn paths_with_spaces_and_quotes_work_quoted_and_unquoted() {
     let sandbox = crate::sandbox().project_named("my \"big\" project's $HOME");
     let script = sandbox.script("mark.sh", "cat > /dev/null; echo \"$1\" >> ran");
