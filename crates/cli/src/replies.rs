@@ -5,7 +5,6 @@ use std::io;
 use hookwright_agent::checkpoint::Checkpoint;
 use hookwright_agent::session::{HookEntry, Reply, Tone};
 use hookwright_agent::transcript::SessionInfo;
-use hookwright_settings::Notice;
 
 use crate::checkpoints::words;
 use crate::{out, report};
@@ -57,7 +56,7 @@ pub(crate) fn warning(reply: &Reply) -> Option<String> {
     match reply {
         Reply::Text(Tone::Warning | Tone::Error, text) => Some(text.clone()),
         Reply::Diagnostic(diagnostic) => Some(diagnostic.to_string()),
-        Reply::Notice(notice @ Notice::Hook { held: true, .. }) => Some(notice.to_string()),
+        Reply::Notice(notice) if notice.waits_for_trust() => Some(notice.to_string()),
         _ => None,
     }
 }

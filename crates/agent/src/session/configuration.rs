@@ -22,6 +22,7 @@ use super::conduct::Conductor;
 use super::open;
 use super::order::HooksOrder;
 use super::reply::{Reply, Tone};
+use super::state::panel_text;
 use super::watch::Watch;
 use crate::event::AgentEvent;
 use crate::policy::load_policies;
@@ -80,6 +81,13 @@ impl Conductor {
             HooksOrder::List => {
                 let entries = self.shared.view().hooks();
                 self.reply(if entries.is_empty() { Reply::aside(NO_HOOKS) } else { Reply::Hooks(entries) });
+            }
+            HooksOrder::Panel => {
+                let entries = self.shared.view().hooks();
+                self.reply(match entries.as_slice() {
+                    [] => Reply::aside(NO_HOOKS),
+                    entries => Reply::plain(panel_text(entries)),
+                });
             }
             HooksOrder::Enable(name) => self.switch(&[name], Switch::Enable),
             HooksOrder::Disable(name) => self.switch(&[name], Switch::Disable),
@@ -445,9 +453,9 @@ impl Conductor {
         for notice in &loaded.notices {
             self.reply(Reply::Notice(notice.clone()));
         }
-        let held = loaded.notices.iter().any(|notice| matches!(notice, Notice::Hook { held: true, .. }));
+        let held = loaded.notices.iter().any(Notice::waits_for_trust);
         if held && self.options.interaction == Interaction::Interactive {
-            self.reply(Reply::aside("  /hooks trust shows them, and lets them run by name"));
+            self.reply(Reply::aside("  /hooks trust shows what waits, /hooks trust NAME trusts it"));
         }
         let announced = loaded.reviews.iter().filter(|review| !review.held);
         if announced.clone().next().is_some()

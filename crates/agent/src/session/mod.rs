@@ -71,7 +71,7 @@ pub use order::{
 };
 pub use reply::{Reply, Tone};
 pub use skills::state_words as skill_state;
-pub use state::{Armed, HookEntry, entries as hook_entries, json as hook_json};
+pub use state::{Armed, HookEntry, entries as hook_entries, json as hook_json, panel_text};
 
 /// A session that is put together and has not started.
 pub struct Opened {

@@ -183,7 +183,7 @@ impl Order {
             Order::Extensions(order) => *order == ExtensionsOrder::List,
             Order::Background(order) => *order == BackgroundOrder::List,
             Order::Mcp(order) => matches!(order, McpOrder::List(_)),
-            Order::Hooks(order) => matches!(order, HooksOrder::List | HooksOrder::ShowUntrusted),
+            Order::Hooks(order) => matches!(order, HooksOrder::List | HooksOrder::Panel | HooksOrder::ShowUntrusted),
             _ => false,
         }
     }
@@ -359,6 +359,8 @@ pub enum McpOrder {
 pub enum HooksOrder {
     /// List them with their states.
     List,
+    /// Show the panel as text: by event, with what each hook is.
+    Panel,
     /// Switch one on.
     Enable(String),
     /// Switch one off.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_hooks::{
-    Action, Chunks, Hook, HookEngine, HookState, Layer, NotReady, RuleAction, Source, WorkerHealth, declare,
+    Action, Chunks, EventKind, Hook, HookEngine, HookState, Layer, NotReady, RuleAction, Source, WorkerHealth, declare,
 };
 use hookwright_settings::{FileState, Loaded, read_settings_file};
 use serde_json::{Map, Value, json};
@@ -66,6 +66,32 @@ impl HookEntry {
         let reason = self.state.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
         format!("{}{guard}{reason}", self.state.word())
     }
+}
+
+/// The panel as text: every event that has hooks, and below it each hook with its state, type, source and description.
+pub fn panel_text(entries: &[HookEntry]) -> String {
+    let mut lines = Vec::new();
+    for (event, hooks) in by_event(entries) {
+        lines.push(event.to_string());
+        for entry in hooks {
+            let hook = &entry.hook;
+            let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
+            let origin = format!("{}, {}, matcher {matcher}", hook.source, hook.type_name());
+            lines.push(format!("  {}: {} ({origin})", on_one_line(hook.id()), entry.describe()));
+            lines.extend(hook.description.as_deref().map(|text| format!("    {}", on_one_line(text))));
+        }
+    }
+    lines.join("\n")
+}
+
+pub(super) fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The hooks of each event that has any, in the order of events.
+fn by_event(entries: &[HookEntry]) -> impl Iterator<Item = (EventKind, Vec<&HookEntry>)> {
+    let of = |kind| entries.iter().filter(|entry| entry.hook.event == kind).collect::<Vec<_>>();
+    EventKind::all().map(move |kind| (kind, of(kind))).filter(|(_, hooks)| !hooks.is_empty())
 }
 
 /// Every hook that an engine knows, and those that an untrusted folder keeps from it.

@@ -131,7 +131,7 @@ fn order(prompt: &Prompt, opened: &Opened) -> Result<Wanted, String> {
         // A slip is no prompt; other words behind a slash may be meant for the model.
         Typed::Unknown(command) if command.near.is_some() => Err(command.to_string()),
         Typed::Order(Order::Shell(_)) | Typed::Unknown(_) | Typed::Blank => Ok(Order::Prompt(text.clone())),
-        Typed::View(View::HooksPanel) => Ok(Order::Hooks(HooksOrder::List)),
+        Typed::View(View::HooksPanel) => Ok(Order::Hooks(HooksOrder::Panel)),
         Typed::Order(order @ Order::Hooks(HooksOrder::Enable(_) | HooksOrder::EnableAll)) => Ok(order),
         Typed::Order(order) if order.only_shows() => Ok(order),
         // A script's prompt may hold a stranger's words.

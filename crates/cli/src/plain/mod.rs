@@ -8,7 +8,7 @@ mod tell;
 use std::io::{self, BufRead, IsTerminal};
 use std::time::{Duration, Instant};
 
-use hookwright_agent::session::{NO_HOOKS, Opened, Order, SessionHandle, SessionView, Typed, View, When};
+use hookwright_agent::session::{NO_HOOKS, Opened, Order, SessionHandle, SessionView, Typed, View, When, panel_text};
 use hookwright_agent::{AgentEvent, CallError, EndReason, EventStream};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -23,7 +23,7 @@ use crate::tui::cards::{Cards, Whole};
 use crate::tui::commands::nothing_to_open;
 use crate::tui::hooklog::HookLog;
 use crate::tui::view::{LEAVING, PLACEHOLDER};
-use crate::{exit, out, replies, session};
+use crate::{exit, out, session};
 use ask::{Question, ask, ask_about_guards};
 use tell::{say, tell};
 
@@ -317,7 +317,7 @@ impl Front {
             }
             View::HooksPanel => match self.session.view().hooks().as_slice() {
                 [] => say(NO_HOOKS),
-                hooks => hooks.iter().try_for_each(|entry| say(&replies::hook(entry))),
+                hooks => panel_text(hooks).lines().try_for_each(say),
             },
             View::HooksTrace => self.log.timeline().iter().try_for_each(|line| say(&out::unpainted(line))),
             View::Stats => {

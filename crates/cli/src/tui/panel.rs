@@ -1,5 +1,6 @@
 //! `/hooks panel`: every hook with its state and what it did, details of one of them, and keys to change it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -26,12 +27,19 @@ pub(crate) struct Panel {
 
 impl Panel {
     pub(crate) fn new(entries: Vec<HookEntry>) -> Self {
-        Panel { entries, selected: 0, filter: String::new(), filtering: false, event: None, said: None }
+        Panel {
+            entries: sorted_by_event(entries),
+            selected: 0,
+            filter: String::new(),
+            filtering: false,
+            event: None,
+            said: None,
+        }
     }
 
     /// The hooks are others now.
     pub(crate) fn update(&mut self, entries: Vec<HookEntry>) {
-        self.entries = entries;
+        self.entries = sorted_by_event(entries);
     }
 
     /// What the session says while the panel is open: what is about the hook that something was done with is shown beside it.
@@ -104,11 +112,10 @@ impl Panel {
             Line::of(DIM, heading(&widths)).clip(columns),
         ];
         let details = self.details(shown.get(selected).copied(), log, columns);
-        let list_rows = rows.saturating_sub(lines.len() + 2).min(shown.len().max(1)).min((rows / 2).max(3));
-        let from = (selected + 1).saturating_sub(list_rows);
-        for (at, entry) in shown.iter().enumerate().skip(from).take(list_rows) {
-            lines.push(row(entry, log, at == selected, &widths).clip(columns));
-        }
+        let (list, selected_rows) = list(&shown, log, selected, &widths);
+        let list_rows = rows.saturating_sub(lines.len() + 2).min(list.len().max(1)).min((rows / 2).max(3));
+        let from = selected_rows.end.saturating_sub(list_rows).min(selected_rows.start);
+        lines.extend(list.into_iter().skip(from).take(list_rows).map(|line| line.clip(columns)));
         if shown.is_empty() {
             let why = if self.entries.is_empty() { NO_HOOKS } else { "no hook fits" };
             lines.extend(Line::of(DIM, format!("  {why}")).hanging(2).wrap(columns));
@@ -234,9 +241,43 @@ fn matcher(entry: &HookEntry) -> &str {
     entry.hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*")
 }
 
+fn sorted_by_event(mut entries: Vec<HookEntry>) -> Vec<HookEntry> {
+    entries.sort_by_key(|entry| EventKind::all().position(|kind| kind == entry.hook.event));
+    entries
+}
+
+/// The rows of the list: each event above its hooks, each hook with its description; and which rows are the selected hook's.
+fn list(shown: &[&HookEntry], log: &HookLog, selected: usize, widths: &Widths) -> (Vec<Line>, Range<usize>) {
+    let (mut lines, mut selected_rows) = (Vec::new(), 0..0);
+    let mut event = None;
+    for (at, entry) in shown.iter().enumerate() {
+        if event.replace(entry.hook.event) != Some(entry.hook.event) {
+            lines.push(Line::of(BOLD, entry.hook.event.name()));
+        }
+        let from = lines.len();
+        lines.push(row(entry, log, at == selected, widths));
+        lines.extend(about(entry, widths).map(|text| Line::of(DIM, format!("    {text}"))));
+        if at == selected {
+            selected_rows = from..lines.len();
+        }
+    }
+    (lines, selected_rows)
+}
+
+/// What a row has no column for: the description and, on a narrow screen, source and type.
+fn about(entry: &HookEntry, widths: &Widths) -> Option<String> {
+    let hook = &entry.hook;
+    let description = hook.description.as_deref().map(crate::out::one_line);
+    let origin = widths.matcher.is_none().then(|| format!("{}, {}", hook.source, hook.type_name()));
+    match (origin, description) {
+        (Some(origin), Some(description)) => Some(format!("{origin}: {description}")),
+        (origin, description) => origin.or(description),
+    }
+}
+
 fn heading(widths: &Widths) -> String {
     let name = widths.name;
-    let more = |matcher: usize| format!("{:<20}{:<matcher$}{:<10}", "EVENT", "MATCHER", "SOURCE");
+    let more = |matcher: usize| format!("{:<10}{:<matcher$}{:<20}", "TYPE", "MATCHER", "SOURCE");
     let more = widths.matcher.map(more).unwrap_or_default();
     format!("  {:<name$} {more}{:<10}{:>5}{:>5}{:>10}{:>10}", "HOOK", "STATE", "RUNS", "BAD", "LAST", "MEDIAN")
 }
@@ -255,8 +296,8 @@ fn row(entry: &HookEntry, log: &HookLog, selected: bool, widths: &Widths) -> Lin
     let style = if selected { NOTE.bold() } else { PLAIN };
     let mut line = Line::of(style, if selected { "› " } else { "  " }).with(style, pad(hook.id(), widths.name + 1));
     if let Some(width) = widths.matcher {
-        line.push(PLAIN, &format!("{}{}", pad(hook.event.name(), 20), pad(matcher(entry), width)));
-        line.push(DIM, &pad(&hook.source.to_string(), 10));
+        line.push(PLAIN, &format!("{}{}", pad(hook.type_name(), 10), pad(matcher(entry), width)));
+        line.push(DIM, &pad(&hook.source.to_string(), 20));
     }
     let state = if hook.is_guard() && matches!(entry.state, Armed::Yes) { "on guard" } else { entry.state.word() };
     line.push(crate::out::state_style(&entry.state), &pad(state, 10));

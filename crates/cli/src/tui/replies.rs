@@ -5,7 +5,6 @@ use std::sync::Arc;
 use hookwright_agent::session::{HookEntry, Reply, Tone};
 use hookwright_agent::transcript::SessionInfo;
 use hookwright_model::Content;
-use hookwright_settings::Notice;
 
 use super::app::App;
 use super::block::Block;
@@ -44,7 +43,7 @@ fn blocks(reply: Reply) -> Vec<Block> {
         }
         Reply::Diagnostic(diagnostic) => vec![Block::Diagnostic(diagnostic)],
         Reply::Notice(notice) => {
-            let style = if matches!(notice, Notice::Hook { held: true, .. }) { WARN } else { NOTE };
+            let style = if notice.waits_for_trust() { WARN } else { NOTE };
             vec![Block::line(Line::of(style, "• ").with(PLAIN, notice.to_string()).hanging(2))]
         }
     }

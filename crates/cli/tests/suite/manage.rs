@@ -495,6 +495,26 @@ fn other_names_that_there_are_not_are_said_with_the_one_that_is_near() {
     }
 }
 
+/// The panel as text: by event, each hook with source, type, state and description, also of several lines.
+#[test]
+fn the_panel_without_a_screen_is_organised_by_event() {
+    let sandbox = sandbox();
+    let described = json!({"type": "command", "name": "a", "description": "keeps\nwatch", "command": "true"});
+    sandbox.settings(&json!({"hooks": {
+        "SessionEnd": [{"hooks": [hook("last")]}],
+        "BeforeTool": [{"matcher": "write_file", "hooks": [described]}],
+    }, "hooksConfig": {"disabled": ["last"]}}));
+    sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("mine")]}]}}));
+    let expected = "BeforeTool\n  a: armed (project, command, matcher write_file)\n    keeps watch\n  \
+                    mine: armed (user, command, matcher *)\n    does nothing\n\
+                    SessionEnd\n  last: disabled: by project settings (project, command, matcher *)\n    does nothing";
+    let replay = sandbox.replay(&hookwright_testkit::Replay::new());
+    let text = sandbox.run(&["--fake-responses", &replay, "-p", "/hooks panel"]).exits(0).stdout;
+    assert_eq!(text.trim_end(), expected);
+    let json = sandbox.run(&["--fake-responses", &replay, "-p", "/hooks panel", "--output-format", "json"]).exits(0);
+    assert_eq!(json.json()["response"], expected);
+}
+
 /// `-p '/hooks …'` does what the sub-command does, except where it could take guards away.
 #[test]
 fn hooks_are_managed_without_a_screen() {

@@ -75,6 +75,9 @@ fn the_panel_shows_switches_filters_and_fires() {
     terminal.ready().keys("say hi\r").sees("\nhi");
     terminal.ready().keys("/hooks panel\r").sees("Hooks 2/2");
     let screen = terminal.sees("counts prompts");
+    let at = |words: &str| screen.find(words).unwrap_or_else(|| panic!("{words} is not in {screen}"));
+    assert!(at("\nBeforeTool") < at("  lost") && at("› counter") < at("\nBeforeTool"), "{screen}");
+    assert!(at("\nBeforeAgent") < at("› counter") && at("› counter") < at("\n    counts prompts"), "{screen}");
     assert!(screen.contains("armed") && screen.contains("inert") && screen.contains("MEDIAN"), "{screen}");
     terminal.keys("d");
     terminal.sees("disabled counter in");
