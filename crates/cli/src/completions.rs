@@ -11,8 +11,9 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::Shells;
+use hookwright_agent::session::custom_commands;
 use hookwright_agent::transcript;
-use hookwright_settings::{LoadOptions, Loaded, Paths, World, commands, config, load};
+use hookwright_settings::{LoadOptions, Loaded, Paths, World, config, load};
 
 use crate::args::Cli;
 use crate::{exit, hooks, out};
@@ -91,7 +92,7 @@ pub(crate) fn sessions() -> ArgValueCandidates {
 pub(crate) fn command_names() -> ArgValueCandidates {
     offered(|| {
         let loaded = configuration();
-        let commands = commands::discover(&loaded.paths, &loaded.project, &loaded.extensions);
+        let commands = custom_commands(&loaded);
         commands.list.into_iter().map(|command| format!("/{}", command.name)).collect::<Vec<_>>()
     })
 }

@@ -25,7 +25,7 @@ impl Contents {
         let project = Project { trust: FolderTrust::Unknown, ..loaded.project.clone() };
         let nowhere = extension.path.join("gemini-extension.json").join("commands");
         let paths = Paths { user_commands: nowhere, ..loaded.paths.clone() };
-        let commands = commands::discover(&paths, &project, std::slice::from_ref(extension));
+        let commands = commands::discover(&paths, &project, std::slice::from_ref(extension), &|_| false);
         let skills = skills::in_folder(&extension.skills(), Some(&extension.path), &extension.source());
         let agents = subagents::in_folder(&extension.agents(), &extension.source());
         let is_own = |source: &Source| *source == extension.source();

@@ -27,11 +27,12 @@ pub struct Command {
 }
 
 impl Command {
-    /// What it is for: its description, or one made from its file's name.
+    /// What it is for, on one line: its description, or one made from its file's name.
     pub fn about(&self) -> String {
         let file = || self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let given = self.description.as_deref().map(str::trim).filter(|text| !text.is_empty());
-        given.map_or_else(|| format!("custom command from {}", file()), str::to_owned)
+        let on_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        given.map_or_else(|| format!("custom command from {}", file()), on_one_line)
     }
 }
 
@@ -44,23 +45,35 @@ pub struct Commands {
     pub diagnostics: Vec<Diagnostic>,
     /// The names that those files would have given.
     pub left_out: Vec<(String, Diagnostic)>,
+    /// The names of the project's commands that wait for trust in its folder.
+    pub untrusted: Vec<String>,
 }
 
-/// Finds the custom commands: the user's, the project's over them, and those of active extensions beside them.
-pub fn discover(paths: &Paths, project: &Project, extensions: &[Extension]) -> Commands {
+/// Finds the custom commands: the user's, the project's over them, and those of active extensions beside them. One that is
+/// named like a built-in command gets its origin before its name, and that is said.
+pub fn discover(
+    paths: &Paths,
+    project: &Project,
+    extensions: &[Extension],
+    is_builtin: &dyn Fn(&str) -> bool,
+) -> Commands {
     let mut commands = Commands::default();
-    let own = project.trust.is_trusted() && project.root.join(GEMINI_DIR) != paths.user_dir;
-    if own {
-        commands.add(&Source::Project, &paths.project_commands(&project.root), |_, _| Clash::Drop);
+    if project.root.join(GEMINI_DIR) != paths.user_dir {
+        let directory = paths.project_commands(&project.root);
+        if project.trust.is_trusted() {
+            commands.add(&Source::Project, &directory, is_builtin, |_, _| Clash::Drop);
+        } else {
+            let names = toml_files(&directory).into_iter().map(|path| name_in(&directory, &path));
+            let named = names.map(|name| if is_builtin(&name) { with_origin(&Source::Project, &name) } else { name });
+            commands.untrusted = named.collect();
+        }
     }
-    commands.add(&Source::User, &paths.user_commands, |_, _| Clash::Drop);
+    commands.add(&Source::User, &paths.user_commands, is_builtin, |_, _| Clash::Drop);
     for extension in extensions.iter().filter(|extension| extension.active) {
         let source = Source::Extension(extension.name.clone());
         let before = commands.list.len();
-        commands.add(&source, &extension.commands(), |name, taken| {
-            let long = format!("{}.{name}", extension.name);
-            let free = (1..).map(|count| if count == 1 { long.clone() } else { format!("{long}{}", count - 1) });
-            free.into_iter().find(|name| !taken.contains(name)).map_or(Clash::Drop, Clash::Rename)
+        commands.add(&source, &extension.commands(), is_builtin, |name, taken| {
+            Clash::Rename(free_name(with_origin(&source, name), taken))
         });
         for command in &mut commands.list[before..] {
             command.prompt = extension.filled(&command.prompt);
@@ -96,12 +109,42 @@ enum Clash {
     Rename(String),
 }
 
+/// A name with its origin before it: `/workspace.init`, `/user.init`, `/EXTENSION.init`.
+fn with_origin(source: &Source, name: &str) -> String {
+    let origin = match source {
+        Source::Project => "workspace",
+        Source::Extension(extension) => extension.as_str(),
+        Source::User | Source::System | Source::Runtime => "user",
+    };
+    format!("{origin}.{name}")
+}
+
+/// The name, or the first of `NAME1`, `NAME2`, … that is not taken.
+fn free_name(name: String, taken: &HashSet<String>) -> String {
+    if !taken.contains(&name) {
+        return name;
+    }
+    let mut numbered = (1_usize..).map(|number| format!("{name}{number}"));
+    numbered.find(|name| !taken.contains(name)).unwrap_or(name)
+}
+
 impl Commands {
-    fn add(&mut self, source: &Source, directory: &Path, clash: impl Fn(&str, &HashSet<String>) -> Clash) {
+    fn add(
+        &mut self,
+        source: &Source,
+        directory: &Path,
+        is_builtin: &dyn Fn(&str) -> bool,
+        clash: impl Fn(&str, &HashSet<String>) -> Clash,
+    ) {
         let mut taken: HashSet<String> = self.list.iter().map(|command| command.name.clone()).collect();
         for path in toml_files(directory) {
-            let mut name = name_of(path.strip_prefix(directory).unwrap_or(&path));
-            if taken.contains(&name) {
+            let mut name = name_in(directory, &path);
+            if is_builtin(&name) {
+                let renamed = free_name(with_origin(source, &name), &taken);
+                let text = format!("/{name} is a built-in command, so this one is /{renamed}");
+                self.diagnostics.push(Diagnostic::about_file(Severity::Warning, &path, text));
+                name = renamed;
+            } else if taken.contains(&name) {
                 match clash(&name, &taken) {
                     Clash::Drop => continue,
                     Clash::Rename(other) => name = other,
@@ -179,6 +222,10 @@ pub(crate) fn toml_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
+fn name_in(directory: &Path, path: &Path) -> String {
+    name_of(path.strip_prefix(directory).unwrap_or(path))
+}
+
 /// `git/commit.toml` → `git:commit`; characters that cannot be typed in a command become `_`.
 fn name_of(inner: &Path) -> String {
     let typed = |char: char| if char.is_ascii_alphanumeric() || "_-.".contains(char) { char } else { '_' };
@@ -209,6 +256,7 @@ mod tests {
             path: PathBuf::from("/h/.gemini/commands/git/commit.toml"),
         };
         assert_eq!(command(Some("commits")).about(), "commits");
+        assert_eq!(command(Some("commits\n  all of it\n")).about(), "commits all of it");
         for none in [None, Some(""), Some("  ")] {
             assert_eq!(command(none).about(), "custom command from commit.toml");
         }

@@ -9,7 +9,7 @@ use hookwright_hooks::{
     Change, DISK_SILENT, Diagnostic, Difference, Hook, Registry, Severity, SwitchError, WhyUnarmed, did_you_mean,
     within_disk_timeout,
 };
-use hookwright_settings::commands::{Commands, discover};
+use hookwright_settings::commands::Commands;
 use hookwright_settings::edit::Switch;
 use hookwright_settings::trust::trust_hooks;
 use hookwright_settings::{
@@ -19,6 +19,7 @@ use hookwright_settings::{
 use tokio_util::sync::CancellationToken;
 
 use super::conduct::Conductor;
+use super::line::custom_commands;
 use super::open;
 use super::order::HooksOrder;
 use super::reply::{Reply, Tone};
@@ -46,7 +47,7 @@ enum Wanted<'a> {
 /// The custom commands of a configuration, without those that wait for trust.
 pub(super) fn trusted_commands(loaded: &Loaded, guards: &Guards) -> Commands {
     let held = guards.held_instructions();
-    let mut commands = discover(&loaded.paths, &loaded.project, &loaded.extensions);
+    let mut commands = custom_commands(loaded);
     let Commands { list, diagnostics, left_out, .. } = &mut commands;
     list.retain(|command| match held.why(&command.path).or_else(|| loaded.held_instruction(&command.path)) {
         Some(why) => {
@@ -432,7 +433,10 @@ impl Conductor {
             (format!("/{}", command.name), about)
         });
         let none = "there are no custom commands; write one as .gemini/commands/NAME.toml";
-        self.reply(if commands.list.is_empty() { Reply::aside(none) } else { Reply::Rows(rows.collect()) });
+        let waiting = commands.untrusted.iter();
+        let waiting = waiting.map(|name| (format!("/{name}"), "waits for trust in this folder: /trust".to_owned()));
+        let rows: Vec<_> = rows.chain(waiting).collect();
+        self.reply(if rows.is_empty() { Reply::aside(none) } else { Reply::Rows(rows) });
         self.tell(AgentEvent::Configured);
     }
 

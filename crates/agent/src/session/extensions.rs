@@ -15,6 +15,7 @@ use super::conduct::Conductor;
 use super::order::{Consent, ExtensionsOrder, Extent};
 use super::proxy;
 use super::reply::Reply;
+use super::state::on_one_line;
 
 /// An extension's name, and what there is of it elsewhere.
 type Found = (String, Result<Update, ExtensionError>);
@@ -48,7 +49,8 @@ impl Conductor {
     fn list_extensions(&self) {
         let row = |one: &Extension| {
             let state = if one.active { "active" } else { "disabled here" };
-            let description = one.description.as_ref().map(|text| format!(" {text}")).unwrap_or_default();
+            let description =
+                one.description.as_ref().map(|text| format!(" {}", on_one_line(text))).unwrap_or_default();
             (one.name.clone(), format!("{} ({state}){description}", one.version))
         };
         let rows: Vec<_> = self.shared.view().loaded.extensions.iter().map(row).collect();

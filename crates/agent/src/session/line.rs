@@ -4,7 +4,8 @@
 mod table;
 
 use hookwright_hooks::nearest;
-use hookwright_settings::commands::Commands;
+use hookwright_settings::Loaded;
+use hookwright_settings::commands::{Commands, discover};
 use hookwright_settings::skills::Skills;
 
 use hookwright_tools::mcp::RemotePrompt;
@@ -30,13 +31,40 @@ pub enum Typed {
 }
 
 /// A command that there is none of; it says so.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no command /{name}; {}", .near.as_ref().map_or_else(|| "/help shows what there is".to_owned(), |near| format!("did you mean /{near}?")))]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCommand {
     /// What was typed behind the slash.
     pub name: String,
     /// The one that was most likely meant: then it is a slip, and no words for the model.
     pub near: Option<String>,
+    /// Whether the project has a command of that name, which waits for trust in its folder.
+    pub untrusted: bool,
+}
+
+impl std::fmt::Display for UnknownCommand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let UnknownCommand { name, near, untrusted } = self;
+        match near {
+            _ if *untrusted => write!(
+                f,
+                "/{name} is a command of this folder and waits for trust; look at it, then trust the folder with /trust or \
+                 `hookwright hooks trust --folder`"
+            ),
+            Some(near) => write!(f, "there is no command /{name}; did you mean /{near}?"),
+            None => write!(f, "there is no command /{name}; /help shows what there is"),
+        }
+    }
+}
+
+impl std::error::Error for UnknownCommand {}
+
+/// The custom commands of a configuration. What is named like a built-in command has another name.
+pub fn custom_commands(loaded: &Loaded) -> Commands {
+    let is_builtin = |name: &str| {
+        let mut names = SLASH_COMMANDS.iter().flat_map(|row| row.also.iter().copied().chain([row.name]));
+        names.any(|builtin| split_word(builtin).0 == name)
+    };
+    discover(&loaded.paths, &loaded.project, &loaded.extensions, &is_builtin)
 }
 
 /// What a front end shows by itself.
@@ -243,7 +271,8 @@ fn unknown(word: &str, custom: &Commands) -> UnknownCommand {
     let names: Vec<&str> = names.collect();
     let begins = names.iter().copied().find(|name| name.starts_with(word) || word.starts_with(name));
     let near = begins.or_else(|| nearest(word, names.iter().copied()));
-    UnknownCommand { name: word.to_owned(), near: near.map(str::to_owned) }
+    let untrusted = custom.untrusted.iter().any(|name| name == word);
+    UnknownCommand { name: word.to_owned(), near: near.map(str::to_owned), untrusted }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub use choose::proxy;
 pub use configuration::NO_HOOKS;
 pub(crate) use guards::is_lax;
 pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused, unarmed_guards};
-pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, prompt_commands, slash_groups};
+pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, custom_commands, prompt_commands, slash_groups};
 pub use looks::THEMES;
 pub use open::limits as tool_limits;
 pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
@@ -176,10 +176,10 @@ impl SessionView {
             self.commands.list.iter().map(|command| (command.name.clone(), command.about())).collect();
         let prompts = self.prompts();
         for (name, (server, prompt)) in prompt_commands(&prompts).into_iter().zip(&prompts) {
-            rows.push((name, format!("{} (MCP server {server})", prompt.description)));
+            rows.push((name, format!("{} (MCP server {server})", state::on_one_line(&prompt.description))));
         }
         for skill in self.skills.list.iter().filter(|skill| skill.state.counts()) {
-            rows.push((skill.name.clone(), format!("{} (skill)", skill.description)));
+            rows.push((skill.name.clone(), format!("{} (skill)", state::on_one_line(&skill.description))));
         }
         rows
     }

@@ -126,6 +126,7 @@ fn order(prompt: &Prompt, opened: &Opened) -> Result<Wanted, String> {
         Typed::Order(order @ (Order::Custom { .. } | Order::UseSkill { .. } | Order::Init | Order::Prompt(_))) => {
             Ok(order)
         }
+        Typed::Unknown(command) if command.untrusted => Err(command.to_string()),
         // No server has been started yet.
         Typed::Unknown(_) if !opened.view().loaded.mcp_servers().servers.is_empty() => Ok(Order::Late(text.clone())),
         // A slip is no prompt; other words behind a slash may be meant for the model.

@@ -495,6 +495,28 @@ fn other_names_that_there_are_not_are_said_with_the_one_that_is_near() {
     }
 }
 
+/// A project's command in a folder that is not trusted is neither unknown nor words for the model; one that is named like a
+/// built-in command has another name, and that is said.
+#[test]
+fn custom_commands_that_wait_or_clash_are_said() {
+    let sandbox = sandbox().untrusted();
+    sandbox.write(".gemini/commands/restore.toml", "description = '''first\nsecond'''\nprompt = 'restore it'\n");
+    sandbox.write(".gemini/commands/deploy.toml", "prompt = 'deploy it'\n");
+    let replay = sandbox.replay(&hookwright_testkit::Replay::new().says("done"));
+    let run = |prompt: &str| sandbox.run(&["--fake-responses", &replay, "-p", prompt]);
+    for prompt in ["/deploy now", "/workspace.restore"] {
+        let refused = run(prompt).exits(42);
+        let name = prompt.split(' ').next().unwrap();
+        let words = format!("{name} is a command of this folder and waits for trust");
+        assert!(refused.stderr.contains(&words), "{}", refused.stderr);
+    }
+    sandbox.run(&["hooks", "trust", "--folder"]).exits(0);
+    let listed = run("/commands list").exits(0);
+    assert!(listed.stdout.contains("/workspace.restore  first second (project)"), "{}", listed.stdout);
+    assert!(listed.stderr.contains("/restore is a built-in command, so this one is /workspace.restore"), "{listed:#?}");
+    assert!(run("/workspace.restore").exits(0).stdout.contains("done"));
+}
+
 /// The panel as text: by event, each hook with source, type, state and description, also of several lines.
 #[test]
 fn the_panel_without_a_screen_is_organised_by_event() {

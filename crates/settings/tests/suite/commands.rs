@@ -8,7 +8,7 @@ use super::place::Place;
 
 fn found(place: &Place) -> Commands {
     let loaded = place.load();
-    discover(&loaded.paths, &loaded.project, &loaded.extensions)
+    discover(&loaded.paths, &loaded.project, &loaded.extensions, &|name| matches!(name, "init" | "chat"))
 }
 
 #[test]
@@ -26,6 +26,39 @@ fn the_project_goes_over_the_user_and_extensions_stand_beside() {
     assert_eq!(list, [("e.only", "extension"), ("git:commit", "project"), ("only", "many\nlines"), ("own", "own")]);
     assert_eq!(commands.list[1].source, Source::Project);
     assert_eq!(commands.list[2].description.as_deref(), Some("d"));
+}
+
+#[test]
+fn a_command_named_like_a_builtin_has_its_origin_before_its_name() {
+    let place = Place::trusted();
+    let extension = |name: &str| {
+        let manifest = json!({"name": name, "version": "1"}).to_string();
+        place.write(&format!(".gemini/extensions/{name}/gemini-extension.json"), manifest);
+        place.write(&format!(".gemini/extensions/{name}/commands/init.toml"), "prompt = 'x'");
+    };
+    place.write(".gemini/commands/init.toml", "prompt = 'user'");
+    place.write(".gemini/commands/init/more.toml", "prompt = 'another name'");
+    place.write("project/.gemini/commands/init.toml", "prompt = 'project'");
+    place.write("project/.gemini/commands/user.init.toml", "prompt = 'an imitation'");
+    extension("e");
+    extension("workspace");
+    let commands = found(&place);
+    let names: Vec<_> = commands.list.iter().map(|command| command.name.as_str()).collect();
+    assert_eq!(names, ["e.init", "init:more", "user.init", "user.init1", "workspace.init", "workspace.init1"]);
+    assert_eq!(commands.list[5].source, Source::Extension("workspace".to_owned()));
+    let said: Vec<_> = commands.diagnostics.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(said.len(), 4, "{said:?}");
+    assert_eq!(said[0], "/init is a built-in command, so this one is /workspace.init");
+}
+
+#[test]
+fn commands_of_an_untrusted_folder_wait() {
+    let place = Place::new();
+    place.write("project/.gemini/commands/git/commit.toml", "prompt = 'project'");
+    place.write("project/.gemini/commands/init.toml", "this is not even toml");
+    let commands = found(&place);
+    assert!(commands.list.is_empty() && commands.diagnostics.is_empty());
+    assert_eq!(commands.untrusted, ["git:commit", "workspace.init"]);
 }
 
 #[test]

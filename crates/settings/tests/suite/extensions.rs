@@ -374,7 +374,8 @@ fn commands_know_where_their_extension_is() {
         "prompt = '!{cat ${extensionPath}${/}A.md} $HOME {{args}}'",
     );
     let loaded = place.load();
-    let commands = hookwright_settings::commands::discover(&loaded.paths, &loaded.project, &loaded.extensions);
+    let commands =
+        hookwright_settings::commands::discover(&loaded.paths, &loaded.project, &loaded.extensions, &|_| false);
     let path = place.home().join(".gemini/extensions/linter/A.md");
     assert_eq!(commands.list[0].prompt, format!("!{{cat {}}} $HOME {{{{args}}}}", path.display()));
 }

@@ -56,7 +56,9 @@ fn an_untrusted_projects_files_are_left_out_and_that_is_said() {
         ]
     );
     assert!(
-        hookwright_settings::commands::discover(&loaded.paths, &loaded.project, &loaded.extensions).list.is_empty()
+        hookwright_settings::commands::discover(&loaded.paths, &loaded.project, &loaded.extensions, &|_| false)
+            .list
+            .is_empty()
     );
 }
 

@@ -26,7 +26,7 @@ fn home(case: &Case) -> Commands {
     }
     let home = PathBuf::from(case.dir.path());
     let world = World { env: Vec::new(), home: Some(home), cwd: "/nowhere".into() };
-    discover(&Paths::new(&world), &Project { root: "/nowhere".into(), trust: FolderTrust::Unknown }, &[])
+    discover(&Paths::new(&world), &Project { root: "/nowhere".into(), trust: FolderTrust::Unknown }, &[], &|_| false)
 }
 
 #[test]

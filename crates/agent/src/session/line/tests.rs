@@ -71,7 +71,7 @@ fn no_command_ever_becomes_a_prompt() {
         ("zzz", None, "there is no command /zzz; /help shows what there is"),
         ("hook", Some("hooks"), "there is no command /hook; did you mean /hooks?"),
     ] {
-        let unknown = UnknownCommand { name: typed.to_owned(), near: near.map(str::to_owned) };
+        let unknown = UnknownCommand { name: typed.to_owned(), near: near.map(str::to_owned), untrusted: false };
         assert_eq!(unknown.to_string(), words);
         assert_eq!(read(&format!("/{typed}")), Typed::Unknown(unknown));
     }
