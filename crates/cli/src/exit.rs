@@ -10,6 +10,8 @@ pub(crate) const DENIED: u8 = 2;
 pub(crate) const ASK: u8 = 3;
 /// `hooks test`: nothing failed, because no case ran.
 pub(crate) const NO_TESTS: u8 = 4;
+/// The settings enforce another way to authenticate.
+pub(crate) const WRONG_AUTH: u8 = 41;
 /// The command line makes no sense.
 pub(crate) const BAD_INPUT: u8 = 42;
 /// The session does not start, because guards could be missing.

@@ -24,6 +24,7 @@ pub(crate) fn print(error: &anyhow::Error) -> u8 {
     let _ = print_to_stderr(error);
     match error.downcast_ref::<SessionError>() {
         Some(error) if error.is_unguarded() => exit::UNGUARDED,
+        Some(SessionError::AuthType(_)) => exit::WRONG_AUTH,
         _ if error.chain().any(is_no_room) => exit::NO_ROOM,
         _ => exit::ERROR,
     }

@@ -12,9 +12,10 @@ use hookwright_settings::{
     Connection, KnownFrom, Loaded, Secrets, Service, World, connections_of_environment, kept_connections,
 };
 
-use super::options::{SessionError, SessionOptions};
+use super::options::{AuthTypeError, SessionError, SessionOptions};
 use crate::event::AgentEvent;
 use crate::events::Events;
+use crate::services::Interaction;
 
 pub(super) const DEFAULT_GEMINI: &str = "gemini-2.5-pro";
 
@@ -48,10 +49,15 @@ pub(super) fn model(
                 (Replay::load(file, *order)?.into(), wanted.unwrap_or_else(|| DEFAULT_GEMINI.to_owned()), None)
             }
             (None, Some(connection)) => {
+                check_auth_type(loaded, Some(&connection))?;
                 let name = name_at(&connection, options, wanted)?;
                 (connected(&connection, &name, loaded, secrets)?, name, Some(connection))
             }
             (None, None) => {
+                // An interactive session can still be connected, and that is checked.
+                if options.interaction == Interaction::Headless {
+                    check_auth_type(loaded, None)?;
+                }
                 let model = Offline::new();
                 let name = model.name().to_owned();
                 (model.into(), name, None)
@@ -64,6 +70,28 @@ pub(super) fn model(
         model = Recording::changed(model, file, Box::new(hide))?.into();
     }
     Ok(Chosen { model, name, connection, trouble })
+}
+
+/// Checks a connection, and what the environment declares, against the authentication type that the settings enforce.
+///
+/// Both have to agree: a variable that names the enforced type does not cover up a connection of another type.
+pub(super) fn check_auth_type(loaded: &Loaded, connection: Option<&Connection>) -> Result<(), AuthTypeError> {
+    let Some(enforced) = loaded.settings.security.enforced_auth_type.clone() else { return Ok(()) };
+    let is_set = |name: &str| loaded.world.var(name) == Some("true");
+    let declared = match () {
+        () if is_set("GOOGLE_GENAI_USE_GCA") => Some("oauth-personal"),
+        () if is_set("GOOGLE_GENAI_USE_VERTEXAI") => Some("vertex-ai"),
+        () => None,
+    };
+    let connected = connection.map(|connection| match connection.service {
+        Service::Gemini => "gemini-api-key",
+        Service::OpenAi => "openai",
+    });
+    match [declared, connected].into_iter().flatten().find(|current| *current != enforced) {
+        Some(current) => Err(AuthTypeError::Mismatch { enforced, current }),
+        None if connected.is_none() => Err(AuthTypeError::Missing { enforced }),
+        None => Ok(()),
+    }
 }
 
 /// The name that the options, the environment or the settings ask for.

@@ -64,7 +64,7 @@ pub use guards::{json as unarmed_json, of_engine as unarmed_in, remember_refused
 pub use line::{SLASH_COMMANDS, SlashCommand, Typed, View, custom_commands, prompt_commands, slash_groups};
 pub use looks::THEMES;
 pub use open::limits as tool_limits;
-pub use options::{BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
+pub use options::{AuthTypeError, BrokenSettings, HookUse, SessionError, SessionOptions, UnarmedGuards};
 pub use order::{
     AgentsOrder, BackgroundOrder, ChatOrder, Consent, Detail, DiffOrder, DirectoryOrder, ExtensionsOrder, Extent,
     HooksOrder, McpOrder, MemoryOrder, Order, PermissionsOrder, RestoreOrder, SkillsOrder,

@@ -148,9 +148,33 @@ pub enum SessionError {
         /// Why it can't be used.
         why: String,
     },
+    /// The settings enforce another way to authenticate.
+    #[error(transparent)]
+    AuthType(#[from] AuthTypeError),
     /// The settings forbid it.
     #[error("the settings forbid running every tool unasked (security.disableYoloMode)")]
     YoloForbidden,
+}
+
+/// An authentication that `security.auth.enforcedType` forbids. Scripts look for the words in quotes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuthTypeError {
+    /// The connection, or the environment, stands for another type.
+    #[error(
+        "The enforced authentication type is '{enforced}', but the current type is '{current}'. Authenticate with the enforced type."
+    )]
+    Mismatch {
+        /// The type that the settings enforce.
+        enforced: String,
+        /// The type that would be used.
+        current: &'static str,
+    },
+    /// There is no connection.
+    #[error("The auth type '{enforced}' is enforced, but no authentication is configured.")]
+    Missing {
+        /// The type that the settings enforce.
+        enforced: String,
+    },
 }
 
 fn list(paths: &[PathBuf]) -> String {
@@ -195,6 +219,7 @@ impl SessionError {
             ),
             SessionError::NoDirectory(_) => Some("change to a directory that is there".to_owned()),
             SessionError::Policy(error) => Some(error.hint()),
+            SessionError::AuthType(_) => Some("`security.auth.enforcedType` in the settings says which".to_owned()),
             SessionError::Workspace(_) | SessionError::YoloForbidden => None,
         }
     }

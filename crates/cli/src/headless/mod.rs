@@ -67,10 +67,17 @@ pub(crate) fn run(args: &AgentArgs, world: &World) -> anyhow::Result<u8> {
         // The session, which would say it, may not start.
         report::print(loaded.registry.diagnostics())?;
     }
+    let session_id = options.session_id.clone();
     let opened = match Opened::new(options, world.clone(), loaded) {
         Err(error) if error.is_unguarded() => {
             unguarded(args.output_format, &error)?;
             return Err(error.into());
+        }
+        Err(SessionError::AuthType(error)) => {
+            let session_id = session_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+            let told = serde_json::json!({"type": "Error", "message": error.to_string(), "code": exit::WRONG_AUTH});
+            refused(args.output_format, serde_json::json!({"session_id": session_id, "error": told}))?;
+            return Err(SessionError::AuthType(error).into());
         }
         opened => opened?,
     };
@@ -107,10 +114,15 @@ fn unguarded(format: OutputFormat, error: &SessionError) -> io::Result<()> {
         "hint": error.hint(),
         "guards": guards,
     });
+    refused(format, serde_json::json!({"error": error}))
+}
+
+/// Tells machines of a session that does not start.
+fn refused(format: OutputFormat, mut told: serde_json::Value) -> io::Result<()> {
     match format {
         OutputFormat::Text => Ok(()),
-        OutputFormat::Json => out::json(&serde_json::json!({"error": error})),
-        OutputFormat::StreamJson => stream_json::refused(error),
+        OutputFormat::Json => out::json(&told),
+        OutputFormat::StreamJson => stream_json::refused(told["error"].take()),
     }
 }
 

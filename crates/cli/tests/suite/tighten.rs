@@ -49,7 +49,8 @@ fn loosenings() -> Vec<(&'static str, Value, Value)> {
         ("security.disableYoloMode", json!(true), json!(false)),
         ("security.environmentVariableRedaction.enabled", json!(true), json!(false)),
         ("security.environmentVariableRedaction.allowed", none.clone(), json!(["MY_TOKEN"])),
-        ("security.auth", none.clone(), json!({"selectedType": "x"})),
+        ("security.auth.selectedType", none.clone(), json!("x")),
+        ("security.auth.enforcedType", json!("gemini-api-key"), json!("vertex-ai")),
         ("advanced.excludedEnvVars", none.clone(), json!(["X"])),
         ("extensions.disabled", none, json!(["guards"])),
     ]

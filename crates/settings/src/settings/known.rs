@@ -204,6 +204,9 @@ pub(super) const KNOWN: &[Known] = {
         section("security.hooks", Nothing),
         strictest("security.hooks.review", REVIEW_WORDS, "announce")
             .about("what happens to a project's hook that is new or has changed"),
+        section("security.auth", Nothing),
+        setting("security.auth.enforcedType", Text, Nothing)
+            .about("the only way to authenticate, such as gemini-api-key; with another one no session starts"),
         combined("security.disableYoloMode", Flag, Combine::AnyTrue, ONLY_TRUE).about("nobody runs everything unasked"),
         combined("security.protectedPaths", Kind::Globs, Combine::Union, Nothing)
             .about("globs of more paths that no tool changes unasked; `!glob` for those that one may"),

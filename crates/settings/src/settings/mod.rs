@@ -288,6 +288,8 @@ pub struct Security {
     pub redaction: Option<Redaction>,
     /// Variables that tools see whatever else is kept from them.
     pub passed_on: Vec<String>,
+    /// The only way to authenticate, if one is enforced.
+    pub enforced_auth_type: Option<String>,
     /// Whether running everything unasked is forbidden.
     pub disable_yolo_mode: bool,
     /// Globs of paths that no tool changes unasked; behind a `!`, of those that one may.
@@ -301,6 +303,7 @@ impl Default for Security {
             hook_review: HookReview::Announce,
             redaction: None,
             passed_on: Vec::new(),
+            enforced_auth_type: None,
             disable_yolo_mode: false,
             protected_paths: Vec::new(),
         }

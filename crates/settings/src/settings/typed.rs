@@ -143,6 +143,7 @@ fn security(get: &Layered<'_>) -> Security {
         },
         redaction: redaction(get),
         passed_on: get.strings("security.environmentVariableRedaction.allowed"),
+        enforced_auth_type: get.text("security.auth.enforcedType").filter(|name| !name.is_empty()).map(str::to_owned),
         disable_yolo_mode: get.flag("security.disableYoloMode", false),
         protected_paths: get.strings("security.protectedPaths"),
     }

@@ -132,6 +132,9 @@ async fn tried(connection: &Connection, talk: &Talk) -> Tried {
         let error = error.reworded(&|text| secrets.hide(text));
         Tried::Fails(error.hint().map_or_else(|| error.to_string(), |hint| format!("{error} ({hint})")))
     };
+    if let Err(error) = choose::check_auth_type(&talk.loaded, Some(connection)) {
+        return Tried::Fails(error.to_string());
+    }
     let model = match choose::connected(connection, "", &talk.loaded, secrets) {
         Ok(model) => model,
         Err(error) => return fails(error),

@@ -59,6 +59,9 @@ impl Conductor {
     /// Asks somewhere else from now on.
     fn use_connection(&mut self, connection: Connection, name: String) {
         let view = self.shared.view();
+        if let Err(error) = choose::check_auth_type(&view.loaded, Some(&connection)) {
+            return self.reply(Reply::error(error));
+        }
         let secrets = view.services.model.secrets();
         secrets.learn_key(&connection.key);
         let mut model: AnyModel = match choose::connected(&connection, &name, &view.loaded, secrets) {

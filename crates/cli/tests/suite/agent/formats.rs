@@ -6,6 +6,44 @@ fn read_a() -> Replay {
     Replay::new().calls("read_file", json!({"file_path": "a.txt"})).pieces(&["one ", "two"])
 }
 
+/// `security.auth.enforcedType`: what scripts look for in the error, and no request.
+#[test]
+fn an_enforced_authentication_type_ends_a_session_before_any_request() {
+    let enforced = |kind: &str| {
+        let sandbox = project(&[]);
+        sandbox.user_settings(&json!({"security": {"auth": {"enforcedType": kind}}}));
+        sandbox
+    };
+    let args = ["-p", "hello", "--output-format", "json"];
+    let key = |sandbox: Sandbox| sandbox.env("GEMINI_API_KEY", "k").env("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9");
+    let mismatch = |enforced: &str, current: &str| {
+        format!("The enforced authentication type is '{enforced}', but the current type is '{current}'.")
+    };
+    for (sandbox, expected) in [
+        (
+            key(enforced("gemini-api-key")).env("GOOGLE_GENAI_USE_GCA", "true"),
+            mismatch("gemini-api-key", "oauth-personal"),
+        ),
+        (enforced("gemini-api-key").env("GOOGLE_GENAI_USE_VERTEXAI", "true"), mismatch("gemini-api-key", "vertex-ai")),
+        // A variable does not cover up the connection that is really used.
+        (key(enforced("vertex-ai")).env("GOOGLE_GENAI_USE_VERTEXAI", "true"), mismatch("vertex-ai", "gemini-api-key")),
+        (
+            enforced("gemini-api-key"),
+            "The auth type 'gemini-api-key' is enforced, but no authentication is configured.".to_owned(),
+        ),
+    ] {
+        let run = sandbox.run(&args).exits(41);
+        let told = run.json();
+        assert!(told["error"]["message"].as_str().unwrap().contains(&expected), "{told}");
+        assert_eq!((&told["error"]["type"], &told["error"]["code"]), (&json!("Error"), &json!(41)));
+        assert!(!told["session_id"].as_str().unwrap().is_empty());
+        sandbox.run(&["-p", "hello"]).exits(41);
+    }
+    let replayed = enforced("vertex-ai");
+    let replay = replayed.replay(&Replay::new().says("hi"));
+    replayed.run(&["--fake-responses", &replay, "-p", "hello"]).exits(0);
+}
+
 #[test]
 fn text_is_the_answer_and_nothing_else() {
     let sandbox = project(&[("BeforeTool", "", r#"echo '{"systemMessage": "hey"}'"#)]);

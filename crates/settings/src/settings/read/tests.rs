@@ -77,7 +77,7 @@ fn what_the_table_does_not_know_falls_under_its_groups_word() {
     assert_eq!(
         said,
         [
-            "a project can't set `security.auth`; it is ignored",
+            "a project can't set `security.auth.selectedType`; it is ignored",
             "a project can't set `telemetry.useCollector`; it is ignored",
             "a project can't set `advanced.dnsResolutionOrder`; it is ignored",
         ]
