@@ -134,6 +134,7 @@ mod tests {
         assert!(tool("^(?!run_shell).*$").matches("read_file"));
         assert!(!tool("^(?!run_shell).*$").matches("run_shell_command"));
         assert!(tool(r"^mcp__\w+__get").matches("mcp__github__get_issue"));
+        assert!(tool("(?i)MCP__GitHub__.*").matches("mcp__github__get_issue"));
     }
 
     #[test]

@@ -165,10 +165,42 @@ fn in_bytes(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(text.encode_utf16().map(unit).collect())
 }
 
+/// Flags that stand before a pattern: `(?i)rm -rf`. JavaScript knows none there; other engines do, and settings are written for
+/// those too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InlineFlags {
+    ignore_case: bool,
+    dot_all: bool,
+}
+
+impl InlineFlags {
+    /// The flags, and the pattern behind them. Other flags than `i` and `s` stay part of the pattern, which then does not
+    /// compile.
+    pub(crate) fn split(text: &str) -> (InlineFlags, &str) {
+        let mut flags = InlineFlags::default();
+        let group = text.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
+        match group {
+            Some((letters, rest)) if !letters.is_empty() && letters.bytes().all(|letter| b"is".contains(&letter)) => {
+                flags.ignore_case = letters.contains('i');
+                flags.dot_all = letters.contains('s');
+                (flags, rest)
+            }
+            _ => (flags, text),
+        }
+    }
+
+    /// Whether there are any.
+    pub(crate) fn any(self) -> bool {
+        self != InlineFlags::default()
+    }
+}
+
 impl Engine {
     fn new(text: &str) -> Result<Engine, String> {
+        let (inline, text) = InlineFlags::split(text);
         // Names are short: optimising a pattern for them costs more than it ever saves.
-        let flags = regress::Flags { no_opt: true, ..regress::Flags::default() };
+        let InlineFlags { ignore_case: icase, dot_all } = inline;
+        let flags = regress::Flags { no_opt: true, icase, dot_all, ..regress::Flags::default() };
         let backtracking = regress::Regex::with_flags(text, flags).map_err(|error| error.to_string())?;
         Ok(Engine { backtracking, shape: OnceLock::new(), linear: OnceLock::new() })
     }
@@ -195,12 +227,17 @@ impl Engine {
     }
 
     fn shape(&self, text: &str) -> Option<&Shape> {
-        self.shape.get_or_init(|| Shape::of(text)).as_ref()
+        self.shape.get_or_init(|| Shape::of(InlineFlags::split(text).1)).as_ref()
     }
 
     fn linear(&self, text: &str) -> Option<&meta::Regex> {
         let made = self.linear.get_or_init(|| {
-            let bytes = syntax::Config::new().unicode(false).utf8(false);
+            let inline = InlineFlags::split(text).0;
+            // Its dot is spelled without the ends of lines.
+            if inline.dot_all {
+                return None;
+            }
+            let bytes = syntax::Config::new().unicode(false).utf8(false).case_insensitive(inline.ignore_case);
             meta::Builder::new().syntax(bytes).build(&self.shape(text)?.linear()?).ok().map(Box::new)
         });
         made.as_deref()
@@ -281,7 +318,44 @@ mod tests {
         assert_eq!(found("^.{20001}$", &many), Found::Nowhere);
     }
 
+    #[test]
+    fn flags_before_a_pattern_count() {
+        let found = |pattern: &str, text: &str| Search::new(pattern).unwrap().find(text);
+        for (pattern, text) in [
+            ("(?i)drop table", "x DROP Table y"),
+            ("(?s)a.b", "a\nb"),
+            ("(?si)A.b", "a\nB"),
+            ("(?is)^[a-c]+.x$", "ABC\nX"),
+        ] {
+            assert!(matches!(found(pattern, text), Found::At(_)), "{pattern}");
+        }
+        assert_eq!(found("(?i)drop", "dr0p"), Found::Nowhere);
+        assert_eq!(found("a.b", "a\nb"), Found::Nowhere);
+        // In the linear engine too.
+        let long = format!("{}DROP everything", "a ".repeat(50_000));
+        assert!(matches!(found(r"(?i)^(\w+\s?)+drop .*THING$", &long), Found::At(_)));
+        // What it does not mean is said, not guessed.
+        for pattern in ["(?m)^a", "(?ix)a", "a(?i)b", "(?)a"] {
+            assert!(Search::new(pattern).is_err(), "{pattern}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn both_engines_find_the_same_without_case(
+            text in r"(([a-cA-C_.-]|\(a\|B\)|\[[a-cA-C_]{1,2}\]|\[\^a-]|\\w|\\W|\\s|\^|\$|\|)([*+?]|\{1,2\})?){0,6}",
+            names in prop::collection::vec("[a-cA-C_. 1é\n-]{0,8}", 1..8),
+        ) {
+            let text = format!("(?i){text}");
+            let Ok(pattern) = Pattern::new(&text) else { return Ok(()) };
+            let engine = pattern.engine.unwrap();
+            let Some(linear) = engine.linear(&text) else { return Ok(()) };
+            for name in names {
+                let found = linear.is_match(&*in_bytes(&name));
+                prop_assert_eq!(found, engine.backtracking.find(&name).is_some(), "{} on {:?}", text, name);
+            }
+        }
+
         #[test]
         fn both_engines_find_the_same(
             text in r"(([a-c_.-]|\(a\|b\)|\(\?:c\||\)|\[[a-c_]{1,2}\]|\[\^a-]|\\w|\\W|\\s|\\d|\\b|\\B|\\\.|\^|\$|\|)([*+?]|\{1,2\}|\{2\}|\{0,\})?\??){0,6}",

@@ -7,6 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use crate::pattern::InlineFlags;
+
 /// An index of patterns by their plain text.
 #[derive(Debug, Default)]
 pub(crate) struct Prefilter {
@@ -62,6 +64,9 @@ impl Prefilter {
 /// For each alternative of a JavaScript pattern, the pieces of plain text that a match must contain; `None` where an
 /// alternative has none, or where the pattern is too clever to tell.
 fn required_texts(pattern: &str) -> Option<Vec<Vec<String>>> {
+    if InlineFlags::split(pattern).0.any() {
+        return None;
+    }
     let mut branches = vec![Vec::new()];
     let mut text = String::new();
     let mut chars = pattern.chars();
@@ -143,6 +148,14 @@ mod tests {
 
     fn texts(pattern: &str) -> Option<String> {
         Some(required_texts(pattern)?.iter().map(|texts| texts.join(" ")).collect::<Vec<_>>().join("|"))
+    }
+
+    #[test]
+    fn a_pattern_that_ignores_case_is_always_tried() {
+        let filter = Prefilter::new(["(?i)shell", "shell"].into_iter());
+        let mut found = Vec::new();
+        filter.candidates("RUN_SHELL", &mut found);
+        assert_eq!(found, [0]);
     }
 
     #[test]
