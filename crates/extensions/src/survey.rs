@@ -2,6 +2,7 @@
 //! shown on a line is refused. Links that lead to nothing, and that nothing of the extension needs, are left out.
 
 use std::fs::{self, Metadata};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::ExtensionError;
@@ -51,7 +52,7 @@ pub(crate) fn survey(root: &Path, bounds: Bounds, rights: Rights) -> Result<Vec<
             size += if found.is_file() { found.len() } else { 0 };
             check_name(&path, &shown)?;
             if found.is_symlink() {
-                if check_link(&path, &real, &shown)? == Leads::Nowhere {
+                if check_link(&path, &real, &shown, rights)? == Leads::Nowhere {
                     to_nothing.extend(path.strip_prefix(&real).map(Path::to_owned));
                 }
             } else if !found.is_file() && !found.is_dir() {
@@ -98,20 +99,25 @@ fn check_name(path: &Path, shown: &str) -> Result<(), ExtensionError> {
 enum Leads {
     /// To something in the extension.
     Inside,
-    /// To a place in the extension where nothing is.
+    /// To a place in the extension, or of another machine, where nothing is.
     Nowhere,
 }
 
-fn check_link(path: &Path, root: &Path, shown: &str) -> Result<Leads, ExtensionError> {
+fn check_link(path: &Path, root: &Path, shown: &str, rights: Rights) -> Result<Leads, ExtensionError> {
     let target = fs::read_link(path).map_err(ExtensionError::disk(path))?;
     let refused = || Err(ExtensionError::unfit(shown, format!("it links to {}, outside of it", target.display())));
-    if target.is_absolute() {
+    let leads = path.canonicalize();
+    // In a draft the link is removed, so that it leads nowhere later either.
+    let is_of_another_machine =
+        || rights == Rights::Trimmed && leads.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    if target.is_absolute() && !is_of_another_machine() {
         return refused();
     }
-    match path.canonicalize() {
+    let can_be_left_out = || target.is_absolute() || ends_inside(path, &target, root);
+    match &leads {
         Ok(real) if real.starts_with(root) => Ok(Leads::Inside),
-        Err(_) if ends_inside(path, &target, root) && !is_needed(shown, root) => Ok(Leads::Nowhere),
-        Err(_) if ends_inside(path, &target, root) => {
+        Err(_) if can_be_left_out() && !is_needed(shown, root) => Ok(Leads::Nowhere),
+        Err(_) if can_be_left_out() => {
             let why = format!("it links to {}, where nothing is, and the extension needs it", target.display());
             Err(ExtensionError::unfit(shown, why))
         }
@@ -143,16 +149,17 @@ fn ends_inside(link: &Path, target: &Path, root: &Path) -> bool {
     parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
-/// Whether the extension says that it needs a file: by where it stands, or by its name in the manifest or beside its hooks.
+/// Whether a guard may need a file, by where it stands, or the extension names it in its manifest or beside its hooks. Skills,
+/// agents and commands can be done without.
 fn is_needed(shown: &str, root: &Path) -> bool {
-    const FOLDERS: [&str; 5] = ["hooks", "commands", "skills", "agents", "policies"];
+    const FOLDERS: [&str; 2] = ["hooks", "policies"];
     const SPEAK: [&str; 3] = ["gemini-extension.json", "hooks/hooks.json", "hooks.json"];
     let shown = shown.replace(std::path::MAIN_SEPARATOR, "/");
     // Archives may hold everything in one folder.
     let (first, rest) = shown.split_once('/').unwrap_or((&shown, ""));
     let second = rest.split('/').next().unwrap_or_default();
     let name = shown.rsplit('/').next().unwrap_or(&shown);
-    let stands_there = |part: &str| FOLDERS.contains(&part) || part == "GEMINI.md" || SPEAK.contains(&part);
+    let stands_there = |part: &str| FOLDERS.contains(&part) || SPEAK.contains(&part);
     let speaks_of_it = |folder: &Path| {
         let texts = SPEAK
             .iter()

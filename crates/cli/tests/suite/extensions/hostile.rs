@@ -67,10 +67,14 @@ fn no_link_leads_out_of_an_extension() {
     type Spoil<'a> = &'a dyn Fn(&Path);
     let sandbox = sandbox();
     let secret = lay(&sandbox, "secret", "s");
-    let cases: [(&str, Spoil<'_>); 8] = [
+    let cases: [(&str, Spoil<'_>); 9] = [
         ("absolute", &|folder| symlink(&secret, folder.join("l")).unwrap()),
         ("up", &|folder| symlink("../secret", folder.join("l")).unwrap()),
-        ("nowhere", &|folder| symlink("/nowhere", folder.join("l")).unwrap()),
+        ("policies of another machine", &|folder| symlink("/nowhere/x.toml", folder.join("policies/x.toml")).unwrap()),
+        ("needed and of another machine", &|folder| {
+            std::fs::remove_file(folder.join("check.sh")).unwrap();
+            symlink("/nowhere/check.sh", folder.join("check.sh")).unwrap();
+        }),
         ("up to nothing", &|folder| symlink("../missing", folder.join("l")).unwrap()),
         ("down, up and out", &|folder| symlink("none/../../missing", folder.join("l")).unwrap()),
         ("needed", &|folder| {
@@ -121,6 +125,27 @@ fn a_link_to_nothing_that_nobody_needs_is_left_out_aloud() {
     assert_eq!(below(&installed(&sandbox, "guard").join(".agent")), [""; 0]);
     assert!(installed(&sandbox, "guard").join("second").symlink_metadata().is_err());
     assert!(folder.join("second").symlink_metadata().is_ok(), "the source stays as it is");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_into_an_empty_submodule_or_another_machine_are_left_out_aloud() {
+    use std::os::unix::fs::symlink;
+    let sandbox = sandbox();
+    let folder = guard(&sandbox, "g", "1.0.0");
+    std::fs::create_dir_all(folder.join("shared")).unwrap();
+    symlink("../shared/more", folder.join("skills/more")).unwrap();
+    symlink("../shared/bye.toml", folder.join("commands/bye.toml")).unwrap();
+    symlink("/nowhere/of/theirs/more.md", folder.join("MORE.md")).unwrap();
+    let run = extensions(&sandbox, &["install", "--consent", text(&folder)]).exits(0);
+    for link in ["guard/skills/more", "guard/commands/bye.toml", "guard/MORE.md"] {
+        assert!(run.stderr.contains(&format!("--> {link}")), "{link}: {}", run.stderr);
+        assert!(installed(&sandbox, link).symlink_metadata().is_err());
+    }
+    // A link into nothing that a linked folder keeps could lead somewhere later.
+    let folder = guard(&sandbox, "h", "1.0.0");
+    symlink("/nowhere", folder.join("l")).unwrap();
+    extensions(&sandbox, &["link", "--consent", text(&folder)]).exits(1);
 }
 
 #[test]
