@@ -11,8 +11,8 @@ use hookwright_hooks::{Diagnostic, Severity, Source};
 use serde_json::{Map, Value};
 
 use crate::extensions::Extension;
-use crate::file::{leads_inside, read_text_up_to};
-use crate::load::{Loaded, Project};
+use crate::file::{leads_inside, read_text, read_text_up_to};
+use crate::load::{FileState, Loaded, Project, SettingsFile};
 use crate::mcp::McpServer;
 use crate::paths::{GEMINI_DIR, Paths};
 pub use tools::ToolList;
@@ -182,8 +182,23 @@ pub fn discover(loaded: &Loaded) -> SubAgents {
             agents.diagnostics.push(wrong.help("name them under `mcp_servers` in the agent's own file"));
         }
     }
+    let missing = loaded.settings.agents.overrides.keys();
+    for name in missing.filter(|name| !agents.list.iter().any(|agent| agent.name == **name)) {
+        let text = format!("`agents.overrides.{name}` changes nothing: no agent of that name is here");
+        agents.diagnostics.push(Diagnostic::about_file(Severity::Warning, file_with(loaded, name), text));
+    }
     servers::decide(&mut agents, loaded);
     agents
+}
+
+/// The settings file that names an agent.
+fn file_with<'l>(loaded: &'l Loaded, name: &str) -> &'l Path {
+    let quoted = format!("\"{name}\"");
+    let names_it = |file: &&SettingsFile| {
+        let text = read_text(&file.path).ok().flatten().unwrap_or_default();
+        file.state == FileState::Loaded && text.contains("overrides") && text.contains(&quoted)
+    };
+    loaded.files.iter().find(names_it).map_or(&loaded.paths.user_settings, |file| &file.path)
 }
 
 /// The project's, the user's and those of active extensions, in this order.

@@ -241,6 +241,27 @@ fn a_project_that_switches_off_others_hooks_is_announced() {
 }
 
 #[test]
+fn overrides_for_agents_that_are_not_here_are_said() {
+    let place = Place::trusted();
+    place.user(
+        r#"{"agents": {"overrides": {"scout": {"enabled": false}, "codebase_investigator": {"enabled": false}}}}"#,
+    );
+    let own = place.own(r#"{"agents": {"overrides": {"of-project": {"enabled": false}}}}"#);
+    place.write(".gemini/agents/scout.md", "---\nname: scout\ndescription: looks around\n---\nYou look around.\n");
+    let said = hookwright_settings::subagents::discover(&place.load()).diagnostics;
+    let mut said: Vec<_> = said.iter().map(|wrong| (wrong.message.as_str(), wrong.file.as_path())).collect();
+    said.sort_unstable();
+    let user = place.home().join(".gemini/settings.json");
+    assert_eq!(
+        said,
+        [
+            ("`agents.overrides.codebase_investigator` changes nothing: no agent of that name is here", user.as_path()),
+            ("`agents.overrides.of-project` changes nothing: no agent of that name is here", own.as_path()),
+        ]
+    );
+}
+
+#[test]
 fn the_home_directory_as_project_is_not_loaded_twice() {
     let place = Place::trusted();
     place.user(&one_hook("u", "true"));
