@@ -30,10 +30,8 @@ pub(super) enum ByProject {
 /// What is stricter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Than {
-    /// `true` is; only that may be said.
-    True,
-    /// `false` is; only that may be said.
-    False,
+    /// This value is; only that may be said, or what is in force already.
+    Flag { strict: bool, default: bool },
     /// On unless somebody has switched it off, which nobody takes back.
     Off,
     /// The later word is.
@@ -79,6 +77,7 @@ impl ByProject {
     pub(super) fn judge(self, key: &str, value: Value, outer: &Outer<'_>) -> Judged {
         match self {
             ByProject::Anything | ByProject::Listed => Judged::counts(value),
+            ByProject::Nothing if Layered(outer.settings).at(key) == Some(&value) => Judged::counts(value),
             ByProject::Nothing => Judged::refused(format!("a project can't set `{key}`; it is ignored")),
             ByProject::Inside => inside(key, value, outer.root),
             ByProject::Stricter(than) | ByProject::ListedStricter(than) => {
@@ -96,8 +95,10 @@ fn newer_name(key: &str) -> &str {
 impl Than {
     fn judge(self, key: &str, value: Value, outer: Option<&Value>) -> Judged {
         let as_strict = match self {
-            Than::True => value == Value::Bool(true),
-            Than::False => value == Value::Bool(false),
+            Than::Flag { strict, default } => {
+                let in_force = outer.and_then(Value::as_bool).unwrap_or(default);
+                value == Value::Bool(strict) || value == Value::Bool(in_force)
+            }
             Than::Off => value == Value::Bool(false) || outer != Some(&Value::Bool(false)),
             Than::Words { words, default } => {
                 let rank = |word: Option<&str>| words.iter().position(|known| Some(*known) == word);
@@ -192,6 +193,8 @@ fn new_entries(key: &str, value: Value, outer: Option<&Value>) -> Judged {
     };
     // In another case it would be the same name to whoever reads it.
     let plain = |name: &String| name.trim().to_lowercase();
+    // What says the same replaces nothing.
+    entries.retain(|name, entry| theirs.get(name) != Some(entry));
     let theirs: HashSet<String> = theirs.keys().map(plain).collect();
     let taken: Vec<Value> =
         entries.keys().filter(|name| theirs.contains(&plain(name))).cloned().map(Value::String).collect();
@@ -238,6 +241,25 @@ mod tests {
         };
         assert!(turns(5, None) && turns(5, Some(-1)) && turns(5, Some(5)) && turns(0, Some(5)));
         assert!(!turns(6, Some(5)) && !turns(-1, Some(5)));
+    }
+
+    #[test]
+    fn what_is_in_force_already_is_no_loosening() {
+        let said = |than: Than, project: Value, outer: Option<Value>| {
+            than.judge("k", project, outer.as_ref()).refused.is_some()
+        };
+        let flag = |strict, default| Than::Flag { strict, default };
+        assert!(!said(flag(true, false), json!(false), None) && !said(flag(false, true), json!(true), None));
+        assert!(!said(flag(true, true), json!(false), Some(json!(false))));
+        assert!(said(flag(true, true), json!(false), None) && said(flag(true, false), json!(false), Some(json!(true))));
+        assert!(said(flag(false, true), json!(true), Some(json!(false))));
+        assert!(!said(Than::Entries, json!({"a": {"x": 1}}), Some(json!({"a": {"x": 1}}))));
+        assert!(said(Than::Entries, json!({"A": {"x": 1}}), Some(json!({"a": {"x": 1}}))));
+        let outer = json!({"telemetry": {"enabled": false}});
+        let outer = Outer { settings: outer.as_object().unwrap(), root: Path::new("/usr") };
+        let judge = |value| ByProject::Nothing.judge("telemetry.enabled", json!(value), &outer).refused;
+        assert_eq!(judge(false), None);
+        assert!(judge(true).is_some());
     }
 
     #[test]

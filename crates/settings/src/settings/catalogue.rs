@@ -79,8 +79,8 @@ impl KnownSetting {
             ByProject::Inside => "a project may only lead it to places inside of itself",
             ByProject::Nothing => "a project can't set it",
             ByProject::Stricter(than) | ByProject::ListedStricter(than) => match than {
-                Than::True => "a project may only set it to true",
-                Than::False => "a project may only set it to false",
+                Than::Flag { strict: true, .. } => "a project may only set it to true",
+                Than::Flag { strict: false, .. } => "a project may only set it to false",
                 Than::Off => "a project may only switch it off",
                 Than::Words { .. } | Than::Number { .. } | Than::Tools => {
                     "a project may only make it stricter than yours"
@@ -182,7 +182,9 @@ mod tests {
             known_setting(key).unwrap().refused_by_project(&value, &outer, Path::new("/usr"))
         };
         assert!(refused("telemetry.enabled", json!(true), json!({})).unwrap().contains("can't set"));
-        assert!(refused("security.disableYoloMode", json!(false), json!({})).is_some());
+        let mine = json!({"security": {"disableYoloMode": true}});
+        assert!(refused("security.disableYoloMode", json!(false), mine).is_some());
+        assert!(refused("security.disableYoloMode", json!(false), json!({})).is_none());
         assert!(refused("security.disableYoloMode", json!(true), json!({})).is_none());
         let mine = json!({"model": {"maxSessionTurns": 5}});
         assert!(refused("model.maxSessionTurns", json!(9), mine).is_some());

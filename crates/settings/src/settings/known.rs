@@ -96,8 +96,11 @@ const REVIEW_WORDS: &[&str] = &["announce", "ask", "block"];
 const NOTIFICATION_WORDS: &[&str] = &["off", "bell", "desktop"];
 const APPROVAL_WORDS: &[&str] = &["default", "auto_edit", "plan"];
 
-const ONLY_TRUE: ByProject = ByProject::Stricter(Than::True);
-const ONLY_FALSE: ByProject = ByProject::Stricter(Than::False);
+/// A flag that a project may set to one value only, and what counts where it is not set.
+const fn only(strict: bool, default: bool) -> ByProject {
+    ByProject::Stricter(Than::Flag { strict, default })
+}
+
 const STRICTER_MODE: ByProject =
     ByProject::Stricter(Than::Words { words: &["auto_edit", "default", "plan"], default: "default" });
 
@@ -121,7 +124,7 @@ pub(super) const KNOWN: &[Known] = {
             .about("the editor to open files with"),
         setting("general.vimMode", Flag, Anything).about("vi's keys in the composer; /vim switches"),
         section("general.checkpointing", Anything),
-        setting("general.checkpointing.enabled", Flag, ONLY_TRUE)
+        setting("general.checkpointing.enabled", Flag, only(true, true))
             .about("keep files as they were before tools change them; /restore brings them back"),
         section("general.plan", Anything),
         setting("general.plan.directory", Text, Inside).about("where plans go, inside the project"),
@@ -133,7 +136,7 @@ pub(super) const KNOWN: &[Known] = {
         setting("ui.hideBanner", Flag, Anything).about("no banner at the start"),
         setting("ui.hideTips", Flag, Anything).about("no tips at the start"),
         // The footer says whether guards are awake.
-        setting("ui.hideFooter", Flag, ONLY_FALSE).about("no line at the foot"),
+        setting("ui.hideFooter", Flag, only(false, false)).about("no line at the foot"),
         setting("ui.hideWindowTitle", Flag, Anything).about("leave the terminal's title alone"),
         setting("ui.showStatusInTitle", Flag, Anything).about("say in the title what the agent does"),
         // A sound or a pop-up is the user's own to want.
@@ -149,7 +152,7 @@ pub(super) const KNOWN: &[Known] = {
             .about("how many requests one prompt may cost; below zero, any number"),
         setting("model.compressionThreshold", Share, Anything)
             .about("the share of the context window at which history is compressed, from 0 to 1"),
-        setting("model.disableLoopDetection", Flag, ONLY_FALSE).about("let a model go on that repeats itself"),
+        setting("model.disableLoopDetection", Flag, only(false, false)).about("let a model go on that repeats itself"),
         // What is shown as spent is the user's own business.
         combined("model.prices", Kind::Section, Combine::Entries, Nothing).about(
             "what models cost per million tokens: `{\"NAME\": {\"input\": 1.25, \"cached\": 0.3, \"output\": 10}}`",
@@ -163,8 +166,9 @@ pub(super) const KNOWN: &[Known] = {
         combined("context.includeDirectories", Texts, Combine::Union, Inside)
             .about("more directories that tools may work in; /directory add does so for a session"),
         section("context.fileFiltering", Anything),
-        setting("context.fileFiltering.respectGitIgnore", Flag, ONLY_TRUE).about("leave out files that git ignores"),
-        setting("context.fileFiltering.respectGeminiIgnore", Flag, ONLY_TRUE)
+        setting("context.fileFiltering.respectGitIgnore", Flag, only(true, true))
+            .about("leave out files that git ignores"),
+        setting("context.fileFiltering.respectGeminiIgnore", Flag, only(true, true))
             .about("leave out files that .geminiignore names"),
         section("tools", Anything),
         setting("tools.core", Texts, ListedStricter(Than::Tools))
@@ -181,7 +185,7 @@ pub(super) const KNOWN: &[Known] = {
         without_effect("tools.callCommand", Text, Nothing, "tools are built in, not called by a command")
             .about("a command that calls one of those"),
         section("tools.shell", Anything),
-        setting("tools.shell.enableInteractiveShell", Flag, ONLY_FALSE)
+        setting("tools.shell.enableInteractiveShell", Flag, only(false, true))
             .about("commands have a terminal of their own, where there is a screen"),
         setting("tools.shell.showColor", Flag, Anything).about("show what commands draw in colour"),
         // A program that is run.
@@ -199,7 +203,7 @@ pub(super) const KNOWN: &[Known] = {
             .about("record traces too"),
         section("security", Nothing),
         section("security.folderTrust", Nothing),
-        combined("security.folderTrust.enabled", Flag, Combine::AnyTrue, ONLY_TRUE)
+        combined("security.folderTrust.enabled", Flag, Combine::AnyTrue, only(true, true))
             .about("ask whether a folder is trusted before its own files count"),
         section("security.hooks", Nothing),
         strictest("security.hooks.review", REVIEW_WORDS, "announce")
@@ -207,11 +211,12 @@ pub(super) const KNOWN: &[Known] = {
         section("security.auth", Nothing),
         setting("security.auth.enforcedType", Text, Nothing)
             .about("the only way to authenticate, such as gemini-api-key; with another one no session starts"),
-        combined("security.disableYoloMode", Flag, Combine::AnyTrue, ONLY_TRUE).about("nobody runs everything unasked"),
+        combined("security.disableYoloMode", Flag, Combine::AnyTrue, only(true, false))
+            .about("nobody runs everything unasked"),
         combined("security.protectedPaths", Kind::Globs, Combine::Union, Nothing)
             .about("globs of more paths that no tool changes unasked; `!glob` for those that one may"),
         section("security.environmentVariableRedaction", Nothing),
-        combined("security.environmentVariableRedaction.enabled", Flag, Combine::AnyTrue, ONLY_TRUE)
+        combined("security.environmentVariableRedaction.enabled", Flag, Combine::AnyTrue, only(true, false))
             .about("keep secrets out of the environment of hooks and tools"),
         combined("security.environmentVariableRedaction.allowed", Texts, Combine::Union, Nothing)
             .about("variables that are passed on all the same"),

@@ -21,8 +21,7 @@ fn loosening(known: &Known) -> Option<(Option<Value>, Value)> {
         ByProject::Inside if known.kind == Kind::Text => (None, json!("../x")),
         ByProject::Inside => (None, json!(["../x"])),
         ByProject::Stricter(than) | ByProject::ListedStricter(than) => match than {
-            Than::True => (None, json!(false)),
-            Than::False => (None, json!(true)),
+            Than::Flag { strict, default } => ((strict != default).then(|| json!(strict)), json!(!strict)),
             Than::Off => (Some(json!(false)), json!(true)),
             Than::Words { words, .. } => (Some(json!(words[words.len() - 1])), json!(words[0])),
             Than::Number { .. } => (Some(json!(3)), json!(-1)),
