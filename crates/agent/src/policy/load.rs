@@ -44,6 +44,8 @@ pub struct PolicyFiles {
     pub rules: Vec<Rule>,
     /// What is wrong with it.
     pub diagnostics: Vec<Diagnostic>,
+    /// Whether it is broken and all of its rules would only have allowed something: without it, everything is stricter.
+    dispensable: bool,
 }
 
 impl PolicyFiles {
@@ -93,10 +95,10 @@ pub fn load_policies(
     for (tier, directory) in places(loaded) {
         let found = match toml_files(&directory) {
             Ok(files) => files.iter().map(|file| read(file, tier)).collect(),
-            Err(problem) => vec![PolicyFiles { rules: Vec::new(), diagnostics: vec![*problem] }],
+            Err(problem) => vec![PolicyFiles { diagnostics: vec![*problem], ..PolicyFiles::default() }],
         };
         for found in found {
-            if let Some(problem) = found.first_error() {
+            if let Some(problem) = found.first_error().filter(|_| !found.dispensable) {
                 if interaction == Interaction::Headless {
                     return Err(PolicyError::Broken(Box::new(problem.clone())));
                 }
@@ -172,8 +174,8 @@ fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, Box<Diagnostic>> {
 
 pub(super) fn read(file: &Path, tier: Tier) -> PolicyFiles {
     let about = |message: String| PolicyFiles {
-        rules: Vec::new(),
         diagnostics: vec![Diagnostic::about_file(Severity::Error, file, message)],
+        ..PolicyFiles::default()
     };
     let bytes = match hookwright_disk::read(file, LARGEST, hookwright_disk::Links::Follow) {
         Ok(bytes) => bytes,
@@ -199,8 +201,31 @@ pub(crate) fn parse(file: &Path, text: &str, tier: Tier) -> PolicyFiles {
     let mut found = reader.found;
     if found.is_broken() {
         found.rules.clear();
+        found.dispensable = only_allows(text);
+    }
+    if found.dispensable {
+        let text = "its rules only allow, and none of them counts";
+        let errors = found.diagnostics.iter_mut().filter(|one| one.severity == Severity::Error && one.help.is_none());
+        errors.for_each(|error| error.help = Some(text.to_owned()));
     }
     found
+}
+
+/// Whether every rule of a text that does not parse, or has an error, says `allow`, as far as its lines show. In doubt it does
+/// not.
+fn only_allows(text: &str) -> bool {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let compact = |line: &str| line.split_whitespace().collect::<String>();
+    let rules = lines().filter(|line| compact(line).starts_with("[[rule]]")).count();
+    let decisions: Vec<String> = lines().filter(|line| line.contains("decision")).map(compact).collect();
+    let is_allow = |line: &String| {
+        let rest = line.strip_prefix("decision=\"allow\"").or_else(|| line.strip_prefix("decision='allow'"));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
+    };
+    // An escape could spell any key, and other tables could hold anything.
+    let is_plain = !text.contains("\\u") && !text.contains("\\U") && !text.contains("\\x");
+    let has_other_tables = lines().any(|line| line.starts_with('[') && !compact(line).starts_with("[[rule]]"));
+    rules > 0 && rules == decisions.len() && decisions.iter().all(is_allow) && is_plain && !has_other_tables
 }
 
 struct Reader<'a> {

@@ -404,7 +404,12 @@ impl Conductor {
     /// Reads the rules again. Broken ones change nothing, and that is said.
     pub(super) fn reload_policies(&self, loaded: &Loaded) {
         match load_policies(loaded, &self.options.policies, self.options.interaction) {
-            Ok((policy, _)) if !policy.is_broken() => self.services().approvals.set_policy(policy),
+            Ok((policy, problems)) if !policy.is_broken() => {
+                self.services().approvals.set_policy(policy);
+                // A broken file that only allows something is left out.
+                let errors = problems.into_iter().filter(|problem| problem.severity == Severity::Error);
+                errors.for_each(|error| self.reply(Reply::Diagnostic(Box::new(error))));
+            }
             Ok((_, problems)) => {
                 self.reply(Reply::error("a policy is broken; the rules stay as they were"));
                 problems.into_iter().for_each(|problem| self.reply(Reply::Diagnostic(Box::new(problem))));

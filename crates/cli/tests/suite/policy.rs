@@ -257,3 +257,17 @@ fn every_command_begins_with_nothing() {
     user_policy(&sandbox, "p.toml", "[[rule]]\ncommandPrefix = \"\"\ndecision = \"allow\"\n");
     has(&sandbox.run(&["policy", "list"]).stderr, "an empty prefix would allow every command");
 }
+
+/// A bad escape in a file that only allows something costs that file; where a rule could deny, nothing starts.
+#[test]
+fn a_broken_policy_that_only_allows_is_left_out_aloud() {
+    let sandbox = sandbox();
+    user_policy(&sandbox, "rm.toml", NO_RM);
+    user_policy(&sandbox, "git.toml", "[[rule]]\ncommandRegex = \"git \\s+log\"\ndecision = \"allow\"\n");
+    let run = shell(&sandbox, "touch ran && rm -rf x", &[]).exits(0);
+    has(&run.stderr, "git.toml:2");
+    has(&run.stderr, "its rules only allow, and none of them counts");
+    assert!(!sandbox.has("ran"), "the other file's deny counts");
+    user_policy(&sandbox, "git.toml", "[[rule]]\ncommandRegex = \"git \\s+push\"\ndecision = \"deny\"\n");
+    shell(&sandbox, "touch ran", &[]).exits(52);
+}

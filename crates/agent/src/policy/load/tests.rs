@@ -45,3 +45,26 @@ fn mistakes_have_a_place_and_a_way_out() {
         assert!(problems(text).contains(expected), "{text}: {}", problems(text));
     }
 }
+
+#[test]
+fn a_broken_file_is_dispensable_only_where_all_of_its_rules_allow() {
+    let dispensable = |text: &str| parse(Path::new("p.toml"), text, Tier::User).dispensable;
+    let rule = |decision: &str| format!("[[rule]]\ntoolName = 'x'\n{decision}\ncommandRegex = \"\\d+\"\n");
+    let allow = rule("decision = \"allow\" # harmless");
+    assert!(dispensable(&allow) && dispensable(&format!("{allow}\n{allow}")));
+    assert!(!dispensable("[[rule]]\ntoolName = 'x'\ndecision = 'allow'\n"), "it is not broken");
+    for other in [
+        rule("decision = \"deny\""),
+        rule("decision = 'ask_user'"),
+        rule(""),
+        rule("\"d\\u0065cision\" = \"deny\""),
+        "[[ \"ru\\u006ce\" ]]\ndecision = 'allow'\n".to_owned(),
+        "[rule]\ndecision = 'deny'".to_owned(),
+        "rule = [{decision = 'deny'}]".to_owned(),
+        "[[safety_checker]]\nx = \"\\d\"".to_owned(),
+        "[[ rule ]]\ndecision =\n'deny'".to_owned(),
+        "\"\\d\"".to_owned(),
+    ] {
+        assert!(!dispensable(&format!("{allow}\n{other}")), "{other}");
+    }
+}
