@@ -62,6 +62,11 @@ impl Judged {
         Judged { value: Some(value), refused: None }
     }
 
+    /// What says only what is in force already: nothing is left of it, and nothing is said.
+    fn repeated() -> Self {
+        Judged { value: None, refused: None }
+    }
+
     fn refused(text: String) -> Self {
         Judged { value: None, refused: Some(text) }
     }
@@ -77,7 +82,7 @@ impl ByProject {
     pub(super) fn judge(self, key: &str, value: Value, outer: &Outer<'_>) -> Judged {
         match self {
             ByProject::Anything | ByProject::Listed => Judged::counts(value),
-            ByProject::Nothing if Layered(outer.settings).at(key) == Some(&value) => Judged::counts(value),
+            ByProject::Nothing if Layered(outer.settings).at(key) == Some(&value) => Judged::repeated(),
             ByProject::Nothing => Judged::refused(format!("a project can't set `{key}`; it is ignored")),
             ByProject::Inside => inside(key, value, outer.root),
             ByProject::Stricter(than) | ByProject::ListedStricter(than) => {
@@ -97,7 +102,10 @@ impl Than {
         let as_strict = match self {
             Than::Flag { strict, default } => {
                 let in_force = outer.and_then(Value::as_bool).unwrap_or(default);
-                value == Value::Bool(strict) || value == Value::Bool(in_force)
+                if value != Value::Bool(strict) && value == Value::Bool(in_force) {
+                    return Judged::repeated();
+                }
+                value == Value::Bool(strict)
             }
             Than::Off => value == Value::Bool(false) || outer != Some(&Value::Bool(false)),
             Than::Words { words, default } => {

@@ -71,6 +71,9 @@ fn a_project_cannot_turn_off_its_own_gate() {
     place.user(r#"{"security": {"folderTrust": {"enabled": false}}}"#);
     let loaded = place.load();
     assert_eq!(loaded.settings.model.name.as_deref(), Some("m"));
+    assert_eq!(problems(&loaded, &place.home()), [""; 0], "it says what is in force already");
+    place.user("{}");
+    let loaded = place.load_with(hookwright_settings::TrustOverride::Skip);
     assert!(problems(&loaded, &place.home())[0].contains("a project can't loosen `security.folderTrust.enabled`"));
 }
 

@@ -150,7 +150,8 @@ fn a_project_loosens_nothing_under_another_name() {
         json!({"folderTrust": false}),
         json!({"security.disableYoloMode": false}),
     ] {
-        let (values, found) = read(&Source::Project, &text, &Map::new());
+        let user = read(&Source::User, &json!({"security": {"disableYoloMode": true}}), &Map::new()).0;
+        let (values, found) = read(&Source::Project, &text, &user);
         assert!(values.is_empty(), "{text}: {values:?}");
         assert!(found.diagnostics.iter().any(|wrong| wrong.message.starts_with("a project can't ")), "{text}");
     }
