@@ -79,10 +79,11 @@ impl Agent {
         door::ask(&self.services, request, Asking::Answer(guard), held, scope).await
     }
 
-    /// Compresses a history that is over the user's own bound (`contextCompression.targetTokenCount`) at the end of a turn.
-    /// The bound that follows from the model's context window can wait for the next request.
+    /// Compresses a single turn that is over the user's own bound (`contextCompression.targetTokenCount`) when it has ended:
+    /// before that, there was nothing to compress. The bound that follows from the model's context window can wait for the
+    /// next request.
     async fn keep_to_token_target(&mut self, scope: &Scope) {
-        if self.services.compression_target.is_some() && compress::is_due(self) {
+        if self.services.compression_target.is_some() && compress::is_single_turn_due(self) {
             // The turn has its answer, whatever becomes of this.
             let _ = compress::compress(self, Trigger::Auto, scope).await;
         }

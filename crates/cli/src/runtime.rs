@@ -9,13 +9,13 @@ use anyhow::Context;
 use hookwright_process::{expect_threads, no_room, take_memory, take_stack};
 use tokio::runtime::{Builder, Runtime};
 
-const NO_ROOM: &str = "this machine has no room to start";
+pub(crate) const NO_ROOM: &str = "this machine has no room to start";
 /// The runtime's own descriptors, and those of the thread that hears signals.
 const DESCRIPTORS: usize = 12;
 /// Those of a screen, and of one hook that runs: whoever looks at it would wait for the hook in vain.
 const OF_A_SCREEN: usize = 24;
-/// The threads of a session beside the runtime's own: for signals, for printing, for work that blocks.
-const THREADS: usize = 3;
+/// The threads of a session beside the runtime's own: for signals, for printing, and two for work that blocks.
+const THREADS: usize = 4;
 /// What a program usually has, less what its arguments and variables may take of it.
 pub(crate) const STACK: usize = 6 << 20;
 /// What a session needs at least, over and above the program itself.

@@ -48,6 +48,11 @@ pub(crate) fn is_due(agent: &Agent) -> bool {
     agent.services.compression_threshold > 0.0 && tokens(agent) > most && cut_of(agent).is_some()
 }
 
+/// Whether all that there is to compress is one turn that is over.
+pub(crate) fn is_single_turn_due(agent: &Agent) -> bool {
+    cut(&agent.history).is_none() && is_due(agent)
+}
+
 /// Where the kept part of the agent's history begins. A single turn that is over is compressed whole, if the model counted
 /// enough tokens for that to be worth a request.
 fn cut_of(agent: &Agent) -> Option<Cut> {

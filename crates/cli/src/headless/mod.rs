@@ -22,7 +22,7 @@ use crate::farewell::Farewell;
 use crate::signals::Signals;
 use crate::stats::Stats;
 use crate::telemetry::Telemetry;
-use crate::{exit, log, out, replies, report, session};
+use crate::{exit, log, out, replies, report, runtime, session};
 use input::Prompt;
 
 /// How long a reader that does not read is waited for after a signal.
@@ -180,8 +180,9 @@ async fn converse(args: &AgentArgs, opened: Opened, order: Order) -> anyhow::Res
     // The front end must be the last to hold on to the services, or events would never end.
     drop(view);
     let records = telemetry.is_on();
-    let mut signals = Signals::listen()?;
-    let (give, mut screen) = start_screen(Listener { printer, telemetry, stats, farewell })?;
+    let mut signals = Signals::listen().context(runtime::NO_ROOM)?;
+    let (give, mut screen) =
+        start_screen(Listener { printer, telemetry, stats, farewell }).context(runtime::NO_ROOM)?;
     let (session, mut events, ended) = opened.start();
     if args.output_format == OutputFormat::Text && !args.debug && !records {
         events.let_wait(says_nothing);

@@ -186,7 +186,7 @@ fn no_secret_reaches_the_log() {
     sandbox.user_settings(&json!({}));
     std::fs::write(sandbox.home().join(".gemini/.env"), format!("MY_TOKEN={token}\n")).unwrap();
     let failing = sandbox.script("failing.sh", "cat > /dev/null; echo \"$MY_TOKEN $OPENAI_API_KEY\" >&2; exit 1");
-    sandbox.settings(&json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "command": failing}]}]}}));
+    sandbox.settings(&json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": failing}]}]}}));
     let prompt = format!("with {shaped}, https://host/?key={named} and \x1b[2J");
     let run = sandbox.run(&["-p", &prompt]);
     assert!(run.stderr.contains("quiet-value-of-a-token-2"), "the hook's words are shown: {}", run.stderr);

@@ -248,7 +248,7 @@ fn words_typed_ahead_trust_no_folder() {
     let mut terminal = Terminal::start(&sandbox, &[]);
     terminal.sees("Do you want to trust this folder?");
     // Once the selection has moved, everything before that key has been read.
-    terminal.keys("fix issue 12 please\r").keys("\x1b[B").sees("› 2.");
+    terminal.keys("fix issue 12 please\r").keys("\x1b[A").sees("› 2.");
     terminal.shows("Do you want to trust this folder?");
     terminal.keys("\x1b");
     terminal.ready();
