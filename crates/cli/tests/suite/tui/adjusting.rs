@@ -30,6 +30,7 @@ fn a_setting_is_found_explained_and_written_beside_its_comments() {
 fn what_a_project_may_not_set_is_said_and_not_written() {
     let sandbox = sandbox();
     sandbox.settings(&json!({"ui": {}}));
+    sandbox.user_settings(&json!({"security": {"disableYoloMode": true}}));
     let before = sandbox.read(".gemini/settings.json");
     let mut terminal = Terminal::start(&sandbox, &[]);
     terminal.ready().keys("/settings\r").sees("type to narrow");
