@@ -167,7 +167,7 @@ impl HookEngine {
         cancel: &CancellationToken,
     ) -> Outcome<E::Verdict> {
         let Some(plan) = self.plan_of(event) else { return conclude::<E>(Vec::new()) };
-        let (session, effects) = survey(event, &belongs.paths, self.home(), self.user_home::<E>()).await;
+        let (session, effects) = survey(event, belongs, self.home(), self.user_home::<E>()).await;
         let Some(firing) = self.prepare(plan, event, belongs, cancel, session) else {
             return conclude::<E>(Vec::new());
         };
@@ -183,11 +183,11 @@ impl HookEngine {
         belongs: &Belongs,
         cancel: &CancellationToken,
     ) -> Option<impl Future<Output = Outcome<E::Verdict>> + Send + use<E>> {
-        let (paths, home, user_home) = (belongs.paths.clone(), self.home(), self.user_home::<E>());
+        let (of, home, user_home) = (belongs.clone(), self.home(), self.user_home::<E>());
         let mut firing = self.prepare(self.plan_of(&event)?, &event, belongs, cancel, home.assumed_spot())?;
         let span = tracing::info_span!("event", id = %firing.id, kind = %E::KIND);
         let run = async move {
-            let (session, effects) = survey(&event, &paths, home, user_home).await;
+            let (session, effects) = survey(&event, &of, home, user_home).await;
             firing.session = Arc::new(session);
             conclude::<E>(firing.run(&event, effects).await)
         };

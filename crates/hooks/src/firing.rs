@@ -57,15 +57,20 @@ struct Call {
     tool: String,
     args: Map<String, Value>,
     paths: PathResolver,
+    touches_nothing: bool,
 }
 
 impl Call {
-    fn of<E: Event>(event: &E, paths: &PathResolver) -> Option<Call> {
+    fn of<E: Event>(event: &E, belongs: &Belongs) -> Option<Call> {
         let (tool, args) = event.call()?;
-        Some(Call { tool: tool.to_owned(), args: Effects::telling_args(tool, args), paths: paths.clone() })
+        let (paths, touches_nothing) = (belongs.paths.clone(), belongs.touches_nothing);
+        Some(Call { tool: tool.to_owned(), args: Effects::telling_args(tool, args), paths, touches_nothing })
     }
 
     fn effects(&self, session: &Spot, home: Option<&Path>) -> Effects {
+        if self.touches_nothing {
+            return Effects::default();
+        }
         Effects::resolved(&self.tool, &self.args, &place_in(session, home), &self.paths)
     }
 }
@@ -82,11 +87,11 @@ fn place_in<'s>(session: &'s Spot, home: Option<&'s Path>) -> effects::Place<'s>
 /// Where the disk does not answer, the session counts as being where it was, and everything that the call does is in doubt.
 pub(crate) async fn survey<E: Event>(
     event: &E,
-    paths: &PathResolver,
+    belongs: &Belongs,
     home: Arc<Home>,
     user_home: Option<PathBuf>,
 ) -> (Spot, Option<Effects>) {
-    let call = Call::of(event, paths);
+    let call = Call::of(event, belongs);
     let (is_call, assumed) = (call.is_some(), home.assumed_spot());
     let look = within_disk_timeout(move || {
         let session = home.spot();
@@ -217,7 +222,7 @@ impl Firing {
 
     /// What the call does that the event is about.
     async fn effects<E: Event>(&self, event: &E) -> Option<Effects> {
-        let call = Call::of(event, &self.belongs.paths)?;
+        let call = Call::of(event, &self.belongs)?;
         let (session, home) = (self.session.clone(), self.home.clone());
         let effects = within_disk_timeout(move || call.effects(&session, home.as_deref())).await;
         Some(effects.unwrap_or_else(|| Effects::unknown(DISK_SILENT)))

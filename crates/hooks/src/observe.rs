@@ -62,6 +62,8 @@ pub struct Belongs {
     pub approval_mode: Option<Cow<'static, str>>,
     /// Where the paths of the tool call lead, for callers that resolve them once.
     pub paths: PathResolver,
+    /// Whether the tool is known to touch nothing, in words that only the caller knows.
+    pub touches_nothing: bool,
 }
 
 /// Another agent, whose event it really is.

@@ -226,6 +226,23 @@ const BEFORE_A_COMMAND: [&str; 13] =
 /// Builtins that take names of variables, of which an index is evaluated.
 const NAMING_BUILTINS: [&str; 10] =
     ["read", "unset", "mapfile", "readarray", "getopts", "declare", "typeset", "local", "readonly", "export"];
+/// Variables whose value the shell evaluates by itself: as a number, as a prompt, or as a file of commands.
+const EVALUATED_VARIABLES: [&str; 14] = [
+    "BASHPID",
+    "BASH_ENV",
+    "ENV",
+    "HISTCMD",
+    "LINENO",
+    "OPTIND",
+    "PROMPT_COMMAND",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS3",
+    "PS4",
+    "RANDOM",
+    "SECONDS",
+];
 /// Operators of `[[` that evaluate what stands beside them.
 const ARITHMETIC_TESTS: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
 /// Programs that read their arguments as code.
@@ -261,6 +278,9 @@ impl ArgsPlace<'_> {
             () if self.is_in_arithmetic_test() => Some("in a [[ … ]] that calculates"),
             () if matches!(program, "test" | "[") && before.iter().any(|word| matches!(*word, "-v" | "-R")) => {
                 Some("as the name of a variable")
+            }
+            () if assigned_name(&self.prefix).is_some_and(|name| EVALUATED_VARIABLES.contains(&name)) => {
+                Some("in a variable that the shell evaluates,")
             }
             () if program == "let" => Some("in or after arithmetic"),
             () if program == "printf" && self.is_named_by_printf(before) => Some("as the name of a variable"),
@@ -352,13 +372,30 @@ impl ArgsPlace<'_> {
     }
 }
 
-/// `NAME=…`, `NAME+=…`, `NAME[…]=…`.
 fn is_assignment(word: &str) -> bool {
-    let Some((name, _)) = word.split_once('=') else { return false };
+    assigned_name(word).is_some()
+}
+
+/// The name in `NAME=…`, `NAME+=…`, `NAME[…]=…`.
+fn assigned_name(word: &str) -> Option<&str> {
+    let (name, _) = word.split_once('=')?;
     let name = name.trim_end_matches('+').split('[').next().unwrap_or_default();
-    !name.is_empty()
+    let is_name = !name.is_empty()
         && !name.starts_with(|char: char| char.is_ascii_digit())
-        && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+        && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
+    is_name.then_some(name)
+}
+
+/// Whether a builtin takes the name of a variable from another variable: `read -r "$name"`.
+fn names_by_variable<'w>(words: impl Iterator<Item = &'w str>) -> bool {
+    let mut follows_builtin = false;
+    for word in words {
+        if follows_builtin && word.trim_start_matches('"').starts_with('$') {
+            return true;
+        }
+        follows_builtin = NAMING_BUILTINS.contains(&word) || follows_builtin && word.starts_with('-');
+    }
+    false
 }
 
 /// Whether a command evaluates anything as arithmetic, or as the name of a variable, so that a value may become code.
@@ -372,10 +409,11 @@ fn calculates(command: &str) -> bool {
         || command.contains("]+=")
         || words().any(|word| matches!(word, "let" | "unset") || ARITHMETIC_TESTS.contains(&word))
         || pairs.any(|(word, next)| NAMING_BUILTINS[5..].contains(&word) && declares(next))
+        || names_by_variable(words())
         || command.match_indices("${").any(|(at, _)| {
             let inside = command[at + 2..].split('}').next().unwrap_or_default();
             let cut = inside.split_once(':').is_some_and(|(_, rest)| !rest.starts_with(['-', '=', '?', '+']));
-            inside.starts_with('!') || inside.contains('[') || cut
+            inside.starts_with('!') || inside.contains('[') || inside.ends_with("@P") || cut
         })
 }
 
@@ -496,6 +534,12 @@ mod tests {
             ("f() { let x=$1; }; f {{args}}", "in a variable, in a command that also calculates,"),
             ("read n <<< {{args}}; let n", "in a variable, in a command that also calculates,"),
             ("echo {{args}} | read n; let n", "in a variable, in a command that also calculates,"),
+            ("z={{args}}; read -r \"$z\" < /dev/null", "in a variable, in a command that also calculates,"),
+            ("x={{args}}; echo \"${x@P}\"", "in a variable, in a command that also calculates,"),
+            ("RANDOM={{args}}", "in a variable that the shell evaluates,"),
+            ("OPTIND={{args}}; ls", "in a variable that the shell evaluates,"),
+            ("PS4={{args}}; set -x; :", "in a variable that the shell evaluates,"),
+            ("BASH_ENV={{args}} bash -c :", "in a variable that the shell evaluates,"),
             ("declare {{args}}", "as the name of a variable"),
             ("test -v {{args}}", "as the name of a variable"),
             ("[ -v '{{args}}' ]", "as the name of a variable"),

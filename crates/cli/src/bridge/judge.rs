@@ -337,6 +337,7 @@ fn belongs(heard: &Heard) -> Belongs {
         agent: agent.map(Arc::new),
         host: Some(Arc::new(host)),
         approval_mode: heard.session.approval_mode.clone().map(Into::into),
+        touches_nothing: heard.tool.as_ref().is_some_and(|tool| tool.standing == Standing::Harmless),
         ..Belongs::default()
     }
 }

@@ -364,6 +364,24 @@ fn a_known_name_that_is_another_tools_is_a_no_for_guards() {
     assert!(bridge(&sandbox, &["claude-code"], &gone).stdout.contains("deny"));
 }
 
+/// A guard rule asks what a call does: a tool that is known to touch nothing does nothing that it could be about.
+#[test]
+fn a_guard_rule_lets_tools_pass_that_touch_nothing() {
+    let sandbox = sandbox();
+    let rule = json!({"type": "rule", "name": "env", "guard": true, "decision": "deny",
+        "when": {"writes": ["**/.env"], "reads": ["**/.env"], "deletes": ["**/.env"]}});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}}));
+    let cwd = sandbox.project();
+    let cwd = cwd.to_string_lossy();
+    let call = |tool: &str| json!({"hook_event_name": "PreToolUse", "cwd": cwd, "tool_name": tool, "tool_input": {}});
+    for (agent, tool) in [("codex", "update_plan"), ("claude-code", "AskUserQuestion"), ("claude-code", "TaskList")] {
+        let run = bridge(&sandbox, &[agent, "--event", "PreToolUse"], &call(tool));
+        assert_eq!(answer(&run), yes(agent), "{agent} {tool}");
+        let run = bridge(&sandbox, &[agent, "--event", "PreToolUse"], &call("NoSuchTool"));
+        assert!(run.stdout.contains("deny") || run.stdout.contains("ask"), "{agent}: {run:#?}");
+    }
+}
+
 /// A hook that would block when it fails is not passed over in silence where the folder is not trusted.
 #[test]
 fn a_blocking_hook_of_an_untrusted_folder_is_said_to_be_left_out() {
