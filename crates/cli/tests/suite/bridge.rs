@@ -170,7 +170,9 @@ fn a_guard_that_takes_too_long_is_a_no_before_the_agents_patience_ends() {
                 let run = bridge(sandbox, &[host, "--deadline", "3"], &shell(host, event, "ls"));
                 let (_, code) = no(host, "");
                 assert_eq!(run.code, Some(code), "{host}: {run:#?}");
-                assert!(run.stdout.contains("deny") && run.stdout.contains("guard"), "{host}: {run:#?}");
+                // On a busy machine the thread that keeps the deadline may be the one that says no.
+                let is_said = run.stdout.contains("guard") || run.stdout.contains("did not finish judging");
+                assert!(run.stdout.contains("deny") && is_said, "{host}: {run:#?}");
             });
         }
     });
