@@ -327,12 +327,17 @@ fn state(pid: &str) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Sets the execute bits.
+/// Replaces a file by an executable copy that this process has never had open for writing.
+///
+/// A child that another test starts at the same time inherits every open descriptor for a moment, and a file that is open
+/// for writing anywhere cannot be executed (`ETXTBSY`).
 pub fn make_executable(path: &Path) {
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
+        use deadline::CommandDeadline as _;
+        const COPY: &str = r#"cp "$1" "$1.new" && chmod 755 "$1.new" && mv "$1.new" "$1""#;
+        let copied = Command::new("sh").args(["-c", COPY, "sh"]).arg(path).status_in_time().expect("sh runs");
+        assert!(copied.success(), "{} cannot be made executable", path.display());
     }
     #[cfg(not(unix))]
     let _ = path;

@@ -222,18 +222,13 @@ mod tests {
     }
 
     fn reaped(group: &Group) -> Exit {
-        loop {
-            match group.reap().unwrap() {
-                Some(exit) => return exit,
-                None => std::thread::sleep(Duration::from_millis(5)),
-            }
-        }
+        wait_for("the leader ends", || group.reap().unwrap())
     }
 
+    /// Waits until no process of the group lives. Dead ones may stay for ever where the first process of a namespace does
+    /// not collect them.
     fn empties(group: &Group) {
-        while group.is_alive() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_for("the group is empty", || group.search().find().unwrap().is_empty().then_some(()));
     }
 
     #[test]

@@ -44,14 +44,7 @@ fn content(path: &str) -> &'static str {
 }
 
 fn write(place: &Place, path: &str, text: &str) {
-    let path = place.write(&format!("project/{path}"), text);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    #[cfg(not(unix))]
-    let _ = path;
+    hookwright_testkit::make_executable(&place.write(&format!("project/{path}"), text));
 }
 
 fn lay_out(row: &Row) -> Place {
