@@ -265,7 +265,12 @@ pub fn finish_measured(child: Child) -> (Run, Option<u64>) {
     (output.into(), peak)
 }
 
+/// The most memory that a child of this process had, in MiB; nothing for another process that bears its number by now.
 fn peak_of(status: &str) -> Option<u64> {
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    if parent.trim().parse() != Ok(std::process::id()) {
+        return None;
+    }
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib / 1024)
 }
