@@ -126,8 +126,12 @@ fn a_follower_without_a_reader_ends() {
         let mut follower = sandbox.command(&["agents", "trace", "--follow"]);
         let mut follower =
             follower.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
-        let mut first = String::new();
-        BufReader::new(follower.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        let stdout = follower.stdout.take().unwrap();
+        let first = hookwright_testkit::deadline::in_time(move || {
+            let mut first = String::new();
+            BufReader::new(stdout).read_line(&mut first).unwrap();
+            first
+        });
         assert!(first.contains("codex"), "{first}");
         if news {
             bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
