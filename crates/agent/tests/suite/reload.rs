@@ -5,16 +5,22 @@ use hookwright_agent::{AgentEvent, ApprovalReply, GuardReply};
 use hookwright_settings::ApprovalMode;
 use serde_json::{Value, json};
 
-use super::support::{Project, Running};
+use super::support::{Project, Running, reply_text};
 
 /// Reads until a reply has these words.
+///
+/// A child process of another test carries no mark, so it can count as left running by the agent; then the session asks
+/// whether to trust the test's own change to the settings, and the test does.
 async fn hears(session: &mut Running, words: &str) -> String {
-    loop {
-        let reply = session.reply().await;
-        if reply.contains(words) {
-            return reply;
-        }
-    }
+    session
+        .find(|event| match event {
+            AgentEvent::GuardsChanged(_, reply) => {
+                reply.send(GuardReply::Trust).unwrap();
+                None
+            }
+            event => reply_text(&event).filter(|text| text.contains(words)),
+        })
+        .await
 }
 
 /// Lets the model run a command; whether the user was asked, who says no.
