@@ -214,7 +214,7 @@ impl Agent {
         let span = tracing::info_span!("turn", id = scope.turn_id.as_deref());
         let end = self.answer(prompt, draft, scope).instrument(span.clone()).await;
         self.leave_context_behind();
-        self.services.guards.rest();
+        self.services.guards.rest().await;
         if scope.agent.is_none() {
             self.services.checkpoints.end();
         }

@@ -33,7 +33,7 @@ impl Services {
         let (done, when_done) = oneshot::channel();
         let task = async move {
             // What hooks run may be the agent's work, whether or not anybody waits for them.
-            let window = guards.hooks();
+            let window = guards.hooks().await;
             let mut run = std::pin::pin!(run);
             let outcome = tokio::select! {
                 outcome = &mut run => outcome,
@@ -42,7 +42,9 @@ impl Services {
                     run.await
                 }
             };
-            drop(window);
+            if let Some(window) = window {
+                window.close().await;
+            }
             let warnings = if over.is_cancelled() { at_the_end(E::KIND, &outcome) } else { outcome.warnings };
             events.later(E::KIND, &outcome.messages, &warnings);
             // Mostly nobody waits.

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use hookwright_hooks::{EventKind, PathResolver, RequestedBy, TailCall};
+use hookwright_hooks::{DISK_SILENT, EventKind, PathResolver, RequestedBy, TailCall};
 use hookwright_model::{FunctionCall, Part, ToolChoice};
-use hookwright_tools::{FileDiff, OutputSink, Tool, ToolContext, ToolErrorKind, ToolResult, ToolSet, Workspace};
+use hookwright_tools::{
+    FileDiff, OutputSink, Tool, ToolContext, ToolErrorKind, ToolFailure, ToolResult, ToolSet, Workspace,
+};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -290,18 +292,33 @@ impl<'a> Call<'a> {
                 events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });
             });
         }
-        let (result, kept) = {
-            let window = || self.services.guards.call(self.allowed.clone());
-            // What the user's own command changes is the user's change.
-            let may_change = !tool.kind().is_harmless() && self.requested_by != RequestedBy::User;
-            let _window = may_change.then(window);
-            let kept = if may_change { self.keep_before().await } else { None };
-            (run_tool(tool, &args, &context).await, kept)
+        // What the user's own command changes is the user's change.
+        let may_change = !tool.kind().is_harmless() && self.requested_by != RequestedBy::User;
+        let (result, kept) = match may_change {
+            true => self.run_watched(tool, &args, &context).await,
+            false => (run_tool(tool, &args, &context).await, None),
         };
         if self.requested_by == RequestedBy::User && !tool.kind().is_harmless() {
-            self.services.guards.look();
+            self.services.guards.rescan().await;
         }
         settle(self.services, self.scope).await;
+        (result, kept)
+    }
+
+    /// Runs a tool whose changes to guards count as the agent's. Where they can't be watched, it does not run.
+    async fn run_watched(
+        &self,
+        tool: &Arc<dyn Tool>,
+        args: &Value,
+        context: &ToolContext,
+    ) -> (ToolResult, Option<Pending>) {
+        let Some(window) = self.services.guards.call(self.allowed.clone()).await else {
+            let text = format!("{DISK_SILENT}, so the call could not be watched and did not run");
+            return (ToolFailure::new(ToolErrorKind::PolicyViolation, text).into(), None);
+        };
+        let kept = self.keep_before().await;
+        let result = run_tool(tool, args, context).await;
+        window.close().await;
         (result, kept)
     }
 

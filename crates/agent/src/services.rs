@@ -91,13 +91,17 @@ impl Services {
             self.events.room(&scope.cancel).await;
         }
         // Nothing runs, nothing changes.
-        let window = self.hooks.plan_as(E::KIND, event.subject(), event.mcp_name()).map(|_| match scope.turn_id {
-            Some(_) => self.guards.hooks_of_turn(),
-            None => self.guards.hooks(),
-        });
+        let is_planned = self.hooks.plan_as(E::KIND, event.subject(), event.mcp_name()).is_some();
+        let window = match scope.turn_id {
+            _ if !is_planned => None,
+            Some(_) => self.guards.hooks_of_turn().await,
+            None => self.guards.hooks().await,
+        };
         let belongs = Belongs { paths, ..self.belongs(scope) };
         let outcome = self.hooks.fire_in(event, &belongs, &scope.cancel).await;
-        drop(window);
+        if let Some(window) = window {
+            window.close().await;
+        }
         self.pass_on::<E>(&outcome.messages, &outcome.warnings);
         outcome
     }

@@ -107,7 +107,10 @@ impl Agent {
     /// Ends the MCP servers; what they change of the guards with their last breath is theirs.
     async fn end_servers(&self) {
         let any = !self.services.servers.view().is_empty();
-        let _window = any.then(|| self.services.guards.hooks());
+        let window = if any { self.services.guards.hooks().await } else { None };
         self.services.servers.end().await;
+        if let Some(window) = window {
+            window.close().await;
+        }
     }
 }

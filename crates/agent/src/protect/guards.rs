@@ -4,11 +4,13 @@
 //! Asking the user is `settle.rs`; what one file was and is, `watched.rs`; what is kept in mind and on record of them all,
 //! `guards/state.rs`; while what runs whose changes count as the agent's, `guards/window.rs`.
 
+mod published;
 mod state;
 mod window;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -23,6 +25,7 @@ use super::made_of::MadeOf;
 use super::missing::{self, declaration, identity};
 use super::paths::Protected;
 use super::watched::{Looked, Watched, Whose};
+use published::Published;
 use window::WindowKind;
 
 /// How to go on where a guard is not trusted.
@@ -63,9 +66,13 @@ pub(crate) enum LedgerStart {
 
 type Load = dyn Fn() -> Option<Registry> + Send + Sync;
 
-/// Watches over the guards of a session. Cheap to share.
+/// Watches over the guards of a session.
 pub struct Guards {
+    /// Locked while a scan waits for the disk, so that only threads for blocking work and the user's own commands lock it.
     state: Mutex<State>,
+    published: Arc<Mutex<Published>>,
+    /// Whether hooks ran for which no window could be opened.
+    unwatched: AtomicBool,
     /// Reads the configuration as it is on disk now.
     load: Option<Box<Load>>,
 }
@@ -108,12 +115,9 @@ struct State {
     /// Whether other sessions are told that the agent is at work.
     busy: bool,
     paths: Option<Paths>,
-    /// What nobody has been told of yet.
-    news: Vec<GuardChange>,
+    published: Arc<Mutex<Published>>,
     /// Which guards there are, for their record.
     memory: Option<GuardMemory>,
-    /// What went wrong with what is kept on disk of all this, and nobody has been told of.
-    troubles: Vec<String>,
     /// Why the ledger was not opened.
     unopened: Option<String>,
 }
@@ -141,7 +145,7 @@ struct Armed {
 impl Default for Guards {
     /// Watches over nothing.
     fn default() -> Self {
-        Guards { state: Mutex::default(), load: None }
+        Guards::with(State::default(), None)
     }
 }
 
@@ -164,7 +168,7 @@ impl Guards {
         let mut state = State { place: project.clone(), project, paths, ..State::default() };
         state.watch(loaded, made_of, pending);
         let before = hooks_before(&loaded.project.root, pending);
-        state.troubles.extend(missing::old_form_note(&before));
+        state.published().problems.extend(missing::old_form_note(&before));
         let gone = missing::among(before, &loaded.registry);
         state.stand_ins = gone.iter().filter_map(missing::stand_in).collect();
         let mut own = Ledger::new(&loaded.paths, &loaded.project.root, &uuid::Uuid::new_v4().to_string());
@@ -173,12 +177,22 @@ impl Guards {
         if ledger == LedgerStart::Now {
             state.unopened = state.open_ledger().err().map(|error| error.to_string());
         }
-        Guards { state: Mutex::new(state), load: Some(Box::new(load)) }
+        state.publish();
+        Guards::with(state, Some(Box::new(load)))
+    }
+
+    fn with(state: State, load: Option<Box<Load>>) -> Self {
+        let published = state.published.clone();
+        Guards { state: Mutex::new(state), published, unwatched: AtomicBool::default(), load }
+    }
+
+    fn published(&self) -> MutexGuard<'_, Published> {
+        self.published.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The paths that no tool changes unasked.
     pub(crate) fn protected(&self) -> Arc<Protected> {
-        self.state().protected.clone()
+        self.published().protected.clone()
     }
 
     /// The folder of the ledger and why that can't be used, if so.
@@ -197,9 +211,9 @@ impl Guards {
         }
     }
 
-    /// What went wrong with what is kept on disk, and nobody has been told of.
+    /// Problems with the record on disk since the last time.
     pub(crate) fn take_troubles(&self) -> Vec<String> {
-        std::mem::take(&mut self.state().troubles)
+        std::mem::take(&mut self.published().problems)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -227,7 +241,7 @@ impl Guards {
 
     /// What stands in for hooks that an earlier session's agent took away, and nobody has trusted that.
     pub(crate) fn stand_ins(&self) -> Vec<Hook> {
-        self.state().stand_ins.clone()
+        self.published().stand_ins.clone()
     }
 
     /// Looks at everything; whether nothing waits for trust, so that what has changed is the user's.
@@ -237,16 +251,14 @@ impl Guards {
         !state.files.iter().any(Watched::is_distrusted) && state.declared.is_empty()
     }
 
-    /// What the agent changed and nobody has been told of.
+    /// What the agent has changed since the last time.
     pub(crate) fn take_news(&self) -> Vec<GuardChange> {
-        let mut state = self.state();
-        if state.news.is_empty() { Vec::new() } else { std::mem::take(&mut state.news) }
+        std::mem::take(&mut self.published().unreported)
     }
 
     /// Everything that waits for trust.
     pub(crate) fn waiting(&self) -> Vec<GuardChange> {
-        let state = self.state();
-        (0..state.files.len()).filter(|at| state.files[*at].is_distrusted()).map(|at| state.change(at)).collect()
+        self.published().untrusted.iter().map(|file| file.change.clone()).collect()
     }
 
     /// What waits for trust and keeps hooks of this name from running: files that only hooks run, and settings, if it is they.
@@ -272,9 +284,9 @@ impl Guards {
     /// Definitions of agents, commands and the system prompt that an agent has changed, and folders of them: nothing there
     /// counts before it is trusted.
     pub(crate) fn held_instructions(&self) -> HeldInstructions {
-        let state = self.state();
-        let held = |watched: &&Watched| watched.is_distrusted() && watched.file.kind == GuardKind::Instructions;
-        HeldInstructions(state.files.iter().filter(held).map(|watched| watched.file.path.clone()).collect())
+        let published = self.published();
+        let held = published.untrusted.iter().filter(|file| file.kind == GuardKind::Instructions);
+        HeldInstructions(held.map(|file| file.path.clone()).collect())
     }
 
     /// The user has had this file changed, a moment ago.
@@ -291,7 +303,7 @@ impl Guards {
 
     /// Whether anything waits for trust.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.state().files.iter().any(Watched::is_distrusted)
+        !self.published().untrusted.is_empty()
     }
 
     /// The user's word that these changes are fine, as they were shown.
@@ -305,7 +317,7 @@ impl Guards {
                 state.files[at].trust(Some(shown.as_deref().unwrap_or_default()));
             }
         }
-        state.news.clear();
+        state.published().unreported.clear();
         self.compare_declarations(&mut state);
         let files: Vec<_> = state.files.iter().filter(|one| !one.is_distrusted()).map(|one| one.file.clone()).collect();
         if let Some(paths) = &state.paths {
@@ -342,7 +354,7 @@ impl Guards {
             // Nothing has run that could have changed anything.
             state.ledger = None;
             state.files.clear();
-            return;
+            return state.publish();
         }
         if !state.files.is_empty() && state.unopened.is_none() {
             state.tend();
@@ -355,9 +367,11 @@ impl Guards {
             state.unwritten(ledger.path(), &error.to_string());
         }
         state.files.clear();
+        state.publish();
     }
 
     fn look_at_all(&self, state: &mut State) {
+        self.take_in_unwatched(state);
         state.hear_of_trust();
         let everything = 0..state.files.len();
         self.look_at(state, everything);
@@ -368,7 +382,12 @@ impl Guards {
         state.tell_busy();
     }
 
+    fn take_in_unwatched(&self, state: &mut State) {
+        state.unseen |= self.unwatched.swap(false, Ordering::Relaxed);
+    }
+
     fn look_at(&self, state: &mut State, places: impl IntoIterator<Item = usize>) {
+        self.take_in_unwatched(state);
         state.follow();
         let now = SystemTime::now();
         let (mut distrusted, mut moved) = (Vec::new(), false);
@@ -392,8 +411,9 @@ impl Guards {
         for at in distrusted {
             let change = state.change(at);
             tracing::warn!(path = change.path, deed = change.deed, "the agent changed what guards are made of");
-            state.news.retain(|known| known.path != change.path);
-            state.news.push(change);
+            let mut published = state.published();
+            published.unreported.retain(|known| known.path != change.path);
+            published.unreported.push(change);
         }
         state.keep();
     }

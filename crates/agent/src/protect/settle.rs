@@ -1,5 +1,6 @@
 //! What the agent changed of the guards is told, and where somebody is there, asked about at once.
 
+use hookwright_hooks::{DISK_SILENT, within_disk_timeout};
 use hookwright_settings::ApprovalMode;
 use tokio::sync::oneshot;
 
@@ -24,7 +25,13 @@ pub(crate) async fn settle(services: &Services, scope: &Scope) {
         Interaction::Interactive => ask(services, changes.clone(), scope).await,
     };
     match reply {
-        GuardReply::Trust => services.guards.trust(&changes),
+        GuardReply::Trust => {
+            let guards = services.guards.clone();
+            if within_disk_timeout(move || guards.trust(&changes)).await.is_none() {
+                let text = format!("{DISK_SILENT}, so what you trust is not on record yet");
+                services.events.send(AgentEvent::Warning(text));
+            }
+        }
         GuardReply::Leave => {
             tell(services, &changes);
             // Without a user to ask, every other call would be refused from here on; what the hooks judge is denied.

@@ -149,6 +149,11 @@ impl Ledger {
         std::mem::take(&mut self.fresh)
     }
 
+    /// Whether something has begun to run.
+    pub fn is_roused(&self) -> bool {
+        !self.fresh
+    }
+
     fn sheet(&self, files: Vec<LedgerEntry>) -> Sheet {
         Sheet { project: self.project.clone(), files, hooks: self.hooks.clone(), fresh: self.fresh }
     }

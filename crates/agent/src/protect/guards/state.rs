@@ -15,7 +15,7 @@ impl State {
         self.files = made_of.files.into_iter().map(begin).collect();
         self.protected = made_of.protected;
         self.memory = Some(GuardMemory::of(loaded));
-        self.news.clear();
+        self.published().unreported.clear();
     }
 
     pub(super) fn arm(&mut self, loaded: &Loaded, registry: &Registry) {
@@ -125,14 +125,19 @@ impl State {
         self.keep();
     }
 
+    pub(super) fn is_roused(&self) -> bool {
+        self.ledger.as_ref().is_none_or(Ledger::is_roused)
+    }
+
     pub(super) fn tell_unopened(&mut self, why: &str) {
         self.trouble(format!(
             "what earlier sessions' agents changed of the guards can't be told ({why}); look at your hooks before you go on"
         ));
     }
 
-    /// Writes the ledger; what goes wrong is told. Before anything has run there may be none.
+    /// Makes known what has changed, and writes the ledger. Before anything has run there may be none.
     pub(super) fn keep(&mut self) {
+        self.publish();
         if self.ledger.as_ref().is_some_and(Ledger::is_unbegun) {
             return;
         }
@@ -185,11 +190,8 @@ impl State {
         ));
     }
 
-    pub(super) fn trouble(&mut self, text: String) {
-        tracing::warn!("{text}");
-        if !self.troubles.contains(&text) {
-            self.troubles.push(text);
-        }
+    pub(super) fn trouble(&self, text: String) {
+        self.published().report_problem(text);
     }
 
     pub(super) fn tell_busy(&mut self) {

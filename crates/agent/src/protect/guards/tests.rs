@@ -1,10 +1,21 @@
 //! Whose a change is: the user's, the agent's, or that of another session's agent.
 
+use super::window::Window;
 use super::*;
+use hookwright_hooks::DISK_SILENT;
 use hookwright_settings::{LoadOptions, World, load};
+use hookwright_testkit::deadline::*;
 use hookwright_testkit::fs;
 use hookwright_tools::{ToolContext, ToolSet, Workspace};
 use serde_json::json;
+
+fn call(guards: &Arc<Guards>, allowed: Option<PathBuf>) -> Window {
+    Window::opened(guards, WindowKind::Call, allowed)
+}
+
+fn end_turn(guards: &Arc<Guards>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(guards.rest());
+}
 
 struct Place {
     _folder: tempfile::TempDir,
@@ -42,12 +53,12 @@ impl Place {
     }
 
     /// A session's watch over its guards, and its hooks.
-    fn session(&self) -> (Guards, Vec<Arc<Hook>>, Arc<Groups>) {
+    fn session(&self) -> (Arc<Guards>, Vec<Arc<Hook>>, Arc<Groups>) {
         let loaded = self.load();
         let (root, world) = (self.root.clone(), self.world.clone());
         let again =
             move || Some(load(&world, &LoadOptions { project: root.clone(), ..LoadOptions::default() }).registry);
-        let guards = Guards::new(&loaded, MadeOf::new(&loaded, &[]), &[], LedgerStart::Now, again);
+        let guards = Arc::new(Guards::new(&loaded, MadeOf::new(&loaded, &[]), &[], LedgerStart::Now, again));
         let groups = Arc::<Groups>::default();
         guards.arm(&loaded, &loaded.registry, &groups);
         (guards, loaded.registry.hooks().to_vec(), groups)
@@ -67,16 +78,16 @@ fn what_changes_while_hooks_run_is_found_by_the_next_look_and_not_the_users() {
         let place = Place::new(1);
         let (guards, hooks, _) = place.session();
         for _ in 0..3 {
-            drop(guards.hooks_of_turn());
+            drop(Window::opened(&guards, WindowKind::HooksOfTurn, None));
         }
         {
-            let _event = guards.hooks_of_turn();
+            let _event = Window::opened(&guards, WindowKind::HooksOfTurn, None);
             place.write(SCRIPT, "exit 0");
         }
         // A moment later, whoever looks.
         match how {
-            0 => guards.rest(),
-            1 => drop(guards.call(None)),
+            0 => end_turn(&guards),
+            1 => drop(call(&guards, None)),
             _ => drop(guards.look()),
         }
         assert!(guards.challenge(&hooks[0]).is_err(), "{how}");
@@ -86,9 +97,9 @@ fn what_changes_while_hooks_run_is_found_by_the_next_look_and_not_the_users() {
     let place = Place::new(1);
     let (guards, hooks, _) = place.session();
     for _ in 0..3 {
-        drop(guards.hooks_of_turn());
+        drop(Window::opened(&guards, WindowKind::HooksOfTurn, None));
     }
-    guards.rest();
+    end_turn(&guards);
     place.write(SCRIPT, "exit 0");
     assert!(guards.look() && guards.challenge(&hooks[0]).is_ok());
 }
@@ -100,7 +111,7 @@ fn what_changes_during_a_call_is_the_agents_and_what_changes_else_is_the_users()
     place.write(SCRIPT, "exit 3");
     assert!(guards.look() && guards.challenge(&hooks[0]).is_ok());
     {
-        let _call = guards.call(None);
+        let _call = call(&guards, None);
         place.write(SCRIPT, "exit 0");
     }
     assert!(!guards.look() && guards.challenge(&hooks[1]).is_ok());
@@ -123,7 +134,7 @@ fn a_change_at_once_and_of_the_same_size_is_seen() {
     let place = Place::new(1);
     place.write(SCRIPT, "exit 2");
     let (guards, hooks, _) = place.session();
-    let _call = guards.call(None);
+    let _call = call(&guards, None);
     place.write(SCRIPT, "exit 0");
     assert!(guards.challenge(&hooks[0]).is_err());
 }
@@ -133,7 +144,7 @@ fn a_change_that_is_taken_back_is_none() {
     let place = Place::new(1);
     let (guards, hooks, _) = place.session();
     {
-        let _call = guards.call(None);
+        let _call = call(&guards, None);
         place.write(SCRIPT, "exit 0");
         assert!(guards.challenge(&hooks[0]).is_err());
         place.write(SCRIPT, "exit 2");
@@ -146,7 +157,7 @@ fn what_the_user_let_a_call_change_is_the_users() {
     let place = Place::new(1);
     let (guards, hooks, _) = place.session();
     {
-        let _call = guards.call(Some(place.root.join(SCRIPT)));
+        let _call = call(&guards, Some(place.root.join(SCRIPT)));
         place.write(SCRIPT, "exit 0");
         place.write(".gemini/settings.json", "{}");
     }
@@ -163,12 +174,12 @@ fn hooks_keep_notes_but_do_not_change_guards() {
     place.write(".gemini/settings.json", &json!({"hooks": {"AfterTool": [{"hooks": [hook]}]}}).to_string());
     let (guards, hooks, _) = place.session();
     {
-        let _event = guards.hooks();
+        let _event = Window::opened(&guards, WindowKind::Hooks, None);
         place.write("notes.sh", "more");
     }
     assert!(guards.look() && guards.challenge(&hooks[0]).is_ok());
     {
-        let _event = guards.hooks();
+        let _event = Window::opened(&guards, WindowKind::Hooks, None);
         place.write(SCRIPT, "exit 0");
     }
     assert!(!guards.look() && guards.challenge(&hooks[0]).is_err());
@@ -198,7 +209,7 @@ fn another_sessions_agent_is_known_while_it_works_and_afterwards() {
     let place = Place::new(1);
     let ((one, ..), (other, ..)) = (place.session(), place.session());
     {
-        let _call = one.call(None);
+        let _call = call(&one, None);
         place.write(SCRIPT, "exit 0");
         assert!(!other.look(), "it is at work");
     }
@@ -235,7 +246,7 @@ fn instructions_that_an_agent_writes_are_not_used() {
         let file = base.join(".gemini").join(path);
         let (guards, ..) = place.session();
         {
-            let _call = guards.call(None);
+            let _call = call(&guards, None);
             std::fs::write(&file, "trust me").unwrap();
         }
         guards.look();
@@ -267,7 +278,7 @@ fn a_token_that_the_user_signs_in_for_is_the_users() {
     guards.take_over(&tokens);
     assert!(guards.look(), "the user has signed in");
     {
-        let _call = guards.call(None);
+        let _call = call(&guards, None);
         write("https://agents");
     }
     assert!(!guards.look());
@@ -285,7 +296,7 @@ fn trust_that_is_given_elsewhere_counts_unless_a_call_gave_it() {
         trust_changes(&place.root, &changes.iter().collect::<Vec<_>>()).unwrap();
     };
     {
-        let _call = guards.call(None);
+        let _call = call(&guards, None);
         place.write(SCRIPT, "exit 0");
         assert!(guards.challenge(&hooks[0]).is_err());
         trust_elsewhere();
@@ -318,8 +329,9 @@ async fn left_running(args: serde_json::Value) {
     guards.arm(&loaded, &Registry::default(), &context.background);
     let tools = ToolSet::builtin(hookwright_tools::WebSearching::Impossible);
     {
-        let _call = guards.call(None);
+        let window = guards.call(None).await.unwrap();
         tools.get("run_shell_command").unwrap().run(&args, &context).await;
+        window.close().await;
     }
     assert!(guards.look());
     place.write("go", "");
@@ -333,6 +345,62 @@ async fn left_running(args: serde_json::Value) {
     assert_eq!(fs::read_to_string(place.root.join(SCRIPT)).unwrap(), "");
     assert!(!guards.look(), "{args}");
     drop(hooks);
+}
+
+/// A scan holds the state while it waits for the disk.
+#[tokio::test]
+async fn a_disk_that_does_not_answer_stops_calls_and_no_task_of_the_session() {
+    let place = Place::new(1);
+    let (guards, hooks, _) = place.session();
+    let (answer, silence) = std::sync::mpsc::channel::<()>();
+    let (held, holds) = std::sync::mpsc::channel();
+    let disk = {
+        let guards = guards.clone();
+        std::thread::spawn(move || {
+            let _state = guards.state();
+            held.send(()).unwrap();
+            let _ = silence.recv_in_time();
+        })
+    };
+    holds.recv_in_time().unwrap();
+    // A window that times out is not counted later, and what its hooks changed is the agent's.
+    assert!(guards.hooks().await.is_none());
+    place.write(SCRIPT, "exit 0");
+    assert!(guards.call(None).await.is_none(), "the call must not run");
+    assert!(!guards.is_waiting() && guards.take_news().is_empty() && guards.waiting().is_empty());
+    assert!(guards.held_instructions().why(&place.root).is_none() && guards.stand_ins().is_empty());
+    assert!(guards.take_troubles().iter().any(|text| text.contains(DISK_SILENT)));
+    drop(answer);
+    disk.join_in_time().unwrap();
+    // The scans that timed out end by now; none of them has counted its window.
+    assert!(!guards.rescan().await);
+    assert!(guards.challenge(&hooks[0]).is_err());
+    assert_eq!(guards.take_news().len(), 1);
+    guards.trust(&guards.waiting());
+    place.write(SCRIPT, "exit 0 # the user's");
+    assert!(guards.rescan().await, "{:?}", guards.waiting());
+}
+
+/// A turn that is cancelled drops its window, or the future that opens it.
+#[tokio::test]
+async fn a_window_that_is_dropped_is_closed() {
+    let place = Place::new(1);
+    let (guards, _, _) = place.session();
+    for is_opened in [true, false] {
+        let opening = guards.call(None);
+        if is_opened {
+            drop(opening.await);
+        } else {
+            drop(tokio::time::timeout(Duration::ZERO, opening).await);
+        }
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while guards.state().calls > 0 {
+            assert!(Instant::now() < deadline, "the window stays open");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    place.write(SCRIPT, "exit 0 # the user's");
+    assert!(guards.rescan().await);
 }
 
 /// `cargo test --release -p hookwright-agent --lib -- --ignored --nocapture what_watching_costs`
@@ -354,8 +422,8 @@ fn what_watching_costs() {
         }
         eprintln!("{what}: {best:?}");
     };
-    measure("around a call, right after another look", &|| drop(guards.call(None)));
+    measure("around a call, right after another look", &|| drop(call(&guards, None)));
     measure("one look at everything", &|| assert!(guards.look()));
     measure("at the start of one hook", &|| assert!(guards.challenge(&hooks[7]).is_ok()));
-    measure("nothing to watch", &|| drop(Guards::default().call(None)));
+    measure("nothing to watch", &|| drop(call(&Arc::default(), None)));
 }
